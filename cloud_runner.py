@@ -261,9 +261,7 @@ def airflow_command(
     sets: Sets = None,
     profile: Profile = None,
     folder: Annotated[Path, typer.Option("--dags", "-o", help="Folder of DAGs.")] = Path("dags"),
-    project: Annotated[
-        Path, typer.Option(help="Where Airflow's machines have this checkout.")
-    ] = PROJECT_ROOT,
+    project: Annotated[Path, typer.Option(help="Where Airflow's machines have this project.")] = PROJECT_ROOT,
     python: Annotated[Path, typer.Option(help="The project's interpreter there.")] = Path(sys.executable),
     output: Annotated[
         Path,

@@ -18,7 +18,7 @@ from slipway.pipeline.commands import run as running
 from slipway.pipeline.commands import show as showing
 from slipway.pipeline.commands.command_line import Profile, Sets, Verbose, Workload, call
 from slipway.pipeline.root import PROJECT_ROOT
-from slipway.pipeline.terminal import questions as asking
+from slipway.pipeline.terminal import questions
 from slipway.pipeline.terminal.invocation import DEFAULT_KEEP, DEFAULT_OUTPUT, DEFAULT_WORKLOAD, command
 from slipway.pipeline.terminal.printable import printable
 
@@ -211,7 +211,7 @@ def accept_schema(
 
     def agrees(change: str) -> bool:
         _print(change)
-        return asking.agrees("Write this?", yes=yes)
+        return questions.agrees("Write this?", yes=yes)
 
     _print(schema_edits.accept_schema(run, output, agrees=agrees))
 
@@ -449,7 +449,7 @@ def new(
         task=task,
         keep=keep or [],
         root=PROJECT_ROOT,
-        ask=asking.choose,
+        ask=questions.choose,
         null_values=null_value or [],
     )
     _print(begun.text())

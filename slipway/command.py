@@ -22,7 +22,8 @@ def main() -> None:
     from slipway.pipeline.commands.enter_project import enter_project
 
     words = sys.argv[1:]
-    sys.argv[0] = str(Path(sys.executable).with_name("slipway"))  # also for python -m slipway
+    if Path(sys.argv[0]).name == "__main__.py":  # python -m slipway
+        sys.argv[0] = "slipway"
     call(_app(words), first=lambda: enter_project(words))
 
 

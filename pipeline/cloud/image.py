@@ -94,13 +94,17 @@ def on_this_machine(text: str, *, staged: Path) -> str:
 
 
 def read_image(root: Path = PROJECT_ROOT) -> Image:
-    """Reads the contents of a project's image."""
+    """Reads the contents of a project's image.
+
+    Raises:
+        ConfigError: the project has no .dockerignore, or none that can be read.
+    """
     # The client's own reading of .dockerignore.
     from docker.utils.build import exclude_paths  # type: ignore[import-untyped]
 
     patterns = [
         line.strip()
-        for line in (root / ".dockerignore").read_text(encoding="utf-8").splitlines()
+        for line in _read(root / ".dockerignore").splitlines()
         if line.strip() and not line.startswith("#")
     ]
     found = exclude_paths(str(root), patterns, dockerfile="Dockerfile")
@@ -114,8 +118,12 @@ def read_image(root: Path = PROJECT_ROOT) -> Image:
 
 
 def image_environment(root: Path = PROJECT_ROOT) -> Mapping[str, str]:
-    """The environment variables that the image sets, as its Dockerfile says."""
-    text = (root / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+    """The environment variables that the image sets, as its Dockerfile says.
+
+    Raises:
+        ConfigError: the project has no Dockerfile, or none that can be read.
+    """
+    text = _read(root / "Dockerfile").replace("\\\n", " ")
     stage = ""
     found: dict[str, str] = {}
     for line in text.splitlines():
@@ -125,6 +133,19 @@ def image_environment(root: Path = PROJECT_ROOT) -> Mapping[str, str]:
         elif match and stage == _STAGE:
             found.update(word.partition("=")[::2] for word in shlex.split(match[2]))
     return found
+
+
+def _read(file: Path) -> str:
+    """One of the two files that describe the image, as `slipway init` writes them."""
+    try:
+        return file.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise ConfigError(
+            f"{file.parent} has no {file.name}, which says what the image of its cloud runs holds",
+            hint="`slipway init`, in a new folder, writes a Dockerfile and a .dockerignore: copy both",
+        ) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} cannot be read: {error}") from error
 
 
 if __name__ == "__main__":  # for `make image-check`

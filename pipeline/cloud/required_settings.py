@@ -10,6 +10,7 @@ import yaml
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.cloud_services import VertexConfig
 from slipway.pipeline.errors import ConfigError
+from slipway.pipeline.terminal.invocation import image_command
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ def needed_to_run(config: WorkloadConfig) -> list[RequiredSetting]:
         RequiredSetting(
             "cloud.image",
             cloud.image,
-            "the name under which you pushed what `make image` built",
+            f"the name under which you pushed what `{image_command()}` built",
             "REGION-docker.pkg.dev/PROJECT/slipway/slipway:1.0",
         ),
         RequiredSetting(

@@ -19,6 +19,7 @@ from slipway.components.trainer.remote.custom_job import (
 from slipway.pipeline.cloud.required_settings import needed_by_vertex, require
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import ConfigError
+from slipway.pipeline.terminal.invocation import image_command
 from slipway.pipeline.wiring.vertex_tpu_machines import IMAGE_TARGETS, TpuSlice, tpu_slice
 
 WORKER = ("python", "-m", "slipway.components.trainer.remote.worker")
@@ -95,7 +96,7 @@ def _image(config: WorkloadConfig) -> str:
     if "@" in image or ":" not in image.rpartition("/")[2]:
         raise ConfigError(
             f"cloud.training.image is not set, and cloud.image ({image}) has no tag to put {suffix} behind",
-            hint=f"name what `make image TARGET={target}` built: --set cloud.training.image=...",
+            hint=f"name what `{image_command(target=target)}` built: --set cloud.training.image=...",
         )
     return f"{image}{suffix}"
 

@@ -4,7 +4,6 @@ import hashlib
 import json
 import re
 import shlex
-import shutil
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -62,8 +61,8 @@ def init(folder: Path, *, wheel: Path | None) -> MadeProject:
         wheel: Slipway's own, which the project keeps a copy of; None: the one that it was installed from.
 
     Raises:
-        UsageError: the name is no package's, the folder is not empty or lies in a project, or there is no
-            such wheel; nothing is written.
+        UsageError: the name is no package's, the folder is not empty or lies in a project, there is no such
+            wheel, or a file cannot be written; nothing is left.
     """
     name = folder.absolute().resolve().name
     if not _NAME.fullmatch(name):
@@ -76,15 +75,7 @@ def init(folder: Path, *, wheel: Path | None) -> MadeProject:
     own = _checked(wheel) if wheel is not None else _installed_from()
     files = _files(name, own)
     write_files(files, folder)
-    there = folder / "wheels" / own.name
-    try:
-        there.parent.mkdir(exist_ok=True)
-        shutil.copyfile(own, there)
-    except OSError as error:
-        raise UsageError(
-            f"{there} cannot be written: {error.strerror}.", hint=f"remove {folder} and try again"
-        ) from error
-    return MadeProject(folder, (*files, f"wheels/{own.name}"))
+    return MadeProject(folder, tuple(files))
 
 
 def _check_folder(folder: Path) -> None:
@@ -130,15 +121,21 @@ def _installed_from() -> Path:
     )
 
 
-def _files(name: str, wheel: Path) -> dict[str, str]:
-    """The files by their path in the project, all of text."""
+def _files(name: str, wheel: Path) -> dict[str, str | bytes]:
+    """The content of the files, by their path in the project."""
     jinja = load_templates("templates/project")
     values = {"name": name, "wheel": f"wheels/{wheel.name}"}
     files = {path: jinja.get_template(template).render(values) for path, template in _FILES.items()}
-    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    content = wheel.read_bytes()
+    digest = hashlib.sha256(content).hexdigest()
     files["requirements.lock"] = (
         "# Every package of the environment, with its hash: pip install --no-deps -r requirements.lock\n"
         f"./wheels/{wheel.name} \\\n    --hash=sha256:{digest}\n{files['requirements.lock']}"
     )
     about = f'"""The workloads of {name}: a folder for each, made by `slipway new`."""\n'
-    return {**files, "workloads/__init__.py": about, "schemas/.gitkeep": ""}
+    return {
+        **files,
+        "workloads/__init__.py": about,
+        "schemas/.gitkeep": "",
+        f"wheels/{wheel.name}": content,
+    }

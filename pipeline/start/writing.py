@@ -1,5 +1,6 @@
 """Writes the decisions as files of a workload: plain code that the user owns."""
 
+import contextlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -68,29 +69,41 @@ def written_lines(files: Sequence[str]) -> list[str]:
     return ["Written; the files are yours to edit:", *shown]
 
 
-def write_files(files: Mapping[str, str], root: Path) -> None:
+def write_files(files: Mapping[str, str | bytes], root: Path) -> None:
     """Writes new files below the project's root; never overwrites an existing one.
 
+    Args:
+        files: path relative to the root -> content.
+        root: is made where it is missing.
+
     Raises:
-        UsageError: a file is there already; nothing is written.
+        UsageError: a file is there already, or one cannot be written; nothing new is left.
     """
     if there := [path for path in files if (root / path).exists()]:
         raise UsageError(
             f"{', '.join(there)} already {'exists' if len(there) == 1 else 'exist'}; nothing is written.",
             hint="choose another name, or move them away",
         )
+    target = root
     written: list[Path] = []
+    folders: list[Path] = []
     try:
         for path, content in files.items():
             target = root / path
+            folders += reversed([folder for folder in target.parents if not folder.exists()])
             target.parent.mkdir(parents=True, exist_ok=True)
-            with target.open("x", encoding="utf-8") as file:
+            with target.open("xb") as file:
                 written.append(target)
-                file.write(content)
+                file.write(content.encode() if isinstance(content, str) else content)
     except OSError as error:
-        for target in written:
-            target.unlink(missing_ok=True)
-        raise UsageError(f"{error.filename} cannot be written: {error.strerror}; nothing is left.") from error
+        for done in written:
+            done.unlink(missing_ok=True)
+        for folder in reversed(folders):
+            with contextlib.suppress(OSError):  # was not made, or somebody else has put something there
+                folder.rmdir()
+        raise UsageError(
+            f"{error.filename or target} cannot be written: {error.strerror}; nothing is left."
+        ) from error
 
 
 def _values(plan: Plan, table: Table, split: Split, *, name: str, source: str) -> dict[str, object]:

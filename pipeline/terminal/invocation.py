@@ -57,14 +57,28 @@ def program_name() -> str:
 
 def same_command() -> str:
     """The command that runs now, to be run again."""
-    begin = [_slipway()] if _is_slipway() else [_interpreter(), sys.argv[0]]
+    begin = _slipway() if _is_slipway() else [_interpreter(), sys.argv[0]]
     return shlex.join([*begin, *sys.argv[1:]])
+
+
+def image_command(image: str = "", *, target: str = "") -> str:
+    """The command that builds the project's container image.
+
+    Args:
+        image: its name and tag; empty: the user is yet to choose them.
+        target: stage of the Dockerfile; empty: the last one.
+    """
+    if IS_CHECKOUT:
+        given = {"IMAGE": image, "TARGET": target}
+        return shlex.join(["make", "image", *(f"{name}={value}" for name, value in given.items() if value)])
+    stage = ["--target", target] if target else []
+    return shlex.join(["docker", "build", "--tag", image or "NAME:TAG", *stage, "."])
 
 
 def _prefix(program: str) -> str:
     script = Path(sys.argv[0])
     if _is_slipway():
-        return shlex.join([_slipway(), *(["cloud"] if program == CLOUD else [])])
+        return shlex.join([*_slipway(), *(["cloud"] if program == CLOUD else [])])
     if script.name not in (LOCAL, CLOUD):
         return f"python {program}"  # called from a notebook or a test
     return shlex.join([_interpreter(), str(script.with_name(program))])
@@ -75,8 +89,14 @@ def _is_slipway() -> bool:
     return Path(sys.argv[0]).name == SLIPWAY or not IS_CHECKOUT
 
 
-def _slipway() -> str:
-    return _from_here(Path(sys.executable).with_name(SLIPWAY), names=[SLIPWAY])
+def _slipway() -> list[str]:
+    """The words that call the installed command."""
+    called = Path(sys.argv[0])
+    if called.name == SLIPWAY and called.parent != Path():  # how it was called, e.g. by a link to it
+        return [_from_here(called.absolute(), names=[SLIPWAY])]
+    if shutil.which(SLIPWAY) == str(Path(sys.executable).with_name(SLIPWAY)):
+        return [SLIPWAY]
+    return [_interpreter(), "-m", SLIPWAY]
 
 
 def _interpreter() -> str:

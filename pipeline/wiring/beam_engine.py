@@ -13,6 +13,7 @@ from slipway.pipeline.config import BeamConfig, CloudConfig
 from slipway.pipeline.config.beam import RUNNERS
 from slipway.pipeline.errors import ConfigError
 from slipway.pipeline.root import PROJECT_ROOT
+from slipway.pipeline.terminal.invocation import image_command
 from slipway.pipeline.wiring.beam_ports import IN_PROCESS, check_running_mode, read_options, without_ports
 
 ENGINES = PROJECT_ROOT / ".engines"
@@ -138,7 +139,8 @@ def check_cloud_engine(beam: BeamConfig, cloud: CloudConfig) -> None:
             if option in options and not str(options[option]).startswith("gs://"):
                 raise ConfigError(f"beam.options.{option}: {options[option]} must be gs://BUCKET/PATH")
         if options[_IMAGE] == "none":
-            raise _missing(_IMAGE, "Dataflow's workers need our code: `make image TARGET=beam-worker`")
+            how = image_command(target="beam-worker")
+            raise _missing(_IMAGE, f"Dataflow's workers need our code: `{how}`")
     elif beam.runner == "prism" and "prism_location" not in beam.options:
         raise _missing(
             "prism_location", "the image has no Prism: name its path in an image that you built with it"

@@ -1,6 +1,6 @@
 """Connects to a TPU, prints its number of cores as JSON, and ends: `python -m ...first_contact BACKEND TPU`.
 
-Run by `contact.py`, because this may hang.
+Run by `tpu_contact.py`, because this may hang.
 """
 
 import json

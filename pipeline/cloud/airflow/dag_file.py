@@ -1,4 +1,4 @@
-"""Writes a workload as an Airflow DAG: one task per node, each running a step of `engine.steps`. Pure."""
+"""Writes a workload as an Airflow DAG: one task per node, each a step of `engine.stepwise_run`. Pure."""
 
 import json
 import re

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from slipway.components.google_credentials import LOG_IN
 from slipway.pipeline.errors import PipelineError
+from slipway.pipeline.terminal.invocation import image_command
 
 _APIS = {
     "aiplatform.googleapis.com": "Vertex AI",
@@ -134,10 +135,9 @@ def no_bucket(bucket: str, *, project: str, region: str) -> PipelineError:
 
 def no_image(image: str, *, build_target: str) -> PipelineError:
     """The error for an image that the registry does not have."""
-    how = f" TARGET={build_target}" if build_target else ""
     return PipelineError(
         f"{'cloud.training.image' if build_target else 'cloud.image'}: {image} is not in its registry",
-        hint=f"make image IMAGE={image}{how} && docker push {image}",
+        hint=f"{image_command(image, target=build_target)} && docker push {image}",
     )
 
 

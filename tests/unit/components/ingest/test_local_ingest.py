@@ -9,7 +9,7 @@ import pytest
 
 from slipway.components.errors import ComponentError
 from slipway.components.ingest import local_ingest as here
-from slipway.components.ingest import worker_pool as side_by_side
+from slipway.components.ingest import worker_pool
 from slipway.components.ingest.blocks import FileError
 from slipway.components.ingest.column_types import ColumnType
 from slipway.components.ingest.local_ingest import run_tasks, worker_count
@@ -140,7 +140,7 @@ def test_error_in_a_process_comes_with_its_remedy(run, several, write):
 
 @pytest.mark.slow
 def test_process_that_dies_is_told(run, several, monkeypatch):
-    monkeypatch.setattr(side_by_side, "WORKER", "slipway.components.ingest.no_such_module")
+    monkeypatch.setattr(worker_pool, "WORKER", "slipway.components.ingest.no_such_module")
     with pytest.raises(ComponentError, match="one of the 2 processes of Ingest died") as caught:
         run(several, workers=2)
     assert "direct_num_workers=1" in caught.value.hint

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from slipway.components.ingest import worker_pool as side_by_side
+from slipway.components.ingest import worker_pool
 from slipway.components.ingest.worker_pool import SideBySide, WorkerDiedError
 
 # What is to be done, in a module that the workers find too; a task is a number here.
@@ -65,7 +65,7 @@ def has_pandas(task, progress):
     return "pandas" in sys.modules if is_worker() else None
 """
 
-_PROJECT = Path(side_by_side.__file__).resolve().parents[2]
+_PROJECT = Path(worker_pool.__file__).resolve().parents[2]
 
 pytestmark = pytest.mark.slow
 
@@ -150,13 +150,13 @@ def test_nobody_waits_for_a_worker_that_starts_late(works, tmp_path, monkeypatch
     # It never says that it is ready, and ends with its line.
     module = "import os, sys\nwhile os.read(int(sys.argv[1]), 1):\n    pass\n"
     (tmp_path / "late.py").write_text(module, encoding="utf-8")
-    monkeypatch.setattr(side_by_side, "WORKER", "late")
+    monkeypatch.setattr(worker_pool, "WORKER", "late")
     with SideBySide(2) as both:
         assert set(both.map(works.who, range(4), progress=_ignore)) == {os.getpid()}
 
 
 def test_worker_that_cannot_start_is_an_error(works, monkeypatch):
-    monkeypatch.setattr(side_by_side, "WORKER", "slipway.components.ingest.no_such_module")
+    monkeypatch.setattr(worker_pool, "WORKER", "slipway.components.ingest.no_such_module")
     with SideBySide(2) as both, pytest.raises(WorkerDiedError):
         both.map(works.who, range(500), progress=_ignore)
 

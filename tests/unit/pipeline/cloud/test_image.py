@@ -170,3 +170,10 @@ def test_link_out_of_the_project_is_refused_because_it_would_lead_nowhere(small_
         ConfigError, match=r"workloads/w/link.csv is a link to .*outside.csv, which is not in"
     ):
         read_image(small_project).stage(tmp_path / "staged")
+
+
+@pytest.mark.parametrize(("read", "name"), [(read_image, ".dockerignore"), (image_environment, "Dockerfile")])
+def test_project_made_by_hand_is_told_what_a_cloud_run_needs(tmp_path, read, name):
+    with pytest.raises(ConfigError, match=rf"has no {re.escape(name)}, which says what the image") as refused:
+        read(tmp_path)
+    assert "`slipway init`, in a new folder, writes" in refused.value.hint

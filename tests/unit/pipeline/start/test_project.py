@@ -5,9 +5,13 @@ import json
 import re
 import subprocess
 import tomllib
+from pathlib import Path
 
 import pytest
 import yaml
+from packaging.markers import default_environment
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start import project as module
@@ -52,6 +56,52 @@ def test_pyproject_has_our_overrides_and_names_the_wheel(made, project):
     assert theirs["tool"]["uv"]["sources"]["slipway"]["path"] == "wheels/slipway-0.1.0-py3-none-any.whl"
 
 
+def test_pip_would_not_take_slipway_from_the_public_index(made):
+    theirs = tomllib.loads((made / "pyproject.toml").read_text())
+    assert theirs["project"]["dependencies"] == []
+    groups = theirs["dependency-groups"]
+    assert [name for name, group in groups.items() if any("slipway" in each for each in group)] == ["slipway"]
+    assert set(theirs["tool"]["uv"]["default-groups"]) == set(groups)
+
+
+@pytest.mark.parametrize("python", ["3.11", "3.12"])
+def test_lock_has_all_that_the_project_asks_for(made, project, python):
+    here = {
+        **default_environment(),
+        "python_version": python,
+        "python_full_version": f"{python}.0",
+        "extra": "",
+    }
+    theirs = tomllib.loads((made / "pyproject.toml").read_text())
+    own = tomllib.loads((project / "pyproject.toml").read_text())["project"]
+    lines = re.findall(
+        r"^([A-Za-z0-9][^\\\n]+?)\s*\\?$", (made / "requirements.lock").read_text(), re.MULTILINE
+    )
+    locked = {}
+    for line in map(Requirement, lines):
+        if line.marker is None or line.marker.evaluate(here):
+            assert canonicalize_name(line.name) not in locked
+            locked[canonicalize_name(line.name)] = next(iter(line.specifier)).version
+    asked = [Requirement(each) for group in theirs["dependency-groups"].values() for each in group]
+    (slipway,) = (each for each in asked if each.name == "slipway")
+    asked.remove(slipway)
+    asked += [
+        Requirement(each)
+        for part in (own["dependencies"], *(own["optional-dependencies"][extra] for extra in slipway.extras))
+        for each in part
+    ]
+    overrides = [Requirement(each) for each in theirs["tool"]["uv"]["override-dependencies"]]
+    replaced = {each.name for each in overrides}
+    asked = [*(each for each in asked if each.name not in replaced), *overrides]
+    asked = [each for each in asked if each.marker is None or each.marker.evaluate(here)]
+    assert slipway.extras == {"tfx", "cloud"}
+    assert len(asked) > 25
+    wrong = [
+        str(each) for each in asked if locked.get(canonicalize_name(each.name), "0") not in each.specifier
+    ]
+    assert wrong == []
+
+
 def test_lock_names_the_wheel_by_its_digest_and_no_address(made):
     text = (made / "requirements.lock").read_text()
     digest = hashlib.sha256(b"a wheel").hexdigest()
@@ -80,6 +130,10 @@ def test_workflow_and_container_install_by_the_lock_file(made):
     assert steps[1]["with"]["python-version"] == "${{ matrix.python }}"
     container = json.loads((made / ".devcontainer/devcontainer.json").read_text())
     assert container["postCreateCommand"] == commands[0]
+    assert container["runArgs"] == ["--platform=linux/amd64"]  # as the lock file's packages are built
+    stages = re.findall(r"^FROM (.*)", (made / "Dockerfile").read_text(), re.MULTILINE)
+    assert len(stages) == 2
+    assert all(stage.startswith("--platform=linux/amd64 ") for stage in stages)
     assert "--no-deps --require-hashes -r requirements.lock" in (made / "Dockerfile").read_text()
 
 
@@ -175,10 +229,24 @@ def test_wheel_that_is_gone_is_to_be_named(monkeypatch, tmp_path, noted):
     assert not (tmp_path / "mine").exists()
 
 
-def test_wheel_that_cannot_be_copied_is_told(monkeypatch, tmp_path, wheel):
-    def fail(*_):
-        raise OSError(28, "No space left on device")
+@pytest.mark.parametrize("is_clone", [True, False])
+def test_where_the_wheel_cannot_be_written_all_is_as_it_was(monkeypatch, tmp_path, wheel, is_clone):
+    if is_clone:
+        (tmp_path / "mine" / ".git").mkdir(parents=True)
+    opened = Path.open
 
-    monkeypatch.setattr(module.shutil, "copyfile", fail)
-    with pytest.raises(UsageError, match="cannot be written: No space left on device"):
+    def fail(file, mode="r", **options):
+        if file.suffix == ".whl" and mode == "xb":
+            raise OSError(28, "No space left on device", str(file))
+        return opened(file, mode, **options)
+
+    monkeypatch.setattr(Path, "open", fail)
+    with pytest.raises(
+        UsageError, match=r"\.whl cannot be written: No space left on device; nothing is left"
+    ):
         init(tmp_path / "mine", wheel=wheel)
+    assert (tmp_path / "mine").exists() == is_clone
+    if is_clone:
+        assert [file.name for file in (tmp_path / "mine").iterdir()] == [".git"]
+    monkeypatch.undo()
+    init(tmp_path / "mine", wheel=wheel)

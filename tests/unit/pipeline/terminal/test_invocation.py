@@ -7,7 +7,14 @@ import pytest
 
 from slipway.pipeline.root import PROJECT_ROOT
 from slipway.pipeline.terminal import invocation
-from slipway.pipeline.terminal.invocation import CLOUD, command, default_workload, program_name, same_command
+from slipway.pipeline.terminal.invocation import (
+    CLOUD,
+    command,
+    default_workload,
+    image_command,
+    program_name,
+    same_command,
+)
 
 
 @pytest.fixture
@@ -75,8 +82,39 @@ def test_installed_command_that_is_not_on_the_path_is_named_by_its_own(called, t
 def test_installed_slipway_names_its_command_in_notebooks_too(called, monkeypatch, tmp_path):
     monkeypatch.setattr(invocation, "IS_CHECKOUT", False)
     called(f"{tmp_path}/.venv/bin/python", script="ipykernel_launcher.py")
-    assert command("runs") == ".venv/bin/slipway runs"
+    assert command("runs") == ".venv/bin/python -m slipway runs"
     assert program_name() == "slipway"
+
+
+def test_link_to_the_installed_command_is_what_was_called(called, tmp_path):
+    called("/opt/pipx/bin/python", script=f"{tmp_path}/bin/slipway")
+    assert command("runs") == "bin/slipway runs"
+
+
+@pytest.mark.parametrize(
+    ("on_path", "expected"),
+    [("/env/bin/slipway", "slipway"), ("/other/bin/slipway", "/env/bin/python -m slipway")],
+)
+def test_module_of_an_interpreter_is_its_command_where_that_is_on_the_path(
+    called, monkeypatch, on_path, expected
+):
+    called("/env/bin/python", script="slipway")
+    monkeypatch.setattr(invocation.shutil, "which", {"slipway": on_path}.get)
+    assert command("runs") == f"{expected} runs"
+
+
+@pytest.mark.parametrize(
+    ("is_checkout", "words", "expected"),
+    [
+        (True, {}, "make image"),
+        (True, {"image": "r/i:1", "target": "training-tpu"}, "make image IMAGE=r/i:1 TARGET=training-tpu"),
+        (False, {}, "docker build --tag NAME:TAG ."),
+        (False, {"image": "r/i:1", "target": "t"}, "docker build --tag r/i:1 --target t ."),
+    ],
+)
+def test_image_is_built_by_make_only_where_there_is_a_makefile(monkeypatch, is_checkout, words, expected):
+    monkeypatch.setattr(invocation, "IS_CHECKOUT", is_checkout)
+    assert image_command(**words) == expected
 
 
 def test_documents_name_the_runner_of_a_checkout(called):

@@ -2,7 +2,8 @@
 
 import pytest
 
-from slipway.pipeline.cloud.services.service_refusal import Answer, refusal
+from slipway.pipeline.cloud.services.service_refusal import Answer, no_image, refusal
+from slipway.pipeline.terminal import invocation
 
 
 @pytest.mark.parametrize(
@@ -34,3 +35,11 @@ def test_refusal_names_what_is_missing_and_the_remedy(answer, words, hint):
     assert "\n" not in error.message
     assert hint in error.hint
     assert error.exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("is_checkout", "how"), [(True, "make image IMAGE=r/i:1"), (False, "docker build --tag r/i:1 .")]
+)
+def test_missing_image_is_named_with_a_command_that_there_is(monkeypatch, is_checkout, how):
+    monkeypatch.setattr(invocation, "IS_CHECKOUT", is_checkout)
+    assert no_image("r/i:1", build_target="").hint == f"{how} && docker push r/i:1"
