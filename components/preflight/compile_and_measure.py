@@ -31,6 +31,7 @@ FAST = {"exec_time_optimization_effort": -1.0}
 JAX_STEP = (
     "train_step(self, state, data) as in Keras' guide for JAX; or compute_loss, which all backends call"
 )
+NO_PADDING = "pad the weight to a multiple of it (more rows or units), or write null for that dimension"
 SEARCH_LIMIT_ROWS = 2**17
 """Rows of one device above which no batch is looked for."""
 
@@ -98,7 +99,7 @@ def _answer(question: Question) -> Answer:
     from slipway.components.trainer.features import Feature
     from slipway.components.trainer.learning_rate import inner_optimizer
     from slipway.components.trainer.trace_error import explain
-    from slipway.components.trainer.user_model import build_model
+    from slipway.components.trainer.user_model import build, build_model
 
     policy = "mixed_bfloat16" if question.precision == "auto" else question.precision
     keras.config.set_dtype_policy(policy)
@@ -122,6 +123,7 @@ def _answer(question: Question) -> Answer:
 
     try:
         model = build_model(question.model, inputs, question.hyperparameters)
+        build(model, inputs, question.model)
     except SlipwayError:
         raise
     except Exception as error:
@@ -152,8 +154,10 @@ def _answer(question: Question) -> Answer:
         told = explain(error, question.model)
         return refused(told.message, layer=told.layer, cause=told.cause, remedy=told.remedy)
     facts["callbacks"] = tuple(dict.fromkeys(callbacks_in(traced.jaxpr.jaxpr)))
-    facts["state_bytes"] = step.state_bytes
     facts["traits"] = (*traits_of(model, question), *found)
+    if words := step.undivided:
+        return refused(words, cause="layout", remedy=NO_PADDING)
+    facts["state_bytes"] = step.state_bytes
     first = step.compiled(question.batch_size, fast=question.is_fast)
     sizes: tuple[int | None, int | None] = (None, None)
     if question.search_s and question.slice.generation and (first.compiles or first.is_out_of_memory):
@@ -187,11 +191,13 @@ def _traced(step: "TrainingStep", model: Any, question: Question) -> tuple[Any, 
     from slipway.components.preflight.model_traits import kept_values, leaked_tracers, side_effects
     from slipway.components.trainer.user_model import own_line
 
+    layers = {each.name for each in model._flatten_layers(include_self=False)}
+
     def where(equation: Any) -> str:
         source = equation.source_info
         frames = source.traceback.frames if source.traceback else ()
         line = own_line([(each.file_name, each.line_num) for each in reversed(frames)], question.model)
-        layer = traced_program.layer_of(str(source.name_stack))
+        layer = traced_program.layer_of(str(source.name_stack), layers)
         return ", ".join(filter(None, (f"the layer {layer!r}" if layer else "", line)))
 
     first = step.traced(question.batch_size)
@@ -254,8 +260,21 @@ class TrainingStep:
         return counted(program, batch_size=batch_size, where=self._question.slice, compile_s=compile_s)
 
     @property
+    def undivided(self) -> str:
+        """Which weights the layout cannot divide evenly, in words; "" if none. JAX takes no others."""
+        asked = self._question
+        parts = {"model": asked.model_parallel, "batch": asked.replicas, None: 1}
+        words = [
+            f"{each.path} has {size:,} in dimension {at}, which is no multiple of {parts[axis]}"
+            for each in self._model.variables
+            for at, (size, axis) in enumerate(zip(each.shape, self._axes(each), strict=False))
+            if size % parts[axis]
+        ]
+        return f"train.layout: {'; '.join(words[:3])}" if words else ""
+
+    @property
     def state_bytes(self) -> int:
-        """Of all variables, on one device."""
+        """Of all variables, on one device; `undivided` must be ""."""
         variables = [each for group in self._state() for each in group]
         return sum(
             math.prod(each.sharding.shard_shape(each.shape)) * each.dtype.itemsize for each in variables
@@ -290,16 +309,21 @@ class TrainingStep:
         )
         return tuple([self._variable(each) for each in group] for group in groups)
 
-    def _variable(self, variable: Any) -> Any:
-        import jax
-
+    def _axes(self, variable: Any) -> tuple[str | None, ...]:
+        """The axis of the mesh that divides each dimension; () if none is divided."""
         axes: tuple[str | None, ...] = ()
         for pattern, layout in self._question.layout.items():
             # An optimizer names its slots by the path of their variable with "_" for "/".
             flat = pattern.replace("/", "_")
             if re.fullmatch(pattern, variable.path) or re.fullmatch(f".*{flat}_.*", variable.path):
                 axes = tuple(layout) if len(layout) == len(variable.shape) else ()
-        return jax.ShapeDtypeStruct(variable.shape, variable.dtype, sharding=self._sharding(*axes))
+        return axes
+
+    def _variable(self, variable: Any) -> Any:
+        import jax
+
+        sharding = self._sharding(*self._axes(variable))
+        return jax.ShapeDtypeStruct(variable.shape, variable.dtype, sharding=sharding)
 
     def _sharding(self, *axes: str | None) -> Any:
         from jax.sharding import NamedSharding, PartitionSpec

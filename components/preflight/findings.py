@@ -45,7 +45,8 @@ def _backend(case: Case) -> Iterator[Finding]:
             rule="backend",
             severity="note",
             message="train.backend is tensorflow; what is compiled here is the same model with Keras on JAX, "
-            f"and this one is TensorFlow's own: whether it trains on {name} is not known. {_error(case)}",
+            f"and this one is TensorFlow's own: whether it trains on {name} is not known. "
+            f"{_error(case)[:1].upper()}{_error(case)[1:]}",
             remedy="--set train.backend=jax and keras.ops instead of tf, which can be checked",
         )
     elif case.backend == "tensorflow":
@@ -169,7 +170,9 @@ def _compiles(case: Case) -> Iterator[Finding]:
         held_bytes //= case.question.model_parallel
     lacks = state_shortage(held_bytes, case.question.slice.memory_bytes)
     if not step.is_out_of_memory and not lacks:
-        if step.error and not _is_tensorflows_own(case):
+        if step.error_cause == "layout":
+            yield Finding(rule="layout", severity="error", message=step.error, remedy=step.error_remedy)
+        elif step.error and not _is_tensorflows_own(case):
             instead = (
                 step.error_cause == "tensorflow" and case.has_tensorflow and case.question.slice.hosts == 1
             )

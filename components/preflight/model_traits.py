@@ -23,6 +23,8 @@ DEFERRED_BYTES = 2**20
 LARGE_TABLE_BYTES, SPARSE_SHARE = 256 * 2**20, 0.1
 """Tables from here on of which a step looks up less than this share are told, if all of it is updated."""
 _TRUNCATED = re.compile(r"dtype (\w+) requested in .* truncated to dtype (\w+)")
+_NAN = object()
+"""Stands for NaN, which does not equal itself."""
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
@@ -129,7 +131,12 @@ def _sparsely_used(layer: Any, model: Any, question: Question) -> Iterator[Trait
         looked_up = question.batch_size * math.prod(layer.input.shape[1:])
     except (AttributeError, ValueError, TypeError):  # called never, or more than once
         return
-    copies = sum(tuple(each.shape) == shape for each in model.optimizer.variables)
+    # An optimizer names its slots by the path of their variable with "_" for "/".
+    flat = layer.embeddings.path.replace("/", "_") + "_"
+    copies = sum(
+        tuple(each.shape) == shape and each.path.rpartition("/")[2].startswith(flat)
+        for each in model.optimizer.variables
+    )
     if copies > 1 and table_bytes >= LARGE_TABLE_BYTES and looked_up < SPARSE_SHARE * shape[0]:
         yield Trait(
             kind="whole_table",
@@ -166,7 +173,9 @@ def _frozen(value: Any) -> object:
         return tuple(map(_frozen, value))
     if isinstance(value, np.ndarray):
         return (value.shape, value.tobytes())
-    return frozenset(value) if isinstance(value, set) else value
+    if isinstance(value, set):
+        return frozenset(map(_frozen, value))
+    return value if value == value else _NAN
 
 
 def _leaves(value: Any) -> Iterator[Any]:

@@ -82,7 +82,8 @@ class Compiled:
         batch_size: global, examples.
         error: why it does not compile; "" where it does.
         error_layer: the layer that it came from, "" where that is not known.
-        error_cause: as `trainer.trace_error.TraceError.cause`; "" where it was traced, or refused before.
+        error_cause: as `trainer.trace_error.TraceError.cause`, or "layout": it cannot divide a weight; ""
+            where it was traced, or refused before.
         error_remedy: what to write instead; "" where that is not known.
         is_out_of_memory: whether it does not fit.
         peak_bytes: of memory on one device; where it does not fit, what the compiler said is needed, 0 where

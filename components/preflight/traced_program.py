@@ -3,10 +3,11 @@
 A program is read by the attributes that JAX gives it; JAX is not imported.
 """
 
-import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
+
+import numpy as np
 
 from slipway.components.preflight.question_and_answer import Trait
 
@@ -21,6 +22,7 @@ _ALIKE = ("jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call", "c
 """Primitives that hand their operands to the program within, one by one."""
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
 _WRAPPED = re.compile(r"\w+\(([^()]*)\)")
+"""A name as JAX's transformations wrap it."""
 
 Where = Callable[[Any], str]
 """The place of an equation in the user's code, in words."""
@@ -87,10 +89,20 @@ def callbacks_in(jaxpr: Any) -> Iterator[str]:
             yield from callbacks_in(inner)
 
 
-def layer_of(name_stack: str) -> str:
-    """The innermost name of a stack of names: "jvp(functional)/culprit" is in culprit."""
-    plain = _WRAPPED.sub(r"\1", _WRAPPED.sub(r"\1", name_stack))
-    return plain.rpartition("/")[2]
+def layer_of(name_stack: str, layers: Collection[str]) -> str:
+    """The innermost layer of a stack of names: "jvp(functional)/culprit/normal" is in culprit.
+
+    Args:
+        name_stack: as an equation has it.
+        layers: names of the model's layers; functions have names there, too.
+
+    Returns:
+        Its name; "" if there is none.
+    """
+    plain, wrapped = _WRAPPED.sub(r"\1", name_stack), name_stack
+    while plain != wrapped:
+        plain, wrapped = _WRAPPED.sub(r"\1", plain), plain
+    return next((name for name in reversed(plain.split("/")) if name in layers), "")
 
 
 def _constant_noise(jaxpr: Any, given: Sequence[bool]) -> Iterator[Any]:
@@ -135,5 +147,11 @@ def _text(equation: Any) -> str:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    same_kind = one.shape == other.shape and one.dtype == other.dtype
-    return same_kind and (math.prod(one.shape) > LARGE_CONSTANT_BYTES or bool((one == other).all()))
+    """Whether two constants are; large ones are taken to be, as comparing them takes long."""
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    if one.nbytes >= LARGE_CONSTANT_BYTES:
+        return True
+    if not isinstance(one.dtype, np.dtype):  # keys of random numbers, which are no plain bytes
+        return bool((one == other).all())
+    return np.asarray(one).tobytes() == np.asarray(other).tobytes()  # NaN does not equal itself

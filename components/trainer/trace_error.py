@@ -21,7 +21,8 @@ _KINDS = {"Layer": "the layer", "Loss": "the loss", "Metric": "the metric", "Bas
 _NO_PLACES = {"Model", "Functional", "Sequential", "CompileLoss", "CompileMetrics"}
 """Classes that call what the user wrote, and are none of it."""
 _BY_VALUE = ("TracerBoolConversionError", "TracerIntegerConversionError", "ConcretizationTypeError")
-_SIZES = re.compile(r"statically specified|NonConcreteBooleanIndex|must be concrete|size argument")
+_SIZES = re.compile(r"statically specified|must be concrete|size argument|sequences of concrete values")
+"""Words of JAX's; in others' errors they mean something else."""
 _SHAPES = re.compile(r"Received: target\.shape=(\(.*?\)), output\.shape=(\(.*?\))")
 _WRAPPED = "Unable to automatically build the model"
 
@@ -64,7 +65,8 @@ def explain(error: BaseException, dotted_path: str) -> TraceError:
     place, layer = _place([frame for frame, _ in frames])
     files = [(frame.f_code.co_filename, line) for frame, line in frames]
     line = own_line(files, dotted_path)
-    cause, words, remedy = _judged(error, _after(files, line))
+    modules = [str(frame.f_globals.get("__name__", "")) for frame, _ in frames]
+    cause, words, remedy = _judged(error, modules[_after(files, line) :])
     if words:
         place = ", ".join(filter(None, (place, line)))
     else:
@@ -96,10 +98,17 @@ def _original(error: BaseException) -> BaseException:
 
 
 def _judged(error: BaseException, below: list[str]) -> tuple[Cause, str, str]:
-    """Cause, words and remedy; no words where the error's own are as good."""
+    """Cause, words and remedy; no words where the error's own are as good.
+
+    Args:
+        error: the original one.
+        below: modules of the frames that the user's innermost line called, the innermost last.
+    """
     names = {base.__name__ for base in type(error).__mro__}
     text = str(error)
-    if any("/tensorflow/" in file for file in below):
+    packages = [module.partition(".")[0] for module in below]
+    raised_by = {type(error).__module__.partition(".")[0], *packages[-1:]}
+    if "tensorflow" in packages:
         return (
             "tensorflow",
             "TensorFlow is called, which cannot compute within a step of JAX",
@@ -117,7 +126,7 @@ def _judged(error: BaseException, below: list[str]) -> tuple[Cause, str, str]:
             "NumPy wants a value that only the device has",
             "keras.ops instead of numpy",
         )
-    if _SIZES.search(text) or "NonConcreteBooleanIndexError" in names:
+    if "NonConcreteBooleanIndexError" in names or (raised_by & {"jax", "jaxlib"} and _SIZES.search(text)):
         return (
             "value",
             "the shape of a result depends on values, and a TPU's program has fixed shapes",
@@ -157,14 +166,12 @@ def _judged(error: BaseException, below: list[str]) -> tuple[Cause, str, str]:
     return "other", "", ""
 
 
-def _after(files: list[tuple[str, int]], line: str) -> list[str]:
-    """The files of the frames below the user's innermost line; of all where none is theirs."""
-    names = [name for name, _ in files]
+def _after(files: list[tuple[str, int]], line: str) -> int:
+    """The place of the first frame below the user's innermost line; 0 where none is theirs."""
     if not line:
-        return names
+        return 0
     file, _, number = line.rpartition(", line ")
-    last = max(at for at, (name, each) in enumerate(files) if name.endswith(file) and str(each) == number)
-    return names[last + 1 :]
+    return 1 + max(at for at, (name, each) in enumerate(files) if name.endswith(file) and str(each) == number)
 
 
 def _place(frames: list[FrameType]) -> tuple[str, str]:

@@ -59,6 +59,7 @@ def build_model(
 
     Returns:
         The compiled `keras.Model`, built: one that Keras would build from its first batch is told its shapes.
+        Only a subclassed one with run_eagerly is left to its first batch, as its code may want values.
 
     Raises:
         ComponentError: the function is missing, or returns something else than a compiled model, or a
@@ -85,15 +86,27 @@ def build_model(
             f"{dotted_path} returns a model that is not compiled",
             hint="call model.compile(...) before return",
         )
-    if not all(layer.built for layer in model._flatten_layers()):
-        _build(model, features, dotted_path)
+    if isinstance(model, keras.Sequential) or not model.run_eagerly:
+        build(model, features, dotted_path)
     return model
 
 
-def _build(model: Any, features: Mapping[str, Feature], dotted_path: str) -> None:
-    """Makes the weights of a model that names no shapes itself, for the features that it will be given."""
+def build(model: Any, features: Mapping[str, Feature], dotted_path: str) -> None:
+    """Makes the weights of a model that names no shapes itself, for the features that it will be given.
+
+    Args:
+        model: a `keras.Model`; a built one stays as it is, whatever layers it owns and does not call.
+        features: by name, without the label.
+        dotted_path: of the user's function, for messages.
+
+    Raises:
+        ComponentError: it is a Sequential without an Input, and there are several features.
+        Exception: whatever the user's code raises.
+    """
     import keras
 
+    if model.built:
+        return
     if not isinstance(model, keras.Sequential):
         model({name: keras.KerasTensor((None, *f.shape), f.model_dtype) for name, f in features.items()})
         return

@@ -109,7 +109,7 @@ def tensorflow_in_the_loss(features, _):
     return answered(x, layers.Dense(256)(x), loss=tensorflows_loss)
 
 
-@right("backend", says="is not known. the loss", backend="tensorflow")
+@right("backend", says="is not known. The loss", backend="tensorflow")
 def tensorflow_in_the_loss_that_tensorflow_trains(features, _):
     x = given(features)
     return answered(x, layers.Dense(256)(x), loss=tensorflows_loss)
@@ -154,6 +154,11 @@ def a_boolean_index(features, _):
 @right(ERROR, says="the shape of a result depends on values")
 def distinct_values(features, _):
     return through(features, lambda values: values + ops.size(ops.unique(ops.reshape(values, (-1,)))))
+
+
+@right(ERROR, says="the shape of a result depends on values")
+def a_shape_by_value(features, _):
+    return through(features, lambda values: values + ops.zeros((ops.cast(ops.sum(values), "int32"), 256))[0])
 
 
 class Falling(keras.optimizers.schedules.LearningRateSchedule):
@@ -416,6 +421,14 @@ def subclassed_and_not_built(features, _):
 
 
 @right(**CODES)
+def two_large_vocabularies(features, _):
+    """Of Adagrad's numbers, each table has one."""
+    x = given(features, "int32")
+    codes = [layers.GlobalAveragePooling1D()(layers.Embedding(2_000_000, 128)(x)) for _ in range(2)]
+    return answered(x, layers.Concatenate()(codes), optimizer="adagrad")
+
+
+@right(**CODES)
 def text_by_convolution(features, _):
     x = given(features, "int32")
     words = layers.Embedding(30_000, 128, mask_zero=True)(x)
@@ -483,6 +496,20 @@ def mask_made_once(features, _):
 
     x = given(features)
     return answered(x, Masked()(layers.Dense(256)(x)))
+
+
+@right()
+def not_a_number(features, _):
+    class Unknown(layers.Layer):
+        def __init__(self, **options):
+            super().__init__(**options)
+            self.unknown, self.others = float("nan"), {float("nan"), 1.0}
+
+        def call(self, values):
+            return ops.where(values > 0, values, np.full(256, self.unknown, "float32"))
+
+    x = given(features)
+    return answered(x, Unknown()(layers.Dense(256)(x)))
 
 
 @right()

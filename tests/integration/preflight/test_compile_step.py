@@ -61,6 +61,11 @@ WRONG = (
     (question("fine", EIGHT_CHIPS, 1001), "indivisible", "1001"),
     (question("fine", EIGHT_CHIPS, 8 * 130), "batch_padding", "130 examples a core"),
     (question("fine", EIGHT_CHIPS, model_parallel=2, layout=LAYOUT), "layout", "attention"),
+    (
+        question("fine", EIGHT_CHIPS, model_parallel=2, layout={"answer/kernel": (None, "model")}),
+        "layout",
+        "answer/kernel has 1 in dimension 1, which is no multiple of 2",
+    ),
 )
 FINE_AND_QUICK = tuple(map(question, ("fine", "top_k", "masked")))
 FINE = (*FINE_AND_QUICK, *map(question, ("embedding", "convolution", "attention")))

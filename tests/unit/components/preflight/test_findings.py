@@ -49,6 +49,12 @@ def test_nothing_is_found_where_nothing_is_wrong(case):
         ({"step_s": 5e-6}, "too_small", "note", "larger batch"),
         ({"step": Compiled(batch_size=1024, error="no strings")}, "does_not_compile", "error", "keras.ops"),
         (
+            {"step": Compiled(batch_size=1024, error="51 rows", error_cause="layout", error_remedy="pad it")},
+            "layout",
+            "error",
+            "pad it",
+        ),
+        (
             {"layers": (Layer(name="odd", kind="Dense", matrices=((128, 130),)),)},
             "padding",
             "warning",
@@ -96,7 +102,7 @@ def test_what_is_tensorflows_own_is_refused_on_jax_and_not_judged_where_tensorfl
     assert (refused.rule, refused.severity) == ("does_not_compile", "error")
     assert refused.remedy == "keras.ops; or --set train.backend=tensorflow, which was not checked"
     assert (said.rule, said.severity) == ("backend", "note")
-    assert "is not known. a loss of TensorFlow's" in said.message
+    assert "is not known. A loss of TensorFlow's" in said.message
 
 
 @pytest.mark.parametrize("target", ["tpu", "cpu"])

@@ -80,7 +80,7 @@ def test_two_traces_that_differ_in_an_equation_are_told_where():
     assert traced_program.difference(first, second, where) == Trait(kind="each_trace", where="counting")
 
 
-@pytest.mark.parametrize(("value", "is_told"), [(1.0, False), (2.0, True)])
+@pytest.mark.parametrize(("value", "is_told"), [(1.0, False), (2.0, True), (np.nan, True)])
 def test_two_traces_that_differ_in_a_constant_are_told_where_it_is_used(value, is_told):
     one, other = Variable(), Variable()
     first = program([equation("add", [one], stack="noise")], consts={one: np.ones(4)})
@@ -89,6 +89,40 @@ def test_two_traces_that_differ_in_a_constant_are_told_where_it_is_used(value, i
     found = traced_program.difference(first, second, where)
 
     assert found == (Trait(kind="each_trace", where="noise") if is_told else None)
+
+
+def constants(value):
+    variable = Variable()
+    return program([equation("add", [variable], stack="noise")], consts={variable: value})
+
+
+def test_a_constant_that_holds_nan_is_the_same_in_two_traces():
+    first, second = (constants(np.array([1.0, np.nan])) for _ in range(2))
+
+    assert traced_program.difference(first, second, where) is None
+
+
+def test_constants_of_a_kind_of_their_own_are_compared_as_they_compare_themselves():
+    class Key:
+        shape, dtype, nbytes = (), "key<fry>", 8
+
+        def __init__(self, seed):
+            self.seed = seed
+
+        def __eq__(self, other):
+            return np.array(self.seed == other.seed)
+
+        __hash__ = None
+
+    assert traced_program.difference(constants(Key(1)), constants(Key(1)), where) is None
+    assert traced_program.difference(constants(Key(1)), constants(Key(2)), where)
+
+
+def test_large_constants_are_taken_to_be_the_same(monkeypatch):
+    monkeypatch.setattr(traced_program, "LARGE_CONSTANT_BYTES", 32)
+
+    assert traced_program.difference(constants(np.zeros(3)), constants(np.ones(3)), where)
+    assert traced_program.difference(constants(np.zeros(4)), constants(np.ones(4)), where) is None
 
 
 def test_callbacks_are_found_within_other_equations():
@@ -106,7 +140,11 @@ def test_callbacks_are_found_within_other_equations():
         ("functional/culprit", "culprit"),
         ("jvp(functional)/culprit", "culprit"),
         ("transpose(jvp(culprit))", "culprit"),
+        ("transpose(jvp(vmap(functional)))/vmap(culprit)", "culprit"),
+        ("checkpoint(transpose(jvp(vmap(culprit))))", "culprit"),
+        ("jvp(functional)/culprit/normal", "culprit"),
+        ("jvp(functional)/normal", ""),
     ],
 )
-def test_the_layer_is_the_innermost_name(stack, layer):
-    assert traced_program.layer_of(stack) == layer
+def test_the_layer_is_the_innermost_name_that_is_a_layers(stack, layer):
+    assert traced_program.layer_of(stack, {"culprit", "other"}) == layer

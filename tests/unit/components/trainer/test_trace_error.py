@@ -25,6 +25,13 @@ class NonConcreteBooleanIndexError(IndexError):
     """Named as JAX's."""
 
 
+class ConcretizationTypeError(TypeError):
+    """Named as JAX's."""
+
+
+ConcretizationTypeError.__module__ = "jax.errors"
+
+
 class Layer:
     """As Keras' own: known by name and module."""
 
@@ -110,7 +117,8 @@ def test_a_loss_is_a_place_and_no_layer(own):
     [
         (UnexpectedTracerError("escaped"), "leak", "an earlier call has kept"),
         (NonConcreteBooleanIndexError("index"), "value", "the shape of a result depends on values"),
-        (ValueError("size argument of jnp.nonzero must be statically specified"), "value", "fixed shapes"),
+        (ConcretizationTypeError("size argument of jnp.nonzero must be static"), "value", "fixed shapes"),
+        (ValueError("my batch size argument must be even"), "other", "ValueError: my batch size argument"),
         (
             ValueError("must be alike. Received: target.shape=(8, 1), output.shape=(8, 10)"),
             "shape",
@@ -129,19 +137,45 @@ def test_each_error_has_its_words(error, cause, words):
     assert words in told.words
 
 
-def test_what_fails_within_tensorflow_is_told_as_a_call_of_it(own, tmp_path):
-    (tmp_path / "tensorflow").mkdir()
-    within = tmp_path / "tensorflow" / "ops.py"
-    within.write_text("def unique(value):\n    raise TypeError('no tensor')\n")
-    spec = importlib.util.spec_from_file_location("ops", within)
-    ops = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(ops)
+@pytest.fixture
+def library(tmp_path):
+    """Makes a module of that name and text, in a folder `tensorflow`."""
+
+    def module(name: str, text: str) -> types.ModuleType:
+        file = tmp_path / "tensorflow" / f"{name}.py"
+        file.parent.mkdir()
+        file.write_text(text)
+        spec = importlib.util.spec_from_file_location(name, file)
+        made = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(made)
+        return made
+
+    return module
+
+
+def test_what_fails_within_tensorflow_is_told_as_a_call_of_it(own, library):
+    ops = library("tensorflow.ops", "def unique(value):\n    raise TypeError('no tensor')\n")
     module = own("def loss(unique):\n    return unique(1)\n")
 
     told = explain(caught(module.loss, ops.unique), PATH)
 
     assert told.cause == "tensorflow"
     assert told.place == "traced_workload.py, line 2"
+
+
+@pytest.mark.parametrize("name", ["somewhere.ops", "keras.src.backend.tensorflow.ops"])
+def test_what_fails_below_a_folder_of_tensorflows_name_is_no_call_of_it(own, library, name):
+    ops = library(name, "def unique(value):\n    raise TypeError('no tensor')\n")
+    module = own("def loss(unique):\n    return unique(1)\n")
+
+    assert explain(caught(module.loss, ops.unique), PATH).cause == "other"
+
+
+def test_words_of_jax_are_known_where_jax_raises_them(own, library):
+    text = "def reshape(value):\n    raise TypeError('Shapes must be 1D sequences of concrete values')\n"
+    module = own("def loss(reshape):\n    return reshape(1)\n")
+
+    assert explain(caught(module.loss, library("jax._src.core", text).reshape), PATH).cause == "value"
 
 
 def test_the_error_that_keras_raised_another_over_is_the_one_told():

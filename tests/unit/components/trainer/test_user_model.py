@@ -69,6 +69,49 @@ def test_a_model_that_names_no_shapes_is_built_for_its_features(tmp_path, monkey
         build_model("unbuilt_workload.sequential", {**x, **codes}, {})
 
 
+@pytest.mark.slow  # Keras starts
+@pytest.mark.filterwarnings("default")  # of TensorFlow's own imports
+@pytest.mark.parametrize("name", ["functional", "sequential", "eager"])
+def test_a_model_that_needs_no_building_is_returned_as_it_is(tmp_path, monkeypatch, name):
+    (tmp_path / "built_workload.py").write_text(
+        "import keras\n"
+        "import numpy as np\n"
+        "class Spare(keras.layers.Layer):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        self.unused = keras.layers.Dense(1)\n"
+        "    def call(self, values):\n"
+        "        return values * 2\n"
+        "class Eager(keras.Model):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        self.answer = keras.layers.Dense(1)\n"
+        "    def call(self, inputs):\n"
+        "        return self.answer(inputs['x'] * float(np.mean(inputs['x'].numpy())))\n"
+        "def compiled(model, **options):\n"
+        "    model.compile('sgd', 'mse', **options)\n"
+        "    return model\n"
+        "def functional(features, hyperparameters):\n"
+        "    x = keras.Input((4,), name='x')\n"
+        "    return compiled(keras.Model(x, keras.layers.Dense(1)(Spare()(x))))\n"
+        "def sequential(features, hyperparameters):\n"
+        "    layers = [keras.Input((4,), name='x'), Spare(), keras.layers.Dense(1)]\n"
+        "    return compiled(keras.Sequential(layers))\n"
+        "def eager(features, hyperparameters):\n"
+        "    return compiled(Eager(), run_eagerly=True)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    # Flattened by name, `a` would come first.
+    features = {
+        each: Feature(name=each, dtype="float32", shape=(size,)) for each, size in (("a", 3), ("x", 4))
+    }
+
+    model = build_model(f"built_workload.{name}", features, {})
+
+    assert model.built == (name != "eager")  # its code wants values, which its first batch has
+    model.fit({"x": np.ones((8, 4))}, np.zeros((8, 1)), verbose=0)
+
+
 def test_error_is_told_by_the_users_file_and_line(broken):
     from broken_workload.model import build_model
 
