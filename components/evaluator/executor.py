@@ -94,8 +94,6 @@ class Executor(StockExecutor):
                 rows += more
                 tell(counted(rows, "row"), done=place, total=len(work.files))
         _write(work, tally)
-        bounds = "; confidence bounds of all rows only" if tally.is_cut else ""
-        tell(f"{counted(rows, 'row')}, {counted(len(tally.keys), 'slice')}{bounds}")
 
     def _measure_with_beam(self, work: _Work) -> None:
         failed = f"{work.folder}/failed.json"
@@ -187,6 +185,8 @@ class _Write(beam.DoFn):
 def _write(work: _Work, tally: Tally) -> None:
     values, found = results(work.request, tally), spreads(work.request, tally)
     write_evaluation(work.folder, work.config, work.request, values, found, work.models)
+    bounds = "; confidence bounds of all rows only" if tally.is_cut else ""
+    tell(f"{counted(tally.total, 'row')}, {counted(len(tally.keys), 'slice')}{bounds}")
 
 
 def _work(

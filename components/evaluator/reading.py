@@ -93,8 +93,11 @@ class Judge:
             else:
                 yield batch, judged
                 return
-        for first in range(0, rows, self._most_rows):
-            yield from self._judged(batch[first : first + self._most_rows])
+        step = (
+            self._most_rows
+        )  # kept: a part that is too large as well lowers it for the rows after this batch
+        for first in range(0, rows, step):
+            yield from self._judged(batch[first : first + step])
 
     def _columns(self, batch: Any, transformed: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Column]:
         columns = {

@@ -12,7 +12,7 @@ from slipway.components.evaluator.results import values_of
 from slipway.components.evaluator.row_values import CONFUSION, CURVES
 from slipway.components.evaluator.slices import SliceKey
 from slipway.components.evaluator.tally import COARSE_BUCKETS, ModelTally, Tally
-from slipway.components.model_gate.intervals import Spread
+from slipway.components.model_gate.intervals import FEW_FREEDOM, Spread
 from slipway.components.model_gate.metrics import METRICS
 
 Spreads = dict[tuple[str, str, bool], Spread]
@@ -45,22 +45,31 @@ def spreads(request: Request, tally: Tally) -> dict[SliceKey, Spreads]:
         model.curve.compact()
     for name, class_name in request.metrics.items():
         values = [_replicates(class_name, model, many) for model in tally.models]
-        for place, (asked, model) in enumerate(zip(request.models, tally.models, strict=True)):
-            errors = np.maximum(_errors(values[place]), _least(class_name, model, many))
-            for key, spread in _told(tally, errors):
+        least = [_ROWS_AT_LEAST / _counted(class_name, model, many) for model in tally.models]
+        deciding = [_deciding(class_name, model, tally.rows[:many]) for model in tally.models]
+        for place, asked in enumerate(request.models):
+            errors = np.maximum(_errors(values[place]), least[place])
+            for key, spread in _told(tally, errors, deciding[place]):
                 found[key][asked.name, name, False] = spread
             if baseline is not None and place != baseline:
                 with np.errstate(invalid="ignore"):  # infinity less infinity
-                    errors = _errors(values[place] - values[baseline])
-                for key, spread in _told(tally, errors):
+                    apart = values[place] - values[baseline]
+                fewer = np.minimum(deciding[place], deciding[baseline])
+                # Models of which no row tells one from the other do not differ, by chance or otherwise; and a
+                # row that changes its rank moves an area by less than one that changes sides moves a share.
+                is_floored = (apart != 0).any(1) & ((class_name not in CURVES) | (fewer <= FEW_FREEDOM))
+                floor = np.where(is_floored, np.maximum(least[place], least[baseline]), 0)
+                errors = np.maximum(_errors(apart), floor)
+                for key, spread in _told(tally, errors, fewer):
                     found[key][asked.name, name, True] = spread
     return found
 
 
-def _told(tally: Tally, errors: Floats) -> Iterator[tuple[SliceKey, Spread]]:
-    for key, rows, error in zip(tally.keys, tally.rows.tolist(), errors.tolist(), strict=False):
+def _told(tally: Tally, errors: Floats, deciding: Floats) -> Iterator[tuple[SliceKey, Spread]]:
+    each = zip(tally.keys, tally.rows.tolist(), errors.tolist(), deciding.tolist(), strict=False)
+    for key, rows, error, few in each:
         if not math.isnan(error) and rows > 1 and (key == () or not tally.is_cut):
-            yield key, Spread(error, min(int(rows), REPLICATES) - 1)
+            yield key, Spread(error, max(min(int(few), REPLICATES) - 1, 1))
 
 
 def _replicates(class_name: str, model: ModelTally, many: int) -> Floats:
@@ -96,24 +105,36 @@ def _errors(values: Floats) -> Floats:
     return found
 
 
-def _least(class_name: str, model: ModelTally, many: int) -> Floats:
-    """What `_ROWS_AT_LEAST` rows change in a count, a share or an area; 0 for other metrics."""
-    return np.array([_ROWS_AT_LEAST / max(_counted(class_name, model, place), 1) for place in range(many)])
-
-
-def _counted(class_name: str, model: ModelTally, place: int) -> float:
-    """Over how many rows a slice's share is counted; 1 for a count, infinity for what is neither."""
-    if class_name in CURVES:
-        return float(model.curve.of_slice(place)[1].sum(0).min())
-    if class_name in _ACCURACIES - CONFUSION:
-        return float(model.sums[class_name][place, 1])
+def _counted(class_name: str, model: ModelTally, many: int) -> Floats:
+    """Over how many rows each slice's share or area is counted, at least 1; 1 for a count, infinity for what
+    is neither."""
+    if class_name not in CURVES | _ACCURACIES | CONFUSION:
+        return np.full(many, np.inf)
     if class_name not in CONFUSION:
-        return math.inf
-    tp, tn, fp, fn = model.sums["confusion"][place].tolist()
-    whole: dict[str, float] = {
-        "BinaryAccuracy": tp + tn + fp + fn,
-        "Precision": tp + fp,
-        "Recall": tp + fn,
-        "F1Score": 2 * tp + fp + fn,
-    }
-    return whole.get(class_name, 1.0)
+        found = _deciding(class_name, model, np.zeros(many))
+    else:
+        tp, tn, fp, fn = model.sums["confusion"][:many].T
+        whole: dict[str, Floats] = {
+            "BinaryAccuracy": tp + tn + fp + fn,
+            "Precision": tp + fp,
+            "Recall": tp + fn,
+            "F1Score": 2 * tp + fp + fn,
+        }
+        found = whole.get(class_name, np.ones(many))
+    return np.maximum(found, 1.0)
+
+
+def _deciding(class_name: str, model: ModelTally, rows: Floats) -> Floats:
+    """How many rows each slice's value depends on: of an area those of its rarer class, of a recall the
+    positives."""
+    if class_name in CURVES:
+        return np.array([model.curve.of_slice(place)[1].sum(0).min() for place in range(len(rows))])
+    if class_name in _ACCURACIES - CONFUSION:
+        return model.sums[class_name][: len(rows), 1]
+    if class_name not in CONFUSION:
+        return rows
+    tp, tn, fp, fn = model.sums["confusion"][: len(rows)].T
+    of: dict[str, Floats] = {"BinaryAccuracy": tp + tn + fp + fn, "Precision": tp + fp}
+    of |= dict.fromkeys(("TrueNegatives", "FalsePositives"), tn + fp)
+    found: Floats = of.get(class_name, tp + fn)
+    return found

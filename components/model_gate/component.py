@@ -105,7 +105,7 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
         checks + more_checks,
         metrics=overall.metrics,
         baseline_metrics=overall.baseline,
-        notes=notes + more_notes,
+        notes=list(dict.fromkeys(notes + more_notes)),  # of a metric's bounds both may say the same
         bless=bless,
     )
     document = {

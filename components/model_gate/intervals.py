@@ -9,6 +9,9 @@ import math
 from dataclasses import dataclass
 from statistics import NormalDist
 
+FEW_FREEDOM = 30
+"""Below it a spread is measured over few rows, which may all say the same by chance."""
+
 
 @dataclass(frozen=True, slots=True)
 class Spread:

@@ -4,13 +4,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from slipway.components.model_gate.check import OVERALL, Check
-from slipway.components.model_gate.intervals import Spread, auc_bounds, least_difference, proportion_bounds
+from slipway.components.model_gate.intervals import (
+    FEW_FREEDOM,
+    Spread,
+    auc_bounds,
+    least_difference,
+    proportion_bounds,
+)
 from slipway.components.model_gate.metrics import METRICS
 from slipway.components.model_gate.trivial import LabelStatistics, slice_columns
 from slipway.components.settings import setting
 
 EVERY_SLICE = "all"
 """The key of `evaluate.slice_thresholds` that stands for every slice."""
+
+# Whether there is a formula does not depend on it.
+_ANY_CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
@@ -110,7 +119,7 @@ def threshold_checks(
         notes.append(f"{small} {kept} not judged: fewer than {min_slice_rows} rows (evaluate.min_slice_rows)")
     checks = [check for each in judged for check in _checks(*each)]
     unsure = [(metric, name) for metric, limits, name, at in judged if _lacks_bounds(metric, limits, at)]
-    return checks, notes + _not_sure(unsure) + _not_there(thresholds, slices)
+    return checks, notes + not_sure(unsure) + _not_there(thresholds, slices)
 
 
 def bounds(
@@ -149,13 +158,24 @@ def _by_formula(metric: str, value: float, at: Measured, confidence: float) -> t
 
 def _lacks_bounds(metric: str, limits: Threshold, at: Measured) -> bool:
     """Whether limits ask for a confidence that nothing is known of."""
-    got = at.metrics.get(metric)
-    if limits.confidence is None or got is None or got != got:
+    if limits.confidence is None:
         return False
-    return metric not in at.spreads and _by_formula(metric, got, at, limits.confidence) is None
+    of_value = limits.min is not None or limits.max is not None
+    of_difference = limits.max_drop is not None or limits.max_rise is not None
+    is_compared = of_difference and at.baseline.get(metric) is not None
+    return (of_value or (is_compared and metric not in at.difference_spreads)) and is_unbounded(metric, at)
 
 
-def _not_sure(unsure: Sequence[tuple[str, str]]) -> list[str]:
+def is_unbounded(metric: str, at: Measured) -> bool:
+    """Whether a value is there, but neither a formula nor a spread for its bounds."""
+    got = at.metrics.get(metric)
+    if got is None or got != got:
+        return False
+    return metric not in at.spreads and _by_formula(metric, got, at, _ANY_CONFIDENCE) is None
+
+
+def not_sure(unsure: Sequence[tuple[str, str]]) -> list[str]:
+    """Notes on the metrics, each with a slice, that are judged without bounds."""
     by_metric: dict[str, list[str]] = {}
     for metric, name in unsure:
         by_metric.setdefault(metric, []).append(name)
@@ -240,10 +260,19 @@ def _against_baseline(metric: str, limits: Threshold, name: str, at: Measured) -
 def _worse_by(
     metric: str, got: float, baseline: float, at: Measured, confidence: float, *, falls: bool
 ) -> float:
-    """The lower bound of how much worse the candidate is."""
+    """The lower bound of how much worse the candidate is, by the difference's own spread if there is one.
+
+    Few rows may all say the same by chance, so for them it is the lower of that and the one for two models
+    judged on different rows.
+    """
     spread = at.difference_spreads.get(metric)
-    if spread is not None:
-        return (baseline - got if falls else got - baseline) - spread.half(confidence)
-    ours = (got, *bounds(metric, got, at, confidence))
-    theirs = (baseline, *bounds(metric, baseline, at, confidence))
-    return least_difference(theirs, ours) if falls else least_difference(ours, theirs)
+    on_same_rows = (baseline - got if falls else got - baseline) - (
+        spread.half(confidence) if spread else 0.0
+    )
+    if spread is not None and spread.freedom >= FEW_FREEDOM:
+        return on_same_rows
+    # On the same rows chance moves a baseline's value about as far as the candidate's.
+    ours = (got, *bounds(metric, got, at, confidence, at.spreads.get(metric)))
+    theirs = (baseline, *bounds(metric, baseline, at, confidence, at.spreads.get(metric)))
+    on_others = least_difference(theirs, ours) if falls else least_difference(ours, theirs)
+    return on_others if spread is None else min(on_same_rows, on_others)

@@ -8,7 +8,7 @@ from typing import Literal
 from slipway.components.model_gate.check import OVERALL, Check
 from slipway.components.model_gate.intervals import auc_of_chance
 from slipway.components.model_gate.metrics import METRICS
-from slipway.components.model_gate.rules import Measured, Threshold, bounds
+from slipway.components.model_gate.rules import Measured, Threshold, bounds, is_unbounded, not_sure
 from slipway.components.model_gate.trivial import (
     LabelStatistics,
     class_name,
@@ -65,7 +65,7 @@ def trivial_checks(
     enough = any(check.passed for check in found) if beat == "one" else all(check.passed for check in found)
     return [
         replace(check, stops=beat != "none" and (not enough or _is_worse(check, labels))) for check in found
-    ] + checks, []
+    ] + checks, not_sure([(check.metric, OVERALL) for check in found if is_unbounded(check.metric, overall)])
 
 
 def trivial_document(

@@ -400,6 +400,21 @@ def test_what_is_wrong_with_rows_is_said_in_words(alone, loaded_once, evaluate, 
         assert sentence in told.value.message
 
 
+@pytest.mark.parametrize("runner", RUNNERS)
+def test_bounds_that_are_left_out_are_told(alone, evaluate, tmp_path, monkeypatch, runner):
+    from slipway.components.evaluator import tally
+    from slipway.components.progress import PROGRESS_VARIABLE
+
+    shown = tmp_path / "progress.json"
+    monkeypatch.setenv(PROGRESS_VARIABLE, str(shown))
+    config = config_of("binary", [["whole"]])
+    evaluate(alone[0], config, alone[1], runner=runner)
+    assert json.loads(shown.read_text())["text"] == "300 rows, 4 slices"
+    monkeypatch.setattr(tally, "MOST_SLICES_WITH_BOUNDS", 3)
+    evaluate(alone[0], config, alone[1], runner=runner)
+    assert json.loads(shown.read_text())["text"] == "300 rows, 4 slices; confidence bounds of all rows only"
+
+
 def test_where_memory_runs_out_smaller_batches_give_the_same(
     alone, loaded_once, evaluate, tfx, monkeypatch, caplog
 ):
@@ -409,7 +424,7 @@ def test_where_memory_runs_out_smaller_batches_give_the_same(
     examples, models = alone
     config = config_of("binary", [["text"]])
     whole = content(evaluate(examples, config, models), spreads=True)
-    judge, most, asked = _Model.judge, 60, []
+    judge, most, asked = _Model.judge, 20, []
 
     def short_of_memory(model, batch):
         asked.append(len(batch))
@@ -423,8 +438,10 @@ def test_where_memory_runs_out_smaller_batches_give_the_same(
     assert all(
         close(parts[where][key], value) for where, each in whole.items() for key, value in each.items()
     )
-    assert asked == [100, 50, 50, 1, 50, 50, 50, 49]
-    assert "memory ran out over 100 rows; from here at most 50" in caplog.text
+    assert asked == [100, 50, 25, 12, 12, 1, 12, 12, 1, 12, 12, 12, 12, 2, 1, *[12] * 16, 7]
+    assert sum(rows for rows in asked if rows <= most) == 300, "each row is counted once"
+    for more, fewer in ((100, 50), (50, 25), (25, 12)):
+        assert f"memory ran out over {more} rows; from here at most {fewer}" in caplog.text
     most = 0
     with pytest.raises(ComponentError, match="ran out of memory while a model answered one row"):
         evaluate(examples, config, models)

@@ -9,10 +9,13 @@ import pytest
 from slipway.components.evaluator import tally as tallies
 from slipway.components.evaluator.bootstrap import REPLICATES, row_number
 from slipway.components.evaluator.request import ModelRequest, Request
+from slipway.components.evaluator.results import results
 from slipway.components.evaluator.slices import column_of
 from slipway.components.evaluator.spreads import spreads
 from slipway.components.evaluator.tally import Judged, Tally
 from slipway.components.model_gate.metrics import METRICS
+from slipway.components.model_gate.rules import Measured, Threshold, threshold_checks
+from slipway.components.model_gate.trivial import LabelStatistics
 
 MANY = 4000
 DRAW = np.random.default_rng(5)
@@ -139,7 +142,7 @@ def test_every_metric_has_a_spread_in_every_slice_for_each_model_and_their_diffe
             is_class = labels.ndim == 1
             names = [name for name in names if not name.startswith(of_vectors if is_class else "sparse")]
         asked = request(*names)
-        found = spreads(asked, tallied(asked, rows=400, labels=labels, answers=answers))
+        found = spreads(asked, tallied(asked, rows=1200, labels=labels, answers=answers))
         wanted = {(model, name, False) for model in ("candidate", "base") for name in names}
         wanted |= {("candidate", name, True) for name in names}
         for key in ((), (("group", 0),), (("group", 2),)):
@@ -177,7 +180,90 @@ def test_perfect_model_is_not_perfectly_sure():
         "accuracy": pytest.approx(2 / MANY),
         "false_negatives": 2.0,
     }
-    assert of_all_rows("auc", "precision", difference=True, answers=(LABELS, LABELS)) == [0, 0]
+    assert of_all_rows("auc", "precision", difference=True, answers=(LABELS, LABELS)) == [0, 0], (
+        "no row tells one from the other"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "labels", "candidate", "error", "freedom"),
+    [
+        # One positive, which only the baseline finds; as often as it is drawn the recall is 1 lower.
+        ("recall", [1] + [0] * 199, [0.1] + [0.2] * 199, 2, 1),
+        ("true_positives", [1] + [0] * 199, [0.1] + [0.2] * 199, 2, 1),
+        ("auc", [1, 1] + [0] * 198, [0.1, 0.1] + [0.2] * 198, 1, 1),
+        ("binary_accuracy", [1, 0, 1], [0.1, 0.9, 0.2], 2 / 3, 2),
+        ("sparse_categorical_accuracy", [1, 0, 1], None, 2 / 3, 2),
+    ],
+)
+def test_few_rows_that_all_speak_for_the_baseline_do_not_make_it_sure(
+    name, labels, candidate, error, freedom
+):
+    labels = np.array(labels, float)
+    pair = (labels, np.array(candidate)) if candidate else (np.eye(2)[labels.astype(int)],) * 2
+    answers = (pair[1] if candidate else 1 - pair[1], pair[0])
+    asked = request(name)
+    groups = np.zeros(len(labels), int)
+    found = spreads(asked, tallied(asked, rows=len(labels), labels=labels, answers=answers, groups=groups))
+    spread = found[()]["candidate", name, True]
+    assert spread.error >= error * 0.99
+    assert spread.freedom == freedom
+
+
+def test_precision_of_few_answers_above_the_line_is_as_unsure_as_they_are_few():
+    labels = np.array([1, 1, 1, 1, 0, 0] * 30, float)
+    answers = np.where(np.arange(180) == 4, 0.9, 0.1), labels
+    asked = request("precision")
+    found = spreads(
+        asked, tallied(asked, rows=180, labels=labels, answers=answers, groups=np.zeros(180, int))
+    )
+    spread = found[()]["candidate", "precision", True]
+    assert (spread.error, spread.freedom) == (2, 1)
+
+
+def shares_told_worse(positives, *, by, slices=300, rows=200):
+    """In which share of slices of so many rows a model is told worse that is, by so much less signal."""
+    draw = np.random.default_rng(3)
+    labels = np.tile(np.arange(rows) < positives, slices).astype(float)
+    signal = 1.5 * labels - 0.75 + draw.normal(size=labels.size) * 0.7
+    logits = [signal - less * labels + 0.7 * draw.normal(size=labels.size) for less in (by, 0)]
+    answers = tuple(1 / (1 + np.exp(-logit)) for logit in logits)
+    names = "recall", "auc"
+    asked = request(*names)
+    groups = np.arange(labels.size) // rows
+    tally = tallied(asked, rows=labels.size, at_once=10_000, labels=labels, answers=answers, groups=groups)
+    values, found = results(asked, tally), spreads(asked, tally)
+    measured = {
+        repr(key): Measured(
+            {"example_count": rows, **{name: values[key]["candidate", name] for name in names}},
+            {name: values[key]["base", name] for name in names},
+            LabelStatistics.of_counts({0: rows - positives, 1: positives}),
+            *(
+                {
+                    name: found[key]["candidate", name, kind]
+                    for name in names
+                    if ("candidate", name, kind) in found[key]
+                }
+                for kind in (False, True)
+            ),
+        )
+        for key in tally.keys
+        if key
+    }
+    limits = dict.fromkeys(names, Threshold(max_drop=0, confidence=0.95))
+    checks, _ = threshold_checks({"all": limits}, measured, min_slice_rows=1)
+    assert len(checks) == len(names) * slices
+    return [np.mean([not check.passed for check in checks if check.metric == name]) for name in names]
+
+
+@pytest.mark.parametrize("positives", [1, 2, 3, 10, 40])
+def test_models_that_are_equally_good_are_seldom_told_apart(positives):
+    # 5 % is asked for; three times what chance makes of it in 300 slices is 4 % more.
+    assert max(shares_told_worse(positives, by=0)) <= 0.09
+
+
+def test_model_that_is_worse_is_told_where_there_are_rows_enough():
+    assert min(shares_told_worse(40, by=1)) >= 0.9
 
 
 def test_what_is_no_number_and_a_single_row_have_no_spread():

@@ -253,6 +253,37 @@ def test_difference_is_judged_by_its_own_spread(metric, limits, got, baseline, n
     assert check.passed
 
 
+@pytest.mark.parametrize(("freedom", "worse_by"), [(29, 0.165), (30, 0.1916)])
+def test_of_few_rows_a_difference_is_no_surer_than_that_of_models_on_different_rows(freedom, worse_by):
+    slices = {
+        "overall": Measured(
+            {"example_count": 100, "accuracy": 0.7},
+            {"accuracy": 0.95},
+            LABELS,
+            difference_spreads={"accuracy": Spread(0.0344, freedom)},
+        )
+    }
+    limits = {"accuracy": Threshold(max_drop=0.01, confidence=0.95)}
+    [check], _ = threshold_checks({"overall": limits}, slices, min_slice_rows=1)
+    assert check.note == f"beyond chance: worse by at least {worse_by}"
+
+
+def test_drop_whose_own_spread_is_not_there_is_judged_by_that_of_the_value():
+    limits = {"precision": Threshold(max_drop=0.1, confidence=0.95)}
+    at = measured({"precision": 0.5}, {"precision": 0.9})
+    [check], [note] = threshold_checks({"overall": limits}, {"overall": at}, min_slice_rows=1)
+    assert check.note == "beyond chance: worse by at least 0.4"
+    assert note.startswith("precision is judged without the confidence asked for on overall")
+    of_value = Measured(at.metrics, at.baseline, LABELS, spreads={"precision": SPREAD})
+    [check], notes = threshold_checks({"overall": limits}, {"overall": of_value}, min_slice_rows=1)
+    # 0.1669 on either side: by the root of twice its square less than 0.4.
+    assert (check.note, notes) == ("beyond chance: worse by at least 0.1639", [])
+    of_both = Measured(at.metrics, at.baseline, LABELS, difference_spreads={"precision": SPREAD})
+    assert threshold_checks({"overall": limits}, {"overall": of_both}, min_slice_rows=1)[1] == []
+    limits = {"precision": Threshold(min=0.4, max_drop=0.1, confidence=0.95)}
+    assert len(threshold_checks({"overall": limits}, {"overall": of_both}, min_slice_rows=1)[1]) == 1
+
+
 def test_confidence_that_nothing_is_known_of_is_noted():
     slices = {name: measured({"hinge": 0.5, "auc": 0.9}) for name in ("overall", "pay=Cash", "pay=Card")}
     limits = {"hinge": Threshold(max=1, confidence=0.9), "auc": Threshold(min=0.5, confidence=0.9)}

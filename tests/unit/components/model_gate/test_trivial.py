@@ -253,6 +253,16 @@ def test_error_must_lie_below_that_of_the_mean_beyond_chance(error, passes):
     assert passes or found.note.startswith("its upper bound is 0.1835 with ")
 
 
+def test_value_without_bounds_is_judged_by_itself_and_that_is_told():
+    at = Measured({"mean_squared_error": 0.1, "auc": 0.9, "binary_accuracy": 0.9, "hinge": 1}, {}, TAXI)
+    checks, notes = trivial_checks(["mean_squared_error", "auc", "hinge"], {}, at, beat="one")
+    assert [check.metric for check in checks if check.passed] == ["mean_squared_error", "auc"]
+    assert notes == [
+        "mean_squared_error is judged without the confidence asked for on overall: the evaluation holds no "
+        "bounds of it there"
+    ]
+
+
 @pytest.mark.parametrize(("error", "passes"), [(0.1, True), (0.17, True), (0.175, False), (0.5, False)])
 def test_error_must_lie_below_that_of_the_mean(error, passes):
     [found] = check({"mean_squared_error": error})
