@@ -6,8 +6,8 @@ The models, and what is right of each, are in tests/data/preflight/judged_models
 process, which is one of the compiler's. `--traced` leaves the compiler out (half a minute, not several): what
 only that can say, such as the memory of activations, is then not judged.
 
-Prints a line for each model: right, missed, false alarm, wrong rule or poor words; and what was found. The
-exit code is 1 if one is not right.
+Prints a line for each model: right, missed, false alarm, wrong rules, poor words or poor remedy; and what was
+found. The exit code is 1 if one is not right.
 """
 
 import argparse
@@ -85,14 +85,14 @@ def found_in(models: ModuleType, name: str) -> list[Finding]:
 
 
 def verdict(case, found: list[Finding]) -> str:
-    """Whether what was found is what is right."""
-    rules = [each.rule for each in found if each.rule not in EXPECTED or each.rule in case.rules]
-    if not case.rules:
-        return "false alarm" if rules else "right"
-    hits = [each.message for each in found if each.rule in case.rules]
-    if not hits:
-        return "wrong rule" if rules else "missed"
-    return "right" if any(case.says in message for message in hits) else "poor words"
+    """Whether what was found is what is right, and nothing else."""
+    counted = [each for each in found if each.rule not in EXPECTED or each.rule in case.rules]
+    rules = {each.rule for each in counted}
+    if rules != set(case.rules):
+        return "missed" if not rules else "wrong rules" if case.rules else "false alarm"
+    if case.says and not any(case.says in each.message for each in counted):
+        return "poor words"
+    return "right" if all(case.remedy in each.remedy for each in counted) else "poor remedy"
 
 
 def _not_compiled(_: object, batch_size: int, *, fast: bool = False) -> Compiled:

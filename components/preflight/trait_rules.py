@@ -18,7 +18,7 @@ WORDS: Mapping[str, Words] = {
     "cast": Words(
         "warning",
         "{detail}: the step asks for a type that JAX silently replaces: no TPU has it",
-        "ask for the smaller type; numbers that do not fit into it belong into preprocessing_fn",
+        "ask for the smaller type; numbers that do not fit into it belong in preprocessing_fn",
     ),
     "constant": Words(
         "warning",
@@ -29,12 +29,12 @@ WORDS: Mapping[str, Words] = {
     "same_noise": Words(
         "warning",
         "its random numbers come from a fixed seed: they are the same in each step",
-        "keras.random with a SeedGenerator that the layer keeps; what shall be constant is better a weight",
+        "keras.random with a SeedGenerator that the layer keeps; make what must stay constant a weight",
     ),
     "each_trace": Words(
         "warning",
-        "the program is another one each time it is traced: Python or NumPy decided something (a random "
-        "number, the time, a counter), and that stays the same in all steps",
+        "each trace gives a different program: Python or NumPy decided something (a random number, the time, "
+        "a counter), and that stays the same in all steps",
         "keras.random with a SeedGenerator for random numbers, a weight (add_weight) for what changes",
     ),
     "side_effect": Words(
@@ -56,7 +56,7 @@ WORDS: Mapping[str, Words] = {
     "frozen": Words(
         "warning",
         "no weight of the model can be trained: each step computes, and none learns",
-        "trainable = True for the layers that shall learn, before model.compile",
+        "trainable = True for the layers that should learn, before model.compile",
     ),
     "long_loop": Words(
         "warning",

@@ -141,8 +141,8 @@ def _judged(error: BaseException, below: list[str]) -> tuple[Cause, str, str]:
     if found := _SHAPES.search(text):
         return (
             "shape",
-            f"the label has the shape {found[1]}, the model's output {found[2]}: the loss wants them alike",
-            "as many units as the label has numbers; for labels that are numbers of classes a sparse_ loss",
+            f"the label has the shape {found[1]}, the model's output {found[2]}: the loss needs equal shapes",
+            "as many units as the label has numbers; for labels that are class indices a sparse_ loss",
         )
     if "y_true and y_pred have different structures" in text:
         return (

@@ -1,7 +1,7 @@
 """Models with what is right to say of them before a training on a TPU; `benchmarks/preflight_suite.py` asks.
 
-`x` is the input and `y` the label. `CASES` has what each function is about: the rules of which one must be
-found (none: nothing may be), and words of what that finding must say.
+`x` is the input and `y` the label. `CASES` has what each function is about: the rules that must be found, and
+no others (none: nothing may be), and words of what the findings must say.
 """
 
 import random
@@ -19,8 +19,10 @@ class Case:
     """What is asked, and what is right.
 
     Attributes:
-        rules: of which one must be found; "refused": the model is refused before; (): nothing may be found.
-        says: words of the message of that finding.
+        rules: that must be found, all and no others; "refused": the model is refused before; (): nothing may
+            be found.
+        says: words of the message of one of these findings.
+        remedy: words of the remedy of each of them; "" where the model is refused without one.
         x: shape of the input.
         dtype: of the input.
         y: shape of the label.
@@ -31,6 +33,7 @@ class Case:
 
     rules: tuple[str, ...] = ()
     says: str = ""
+    remedy: str = ""
     x: tuple[int, ...] = (256,)
     dtype: str = "float32"
     y: tuple[int, ...] = (1,)
@@ -45,11 +48,13 @@ WORDS = {"x": (32, 64), "batch_size": 128}
 ERROR = "does_not_compile"
 
 
-def right(*rules: str, says: str = "", **asked) -> Callable:
+def right(*rules: str, says: str = "", remedy: str = "", **asked) -> Callable:
     """Says what is right of the model that the function builds."""
 
+    assert remedy or rules in ((), ("refused",))
+
     def keep(build: Callable) -> Callable:
-        CASES[build.__name__] = Case(rules=rules, says=says, **asked)
+        CASES[build.__name__] = Case(rules=rules, says=says, remedy=remedy, **asked)
         return build
 
     return keep
@@ -82,14 +87,14 @@ def through(features, call, **options):
 
 
 # ------------------------------------------------------------------------- what no compiler takes
-@right(ERROR, says="'culprit' (Own), judged_models.py")
+@right(ERROR, says="'culprit' (Own), judged_models.py", remedy="keras.ops instead of tf")
 def tensorflow_in_a_layer(features, _):
     import tensorflow as tf
 
     return through(features, lambda values: values + tf.reduce_sum(tf.unique(tf.reshape(values, [-1]))[0]))
 
 
-@right(ERROR, says="TensorFlow is called")
+@right(ERROR, says="TensorFlow is called", remedy="keras.ops instead of tf")
 def tensorflow_in_a_lambda(features, _):
     import tensorflow as tf
 
@@ -103,19 +108,19 @@ def tensorflows_loss(label, answer):
     return tf.reduce_mean(tf.math.squared_difference(label, answer), axis=-1)
 
 
-@right(ERROR, says="the loss 'tensorflows_loss', judged_models.py")
+@right(ERROR, says="the loss 'tensorflows_loss', judged_models.py", remedy="keras.ops instead of tf")
 def tensorflow_in_the_loss(features, _):
     x = given(features)
     return answered(x, layers.Dense(256)(x), loss=tensorflows_loss)
 
 
-@right("backend", says="is not known. The loss", backend="tensorflow")
+@right("backend", says="is not known. The loss", backend="tensorflow", remedy="keras.ops instead of tf")
 def tensorflow_in_the_loss_that_tensorflow_trains(features, _):
     x = given(features)
     return answered(x, layers.Dense(256)(x), loss=tensorflows_loss)
 
 
-@right(ERROR, says="the loss 'lambda'")
+@right(ERROR, says="the loss 'lambda'", remedy="keras.ops instead of numpy")
 def numpy_in_the_loss(features, _):
     x = given(features)
     return answered(x, x, loss=lambda label, answer: np.mean((np.asarray(label) - np.asarray(answer)) ** 2))
@@ -125,18 +130,18 @@ def numpys_metric(label, answer):
     return np.abs(np.asarray(label) - np.asarray(answer))
 
 
-@right(ERROR, says="the metric 'numpys_metric', judged_models.py")
+@right(ERROR, says="the metric 'numpys_metric', judged_models.py", remedy="keras.ops instead of numpy")
 def numpy_in_a_metric(features, _):
     x = given(features)
     return answered(x, layers.Dense(256)(x), metrics=[numpys_metric])
 
 
-@right(ERROR, says="Python wants a value")
+@right(ERROR, says="Python wants a value", remedy="ops.cond")
 def a_number_of_python(features, _):
     return through(features, lambda values: values * float(ops.mean(values)))
 
 
-@right(ERROR, says="Python wants a value")
+@right(ERROR, says="Python wants a value", remedy="ops.cond")
 def a_while_of_python(features, _):
     def halved(values):
         while ops.sum(values) > 1:
@@ -146,17 +151,17 @@ def a_while_of_python(features, _):
     return through(features, halved)
 
 
-@right(ERROR, says="the shape of a result depends on values")
+@right(ERROR, says="the shape of a result depends on values", remedy="a fixed size")
 def a_boolean_index(features, _):
     return through(features, lambda values: values + ops.sum(values[values > 0]))
 
 
-@right(ERROR, says="the shape of a result depends on values")
+@right(ERROR, says="the shape of a result depends on values", remedy="a fixed size")
 def distinct_values(features, _):
     return through(features, lambda values: values + ops.size(ops.unique(ops.reshape(values, (-1,)))))
 
 
-@right(ERROR, says="the shape of a result depends on values")
+@right(ERROR, says="the shape of a result depends on values", remedy="a fixed size")
 def a_shape_by_value(features, _):
     return through(features, lambda values: values + ops.zeros((ops.cast(ops.sum(values), "int32"), 256))[0])
 
@@ -168,7 +173,7 @@ class Falling(keras.optimizers.schedules.LearningRateSchedule):
         return 1e-3 if step < 100 else 1e-4
 
 
-@right(ERROR, says="judged_models.py, line")
+@right(ERROR, says="judged_models.py, line", remedy="ops.cond")
 def a_schedule_of_python(features, _):
     x = given(features)
     return answered(x, layers.Dense(256)(x), optimizer=keras.optimizers.Adam(Falling()))
@@ -181,7 +186,7 @@ class Taped(keras.Model):
         raise NotImplementedError
 
 
-@right(ERROR, says="the train_step of Taped")
+@right(ERROR, says="the train_step of Taped", remedy="compute_loss")
 def a_train_step_of_tensorflow(features, _):
     x = given(features)
     model = Taped({"x": x}, layers.Dense(1, dtype="float32")(x))
@@ -196,7 +201,7 @@ class NumpyLoss(keras.Model):
         return np.mean(np.square(np.asarray(y) - np.asarray(y_pred)))
 
 
-@right(ERROR, says="judged_models.py, line")
+@right(ERROR, says="judged_models.py, line", remedy="keras.ops instead of numpy")
 def numpy_in_compute_loss(features, _):
     x = given(features)
     model = NumpyLoss({"x": x}, layers.Dense(1, dtype="float32")(x))
@@ -204,7 +209,7 @@ def numpy_in_compute_loss(features, _):
     return model
 
 
-@right(ERROR, says="more than one output")
+@right(ERROR, says="more than one output", remedy="one output")
 def two_heads_for_one_label(features, _):
     x = given(features)
     model = keras.Model({"x": x}, {name: layers.Dense(1, name=name)(x) for name in ("a", "b")})
@@ -212,19 +217,19 @@ def two_heads_for_one_label(features, _):
     return model
 
 
-@right(ERROR, says="the label has the shape (1024, 1), the model's output (1024, 10)")
+@right(ERROR, says="the label has the shape (1024, 1), the model's output (1024, 10)", remedy="class indices")
 def classes_for_a_number(features, _):
     x = given(features)
     return answered(x, x, units=10, loss="categorical_crossentropy", activation="softmax")
 
 
-@right(ERROR, says="sparse")
+@right(ERROR, says="sparse", remedy="dense")
 def sparse_input(features, _):
     x = keras.Input(features["x"].shape, name="x", sparse=True)
     return answered(x, layers.Dense(256)(x))
 
 
-@right(ERROR, says="only the batch may be unknown", x=(64, 64))
+@right(ERROR, says="only the batch may be unknown", x=(64, 64), remedy="a fixed size")
 def unknown_length(features, _):
     x = keras.Input((None, 64), name="x")
     return answered(x, layers.LSTM(128)(x))
@@ -244,7 +249,7 @@ def images_that_are_none(features, _):
     return answered(x, layers.Conv2D(8, 3)(x))
 
 
-@right(ERROR, says="the model's inputs do not have the names of the features")
+@right(ERROR, says="the model's inputs do not have the names of the features", remedy="name=FEATURE")
 def sequential_with_an_input_of_another_name(features, _):
     model = keras.Sequential([keras.Input(features["x"].shape), layers.Dense(1)])
     model.compile("adam", "mse")
@@ -265,7 +270,7 @@ class Counting(layers.Layer):
         return values / self.calls
 
 
-@right("side_effect", says="its attribute calls")
+@right("side_effect", says="its attribute calls", remedy="add_weight")
 def counter_in_python(features, _):
     x = given(features)
     return answered(x, Counting(name="culprit")(layers.Dense(256)(x)))
@@ -283,56 +288,72 @@ class Keeping(layers.Layer):
         return values * 2
 
 
-@right("leaked_tracer", says="its attribute last")
+@right("leaked_tracer", says="its attribute last", remedy="add_weight")
 def tensor_kept(features, _):
     x = given(features)
     return answered(x, Keeping(name="culprit")(layers.Dense(256)(x)))
 
 
-@right("same_noise", says="'culprit', judged_models.py")
+@right("same_noise", says="'culprit', judged_models.py", remedy="SeedGenerator")
 def noise_of_a_fixed_seed(features, _):
     return through(features, lambda values: values + keras.random.normal((256,), seed=7))
 
 
-@right("each_trace", says="'culprit', judged_models.py")
+@right("each_trace", says="'culprit', judged_models.py", remedy="SeedGenerator")
 def noise_of_numpy(features, _):
     return through(
         features, lambda values: values + np.random.default_rng().normal(size=256).astype("float32")
     )
 
 
-@right("each_trace", says="'culprit', judged_models.py")
+@right("each_trace", says="'culprit', judged_models.py", remedy="SeedGenerator")
 def noise_of_python(features, _):
-    return through(features, lambda values: values * random.random())  # noqa: S311 (noise)
+    def drawn():
+        return np.array([random.random() for _ in range(256)], "float32")  # noqa: S311 (noise)
+
+    return through(features, lambda values: values + drawn())
 
 
-@right("each_trace", says="'culprit', judged_models.py")
+@right("each_trace", says="'culprit', judged_models.py", remedy="SeedGenerator")
 def the_time_of_day(features, _):
-    return through(features, lambda values: values + time.time_ns() % 1000)
+    def call(values):
+        # Byte by byte, each of which bfloat16 holds exactly: no two traces have the same.
+        return values + np.tile(np.frombuffer(time.time_ns().to_bytes(8, "big"), "uint8"), 32).astype(
+            "float32"
+        )
+
+    return through(features, call)
 
 
-@right("cast", says="float64 to float32")
+@right("cast", says="float64 to float32", remedy="smaller type")
 def float64_in_a_layer(features, _):
     return through(features, lambda values: ops.cast(ops.cast(values, "float64") * 2, "float32"))
 
 
-@right("cast", says="int64 to int32")
+@right("cast", says="int64 to int32", remedy="smaller type")
 def int64_in_a_layer(features, _):
     return through(features, lambda values: ops.cast(ops.cast(values * 1e9, "int64"), "float32"))
 
 
-@right("cast", says="complex128 to complex64")
+@right("cast", says="complex128 to complex64", remedy="smaller type")
 def complex128_in_a_layer(features, _):
     return through(features, lambda values: ops.real(ops.cast(values, "complex128")))
 
 
-@right("run_eagerly")
+@right("run_eagerly", remedy="run_eagerly=False")
 def eager(features, _):
     x = given(features)
     return answered(x, layers.Dense(256)(x), run_eagerly=True)
 
 
-@right("frozen")
+@right("run_eagerly", remedy="run_eagerly=False")
+def eager_and_not_built(features, _):
+    model = Subclassed()
+    model.compile("adam", "mse", run_eagerly=True)
+    return model
+
+
+@right("frozen", remedy="trainable = True")
 def nothing_to_train(features, _):
     x = given(features)
     model = answered(x, layers.Dense(256)(x))
@@ -341,7 +362,7 @@ def nothing_to_train(features, _):
     return model
 
 
-@right("callback")
+@right("callback", remedy="remove prints")
 def a_print(features, _):
     import jax
 
@@ -353,7 +374,7 @@ def a_print(features, _):
 
 
 # ------------------------------------------------------------------------- what costs, or does not fit
-@right("constant", says="64 MiB")
+@right("constant", says="64 MiB", remedy="trainable=False")
 def large_constant(features, _):
     table = np.ones((2**17, 128), "float32")
     codes = slice(0, 4)
@@ -365,20 +386,20 @@ def large_constant(features, _):
     )
 
 
-@right("long_loop", says="2,000 turns", x=(2000, 8), batch_size=32)
+@right("long_loop", says="2,000 turns", x=(2000, 8), batch_size=32, remedy="Conv1D")
 def long_sequence(features, _):
     x = given(features)
     return answered(x, layers.GRU(128)(x))
 
 
-@right("whole_table", says="2,000,000 rows", **CODES)
+@right("whole_table", says="2,000,000 rows", **CODES, remedy="adafactor")
 def large_vocabulary(features, _):
     x = given(features, "int32")
     codes = layers.Embedding(2_000_000, 128)(x)
     return answered(x, layers.GlobalAveragePooling1D()(codes))
 
 
-@right("does_not_fit", says="71.53 GiB", **CODES)
+@right("does_not_fit", "whole_table", says="71.53 GiB", **CODES, remedy="adafactor")
 def vocabulary_beyond_all_memory(features, _):
     x = given(features, "int32")
     codes = layers.Embedding(50_000_000, 128)(x)
@@ -611,7 +632,7 @@ def own_metric(features, _):
     return answered(x, layers.Dense(512)(x), metrics=[Bias()])
 
 
-@right(ERROR, says="a variable itself is returned")
+@right(ERROR, says="a variable itself is returned", remedy="variable.value")
 def metric_that_gives_its_variable(features, _):
     x = given(features)
     return answered(x, layers.Dense(512)(x), metrics=[BiasItself()])

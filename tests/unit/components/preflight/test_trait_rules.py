@@ -14,6 +14,14 @@ def test_each_trait_has_one_finding_with_its_place_and_its_numbers(case, kind):
     assert ("THIS" in found.message) == ("{detail}" in WORDS[kind].message)
     assert found.remedy
     assert "{" not in found.message + found.remedy
+    assert "shall" not in found.remedy
+    assert "belong into" not in found.remedy
+
+
+def test_a_program_of_each_trace_is_told_in_plain_words(case):
+    (found,) = findings(case(traits=(Trait(kind="each_trace"),)))
+
+    assert found.message.startswith("each trace gives a different program: ")
 
 
 def test_batch_normalisation_by_replica_is_told_where_tensorflow_trains(case):

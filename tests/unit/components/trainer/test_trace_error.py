@@ -122,7 +122,7 @@ def test_a_loss_is_a_place_and_no_layer(own):
         (
             ValueError("must be alike. Received: target.shape=(8, 1), output.shape=(8, 10)"),
             "shape",
-            "the label has the shape (8, 1), the model's output (8, 10)",
+            "the label has the shape (8, 1), the model's output (8, 10): the loss needs equal shapes",
         ),
         (ValueError("y_true and y_pred have different structures."), "shape", "more than one output"),
         (ValueError("Triggering __jax_array__() during"), "other", "a variable itself is returned"),
