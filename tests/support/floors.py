@@ -24,6 +24,7 @@ FLOORS: Mapping[str, float] = {
     "slipway.components.pusher": 94,
     "slipway.components.reference_models": 64,
     "slipway.components.saved_model": 89,
+    "slipway.components.statistics_gen": 95,
     "slipway.components.serving": 94,
     "slipway.components.serving_check": 70,
     "slipway.components.trainer": 88,

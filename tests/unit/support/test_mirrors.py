@@ -37,8 +37,6 @@ REASONS = {
         "slipway.pipeline.engine.processes.warm",
         "slipway.components.ingest.worker",
         "slipway.components.preflight.compile_and_measure",
-        "slipway.components.preflight.model_traits",
-        "slipway.components.preflight.shapes",
         "slipway.components.python_process",
         "slipway.components.serving_check.client",
         "slipway.components.serving_check.requests",
