@@ -186,7 +186,10 @@ def _write(work: _Work, tally: Tally) -> None:
     values, found = results(work.request, tally), spreads(work.request, tally)
     write_evaluation(work.folder, work.config, work.request, values, found, work.models)
     bounds = "; confidence bounds of all rows only" if tally.is_cut else ""
-    tell(f"{counted(tally.total, 'row')}, {counted(len(tally.keys), 'slice')}{bounds}")
+    words = f"{counted(tally.total, 'row')}, {counted(len(tally.keys), 'slice')}{bounds}"
+    if tally.is_cut:
+        logging.warning(words)  # on another machine, progress is told to nobody
+    tell(words)
 
 
 def _work(

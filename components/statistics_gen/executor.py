@@ -42,13 +42,15 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
         splits = [
             each for each in artifact_utils.decode_split_names(examples.split_names) if each not in excluded
         ]
-        why = self._why_stock(examples, options, splits, exec_properties)
+        given = input_dict.get(_KEYS.SCHEMA_KEY)
+        has_two_schemas = bool(given and options.schema)
+        if given and not has_two_schemas:
+            options.schema = _schema(given)
+        why = self._why_stock(examples, options, splits, exec_properties, has_two_schemas=has_two_schemas)
         if why is not None:
             logging.info("StatisticsGen runs TFX's own executor: %s", why)
             super().Do(input_dict, output_dict, exec_properties)
             return
-        if input_dict.get(_KEYS.SCHEMA_KEY):
-            options.schema = _schema(input_dict[_KEYS.SCHEMA_KEY])
         by_split = json_utils.loads(exec_properties.get(_KEYS.SAMPLE_RATE_BY_SPLIT_KEY) or "null") or {}
         samples = {split: by_split.get(split, options.sample_rate) for split in splits}
         statistics = artifact_utils.get_single_instance(output_dict[_KEYS.STATISTICS_KEY])
@@ -62,7 +64,13 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
             _write(tally.result(), artifact_utils.get_split_uri([statistics], split))
 
     def _why_stock(
-        self, examples: Any, options: Any, splits: Sequence[str], exec_properties: Mapping[str, object]
+        self,
+        examples: Any,
+        options: Any,
+        splits: Sequence[str],
+        exec_properties: Mapping[str, object],
+        *,
+        has_two_schemas: bool,
     ) -> str | None:
         beam = PipelineOptions(self._beam_pipeline_args)
         payload = example_gen_pb2.PayloadFormat.Name(examples_utils.get_payload_format(examples))
@@ -78,6 +86,8 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
             options={
                 **{name: getattr(options, name, None) for name in OPTIONS},
                 "slice_sqls": options.experimental_slice_sqls or by_sql,
+                "two_schemas": has_two_schemas,
+                "derived_features": options.schema is not None and _has_derived(options.schema.feature),
             },
         )
 
@@ -91,6 +101,13 @@ def _schema(schemas: Sequence[Any]) -> Any:
     return io_utils.SchemaReader().read(io_utils.get_only_uri_in_dir(folder))
 
 
+def _has_derived(features: Sequence[Any]) -> bool:
+    return any(
+        each.HasField("validation_derived_source") or _has_derived(each.struct_domain.feature)
+        for each in features
+    )
+
+
 def _describe(statistics: Any, examples: Any, samples: Mapping[str, float | None]) -> None:
     """Sets the properties that TFX's executor sets."""
     statistics.split_names = artifact_utils.encode_split_names(list(samples))
@@ -99,7 +116,11 @@ def _describe(statistics: Any, examples: Any, samples: Mapping[str, float | None
     statistics.set_json_value_custom_property(
         tfx_executor.SAMPLE_RATE_BY_SPLIT_PROPERTY_NAME, json_utils.dumps(rates)
     )
-    link = stats_utils.generate_stats_dashboard_link(statistics)
+    try:
+        link = stats_utils.generate_stats_dashboard_link(statistics)
+    except Exception:  # as in TFX's: a node does not fail for want of a link
+        logging.exception("there is no link to a dashboard of the statistics")
+        link = ""
     statistics.set_string_custom_property(tfx_executor.STATS_DASHBOARD_LINK, link)
 
 

@@ -14,8 +14,11 @@ OPTIONS = {
     "slice_sqls": "slices by SQL are requested",
     "_per_feature_weight_override": "single columns have weights of their own",
     "experimental_filter_read_paths": "only some paths are to be read",
+    "two_schemas": "there is one schema in the StatsOptions and another as an input",
+    "derived_features": "the schema has features that are derived from others",
 }
-"""Attributes of StatsOptions that our executor does not carry out, with what to say of each."""
+"""Attributes of StatsOptions, and what follows from them, that our executor does not carry out, with what to
+say of each."""
 
 
 def why_stock(
@@ -37,7 +40,7 @@ def why_stock(
         has_patterns: whether the examples' files are found by a pattern of their own for each split.
         splits: which are wanted.
         parameters: the node's.
-        options: attributes of the StatsOptions, and `slice_sqls`.
+        options: the values of `OPTIONS`.
     """
     if runner != IN_PROCESS:
         return f"the runner is {runner}"

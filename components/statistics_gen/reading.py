@@ -21,6 +21,8 @@ BATCH_BYTES = 64 << 20
 """Of the examples of a batch: each costs a generator some tenths of a millisecond a column."""
 
 _PIECE_BYTES = 1 << 20
+# Of unpacked data at once; a piece of equal rows is a thousand times as large unpacked.
+_INFLATED_BYTES = 4 << 20
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS  # zlib's way to ask for gzip's frame
 _LENGTH = struct.Struct("<Q")
 # Behind the length is its checksum, behind the record the record's. gzip has one of its own of all bytes.
@@ -45,55 +47,66 @@ def batches(file: str, sample: float | None = None) -> Iterator[pa.RecordBatch]:
         wanted = some
         if sample is not None:
             wanted = [some[place] for place in np.flatnonzero(chance.random(len(some)) < sample)]
-        records += wanted
-        size += sum(map(len, wanted))
-        if len(records) >= BATCH_ROWS or size >= BATCH_BYTES:
-            yield decoder.DecodeBatch(records)
-            records, size = [], 0
+        for record in wanted:
+            records.append(record)
+            size += len(record)
+            if len(records) >= BATCH_ROWS or size >= BATCH_BYTES:
+                yield decoder.DecodeBatch(records)
+                records, size = [], 0
     if records:
         yield decoder.DecodeBatch(records)
 
 
 def _records(file: str) -> Iterator[list[bytes]]:
     """The records of a file, many at a time."""
-    data = b""
+    # Joined once there is a whole record: copied with each piece, a long one would take time by its square.
+    parts: list[bytes] = []
+    there, needed = 0, _HEAD_BYTES
     try:
         with fileio.open(file, "rb") as opened:
             for piece in _inflated(opened):
-                records, data = _split(data + piece)
-                yield records
+                parts.append(piece)
+                there += len(piece)
+                if there >= needed:
+                    records, rest, needed = _split(b"".join(parts))
+                    parts, there = [rest], len(rest)
+                    yield records
     except (tf.errors.OpError, OSError, EOFError, isal_zlib.error) as error:  # type: ignore[misc]
         raise _unreadable(file, str(error)) from error
-    if data:
+    if there:
         raise _unreadable(file, "it ends within a record")
 
 
 def _inflated(file: Any) -> Iterator[bytes]:
-    """The bytes of a gzip file; it may consist of several."""
+    """The bytes of a gzip file, some at a time; it may consist of several."""
     gzip = None
     while piece := file.read(_PIECE_BYTES):
-        while piece:
+        more = True
+        while piece or more:
             gzip = gzip or isal_zlib.decompressobj(_GZIP_WINDOW)
-            yield gzip.decompress(piece)
-            piece = gzip.unused_data
+            data = gzip.decompress(piece, _INFLATED_BYTES)
+            yield data
             if gzip.eof:
-                gzip = None
+                piece, gzip, more = gzip.unused_data, None, False
+            else:  # as much as was asked for: there may be more, even of input that is all taken in
+                piece, more = gzip.unconsumed_tail, len(data) == _INFLATED_BYTES
     if gzip:
         raise EOFError("it ends too early")
 
 
-def _split(data: bytes) -> tuple[list[bytes], bytes]:
-    """The records that are there as a whole, and the rest."""
+def _split(data: bytes) -> tuple[list[bytes], bytes, int]:
+    """The records that are there as a whole, the rest, and how long it must become for another record."""
     records = []
-    begin = 0
+    begin, needed = 0, _HEAD_BYTES
     while begin + _HEAD_BYTES <= len(data):
         body = begin + _HEAD_BYTES
         end = body + _LENGTH.unpack_from(data, begin)[0]
         if end + _FOOT_BYTES > len(data):
+            needed = end + _FOOT_BYTES - begin
             break
         records.append(data[body:end])
         begin = end + _FOOT_BYTES
-    return records, data[begin:]
+    return records, data[begin:], needed
 
 
 def _unreadable(file: str, why: str) -> ComponentError:

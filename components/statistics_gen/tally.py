@@ -11,8 +11,13 @@ from tensorflow_data_validation.utils import slicing_util
 from tensorflow_metadata.proto.v0 import statistics_pb2
 from tfx_bsl.statistics import merge_util
 
+from slipway.components.counted_words import counted
+from slipway.components.errors import ComponentError
 from slipway.components.statistics_gen.histograms import quick_histograms
 from slipway.components.statistics_gen.value_counts import ValueCounts
+
+MOST_SLICES = 1000
+"""Of more, the sketches of each column and slice alone would take gigabytes."""
 
 _Slicer = Callable[[pa.RecordBatch], Iterator[tuple[str, pa.RecordBatch]]]
 
@@ -32,17 +37,25 @@ class Tally:
         self.rows = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Adds rows: a column is a list of values per row."""
+        """Adds rows: a column is a list of values per row.
+
+        Raises:
+            ComponentError: there are too many slices.
+        """
+        before = len(self._states)
         self.rows += batch.num_rows
         if self._options.feature_allowlist:
             batch = stats_impl._filter_features(batch, self._options.feature_allowlist)
         with np.errstate(invalid="ignore", over="ignore"):  # the mean of an infinite number
             for key, part in self._sliced(batch):
-                states = self._states.get(key) or self._empty()
+                states = self._states.get(key) or self._new()
                 self._states[key] = [
                     generator.add_input(state, part)
                     for generator, state in zip(self._generators, states, strict=True)
                 ]
+
+        if len(self._states) > max(before, 1):
+            self._share_memory()
 
     def result(self) -> Any:
         """A DatasetFeatureStatisticsList: one data set for each slice, that of all rows first.
@@ -62,6 +75,20 @@ class Tally:
         if self._slicers:
             return slicing_util.generate_slices(batch, self._slicers)  # type: ignore[no-any-return]
         return iter([("", batch)])
+
+    def _new(self) -> list[Any]:
+        if len(self._states) > MOST_SLICES:  # that of all rows is not one of them
+            raise ComponentError(
+                f"the statistics are to be sliced into more than {counted(MOST_SLICES, 'slice')}",
+                hint="slice by columns with fewer values (slicing_config of the StatsOptions); TFX's own "
+                "executor has no such limit (beam.stock_nodes: [StatisticsGen])",
+            )
+        return self._empty()
+
+    def _share_memory(self) -> None:
+        for place, generator in enumerate(self._generators):
+            if isinstance(generator, ValueCounts):
+                generator.share([states[place] for states in self._states.values()])
 
     def _empty(self) -> list[Any]:
         return [generator.create_accumulator() for generator in self._generators]

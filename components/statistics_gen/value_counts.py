@@ -1,6 +1,6 @@
 """How often each value of a text or category occurs: exact while there is memory for it, then sketched."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from tfx_bsl.arrow import array_util
 from tfx_bsl.sketches import KmvSketch, MisraGriesSketch
 
 LIMIT_BYTES = 256 << 20
-"""Of all different values of all columns."""
+"""Of all different values of all columns, of all slices together."""
 # As in TFDV.
 _DISTINCT_BUCKETS, _FREQUENT_BUCKETS, _LONG_BYTES = 16_384, 1_024, 1_024
 
@@ -27,7 +27,8 @@ class ValueCounts(stats_generator.CombinerStatsGenerator):  # type: ignore[misc]
 
     Args:
         options: a StatsOptions.
-        limit_bytes: what the different values may take before the columns with most of them are sketched.
+        limit_bytes: what the different values may take before the columns with most of them are sketched;
+            of all accumulators together, see `share`.
     """
 
     def __init__(self, options: Any, limit_bytes: int = LIMIT_BYTES) -> None:
@@ -35,11 +36,17 @@ class ValueCounts(stats_generator.CombinerStatsGenerator):  # type: ignore[misc]
         schema = options.schema
         self._options = options
         self._weights = options.example_weight_map
-        self._limit_bytes = limit_bytes
+        self._limit_bytes = self._share_bytes = limit_bytes
         self._bytes = frozenset(schema_util.get_bytes_features(schema) if schema else [])
         self._categories: Mapping[Any, Any] = (
             schema_util.get_categorical_numeric_feature_types(schema) if schema else {}
         )
+
+    def share(self, accumulators: Sequence[_Counts]) -> None:
+        """Gives each of these, and each that is added to from here on, its part of the limit."""
+        self._share_bytes = self._limit_bytes // max(len(accumulators), 1)
+        for each in accumulators:
+            self._shrink(each)
 
     def create_accumulator(self) -> _Counts:
         """Return no counts, by the path of a column."""
@@ -111,14 +118,14 @@ class ValueCounts(stats_generator.CombinerStatsGenerator):  # type: ignore[misc]
     def _shrink(self, accumulator: _Counts) -> None:
         exact = {path: counts for path, counts in accumulator.items() if isinstance(counts, _Exact)}
         size = sum(counts.size_bytes for counts in exact.values())
-        if size <= self._limit_bytes:
+        if size <= self._share_bytes:
             return
         most = max(self._options.num_top_values, self._options.num_rank_histogram_buckets, _FREQUENT_BUCKETS)
         for counts in exact.values():
             size += counts.compact()
         for path, counts in sorted(exact.items(), key=lambda each: each[1].size_bytes, reverse=True):
             # Half of it: otherwise the next batch might be one too many again.
-            if size <= self._limit_bytes / 2:
+            if size <= self._share_bytes / 2:
                 return
             size -= counts.size_bytes
             accumulator[path] = sketched = _Sketched(most)

@@ -401,7 +401,7 @@ def test_what_is_wrong_with_rows_is_said_in_words(alone, loaded_once, evaluate, 
 
 
 @pytest.mark.parametrize("runner", RUNNERS)
-def test_bounds_that_are_left_out_are_told(alone, evaluate, tmp_path, monkeypatch, runner):
+def test_bounds_that_are_left_out_are_told(alone, evaluate, tmp_path, monkeypatch, runner, caplog):
     from slipway.components.evaluator import tally
     from slipway.components.progress import PROGRESS_VARIABLE
 
@@ -413,6 +413,7 @@ def test_bounds_that_are_left_out_are_told(alone, evaluate, tmp_path, monkeypatc
     monkeypatch.setattr(tally, "MOST_SLICES_WITH_BOUNDS", 3)
     evaluate(alone[0], config, alone[1], runner=runner)
     assert json.loads(shown.read_text())["text"] == "300 rows, 4 slices; confidence bounds of all rows only"
+    assert "confidence bounds of all rows only" in caplog.text
 
 
 def test_where_memory_runs_out_smaller_batches_give_the_same(

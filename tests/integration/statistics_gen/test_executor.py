@@ -251,3 +251,45 @@ def test_what_it_does_not_know_is_left_to_tfx(made, tmp_path, monkeypatch):
     monkeypatch.setattr(Stock, "Do", lambda *_: asked.append("TFX"))
     computed(Executor, made, tmp_path, runner="BundleBasedDirectRunner")
     assert asked == ["TFX"]
+
+
+DERIVED = 'feature { name: "code" type: INT validation_derived_source { deriver_name: "count" } }'
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ('feature { name: "code" type: INT }', "one schema in the StatsOptions and another as an input"),
+        (DERIVED, "features that are derived"),
+        (f'feature {{ name: "all" struct_domain {{ {DERIVED} }} }}', "features that are derived"),
+    ],
+)
+def test_schema_that_tfx_treats_in_its_own_way_is_left_to_it(made, tmp_path, monkeypatch, given, why):
+    from absl import logging
+    from tensorflow_metadata.proto.v0 import schema_pb2
+    from tfx.components.statistics_gen.executor import Executor as Stock
+
+    from slipway.components.statistics_gen.executor import Executor
+
+    asked, said = [], []
+    monkeypatch.setattr(Stock, "Do", lambda *_: asked.append("TFX"))
+    monkeypatch.setattr(logging, "info", lambda words, *values: said.append(words % values))
+    other = schema_pb2.Schema(feature=[schema_pb2.Feature(name="code")])
+    written = options(schema=other) if "another" in why else options()
+    computed(Executor, made, tmp_path, splits=("mixed",), schema=given, stats_options_json=written)
+    assert asked == ["TFX"]
+    assert any(why in words for words in said)
+
+
+def test_link_to_a_dashboard_that_fails_does_not_fail_the_node(made, tmp_path, monkeypatch):
+    from tfx.utils import stats_utils
+
+    from slipway.components.statistics_gen.executor import Executor
+
+    def fails(_):
+        raise ValueError("no dashboard here")
+
+    monkeypatch.setattr(stats_utils, "generate_stats_dashboard_link", fails)
+    found = computed(Executor, made, tmp_path, splits=("empty",))
+    assert found.get_string_custom_property("stats_dashboard_link") == ""
+    assert len(datasets(found, "empty")) == 1

@@ -31,6 +31,11 @@ def test_ours_does_what_a_workload_asks_for():
         ({"parameters": {"sharded_stats_output": 1}}, "sharded_stats_output is set"),
         ({"options": {"label_feature": "tips"}}, "the lift of values is requested"),
         ({"options": {"slice_sqls": True}}, "slices by SQL are requested"),
+        (
+            {"options": {"two_schemas": True}},
+            "there is one schema in the StatsOptions and another as an input",
+        ),
+        ({"options": {"derived_features": True}}, "the schema has features that are derived from others"),
         ({"options": {"enable_semantic_domain_stats": True}}, "semantic domains are requested"),
     ],
 )

@@ -1,10 +1,14 @@
 """What a tally gathers, of all rows and of slices."""
 
+import numpy as np
 import pyarrow as pa
+import pytest
 import tfx  # noqa: F401  (before TFDV: it patches what TFDV imports)
 from tensorflow_data_validation.statistics.stats_options import StatsOptions
 from tfx_bsl.public.proto.slicing_spec_pb2 import SlicingConfig, SlicingSpec
 
+from slipway.components.errors import ComponentError
+from slipway.components.statistics_gen import tally as tallies
 from slipway.components.statistics_gen.tally import Tally
 from slipway.components.statistics_gen.value_counts import ValueCounts
 
@@ -45,6 +49,39 @@ def test_slices_have_their_own():
         ("kind_a", 4),
         ("kind_b", 2),
     ]
+
+
+def test_slices_share_the_memory_for_their_values():
+    rng = np.random.default_rng(2)
+    config = SlicingConfig(slicing_specs=[SlicingSpec(feature_keys=["slice"])])
+    tally = Tally(StatsOptions(slicing_config=config))
+    (counts,) = (each for each in tally._generators if isinstance(each, ValueCounts))
+    place = tally._generators.index(counts)
+    counts._limit_bytes = counts._share_bytes = 200_000
+    for slices in (1, 1, 2, 8, 8):
+        rows = 3_000
+        words = [[b"%08d" % number] for number in rng.integers(0, 10**8, rows)]
+        parts = [[b"%d" % number] for number in rng.integers(0, slices, rows)]
+        kind = pa.large_list(pa.large_binary())
+        tally.add(pa.RecordBatch.from_pydict({"slice": pa.array(parts, kind), "word": pa.array(words, kind)}))
+        columns = [column for states in tally._states.values() for column in states[place].values()]
+        sizes = [column.size_bytes for column in columns if hasattr(column, "size_bytes")]
+        assert sum(sizes) <= 200_000
+    assert len(tally._states) == 9
+    found = {dataset.name: dataset for dataset in tally.result().datasets}
+    words = {each.path.step[0]: each for each in found["All Examples"].features}["word"].string_stats
+    assert words.unique == pytest.approx(15_000, rel=0.02)
+
+
+def test_more_slices_than_there_is_memory_for_are_refused(monkeypatch):
+    config = SlicingConfig(slicing_specs=[SlicingSpec(feature_keys=["kind"])])
+    monkeypatch.setattr(tallies, "MOST_SLICES", 2)
+    assert len(told(StatsOptions(slicing_config=config))) == 3
+    monkeypatch.setattr(tallies, "MOST_SLICES", 1)
+    with pytest.raises(ComponentError) as refused:
+        told(StatsOptions(slicing_config=config))
+    assert refused.value.message == "the statistics are to be sliced into more than 1 slice"
+    assert "beam.stock_nodes: [StatisticsGen]" in refused.value.hint
 
 
 def test_only_the_columns_that_are_wanted():
