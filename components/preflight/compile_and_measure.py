@@ -99,7 +99,7 @@ def _answer(question: Question) -> Answer:
     from slipway.components.trainer.features import Feature
     from slipway.components.trainer.learning_rate import inner_optimizer
     from slipway.components.trainer.trace_error import explain
-    from slipway.components.trainer.user_model import build, build_model
+    from slipway.components.trainer.user_model import build_model
 
     policy = "mixed_bfloat16" if question.precision == "auto" else question.precision
     keras.config.set_dtype_policy(policy)
@@ -123,7 +123,6 @@ def _answer(question: Question) -> Answer:
 
     try:
         model = build_model(question.model, inputs, question.hyperparameters)
-        build(model, inputs, question.model)
     except SlipwayError:
         raise
     except Exception as error:

@@ -59,7 +59,6 @@ def build_model(
 
     Returns:
         The compiled `keras.Model`, built: one that Keras would build from its first batch is told its shapes.
-        Only a subclassed one with run_eagerly is left to its first batch, as its code may want values.
 
     Raises:
         ComponentError: the function is missing, or returns something else than a compiled model, or a
@@ -86,12 +85,11 @@ def build_model(
             f"{dotted_path} returns a model that is not compiled",
             hint="call model.compile(...) before return",
         )
-    if isinstance(model, keras.Sequential) or not model.run_eagerly:
-        build(model, features, dotted_path)
+    _build(model, features, dotted_path)
     return model
 
 
-def build(model: Any, features: Mapping[str, Feature], dotted_path: str) -> None:
+def _build(model: Any, features: Mapping[str, Feature], dotted_path: str) -> None:
     """Makes the weights of a model that names no shapes itself, for the features that it will be given.
 
     Args:
@@ -108,7 +106,13 @@ def build(model: Any, features: Mapping[str, Feature], dotted_path: str) -> None
     if model.built:
         return
     if not isinstance(model, keras.Sequential):
-        model({name: keras.KerasTensor((None, *f.shape), f.model_dtype) for name, f in features.items()})
+        try:
+            model({name: keras.KerasTensor((None, *f.shape), f.model_dtype) for name, f in features.items()})
+        except Exception:
+            if not model.run_eagerly:
+                raise
+            # Its code wants values, which each of its batches has.
+            model({name: keras.ops.zeros((1, *f.shape), f.model_dtype) for name, f in features.items()})
         return
     if len(features) > 1:
         raise ComponentError(
