@@ -98,7 +98,7 @@ def _temporary_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
         tempfile.TemporaryDirectory(prefix="tests-", ignore_cleanup_errors=True) as folder,
         pytest.MonkeyPatch.context() as patch,
     ):
-        Path(folder).chmod(0o755)  # some tests look as another user whether they may read what lies in it
+        Path(folder).chmod(0o1777)  # as /tmp: some tests, and database servers, go there as another user
         patch.setenv("TMPDIR", folder)
         patch.setattr(tempfile, "tempdir", None)
         yield
