@@ -21,6 +21,8 @@ from slipway.pipeline.runs.record import Outputs
 
 STATISTICS_TOLERANCE = 1e-6
 """Relative. Sums of floats depend on the order in which Beam adds them."""
+HISTOGRAM_TOLERANCE = 1e-4
+"""Relative, and in hundreds of rows, of the count in one of equally wide buckets."""
 METRICS_TOLERANCE = 0.01
 """Absolute, for shares and areas. Two trainings from one seed need not agree to the bit on other devices."""
 
@@ -167,10 +169,20 @@ def _by_feature(statistics: statistics_pb2.DatasetFeatureStatisticsList) -> dict
     found: dict[str, Any] = json_format.MessageToDict(statistics)
     for dataset in found.get("datasets", ()):
         dataset["features"] = {
-            feature.get("name") or ".".join(feature["path"]["step"]): feature
+            feature.get("name") or ".".join(feature["path"]["step"]): _with_near_histograms(feature)
             for feature in dataset.get("features", ())
         }
     return found
+
+
+def _with_near_histograms(feature: dict[str, Any]) -> dict[str, Any]:
+    """TFDV divides the rows among equally wide buckets in single precision; our executor does not."""
+    for histogram in feature.get("numStats", {}).get("histograms", ()):
+        if histogram.get("type", "STANDARD") == "STANDARD":
+            for bucket in histogram["buckets"]:
+                count = float(bucket.get("sampleCount", 0.0))
+                bucket["sampleCount"] = _Near(count, HISTOGRAM_TOLERANCE, absolute=100 * HISTOGRAM_TOLERANCE)
+    return feature
 
 
 def _anomalies(folder: Path) -> dict[str, Content]:

@@ -41,7 +41,9 @@ for _ in range(kills):
             os._exit(0)
     time.sleep(random.uniform(0, 1.2 * usual_s))
     os.kill(child, signal.SIGKILL)
-    print(int(os.WIFSIGNALED(os.waitpid(child, 0)[1])))
+    was_killed = os.WIFSIGNALED(os.waitpid(child, 0)[1])
+    usual_s *= 1.1 if was_killed else 0.8  # the machine may be busier or quieter than it was before
+    print(int(was_killed))
 """
 
 

@@ -151,6 +151,26 @@ def test_order_of_the_features_in_statistics_does_not_count(differences):
     assert len(differences("ExampleStatistics", write, ["a", "bb"], ["bb", "c"])) == 2
 
 
+@pytest.mark.parametrize(
+    ("kind", "other", "is_told"),
+    [("STANDARD", 144.009, False), ("STANDARD", 144.1, True), ("QUANTILES", 144.009, True)],
+)
+def test_counts_of_equally_wide_buckets_agree_within_single_precision(differences, kind, other, is_told):
+    def write(folder, count):
+        write_statistics(folder, 0.5)
+        file = folder / "Split-train" / "FeatureStats.pb"
+        statistics = statistics_pb2.DatasetFeatureStatisticsList.FromString(file.read_bytes())
+        histogram = statistics.datasets[0].features[0].num_stats.histograms.add()
+        histogram.type = statistics_pb2.Histogram.HistogramType.Value(kind)
+        histogram.buckets.add().sample_count = count
+        histogram.buckets.add()
+        file.write_bytes(statistics.SerializeToString())
+
+    told = differences("ExampleStatistics", write, 144.006, other)
+    assert bool(told) == is_told
+    assert all("histograms[0].buckets[0].sampleCount: 144.006 locally" in each for each in told)
+
+
 def test_difference_in_statistics_is_named_with_its_place(differences):
     [told] = differences("ExampleStatistics", write_statistics, 0.5, 0.6)
     assert told == "train.datasets[0].features.fare.numStats.mean: 0.5 locally, 0.6 rehearsed"
