@@ -5,15 +5,14 @@ A request that is none of the published type is refused, as the service does.
 
 import json
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from urllib.parse import urlsplit
 
+import loopback
 from google.cloud import dataflow
 
 
-class Service(ThreadingHTTPServer):
-    daemon_threads = True
-
+class Service(loopback.Server):
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
         self.jobs = []

@@ -9,8 +9,9 @@ import re
 import threading
 import urllib.parse
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
+import loopback
 import pytest
 
 from slipway.components.errors import ComponentError
@@ -212,8 +213,7 @@ def private_key():
 @pytest.fixture
 def service(monkeypatch, tmp_path, private_key):
     monkeypatch.setattr(vertex_endpoint, "FIRST_WAIT_S", 0.01)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    server = loopback.Server(("127.0.0.1", 0), Handler)
     server.service = found = Service()
     found.address = f"http://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, args=(0.02,))

@@ -13,9 +13,10 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
+import loopback
 import pytest
 
 from slipway.components import python_process
@@ -46,7 +47,7 @@ def drain(stream):
         stream.read()
 
 
-class Service(ThreadingHTTPServer):
+class Service(loopback.Server):
     """Takes jobs, runs their command, and tells their state.
 
     Attributes:
@@ -58,8 +59,6 @@ class Service(ThreadingHTTPServer):
         preempted: what the service does for each worker that gets SIGTERM once it has a new checkpoint:
             "starts it again" or "gives up".
     """
-
-    daemon_threads = True
 
     def __init__(self, environment, checkpoints):
         super().__init__(("127.0.0.1", 0), Handler)

@@ -11,9 +11,10 @@ import threading
 import time
 import urllib.parse
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from types import SimpleNamespace
 
+import loopback
 import pytest
 import yaml
 
@@ -214,8 +215,7 @@ class _Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def service(monkeypatch):
     """Kubeflow Pipelines."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-    server.daemon_threads = True
+    server = loopback.Server(("127.0.0.1", 0), _Handler)
     server.service = found = KubeflowApi()
     found.address = f"http://127.0.0.1:{server.server_address[1]}"
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()

@@ -13,8 +13,9 @@ import time
 import urllib.parse
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
+import loopback
 import pytest
 import yaml
 
@@ -287,8 +288,7 @@ def account_key():
 @pytest.fixture
 def google(monkeypatch, tmp_path, account_key):
     """Google Cloud, which the environment variables of this process lead to."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-    server.daemon_threads = True
+    server = loopback.Server(("127.0.0.1", 0), _Handler)
     server.google = found = Google()
     found.address = f"http://127.0.0.1:{server.server_address[1]}"
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
