@@ -190,7 +190,7 @@ def _check_names(containers: Collection[str], sections: Mapping[str, Collection[
     for key, section in sections.items():
         for name in section:
             if name not in containers:
-                near = nearest(name, containers, at_any_distance=True)
+                near = nearest(name, containers, similarity=0)
                 raise ConfigError(
                     f"{key}.{name}: the pipeline has no such task; nearest: {near}",
                     hint=f"tasks: {', '.join(sorted(containers))}",

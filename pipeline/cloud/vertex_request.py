@@ -76,7 +76,7 @@ def checked_parameters(spec: PipelineSpec, values: Mapping[str, object]) -> dict
     declared = spec["root"].get("inputDefinitions", {}).get("parameters", {})
     for name in values:
         if name not in declared:
-            near = nearest(name, declared, at_any_distance=True)
+            near = nearest(name, declared, similarity=0)
             there = f"nearest: {near}" if near else "it has none"
             raise ConfigError(
                 f"cloud.parameters.{name}: the pipeline has no such runtime parameter; {there}",

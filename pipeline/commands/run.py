@@ -75,9 +75,21 @@ def request(
     return pipeline_request(pipeline, parameters=read_parameters(sets), **shared)
 
 
-def run(asked: "Request") -> int:
-    """Runs a request; returns the exit code."""
-    return _execute(asked)
+def run(asked: "Request", *, resumed: RunRecord | None = None) -> int:
+    """Runs a request, or continues the run of that record; returns the exit code."""
+    from slipway.pipeline.commands.end_listeners import END_LISTENERS
+    from slipway.pipeline.engine.execution import execute
+    from slipway.pipeline.engine.processes import standby
+    from slipway.pipeline.screen.run_display import stderr_display
+
+    display = stderr_display()
+    try:
+        with standby.find() or contextlib.nullcontext() as warm:
+            record = execute(asked, display=display, resumed=resumed, warm=warm, listeners=END_LISTENERS)
+        display.ends(record)
+    finally:
+        display.close()
+    return record.exit_code or 0
 
 
 def resume(name: str | None, *, output: Path, jobs: int | None) -> int:
@@ -105,7 +117,7 @@ def resume(name: str | None, *, output: Path, jobs: int | None) -> int:
         raise UsageError(
             f"{record.run_id} is a rehearsal and cannot be resumed; start it again.", hint=record.target.again
         )
-    return _execute(again(record, jobs=jobs), record)
+    return run(again(record, jobs=jobs), resumed=record)
 
 
 def _tell(*lines: str) -> None:
@@ -144,22 +156,6 @@ def finish(run_id: str, *, output: Path) -> int:
 
     display = LineDisplay(sys.stderr)
     record = finish_run(run_id, output=output.absolute(), display=display, listeners=END_LISTENERS)
-    return record.exit_code or 0
-
-
-def _execute(asked: "Request", resumed: RunRecord | None = None) -> int:
-    from slipway.pipeline.commands.end_listeners import END_LISTENERS
-    from slipway.pipeline.engine.execution import execute
-    from slipway.pipeline.engine.processes import standby
-    from slipway.pipeline.screen.run_display import stderr_display
-
-    display = stderr_display()
-    try:
-        with standby.find() or contextlib.nullcontext() as warm:
-            record = execute(asked, display=display, resumed=resumed, warm=warm, listeners=END_LISTENERS)
-        display.ends(record)
-    finally:
-        display.close()
     return record.exit_code or 0
 
 

@@ -4,12 +4,12 @@ A layer remembers where each of its keys was written, so that an error in the me
 at the place where the user has to correct it.
 """
 
-import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
+from slipway.components.nearest import nearest_first
 from slipway.pipeline.config.safe_yaml import MAX_BYTES, KeyPath, Value, read_yaml, shown, shown_key
 from slipway.pipeline.errors import ConfigError, UsageError
 
@@ -127,12 +127,8 @@ def _no_file(path: Path, root: Path, name: str) -> ConfigError:
 def _workloads(path: Path, root: Path) -> str:
     """The existing workloads in words, those that `path` may have meant first; empty if there are none."""
     meant = path.parent.name if path.name == "workload.yaml" else path.stem
-
-    def distance(found: Path) -> float:
-        return -difflib.SequenceMatcher(None, meant, found.parent.name).ratio()
-
-    files = sorted(sorted(root.glob("workloads/*/workload.yaml")), key=distance)
-    there = [_shown_path(found, root) for found in files[:_SHOWN_WORKLOADS]]
+    files = {found.parent.name: found for found in sorted(root.glob("workloads/*/workload.yaml"))}
+    there = [_shown_path(files[name], root) for name in nearest_first(meant, files)[:_SHOWN_WORKLOADS]]
     if not there:
         return ""
     more = [f"and {len(files) - len(there)} more"] if len(files) > len(there) else []

@@ -1,6 +1,5 @@
 """The errors in a workload's settings, in words that name place, key, value, rule and remedy."""
 
-import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from types import UnionType
@@ -36,7 +35,7 @@ _OTHER_NAMES = {
     "batch": "batch_size",
 }
 # A key of another section is suggested only if it is nearly what was written.
-_ELSEWHERE_CUTOFF = 0.8
+_ELSEWHERE_SIMILARITY = 0.8
 
 _BEHIND_ALL_LINES = 2**31  # problems without a line in the file come last
 
@@ -179,9 +178,11 @@ def _unknown_key(model: type[BaseModel], path: KeyPath) -> str:
     siblings = list(_fields(parent)) if _is_section(parent) else []
     elsewhere = {dotted.rpartition(".")[2]: dotted for dotted in _dotted_keys(model)}
     other = next((name for name in [_OTHER_NAMES.get(key, "")] if name in siblings), "")
-    similar = difflib.get_close_matches(key, elsewhere, n=1, cutoff=_ELSEWHERE_CUTOFF)
     found = (
-        other or nearest(key, siblings) or elsewhere.get(key) or "".join(elsewhere[name] for name in similar)
+        other
+        or nearest(key, siblings)
+        or elsewhere.get(key)
+        or elsewhere.get(nearest(key, elsewhere, similarity=_ELSEWHERE_SIMILARITY), "")
     )
     return f"unknown key; nearest: {found}" if found else f"unknown key; there are: {', '.join(siblings)}"
 

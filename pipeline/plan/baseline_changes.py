@@ -15,6 +15,7 @@ from typing import Any
 
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import UsageError
+from slipway.pipeline.plan.resolver_keys import blessed_runs, blessings_of
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import changing_pushes, check_store
 from slipway.pipeline.runs.record import RunRecord
@@ -86,15 +87,8 @@ def retired_blessings(output: Path, workload: str) -> frozenset[str]:
 def show_baseline(workload: str, output: Path) -> Baseline:
     """The current baseline. Reads only the runs' records: what other machines blessed is unknown."""
     retired = retired_blessings(output, workload)
-    runs = (run for run in History(output).runs() if run.workload == workload and run.blessed)
-    found = next((run for run in runs if not retired.intersection(blessings_of(run))), None)
-    return Baseline(workload, found, tuple(_changes(output, workload)))
-
-
-def blessings_of(run: RunRecord) -> set[str]:
-    """The addresses of the blessings that a run made, or took from its cache."""
-    nodes = (node for node in run.nodes if not node.is_resolver)
-    return {each["uri"] for node in nodes for each in node.outputs_of("ModelBlessing")}
+    blessed = blessed_runs(History(output).runs(), workload=workload, retired=retired)
+    return Baseline(workload, next(blessed, None), tuple(_changes(output, workload)))
 
 
 def clear_baseline(config: WorkloadConfig, output: Path, *, reason: str) -> Baseline:

@@ -1,8 +1,29 @@
-"""The keys of the data and the model that resolvers would find, for their fingerprints. Pure."""
+"""Which run's model is the baseline, and the keys that resolvers' fingerprints take from it. Pure."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 from slipway.pipeline.runs.record import RunRecord
+
+
+def blessings_of(run: RunRecord) -> set[str]:
+    """The addresses of the blessings that a run made, or took from its cache."""
+    nodes = (node for node in run.nodes if not node.is_resolver)
+    return {each["uri"] for node in nodes for each in node.outputs_of("ModelBlessing")}
+
+
+def blessed_runs(
+    runs: Iterable[RunRecord], *, workload: str, retired: Collection[str] = ()
+) -> Iterator[RunRecord]:
+    """The runs that blessed a model which may be a baseline; the first, of the newest first, is the baseline.
+
+    Args:
+        runs: in any order, which is kept; read no further than needed.
+        workload: the pipeline's name.
+        retired: addresses of blessings that a user has retired.
+    """
+    for run in runs:
+        if run.workload == workload and run.blessed and blessings_of(run).isdisjoint(retired):
+            yield run
 
 
 def baseline_key(
@@ -18,25 +39,19 @@ def baseline_key(
 
     Args:
         runs: the newest first; read no further than needed.
-        workload: the pipeline's name.
+        workload, retired: as in `blessed_runs`.
         candidate: the key of the node that trains the model now.
-        retired: addresses of blessings that a user has retired.
 
     Returns:
         The key of the training behind that model; `none` where no other was ever blessed.
     """
-    for run in runs:
-        if run.workload == workload and run.blessed and not _is_retired(run, retired):
-            key = key_of_maker(run, "Model")
-            if key and key != candidate:
-                return key
-            if key and run.baseline and not retired:  # it may be the retired one's
-                return run.baseline
+    for run in blessed_runs(runs, workload=workload, retired=retired):
+        key = key_of_maker(run, "Model")
+        if key and key != candidate:
+            return key
+        if key and run.baseline and not retired:  # it may be the retired one's
+            return run.baseline
     return "none"
-
-
-def _is_retired(run: RunRecord, retired: Collection[str]) -> bool:
-    return any(each["uri"] in retired for node in run.nodes for each in node.outputs_of("ModelBlessing"))
 
 
 def reference_key(
@@ -62,19 +77,20 @@ def reference_key(
     Returns:
         The key of the statistics of that data; `none` where there is no other.
     """
-    for run in runs:
-        if run.workload == workload and _is_wanted(run, wanted, retired):
-            key = key_of_maker(run, "ExampleStatistics")
-            if key and key != data:
-                return key
-            if key and not (wanted == "blessed" and retired):  # it may be the retired one's
-                return run.reference or "none"
+    if wanted == "blessed":
+        found = blessed_runs(runs, workload=workload, retired=retired)
+    else:
+        found = (run for run in runs if run.workload == workload and _has_passed(run, wanted))
+    for run in found:
+        key = key_of_maker(run, "ExampleStatistics")
+        if key and key != data:
+            return key
+        if key and not (wanted == "blessed" and retired):  # it may be the retired one's
+            return run.reference or "none"
     return "none"
 
 
-def _is_wanted(run: RunRecord, wanted: str, retired: Collection[str]) -> bool:
-    if wanted == "blessed":
-        return bool(run.blessed) and not _is_retired(run, retired)
+def _has_passed(run: RunRecord, wanted: str) -> bool:
     nodes = (node for node in run.nodes if not node.is_resolver)
     verdicts = [each["properties"] for node in nodes for each in node.outputs_of("schemas.DataVerdict")]
     return any(wanted in ("passed", f"span {properties.get('span')}") for properties in verdicts)

@@ -287,7 +287,7 @@ def _check_columns(config: WorkloadConfig, columns: Sequence[str]) -> None:
     for key, names in named.items():
         for name in names:
             if name not in columns:
-                near = nearest(name, columns, at_any_distance=True)
+                near = nearest(name, columns, similarity=0)
                 raise ConfigError(
                     f"{key}: {name!r} is not a column of the data; nearest: {near}",
                     hint=f"columns: {', '.join(columns)}",

@@ -82,7 +82,7 @@ class Graph:
             if node.id == node_id:
                 return node
         ids = [node.id for node in self.nodes]
-        closest = nearest(node_id, ids, at_any_distance=True)
+        closest = nearest(node_id, ids, similarity=0)
         raise UsageError(f"No node {node_id!r}. Closest: {closest!r}.", hint=f"nodes: {', '.join(ids)}")
 
     @property

@@ -21,7 +21,7 @@ def check_options(beam: BeamConfig) -> None:
     known = PipelineOptions([]).get_all_options().keys()
     for name in beam.options:
         if name not in known and beam.runner not in _WITH_JOB_SERVER:
-            near = nearest(name, known, at_any_distance=True)
+            near = nearest(name, known, similarity=0)
             raise ConfigError(f"beam.options.{name}: Beam has no such option; nearest: {near}")
 
 

@@ -9,10 +9,10 @@ list where we could read it. Frameworks: TensorFlow up to v5e, from v6e on JAX a
 of Cloud TPU.
 """
 
-import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from slipway.components.nearest import nearest_first
 from slipway.components.preflight.chips import CHIPS
 from slipway.components.trainer.remote.custom_job import MachineSpec
 from slipway.pipeline.errors import ConfigError
@@ -89,9 +89,9 @@ def tpu_slice(name: str, *, backend: str) -> TpuSlice:
             nearest slices, or the backend that does.
     """
     if name not in TPU_SLICES:
-        nearest = difflib.get_close_matches(name, TPU_SLICES, n=3, cutoff=0.0)
+        near = nearest_first(name, TPU_SLICES)[:3]
         raise ConfigError(
-            f"train.tpu: Vertex AI has no slice {name!r}; nearest: {', '.join(nearest)}"
+            f"train.tpu: Vertex AI has no slice {name!r}; nearest: {', '.join(near)}"
             if name
             else "train.device is tpu, and train.tpu names no slice to train on",
             hint=f"slices: {', '.join(TPU_SLICES)}",

@@ -5,6 +5,7 @@ made for an execution: a pipeline may serve its models from there. No link is fo
 read at most, and the served versions are not looked into.
 """
 
+import functools
 import math
 import os
 import re
@@ -22,6 +23,7 @@ from slipway.pipeline.commands.gc.sweep import Kind, Removal, Sweep
 from slipway.pipeline.engine.processes.os_processes import end_leftovers
 from slipway.pipeline.engine.processes.temporary import remove_left
 from slipway.pipeline.errors import PipelineError, UsageError
+from slipway.pipeline.plan.baseline_changes import retired_blessings
 from slipway.pipeline.plan.kept_states import KeptStates, key_of
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import alone, check_store
@@ -90,7 +92,8 @@ def find_unneeded(output: Path, *, keep: int) -> Sweep:
     places = _Places(
         output, frozenset(str(run.target.output) for run in runs if run.target.output.is_absolute())
     )
-    kept = kept_runs(runs, keep=keep, exists=places.exists)
+    retired = functools.partial(retired_blessings, output)
+    kept = kept_runs(runs, keep=keep, exists=places.exists, retired=retired)
     keys = {node.key for run in runs if run.run_id in kept for node in run.nodes}
     entries = list(_entries(output / "cache"))
     # The cache may answer a kept run with results of another run: `--no-cache` makes them again.

@@ -1,21 +1,28 @@
 """Which runs `gc` keeps, and why. Pure."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from slipway.pipeline.plan.resolver_keys import key_of_maker
+from slipway.pipeline.plan.resolver_keys import blessed_runs, key_of_maker
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.runs.run_target import WorkloadRun
 
 
-def kept_runs(runs: Sequence[RunRecord], *, keep: int, exists: Callable[[str], bool]) -> dict[str, str]:
+def kept_runs(
+    runs: Sequence[RunRecord],
+    *,
+    keep: int,
+    exists: Callable[[str], bool],
+    retired: Callable[[str], Collection[str]] = lambda _workload: (),
+) -> dict[str, str]:
     """Which runs are kept, and why. Pure.
 
     Args:
         runs: all runs, the newest first.
         keep: how many of each pipeline, the newest ones.
         exists: says of a pushed version's path whether it is still there.
+        retired: addresses of a workload's blessings that a user has retired.
 
     Returns:
         Run id -> reason, in the order of `runs`.
@@ -26,7 +33,7 @@ def kept_runs(runs: Sequence[RunRecord], *, keep: int, exists: Callable[[str], b
         reasons |= {
             run.run_id: f"has the latest result of {node}" for node, run in _latest_makers(own).items()
         }
-        reasons |= {run.run_id: "made a baseline" for run in _baselines(own)}
+        reasons |= {run.run_id: "made a baseline" for run in _baselines(own, workload, retired(workload))}
         reasons |= {run.run_id: "a rollback" for run in own if run.rollback}
         # A cached run names the version of an earlier one: the oldest pushed it.
         pushers = {run.pushed["path"]: run for run in own if run.pushed}
@@ -48,12 +55,12 @@ def newest(runs: Iterable[RunRecord], keep: int) -> Iterator[RunRecord]:
             yield run
 
 
-def _baselines(runs: Iterable[RunRecord]) -> Iterator[RunRecord]:
+def _baselines(runs: Iterable[RunRecord], workload: str, retired: Collection[str]) -> Iterator[RunRecord]:
     """The newest blessed runs of two models: `baseline_key` takes the latest other than the candidate."""
     seen: set[str] = set()
-    for run in runs:
+    for run in blessed_runs(runs, workload=workload, retired=retired):
         key = key_of_maker(run, "Model") or run.run_id  # the nodes of a rehearsal have no keys
-        if run.blessed and key not in seen and len(seen) < 2:
+        if key not in seen and len(seen) < 2:
             seen.add(key)
             yield run
 

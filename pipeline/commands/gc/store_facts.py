@@ -12,13 +12,17 @@ from pathlib import Path
 
 from slipway.pipeline.errors import UsageError
 
-# ModelGate and TFX's Evaluator say with these properties which model they blessed.
+# ModelGate and TFX's Evaluator say with these properties which model they blessed. A number below 0: its
+# blessing was retired, see `slipway.pipeline.plan.baseline_changes`.
 _BLESSED = """
     SELECT Artifact.uri, model.string_value FROM Artifact
     JOIN ArtifactProperty AS blessed
       ON blessed.artifact_id = Artifact.id AND blessed.name = 'blessed' AND blessed.int_value = 1
     LEFT JOIN ArtifactProperty AS model
       ON model.artifact_id = Artifact.id AND model.name = 'current_model'
+    LEFT JOIN ArtifactProperty AS number
+      ON number.artifact_id = Artifact.id AND number.name = 'current_model_id'
+    WHERE COALESCE(number.int_value, 0) >= 0
     ORDER BY Artifact.id
 """
 # The DataGate's facts about the data of each span that it let pass.

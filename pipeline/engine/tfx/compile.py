@@ -13,6 +13,7 @@ from typing import Any
 from google.protobuf import json_format
 from tfx.dsl.compiler import compiler
 from tfx.orchestration.local import runner_utils
+from tfx.orchestration.pipeline import Pipeline
 from tfx.proto.orchestration import executable_spec_pb2, pipeline_pb2
 
 from slipway.components.ingest.spans import at_span
@@ -24,7 +25,7 @@ from slipway.pipeline.fingerprint.parts import flatten_params
 from slipway.pipeline.plan.named_files import named_code, named_files
 from slipway.pipeline.plan.placeholders import unforeseen
 from slipway.pipeline.runs.graph import Graph, Node
-from slipway.pipeline.runs.run_target import IR_NAME, ImageRun, IrRun, Order
+from slipway.pipeline.runs.run_target import IR_NAME, ImageRun, IrRun, ModuleRun, Order, WorkloadRun
 from slipway.pipeline.wiring.beam_engine import completed_args
 from slipway.pipeline.wiring.metadata_store import connection_config, prepare_server, sqlite_file
 from slipway.schemas.artifacts import DataVerdict, PreflightReport
@@ -99,11 +100,27 @@ def compile_target(order: Order) -> Compiled:
         ir, rest = pipeline_pb2.Pipeline.FromString(serialized), order.parameters
         packed: Mapping[str, str] = target.module_files
     else:
-        pipeline, rest = load_pipeline(target, order.parameters)
+        pipeline, rest = _pipeline(target, order.parameters)
         packed = package_user_modules(pipeline)
         ir = compiler.Compiler().compile(pipeline)
     fill_parameters(ir, run_id=order.run_id, values=rest)
     return _complete(ir, output=target.output, beam_args=order.beam_args, packed=packed)
+
+
+def _pipeline(target: WorkloadRun | ModuleRun, parameters: dict[str, str]) -> tuple[Pipeline, dict[str, str]]:
+    """The pipeline, and the parameters that its function did not take."""
+    if isinstance(target, ModuleRun):
+        return load_pipeline(target, parameters)
+    from slipway.pipeline.dag import build_pipeline  # other pipelines need none of its components
+
+    pipeline = build_pipeline(
+        config=target.settings,
+        data=(target.source.directory, target.source.patterns),
+        output=target.output,
+        overrides=target.overrides,
+        today=target.today,
+    )
+    return pipeline, parameters
 
 
 def _complete(

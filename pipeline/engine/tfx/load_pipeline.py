@@ -1,4 +1,4 @@
-"""The pipeline to run: a workload of this project, or any TFX pipeline named as `module:function`."""
+"""A user's own TFX pipeline, named as `module:function`: found, and built if it is a function."""
 
 import importlib.util
 import sys
@@ -11,7 +11,7 @@ from slipway.components.project import OWN_FOLDER
 from slipway.pipeline.engine.tfx.arguments import arguments
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.root import PROJECT_ROOT
-from slipway.pipeline.runs.run_target import IrRun, ModuleRun, Target, WorkloadRun
+from slipway.pipeline.runs.run_target import IrRun, ModuleRun, Target
 
 if TYPE_CHECKING:
     from tfx.orchestration.pipeline import Pipeline
@@ -33,10 +33,8 @@ def check_target(target: Target) -> None:
         _import_before_ours(target.import_from)
 
 
-def load_pipeline(
-    target: WorkloadRun | ModuleRun, parameters: Mapping[str, str]
-) -> tuple["Pipeline", dict[str, str]]:
-    """Builds the pipeline. Imports TFX, unless there is nothing to build: runs in the fork server only.
+def load_pipeline(target: ModuleRun, parameters: Mapping[str, str]) -> tuple["Pipeline", dict[str, str]]:
+    """Finds a module's pipeline, or builds it. Imports TFX: runs in the fork server only.
 
     Args:
         target: what is built.
@@ -48,19 +46,8 @@ def load_pipeline(
     Raises:
         UsageError: the module or the function does not exist, lacks arguments, or gives no pipeline.
     """
-    if isinstance(target, ModuleRun):
-        found = find(target.pipeline, folder=target.folder)
-        return built(found, name=target.pipeline, output=target.output, parameters=parameters)
-    from slipway.pipeline.dag import build_pipeline
-
-    pipeline = build_pipeline(
-        config=target.settings,
-        data=(target.source.directory, target.source.patterns),
-        output=target.output,
-        overrides=target.overrides,
-        today=target.today,
-    )
-    return pipeline, dict(parameters)
+    found = find(target.pipeline, folder=target.folder)
+    return built(found, name=target.pipeline, output=target.output, parameters=parameters)
 
 
 def built(

@@ -67,4 +67,4 @@ def _find(message: Message) -> Iterator[Any]:
 def _nearest(name: str, declared: Collection[str]) -> str:
     if not declared:
         return "It has none."
-    return f"Closest: {nearest(name, declared, at_any_distance=True)!r}."
+    return f"Closest: {nearest(name, declared, similarity=0)!r}."

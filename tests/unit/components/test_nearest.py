@@ -1,6 +1,6 @@
 """Which name a mistyped one meant."""
 
-from slipway.components.nearest import nearest
+from slipway.components.nearest import nearest, nearest_first
 
 
 def test_most_similar_name_is_found():
@@ -12,8 +12,12 @@ def test_nothing_similar_is_no_name():
 
 
 def test_most_similar_of_names_that_are_all_unlike_is_found_where_one_is_wanted():
-    assert nearest("tips", ["company", "trip"], at_any_distance=True) == "trip"
+    assert nearest("tips", ["company", "trip"], similarity=0) == "trip"
 
 
 def test_no_names_give_none():
-    assert nearest("tips", [], at_any_distance=True) == ""
+    assert nearest("tips", [], similarity=0) == ""
+
+
+def test_all_names_come_the_most_similar_first_and_equal_ones_in_their_order():
+    assert nearest_first("v9-8", ["v5e-16", "v3-8", "v2-8"]) == ["v3-8", "v2-8", "v5e-16"]

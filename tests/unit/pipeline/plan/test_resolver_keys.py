@@ -53,6 +53,13 @@ def test_retired_model_is_no_baseline():
     assert baseline_key(runs, workload="taxi", candidate="me", retired=retired) == "none"
 
 
+def test_model_whose_own_baseline_was_retired_stays_one():
+    run = blessed_run("2", "b")
+    found = {"uri": "blessing/1", "type": "ModelBlessing", "properties": {}}
+    run.nodes[0].outputs["model_blessing"] = [found]
+    assert baseline_key([run], workload="taxi", candidate="me", retired=["blessing/1"]) == "b"
+
+
 def test_only_who_makes_a_model_counts():
     model, blessing = {"model": [{"type": "Model"}]}, {"blessing": [{"type": "ModelBlessing"}]}
     assert NodeRecord("Trainer", type="Trainer", outputs=model).makes("Model")

@@ -289,6 +289,25 @@ def test_blessed_model_that_only_the_metadata_store_knows_stays(folder, store):
     assert not Path(older).exists()
 
 
+def test_baseline_that_a_user_set_stays_and_retired_ones_do_not(folder, store):
+    runs = [folder.run(i, seed=i, blessed=True) for i in range(4)]
+    for number, run in enumerate(runs, start=1):
+        uri = f"{folder.path}/artifacts/taxi/ModelGate/blessing/{number}"
+        blessing = {"uri": uri, "type": "ModelBlessing", "properties": {}}
+        run.nodes.append(NodeRecord("ModelGate", state="complete", outputs={"blessing": [blessing]}))
+        folder.history.save(run)
+        model = {"current_model": str(folder.uri(run)), "current_model_id": number if number < 2 else -number}
+        store(number, "ModelBlessing", uri, blessed=1, **model)
+    retired = [run.nodes[1].outputs["blessing"][0]["uri"] for run in runs[1:]]
+    change = {"at": "", "action": "set", "run_id": runs[0].run_id, "reason": "", "retired": retired}
+    (folder.path / "baselines").mkdir()
+    (folder.path / "baselines" / "taxi.jsonl").write_text(json.dumps(change))
+    folder.run(4, seed=4)
+    sweep = collect(folder.path, keep=1)
+    assert sweep.kept[runs[0].run_id] == "made a baseline"
+    assert [folder.has_model_of(run) for run in runs] == [True, False, False, False]
+
+
 def test_latest_verdict_about_each_span_stays_to_be_compared_with(folder, store):
     uris = [folder.artifact("DataGate", type_name="schemas.DataVerdict")["uri"] for _ in range(4)]
     for number, span in enumerate((3, 3, 4, 4)):
