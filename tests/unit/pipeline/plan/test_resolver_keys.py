@@ -56,7 +56,7 @@ def test_retired_model_is_no_baseline():
 def test_model_whose_own_baseline_was_retired_stays_one():
     run = blessed_run("2", "b")
     found = {"uri": "blessing/1", "type": "ModelBlessing", "properties": {}}
-    run.nodes[0].outputs["model_blessing"] = [found]
+    run.nodes[0].outputs = {"model_blessing": [found]}
     assert baseline_key([run], workload="taxi", candidate="me", retired=["blessing/1"]) == "b"
 
 
