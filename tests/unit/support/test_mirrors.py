@@ -73,7 +73,6 @@ REASONS = {
         "slipway.pipeline.config.notify",
         "slipway.pipeline.config.push",
         "slipway.pipeline.config.tune",
-        "slipway.pipeline.dag",
         "slipway.pipeline.fingerprint.difference",
         "slipway.pipeline.wiring.ingest_options",
         "slipway.pipeline.commands.gc.artifact_folders",
@@ -119,6 +118,7 @@ REASONS = {
         "slipway.components.trainer.resource_usage",
     ),
     "only joins rules with TFX, Beam or Keras: tests/integration/ and tests/e2e/ give it real artifacts": (
+        "slipway.pipeline.dag",
         "slipway.pipeline.wiring.beam_options",
         "slipway.pipeline.cloud.compile",
         "slipway.pipeline.testing.artifacts",
