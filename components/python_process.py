@@ -93,6 +93,7 @@ class ForkedProcess:
         module, arguments, environment: as for `start_module`.
         descriptors: for its output and its errors, and further ones, whose numbers `main` gets before the
             arguments; None: a pipe, and where ours go.
+        is_script: whether `module` is the path of an `isolated_script` instead, which is no fork.
 
     Raises:
         ConnectionError: the fork server is gone.
@@ -106,10 +107,16 @@ class ForkedProcess:
         arguments: Sequence[str],
         environment: Mapping[str, str],
         descriptors: Sequence[int] | None = None,
+        *,
+        is_script: bool = False,
     ) -> None:
         self._code: int | None = None
         self.stdout: IO[str] | None = None
-        request = {"module": module, "arguments": list(arguments), "environment": dict(environment)}
+        request = {
+            "script" if is_script else "module": module,
+            "arguments": list(arguments),
+            "environment": dict(environment),
+        }
         line = json.dumps(request).encode() + b"\n"
         self._told, theirs = socket.socketpair()
         try:

@@ -1,8 +1,5 @@
 """Runs `client.py` in a process with neither our modules nor our settings, and collects its report."""
 
-import os
-import subprocess
-import sys
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,21 +7,24 @@ from typing import Any
 
 from slipway.components.accelerators import HIDDEN
 from slipway.components.event_lines import read_event
+from slipway.components.isolated_script import IsolatedScript
 from slipway.components.python_process import ending
 
-CLIENT = Path(__file__).with_name("client.py")
-# What a process needs to start at all, to find the machine's libraries, and to be found: by the last one the
-# engine knows what a run has left behind.
-_KEPT_VARIABLES = ("HOME", "LANG", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "SLIPWAY_RUN_DIR")
+CLIENT = IsolatedScript(
+    str(Path(__file__).with_name("client.py")),
+    {
+        **HIDDEN,
+        "TF_CPP_MIN_LOG_LEVEL": "2",  # errors only
+        "PYTHONDONTWRITEBYTECODE": "1",
+    },
+)
+"""Sees no GPU, for its answers are compared with those of the CPU."""
 # Its own limit only strikes where this process, which keeps to `limit_s`, can no longer.
 _OWN_LIMIT_AFTER_S = 10.0
 
 
 def ask_in_clean_process(model: Path, folder: Path, *, limit_s: float) -> dict[str, Any]:
     """Query the model with the requests in a folder.
-
-    The interpreter is isolated (`-I`): no PYTHONPATH, no user's packages, not the current folder. It sees no
-    GPU, for its answers are compared with those of the CPU.
 
     Args:
         model: the SavedModel.
@@ -34,21 +34,8 @@ def ask_in_clean_process(model: Path, folder: Path, *, limit_s: float) -> dict[s
     Returns:
         `report_of` what it said and how it ended.
     """
-    own_limit_s = limit_s + _OWN_LIMIT_AFTER_S
-    process = subprocess.Popen(
-        [sys.executable, "-I", str(CLIENT), str(model), str(folder), str(os.getpid()), str(own_limit_s)],
-        stdout=subprocess.PIPE,
-        stdin=subprocess.DEVNULL,
-        text=True,
-        errors="replace",
-        cwd=folder,
-        env={
-            **{name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ},
-            **HIDDEN,
-            "TF_CPP_MIN_LOG_LEVEL": "2",  # errors only
-            "PYTHONDONTWRITEBYTECODE": "1",
-        },
-    )
+    process = CLIENT.start([str(model), str(folder), str(limit_s + _OWN_LIMIT_AFTER_S)])
+    assert process.stdout is not None  # noqa: S101  (it is a pipe)
     is_late = threading.Event()
 
     def end() -> None:
@@ -58,15 +45,17 @@ def ask_in_clean_process(model: Path, folder: Path, *, limit_s: float) -> dict[s
     timer = threading.Timer(limit_s, end)
     timer.start()
     try:
-        output, _ = process.communicate()
+        with process.stdout:
+            output = process.stdout.read()
+        code = process.wait()
     finally:
         timer.cancel()
         if process.poll() is None:
             process.kill()
             process.wait()
     how = f"did not end within {limit_s:g} s" if is_late.is_set() else ""
-    if not how and process.returncode != 0:
-        how = ending(process.returncode)
+    if not how and code != 0:
+        how = ending(code)
     return report_of([event for line in output.splitlines() if (event := read_event(line))], ending=how)
 
 

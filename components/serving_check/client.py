@@ -1,7 +1,8 @@
 """Loads a SavedModel with nothing but TensorFlow, and queries it.
 
-Started as `python -I client.py MODEL FOLDER PARENT LIMIT_S`: it ends with the process PARENT that started it,
-and after LIMIT_S seconds in any case, also where the model hangs in native code.
+Started as `python -I client.py PARENT MODEL FOLDER LIMIT_S`: it ends with the process PARENT that started it,
+and after LIMIT_S seconds in any case, also where the model hangs in native code. Or ahead, with TensorFlow
+imported when the model is there: see `slipway/components/isolated_script.py`.
 
 A script by itself: it imports nothing of this project, and refuses what a server does not have. FOLDER holds
 `real.tfrecord` and `perturbed.tfrecord` (serialized requests), `full.tfrecord` (the real rows with the
@@ -13,6 +14,7 @@ import ctypes
 import json
 import os
 import signal
+import socket
 import sys
 import time
 from importlib.abc import MetaPathFinder
@@ -34,6 +36,7 @@ REFUSED = frozenset(
 EMPTY_INTEGER = -(2**63)
 WARM_UP_CALLS = 10
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_LINE_BYTES = 1 << 16
 
 
 _Tensors = dict[str, tuple[str, list[int | None], str]]
@@ -62,21 +65,51 @@ class _OnlyTensorFlow(MetaPathFinder):
 
 
 def bound(parent: int, limit_s: float) -> None:
-    """Has the kernel end this process with its parent, and after that time: who else would may be gone."""
+    """Has the kernel end this process with its parent, and after that time: who else would may be gone.
+
+    Args:
+        parent: its process id.
+        limit_s: seconds from now; 0: no limit.
+    """
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)
     signal.setitimer(signal.ITIMER_REAL, limit_s)  # SIGALRM, which nobody here catches
 
 
-def main(model_folder: str, folder: str) -> int:
-    """Asks everything; returns 0 also where the model fails, which is a finding."""
+def import_tensorflow() -> float:
+    """Imports nothing else that is large; returns how many seconds it took."""
     sys.meta_path.insert(0, _OnlyTensorFlow())
     began = time.perf_counter()
+    import tensorflow  # noqa: F401
+
+    return time.perf_counter() - began
+
+
+def wait_for_arguments(line: socket.socket) -> list[str]:
+    """The arguments that come on the line, with where the output and the errors go from now on."""
+    data, descriptors, _, _ = socket.recv_fds(line, _LINE_BYTES, 2)
+    while data and not data.endswith(b"\n"):
+        more = line.recv(_LINE_BYTES)
+        data = data + more if more else b""
+    if not data:  # whoever might have needed this process is gone
+        os._exit(0)
+    request = json.loads(data)
+    # Whoever ends the node that asked ends its group.
+    os.setpgid(0, request["group"])
+    for target, descriptor in zip((1, 2), descriptors, strict=True):
+        os.dup2(descriptor, target)
+        os.close(descriptor)
+    arguments: list[str] = request["arguments"]
+    return arguments
+
+
+def main(model_folder: str, folder: str, *, import_s: float) -> int:
+    """Asks everything; returns 0 also where the model fails, which is a finding."""
     import tensorflow as tf
 
     questions = json.loads(Path(folder, "questions.json").read_text(encoding="utf-8"))
-    tell("imported", import_s=time.perf_counter() - began, tensorflow=tf.__version__)
+    tell("imported", import_s=import_s, tensorflow=tf.__version__)
     tell("stage", stage="loading")
     before = _peak_bytes()
     began = time.perf_counter()
@@ -263,6 +296,21 @@ def tell(event: str, **values: Any) -> None:
     print(json.dumps({"event": event, **values}), flush=True)
 
 
+def _start(arguments: list[str]) -> int:
+    if arguments[0] == "--ahead":
+        parent = int(arguments[1])
+        bound(parent, 0)
+        import_s = import_tensorflow()
+        with socket.socket(fileno=os.dup(0)) as line:
+            model, folder, limit_s = wait_for_arguments(line)
+        bound(parent, float(limit_s))
+    else:
+        model, folder, limit_s = arguments[1:]
+        bound(int(arguments[0]), float(limit_s))
+        import_s = import_tensorflow()
+    os.chdir(folder)
+    return main(model, folder, import_s=import_s)
+
+
 if __name__ == "__main__":
-    bound(int(sys.argv[3]), float(sys.argv[4]))
-    sys.exit(main(sys.argv[1], sys.argv[2]))
+    sys.exit(_start(sys.argv[1:]))

@@ -4,6 +4,7 @@ import functools
 import time
 from collections.abc import Callable, Sequence
 
+from slipway.components.serving_check.clean_process import CLIENT
 from slipway.pipeline.engine.graphs import check_nodes, compile_graph, known_graph
 from slipway.pipeline.engine.journal import Journal
 from slipway.pipeline.engine.processes.client import Server
@@ -23,6 +24,7 @@ from slipway.pipeline.runs.run_target import IR_NAME
 from slipway.pipeline.screen.display_protocol import RunDisplay
 from slipway.pipeline.screen.wording import DONE_BEFORE
 
+_SERVING_CHECK = "ServingCheck"
 # How many earlier runs are searched for a node's time: without one in them, there is no estimate.
 _RUNS_FOR_EXPECTATION = 50
 
@@ -87,14 +89,23 @@ def _run(
     def alive() -> None:
         history.note_alive(record.run_id, time.monotonic() - began)
 
-    if is_all_known(request, history, record, display):
+    known = known_plan(request, history, record)
+    if is_all_known(known, request, history, record, display):
         return False
+    jobs = request.jobs or default_jobs()
+    # Where it is all the machine has room for, one node runs at a time.
+    may_start_ahead = jobs > 1
     folder = history.folder(record.run_id)
     with (
         temporary_folder(folder) as temporary,
         Server(folder, temporary=temporary, warm=warm, is_ours=request.is_workload) as server,
     ):
+        # While TFX is imported, another core has nothing to do.
+        if may_start_ahead and _will_check_serving(request, history, known):
+            server.start_ahead(CLIENT)
         plan = prepare(request, history, record, display, server, alive=alive)
+        if may_start_ahead and _checks_serving(plan):
+            server.start_ahead(CLIENT)
         journal = Journal(record, history, began)
         engine = Engine(
             graph=plan.graph,
@@ -102,7 +113,7 @@ def _run(
             results=CachedResults(journal, plan, functools.partial(is_current, request, plan, history)),
             journal=journal,
             display=display,
-            jobs=request.jobs or default_jobs(),
+            jobs=jobs,
             fail_fast=request.fail_fast,
             alive=alive,
         )
@@ -110,16 +121,42 @@ def _run(
         return engine.interrupted
 
 
-def is_all_known(request: Request, history: History, record: RunRecord, display: RunDisplay) -> bool:
+def _will_check_serving(request: Request, history: History, known: Plan | None) -> bool:
+    """Whether the node will run, as far as that is certain before the pipeline is compiled."""
+    if known is not None:
+        return _checks_serving(known)
+    return request.checks_serving and next(history.begun_runs(request.workload), None) is None
+
+
+def _checks_serving(plan: Plan) -> bool:
+    return any(
+        node.type == _SERVING_CHECK and plan.decisions[node.id].action == "run" for node in plan.graph.nodes
+    )
+
+
+def known_plan(request: Request, history: History, record: RunRecord) -> Plan | None:
+    """The plan, if it is known without TFX."""
+    graph = known_graph(request, history)
+    return make_plan(request, history, graph, resumed=_resumed(record)) if graph else None
+
+
+def is_all_known(
+    plan: Plan | None, request: Request, history: History, record: RunRecord, display: RunDisplay
+) -> bool:
     """Whether no node has to run, as far as that is known without TFX; if so, the record says it.
 
     If nodes have to run, requests that cannot be carried out are rejected.
 
+    Args:
+        plan: as `known_plan` gave it.
+        request: what to run.
+        history: where the record is kept.
+        record: the run's.
+        display: receives the reports.
+
     Raises:
         UsageError: the Beam steps' engine, or the place that the model is pushed to, cannot be used.
     """
-    graph = known_graph(request, history)
-    plan = make_plan(request, history, graph, resumed=_resumed(record)) if graph else None
     due = {i for i, d in plan.decisions.items() if d.action == "run"} if plan else None
     if plan is None or due:
         request.check_engine()

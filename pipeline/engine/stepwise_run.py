@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from slipway.pipeline.engine.execution import is_all_known, prepare
+from slipway.pipeline.engine.execution import is_all_known, known_plan, prepare
 from slipway.pipeline.engine.graphs import compile_graph
 from slipway.pipeline.engine.journal import Journal
 from slipway.pipeline.engine.processes.client import Server
@@ -78,7 +78,7 @@ def begin(
         display.begins(record)
         folder = history.folder(record.run_id)
         try:
-            if not is_all_known(request, history, record, display):
+            if not is_all_known(known_plan(request, history, record), request, history, record, display):
                 own = _step_folder(folder, "begin")
                 with (
                     answered_by(raise_interrupt),

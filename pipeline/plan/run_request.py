@@ -110,6 +110,12 @@ class Request(Asked):
         """The workload's Beam engine."""
         return self._config.beam.runner
 
+    @property
+    def checks_serving(self) -> bool:
+        """Whether the exported model is queried as far as the request alone tells: no part is left out."""
+        is_whole = self.is_workload and self.start is None and self.end is None
+        return is_whole and self._config.evaluate.serving is not None
+
     def check_engine(self) -> None:
         """Rejects a Beam engine that could not run the steps.
 

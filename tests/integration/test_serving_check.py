@@ -141,7 +141,7 @@ def test_folder_without_a_model_is_stopped(tmp_path, rows, monkeypatch, capsys):
     """The client is called here: that it runs in a process of its own is seen above."""
 
     def called(model, folder, *, limit_s):
-        assert client.main(str(model), str(folder)) == 0
+        assert client.main(str(model), str(folder), import_s=client.import_tensorflow()) == 0
         told = capsys.readouterr().out.splitlines()
         return report_of([event for line in told if (event := read_event(line))], ending="")
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from slipway.components.import_path import import_path
+from slipway.components.isolated_script import IsolatedScript
 from slipway.components.python_process import ForkedProcess
 from slipway.pipeline.engine import attempt
 from slipway.pipeline.engine.launcher import Exited, LauncherLostError, Start, Started
@@ -30,6 +31,7 @@ from slipway.pipeline.engine.processes.messages import (
     Settle,
     Settled,
     Signal,
+    StartAhead,
     from_json,
     to_json,
 )
@@ -198,6 +200,14 @@ class Server:
                 "The process that starts the nodes was stopped (SIGSTOP) for "
                 f"{attempt.STOPPED_LIMIT_S:g} s and not continued."
             )
+
+    def start_ahead(self, script: IsolatedScript) -> None:
+        """Starts a script that a node will ask for, unless one waits already; it ends with the server.
+
+        Raises:
+            LauncherLostError: the server is gone.
+        """
+        self._send(StartAhead(script.path, dict(script.variables)))
 
     def compile(self, order: Order, *, tick: Callable[[], None]) -> Graph:
         """Has the pipeline built and compiled.

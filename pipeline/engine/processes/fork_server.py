@@ -23,6 +23,7 @@ from typing import Any, NoReturn
 
 from slipway.components.accelerators import share_gpus
 from slipway.components.errors import SlipwayError
+from slipway.components.isolated_script import IsolatedScript
 from slipway.pipeline.engine.failure import Cause, describe_exception, failed
 from slipway.pipeline.engine.launcher import Exited, Start, Started
 from slipway.pipeline.engine.processes.channel import Channel
@@ -39,6 +40,7 @@ from slipway.pipeline.engine.processes.messages import (
     Settle,
     Settled,
     Signal,
+    StartAhead,
     from_json,
     to_json,
 )
@@ -111,6 +113,9 @@ class ForkServer:
 
     def _answer(self, request: Request) -> None:
         match request:
+            case StartAhead(path, variables):
+                with contextlib.suppress(OSError):  # the node tries again itself, and reports why
+                    self._forks.scripts.start(path, IsolatedScript(path, variables).environment)
             case Compile(order):
                 self._compile(order)
             case Settle() | Reuse() | FindPublished():
@@ -229,6 +234,7 @@ class ForkServer:
                 code, peak_bytes = os.waitstatus_to_exitcode(status), usage.ru_maxrss * _RSS_UNIT_BYTES
                 if self._forks.owns(pid):
                     self._forks.ended(pid, code)
+                self._forks.scripts.ended(pid, code)
                 node = self._nodes.pop(pid, None)
                 if node is None:
                     continue  # an orphan, or a module's process
@@ -250,6 +256,7 @@ class ForkServer:
                 if (
                     self._nodes.keys().isdisjoint((pid, os.getpgid(pid)))
                     and os.getpgid(pid) not in self._ending
+                    and not self._forks.scripts.owns(pid, self._nodes)
                 ):
                     os.kill(pid, signal.SIGKILL)
 

@@ -1,6 +1,6 @@
 """What the engine and its fork server tell each other, as JSON and back. Pure.
 
-engine -> server    Compile, Settle, Reuse, FindPublished, Start, Signal
+engine -> server    StartAhead, Compile, Settle, Reuse, FindPublished, Start, Signal
 server -> engine    Compiled, Settled, Reused, Published or Refused; Started, Exited
 """
 
@@ -13,6 +13,14 @@ from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.record import Made, Result
 from slipway.pipeline.runs.run_target import Order
 from slipway.pipeline.runs.typed_json import plain, typed
+
+
+@dataclass(frozen=True)
+class StartAhead:
+    """Start what a node will ask for; see `slipway.components.isolated_script.IsolatedScript`."""
+
+    path: str
+    variables: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -87,7 +95,7 @@ class Signal:
     signum: int
 
 
-Request = Compile | Settle | Reuse | FindPublished | Start | Signal
+Request = StartAhead | Compile | Settle | Reuse | FindPublished | Start | Signal
 Answer = Compiled | Settled | Reused | Published | Refused | Started | Exited
 _KINDS: dict[str, type] = {kind.__name__: kind for kind in (*get_args(Request), *get_args(Answer))}
 

@@ -1,4 +1,7 @@
-"""Forks Python modules for nodes that ask for it (by `python_process`), from a warm process."""
+"""Forks Python modules for nodes that ask for it (by `python_process`), from a warm process.
+
+Isolated scripts (`isolated_script`), which must not be forks, are started for them, or were started ahead.
+"""
 
 import contextlib
 import gc
@@ -10,11 +13,12 @@ import socket
 import sys
 import tempfile
 import traceback
-from collections.abc import Mapping
-from typing import NoReturn, TypedDict
+from collections.abc import Mapping, Sequence
+from typing import NoReturn, NotRequired, TypedDict
 
 from slipway.components import python_process
 from slipway.pipeline.engine.processes.os_processes import adopt_orphans, die_with_parent
+from slipway.pipeline.engine.processes.scripts_ahead import ScriptsAhead
 
 _REQUEST_BYTES = 1 << 20
 # The line that reports the process's end, its output, its errors, and a line to the requester.
@@ -22,9 +26,10 @@ _MAX_DESCRIPTORS = 4
 
 
 class _Request(TypedDict):
-    """What `python_process` asks for."""
+    """What `python_process` asks for: a module, or a script by its path."""
 
-    module: str
+    module: NotRequired[str]
+    script: NotRequired[str]
     arguments: list[str]
     environment: dict[str, str]
 
@@ -32,10 +37,14 @@ class _Request(TypedDict):
 class ModuleForks:
     """The lines to the nodes, and the processes that were forked for them.
 
-    A forked process joins the group of the node that asked, so that it lives no longer than that.
+    A process joins the group of the node that asked, so that it lives no longer than that.
+
+    Attributes:
+        scripts: the processes of isolated scripts.
     """
 
     def __init__(self) -> None:
+        self.scripts = ScriptsAhead()
         self._lines: dict[int, tuple[socket.socket, int]] = {}
         # Of each process: where its end is told, and the line that it was asked for on.
         self._running: dict[int, tuple[socket.socket, socket.socket]] = {}
@@ -53,7 +62,7 @@ class ModuleForks:
         return list(self._lines)
 
     def owns(self, pid: int) -> bool:
-        """Whether the process was forked for a node."""
+        """Whether the process was started for a node."""
         return pid in self._running
 
     def abandoned(self) -> list[int]:
@@ -74,25 +83,33 @@ class ModuleForks:
             return
         telling, *descriptors = descriptors
         teller = socket.socket(fileno=telling)
-        server = os.getpid()
-        gc.freeze()
+        request: _Request = json.loads(data)
         try:
-            pid = os.fork()
+            pid = self._start(request, descriptors, node, teller)
         except OSError as error:
-            for received in descriptors:
-                os.close(received)
-            self._tell(teller, {"error": error.strerror})
+            self._tell(teller, {"error": error.strerror or str(error)})
             teller.close()
             return
-        if pid == 0:
-            teller.close()
-            _become_module(json.loads(data), descriptors, group=node, server=server)
-        for received in descriptors:
-            os.close(received)
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.setpgid(pid, node)
+        finally:
+            for received in descriptors:
+                os.close(received)
         self._running[pid] = teller, line
         self._tell(teller, {"pid": pid})
+
+    def _start(self, request: _Request, descriptors: Sequence[int], node: int, teller: socket.socket) -> int:
+        if "script" in request:
+            return self.scripts.give(
+                request["script"], request["environment"], request["arguments"], descriptors, node=node
+            )
+        server = os.getpid()
+        gc.freeze()
+        pid = os.fork()
+        if pid == 0:
+            teller.close()
+            _become_module(request, descriptors, group=node, server=server)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.setpgid(pid, node)
+        return pid
 
     def ended(self, pid: int, code: int) -> None:
         """Tells the node that a process it asked for has ended."""
@@ -105,7 +122,7 @@ class ModuleForks:
             teller.sendall(json.dumps(message).encode() + b"\n")
 
 
-def _become_module(request: _Request, descriptors: list[int], *, group: int, server: int) -> NoReturn:
+def _become_module(request: _Request, descriptors: Sequence[int], *, group: int, server: int) -> NoReturn:
     code = 1
     try:
         os.setpgid(0, group)

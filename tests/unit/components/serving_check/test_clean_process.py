@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from slipway.components.serving_check.clean_process import CLIENT, ask_in_clean_
 # As the client begins, and then hangs as a model may.
 HANGS = f"""
 import runpy, sys, time
-runpy.run_path({str(CLIENT)!r})["bound"](int(sys.argv[1]), float(sys.argv[2]))
+runpy.run_path({CLIENT.path!r})["bound"](int(sys.argv[1]), float(sys.argv[2]))
 print("bound", flush=True)
 time.sleep(60)
 """
@@ -77,23 +78,23 @@ def test_client_can_be_found_by_the_engine_and_has_no_other_variable_of_ours(tmp
     stub = tmp_path / "client.py"
     stub.write_text(
         "import json, os, sys\n"
-        "print(json.dumps({'event': 'told', 'variables': dict(os.environ), 'words': sys.argv[3:]}))\n",
+        "print(json.dumps({'event': 'told', 'variables': dict(os.environ), 'words': sys.argv[1:]}))\n",
         encoding="utf-8",
     )
-    monkeypatch.setattr(clean_process, "CLIENT", stub)
+    monkeypatch.setattr(clean_process, "CLIENT", replace(CLIENT, path=str(stub)))
     monkeypatch.setenv("SLIPWAY_RUN_DIR", "/data/output/runs/1")
     monkeypatch.setenv("SLIPWAY_STATE", "/data/state")
     monkeypatch.setenv("PYTHONPATH", "/data/ours")
     report = ask_in_clean_process(tmp_path, tmp_path, limit_s=60)
     assert report["variables"]["SLIPWAY_RUN_DIR"] == "/data/output/runs/1"
     assert not {"SLIPWAY_STATE", "PYTHONPATH"} & report["variables"].keys()
-    assert report["words"] == [str(os.getpid()), "70.0"]
+    assert report["words"] == [str(os.getpid()), str(tmp_path), str(tmp_path), "70.0"]
 
 
 def test_client_sees_no_gpu_whatever_this_process_sees(tmp_path, monkeypatch):
     client = tmp_path / "client.py"
     client.write_text("import json, os\nprint(json.dumps({'event': 'imported', 'sees': dict(os.environ)}))\n")
-    monkeypatch.setattr(clean_process, "CLIENT", client)
+    monkeypatch.setattr(clean_process, "CLIENT", replace(CLIENT, path=str(client)))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     seen = ask_in_clean_process(tmp_path / "model", tmp_path, limit_s=60)["sees"]
     assert (seen["CUDA_VISIBLE_DEVICES"], seen["HIP_VISIBLE_DEVICES"]) == ("-1", "-1")

@@ -10,8 +10,12 @@ from slipway.pipeline.config import WorkloadChoice, read_assignments
 from slipway.pipeline.engine import execution
 from slipway.pipeline.engine import stepwise_run as steps
 from slipway.pipeline.errors import ConfigError, PipelineError
+from slipway.pipeline.plan.assemble import Plan
+from slipway.pipeline.plan.decide import Decision
 from slipway.pipeline.plan.run_request import workload_request
+from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.history import History
+from slipway.pipeline.runs.record import NodeRecord
 
 
 @pytest.mark.parametrize("begin", [execution.execute, partial(steps.begin, airflow="")])
@@ -29,6 +33,40 @@ def test_a_place_that_no_model_can_be_pushed_to_is_refused_before_anything_runs(
         begin(request, display=Mock())
 
     assert list(History(output).runs()) == []
+
+
+CHECK, OTHER = Node("Check", "ServingCheck", ()), Node("Other", "Other", ())
+
+
+def planned(action):
+    decisions = {"Check": Decision("Check", action, ""), "Other": Decision("Other", "run", "")}
+    return Plan(Graph("toy", (CHECK, OTHER)), {}, decisions, baseline="", reference="")
+
+
+@pytest.mark.parametrize(
+    ("known", "options", "has_run", "expected"),
+    [
+        ("run", {}, True, True),
+        ("reuse", {}, False, False),
+        ("skip", {}, False, False),
+        (None, {}, False, True),
+        (None, {}, True, False),
+        (None, {"end": "Trainer"}, False, False),
+        (None, {"sets": ["evaluate.serving=null"]}, False, False),
+    ],
+)
+def test_serving_check_is_foreseen_only_where_it_is_certain(
+    project, tmp_path, known, options, has_run, expected
+):
+    sets = read_assignments(options.pop("sets", []))
+    choice = WorkloadChoice(project / "workloads/taxi/workload.yaml", sets)
+    request = workload_request(choice, output=tmp_path, beam_args=(), **options)
+    history = History(tmp_path)
+    record = history.new_run("taxi")
+    record.nodes = [NodeRecord("Check")] * has_run
+    history.save(record)
+    plan = None if known is None else planned(known)
+    assert execution._will_check_serving(request, history, plan) is expected
 
 
 def test_machine_that_refuses_ends_the_run_in_words_with_the_way_on(project, tmp_path, monkeypatch):

@@ -17,6 +17,7 @@ from slipway.pipeline.engine.processes.messages import (
     Settle,
     Settled,
     Signal,
+    StartAhead,
     from_json,
     to_json,
 )
@@ -43,6 +44,7 @@ FAILED = {"state": "failed", "message": "no", "hint": "", "where": "", "verdict"
         Refused(is_ours=True, message="no", hint="do", where="pipeline.py:3"),
         Start("A", 1, log="a.log", progress="p", left="l", state="s"),
         Started("A", 12),
+        StartAhead("script.py", {"COLOUR": "green"}),
         Signal("A", 15),
         Exited("A", 0, 5, MADE),
         Exited("A", 1, 5, FAILED),

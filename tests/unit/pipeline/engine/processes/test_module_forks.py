@@ -1,4 +1,4 @@
-"""A node asks for a module in a process of its own, and the fork server forks it."""
+"""A node asks for a module or a script in a process of its own, and the fork server starts it."""
 
 import json
 import os
@@ -21,10 +21,25 @@ def main(arguments):
     return int(arguments[1])
 """
 
+SCRIPT = """
+import json, os, socket, sys
+
+with socket.socket(fileno=os.dup(0)) as line:
+    data, (output, errors), _, _ = socket.recv_fds(line, 65536, 2)
+asked = json.loads(data)
+os.setpgid(0, asked["group"])
+os.dup2(output, 1)
+os.dup2(errors, 2)
+print("group", os.getpgid(0), *asked["arguments"], *sys.argv[1:2], sys.flags.isolated, *sorted(os.environ))
+print("to the log", file=sys.stderr)
+sys.exit(7)
+"""
+
 # A server as in fork_server.py, with one node that asks; prints what the node saw.
 SERVER = """
 import json, os, select, signal, subprocess, sys
 from slipway.components import python_process
+from slipway.components.isolated_script import IsolatedScript
 from slipway.pipeline.engine.processes.module_forks import ModuleForks
 
 forks = ModuleForks()
@@ -35,7 +50,10 @@ if node == 0:
     ours.close()
     python_process.fork_channel = theirs
     environment = {**os.environ, "COLOUR": "green", "PYTHONPATH": sys.argv[1]}
-    process = python_process.start_module("asked", sys.argv[2:], environment=environment, may_fork=True)
+    if sys.argv[2] == "script":
+        process = IsolatedScript(sys.argv[1] + "/script.py", {"COLOUR": "green"}).start(["hello"])
+    else:
+        process = python_process.start_module("asked", sys.argv[2:], environment=environment, may_fork=True)
     seen = {"kind": type(process).__name__, "own_group": os.getpgid(0), "pid": process.pid}
     if sys.argv[2] == "sleep":
         seen["first"] = process.stdout.readline() + process.stdout.readline()
@@ -70,6 +88,7 @@ while True:
 def node_saw(project, tmp_path):
     def call(*arguments):
         (tmp_path / "asked.py").write_text(MODULE, encoding="utf-8")
+        (tmp_path / "script.py").write_text(SCRIPT, encoding="utf-8")
         finished = subprocess.run(
             [sys.executable, "-P", "-c", SERVER, str(tmp_path), *arguments],
             env={**os.environ, "PYTHONPATH": str(project)},
@@ -89,6 +108,16 @@ def test_module_gets_its_arguments_and_variables_and_tells_its_code(node_saw):
     assert seen["printed"].split() == [
         "group", str(seen["own_group"]), "argument", "hello", "variable", "green"
     ]  # fmt: skip
+    assert seen["code"] == 7
+    assert "to the log" in seen["log"]
+
+
+def test_script_gets_an_interpreter_that_is_no_fork_and_tells_its_code(node_saw):
+    seen = node_saw("script")
+    printed = seen["printed"].split()
+    assert printed[:5] == ["group", str(seen["own_group"]), "hello", "--ahead", "1"]
+    assert "COLOUR" in printed
+    assert "PYTHONPATH" not in printed
     assert seen["code"] == 7
     assert "to the log" in seen["log"]
 
