@@ -25,6 +25,7 @@ from slipway.components.trainer.devices.machine import cpu_has_bfloat16, usable_
 from slipway.components.trainer.devices.tpu_contact import require_reachable
 from slipway.components.trainer.input.plan import available_memory_bytes
 from slipway.components.trainer.settings.compute import Backend
+from slipway.pipeline.commands import warm
 from slipway.pipeline.engine.processes import standby
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.root import PROJECT_ROOT
@@ -104,7 +105,7 @@ def examine(output: Path, environment: Mapping[str, str], *, deep: bool = False)
         deep: also ask the interpreters, and contact TPUs: up to a minute each.
     """
     findings = [
-        *_machine(output),
+        *_machine(output, environment),
         *_packages(),
         *_interpreters(deep=deep),
         *_accelerators(environment, deep=deep),
@@ -114,7 +115,7 @@ def examine(output: Path, environment: Mapping[str, str], *, deep: bool = False)
     return Diagnosis(tuple(findings))
 
 
-def _machine(output: Path) -> Iterator[Finding]:
+def _machine(output: Path, environment: Mapping[str, str]) -> Iterator[Finding]:
     group = "machine"
     libc = " ".join(platform.libc_ver())
     yield Finding(
@@ -142,20 +143,22 @@ def _machine(output: Path) -> Iterator[Finding]:
         remedy="" if enough else f"{command('gc')}, or another --output",
     )
 
-    yield _warm_process(group)
+    yield _warm_process(group, environment)
 
 
-def _warm_process(group: str) -> Finding:
+def _warm_process(group: str, environment: Mapping[str, str]) -> Finding:
     name = "warm process"
     try:
         found = ", ".join(map(str, standby.waiting()))
+        minutes = warm.minutes_left(environment)
     except UsageError as error:
         return Finding(group=group, name=name, state="none", found=error.message, remedy=error.hint)
+    left = f"; each run leaves one for {minutes:g} minutes ({warm.MINUTES_VARIABLE})" if minutes else ""
     if found:
-        words = f"{found}; to end: {command('warm', '--end')}"
+        words = f"{found}{left}; to end: {command('warm', '--end')}"
         return Finding(group=group, name=name, state="ok", found=words)
-    remedy = f"{command('warm')}, for runs that begin without importing TFX"
-    return Finding(group=group, name=name, state="none", found="none", remedy=remedy)
+    remedy = f"{command('warm')}, for runs that begin without importing TFX" if not minutes else ""
+    return Finding(group=group, name=name, state="none", found=f"none{left}", remedy=remedy)
 
 
 def _packages() -> Iterator[Finding]:

@@ -1,6 +1,7 @@
 """The commands `run`, `resume` and `plan`, and the steps of a run that another program controls."""
 
 import contextlib
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -77,11 +78,13 @@ def request(
 
 def run(asked: "Request", *, resumed: RunRecord | None = None) -> int:
     """Runs a request, or continues the run of that record; returns the exit code."""
+    from slipway.pipeline.commands import warm as warming
     from slipway.pipeline.commands.end_listeners import END_LISTENERS
     from slipway.pipeline.engine.execution import execute
     from slipway.pipeline.engine.processes import standby
     from slipway.pipeline.screen.run_display import stderr_display
 
+    minutes = warming.minutes_left(os.environ)
     display = stderr_display()
     try:
         with standby.find() or contextlib.nullcontext() as warm:
@@ -89,6 +92,9 @@ def run(asked: "Request", *, resumed: RunRecord | None = None) -> int:
         display.ends(record)
     finally:
         display.close()
+    # A run without a node to run has not needed TFX, nor will the next like it.
+    if minutes and any(node.attempts for node in record.nodes) and (why := warming.leave(minutes)):
+        _tell(*why.splitlines())
     return record.exit_code or 0
 
 

@@ -62,10 +62,10 @@ def begin(idle_s: float) -> int:
         idle_s: it ends when it was not used for so long, in seconds.
 
     Raises:
-        UsageError: the folder for its socket is not safe.
+        UsageError: the folder for its socket is not safe, or cannot be made.
     """
     folder = _folder()
-    folder.mkdir(mode=0o700, exist_ok=True)
+    _make(folder)
     address = _folder() / _name()
     if (there := _either(address)) is not None:
         with there:
@@ -140,6 +140,20 @@ def _folder() -> Path:
             hint=f"look who made it; then rm -r {folder}",
         )
     return folder
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        is_named = bool(os.environ.get("XDG_RUNTIME_DIR"))
+        named = "XDG_RUNTIME_DIR names" if is_named else "temporary files go to"
+        remedy = "unset XDG_RUNTIME_DIR: the temporary folder is used then" if is_named else "set TMPDIR"
+        raise UsageError(
+            f"{folder}, for the warm process's socket, cannot be made: {error.strerror}; "
+            f"{named} {folder.parent}.",
+            hint=f"{remedy}; or make {folder.parent} a folder that you can write to",
+        ) from error
 
 
 def _name() -> str:

@@ -69,3 +69,13 @@ def test_process_that_nobody_uses_ends(warm_command, waiting):
     warm_command("--minutes", "0.1")
     wait_until(waiting)
     wait_until(lambda: not waiting())
+
+
+def test_each_run_leaves_one_where_a_variable_says_so(cold, warm_command, waiting):
+    environment = {**cold.environment, "CI": "false", "SLIPWAY_WARM_MINUTES": "1"}
+    command = [sys.executable, "local_runner.py", "run", "--pipeline", "toy_pipeline:one", "--no-cache"]
+    command += ["--output", str(cold.output)]
+    subprocess.run(command, cwd=PROJECT_ROOT, env=environment, capture_output=True, check=True)
+    wait_until(waiting)
+    assert warm_command("--end") == "Ended: 1\n"
+    wait_until(lambda: not waiting())

@@ -148,3 +148,24 @@ def test_interpreter_that_hangs_is_given_up(monkeypatch):
     python = Path(doctor.sys.executable)
     # As long as pytest lets a test take, and longer.
     assert doctor._ask(python, "import time; time.sleep(3600)", 0.5) == {}
+
+
+LEAVES = "each run leaves one for 15 minutes (SLIPWAY_WARM_MINUTES)"
+
+
+@pytest.mark.parametrize(
+    ("variables", "pids", "found", "has_remedy"),
+    [
+        ({}, [], "none", True),
+        ({"SLIPWAY_WARM_MINUTES": "15"}, [], f"none; {LEAVES}", False),
+        ({"SLIPWAY_WARM_MINUTES": "x"}, [], "SLIPWAY_WARM_MINUTES is 'x'; it must be", True),
+        ({"SLIPWAY_WARM_MINUTES": "15"}, [7], f"7; {LEAVES}; to end: ", False),
+    ],
+)
+def test_warm_processes_and_whether_runs_leave_one_are_told(
+    tmp_path, monkeypatch, variables, pids, found, has_remedy
+):
+    monkeypatch.setattr(doctor.standby, "waiting", lambda: pids)
+    [told] = named(examine(tmp_path, variables), "warm process")
+    assert told.found.startswith(found)
+    assert bool(told.remedy) == has_remedy

@@ -1,7 +1,10 @@
 """The command `warm` says which process it started, and how to end it."""
 
+import pytest
+
 from slipway.pipeline.commands import warm
 from slipway.pipeline.engine.processes import standby
+from slipway.pipeline.errors import UsageError
 
 
 def test_process_its_time_and_its_end_are_told(monkeypatch):
@@ -19,3 +22,39 @@ def test_processes_that_were_ended_and_those_in_use_are_told(monkeypatch):
     monkeypatch.setattr(standby, "end", lambda: next(found))
     assert (warm.end(), warm.end()) == ("Ended: 2", "Ended: none")
     assert warm.end() == "Ended: 1; used by a run, and left alone: 4711"
+
+
+@pytest.mark.parametrize(
+    ("variables", "minutes"),
+    [
+        ({}, 0),
+        ({"SLIPWAY_WARM_MINUTES": ""}, 0),
+        ({"SLIPWAY_WARM_MINUTES": "0"}, 0),
+        ({"SLIPWAY_WARM_MINUTES": "0.5"}, 0.5),
+        ({"SLIPWAY_WARM_MINUTES": " 1440 ", "CI": "false"}, 1440),
+        ({"SLIPWAY_WARM_MINUTES": "15", "CI": "true"}, 0),
+    ],
+)
+def test_runs_leave_a_process_if_a_variable_says_so_and_none_in_ci(variables, minutes):
+    assert warm.minutes_left(variables) == minutes
+
+
+@pytest.mark.parametrize("written", ["-1", "1441", "nan", "inf", "1e2", "15 minutes"])
+def test_wrong_number_of_minutes_is_refused_even_in_ci(written):
+    with pytest.raises(UsageError) as told:
+        warm.minutes_left({"SLIPWAY_WARM_MINUTES": written, "CI": "true"})
+    assert told.value.message == (
+        f"SLIPWAY_WARM_MINUTES is {written!r}; it must be a number of minutes from 0 to 1440."
+    )
+    assert told.value.hint.startswith("export SLIPWAY_WARM_MINUTES=15;")
+
+
+def test_process_that_cannot_be_left_is_told_and_no_error(monkeypatch):
+    def refuse(_idle_s):
+        raise UsageError("No.", hint="say yes")
+
+    asked = []
+    monkeypatch.setattr(standby, "begin", lambda idle_s: asked.append(idle_s) or 4711)
+    assert (warm.leave(15), asked) == ("", [900])
+    monkeypatch.setattr(standby, "begin", refuse)
+    assert warm.leave(15) == "No warm process is left: No.\nhint: say yes"

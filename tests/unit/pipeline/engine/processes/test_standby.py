@@ -173,3 +173,15 @@ def test_what_cannot_be_looked_at_is_no_reason_to_fail(listening, monkeypatch, t
     monkeypatch.setattr(standby.site, "getsitepackages", lambda: [str(tmp_path / "missing")])
     listening()
     assert found() == os.getpid()
+
+
+def test_folder_that_cannot_be_made_is_told_with_a_remedy(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "gone"))
+    assert (found(), standby.waiting()) == (None, [])
+    with pytest.raises(UsageError) as told:
+        standby.begin(1)
+    assert told.value.message == (
+        f"{tmp_path}/gone/slipway-{os.getuid()}, for the warm process's socket, cannot be made: "
+        f"No such file or directory; XDG_RUNTIME_DIR names {tmp_path}/gone."
+    )
+    assert told.value.hint.startswith("unset XDG_RUNTIME_DIR")
