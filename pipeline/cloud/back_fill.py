@@ -40,7 +40,6 @@ def back_fill(chosen: CloudChoice, *, first: str, last: str) -> int:
     Args:
         chosen: which workload; the name of its schedule is part of the runs' ids.
         first: the first span, a number or a day.
-        last: the last one.
 
     Raises:
         UsageError: the range is none, the source has no such spans, or the name is not fit for an id.

@@ -42,7 +42,6 @@ def compile_workload(chosen: WorkloadChoice, *, file: Path | None) -> Path | str
     """Compiles a workload for Vertex AI Pipelines and Kubeflow.
 
     Args:
-        chosen: which workload.
         file: where the job goes; None: it is returned.
 
     Returns:
@@ -68,9 +67,7 @@ def cloud_target(
     """A workload as it will run in containers.
 
     Args:
-        chosen: which workload.
         overrides: reasons to let the run pass a gate despite its findings; none if None.
-        is_sent: whether it goes to a service.
 
     Raises:
         UsageError: kfp is not installed, or the workload cannot run in containers; the message says why.
@@ -99,7 +96,6 @@ def rehearse_request(request: Request, **how: Unpack[How]) -> int:
     Args:
         request: what to run; `request.output` is the folder of the local runs, and rehearsals are kept in
             `rehearsal/` below it.
-        **how: to rehearse.
 
     Returns:
         The exit code; 1 also where what the rehearsal made differs from what a local run made.

@@ -48,7 +48,6 @@ def complete(job: PipelineJob, config: WorkloadConfig, *, root: str) -> Pipeline
     Args:
         job: as KubeflowV2DagRunner compiles it.
         config: the workload; `nodes` holds retries and time limits, `cloud` the rest.
-        root: folder for the artifacts.
 
     Raises:
         ConfigError: `nodes` or `cloud.tasks` name a task that the pipeline has not, or a parameter names a

@@ -72,7 +72,6 @@ def ending(record: RunRecord, state: JobState, *, link: str, bless: str) -> Iter
 
     Args:
         state: its last one.
-        link: to it.
         bless: the command that runs it again and has its model pass.
     """
     took = seconds(record.wall_s)

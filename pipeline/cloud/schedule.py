@@ -59,7 +59,6 @@ def resume(chosen: CloudChoice, *, catch_up: bool | None) -> Schedule:
     """Lets a paused schedule start runs again.
 
     Args:
-        chosen: which one.
         catch_up: whether missed runs are made up for; None: as `cloud.schedule.catch_up` says.
     """
     service, schedule = _find(chosen)

@@ -130,10 +130,7 @@ def follow(
     """Shows a run until it ends; returns its exit code, or 130 if the user stopped watching.
 
     Args:
-        service: where it runs.
-        job: what it carries out.
         chosen: its workload, for the commands that go on.
-        display: receives the reports.
 
     Raises:
         PipelineError: the service no longer answers; the run continues without us.

@@ -41,7 +41,6 @@ def vertex_request(job: PipelineJob, cloud: CloudConfig) -> PipelineJob:
 
     Args:
         job: as `slipway.pipeline.cloud.compile` makes it; it stays as it is.
-        cloud: the workload's settings.
 
     Raises:
         ConfigError: see `checked_parameters`.

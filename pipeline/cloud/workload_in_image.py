@@ -33,8 +33,6 @@ class Target:
     Attributes:
         config: its paths are those of the image.
         source: the folder of the data, there or on gs://, and the patterns in it by input split.
-        image: the name of the container image.
-        root: folder for the artifacts.
         overrides: reasons to pass a gate despite its findings; see `slipway.pipeline.dag.build_pipeline`.
         training_job: other machines to train on; see `slipway.pipeline.cloud.tpu_training_job`.
     """
@@ -76,7 +74,6 @@ class Target:
         """The target of a cloud run.
 
         Args:
-            image: what the image holds.
             is_sent: whether it goes to a service, which then must be named, too.
 
         Raises:

@@ -24,8 +24,6 @@ class Proposal:
     """A proposed change of the schema file.
 
     Attributes:
-        path: the schema file.
-        before: its text.
         after: the text with the edits made; the same as before where they were made already.
     """
 
@@ -73,7 +71,6 @@ def accept(proposal: Proposal, *, agrees: Callable[[str], bool]) -> bool:
 
     Args:
         proposal: from `propose`.
-        agrees: is shown the diff.
 
     Returns:
         Whether it was written.

@@ -61,7 +61,6 @@ def call(app: typer.Typer, *, first: Callable[[], None] | None = None) -> NoRetu
     """Runs a command line; user errors end in two lines and an exit code.
 
     Args:
-        app: the command line.
         first: called before it; its errors end in the same way.
 
     Raises:

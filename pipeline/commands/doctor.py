@@ -45,8 +45,6 @@ class Finding:
     """The result of one check.
 
     Attributes:
-        group: what it belongs to.
-        name: what it is.
         state: "ok"; "none": not there and not needed by the default workload; "missing": needed.
         found: in words; never a secret's content.
         remedy: what to do to have it, "" if it is there.
@@ -100,8 +98,6 @@ def examine(output: Path, environment: Mapping[str, str], *, deep: bool = False)
     """Examines this machine.
 
     Args:
-        output: where runs write.
-        environment: the variables of this process.
         deep: also ask the interpreters, and contact TPUs: up to a minute each.
     """
     findings = [

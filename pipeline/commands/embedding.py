@@ -52,7 +52,6 @@ class RunResult:
 
     Attributes:
         record: all that `run.json` holds: nodes, times, metrics, blessing, pushed version.
-        folder: the run's own folder.
     """
 
     record: RunRecord
@@ -174,7 +173,6 @@ def run(
         parameters: for a pipeline, its runtime parameters and the arguments of the function; for a workload,
             what to lay over the file: `{"train.epochs": 3}`.
         beam_args: more options for every Beam component.
-        quiet: shows nothing.
         warm: a process that has imported TFX for several runs: `with Warm() as warm: ...`.
         **options: `start`, `end`: the nodes to begin and to end with; `no_cache`: run every node; `jobs`:
             nodes at once, >= 1; `fail_fast`: a failure also ends the nodes beside it.

@@ -119,8 +119,6 @@ class Reader:
     """Reads the rows of the input's files as examples; travels to Beam's workers.
 
     Attributes:
-        files: of the input.
-        options: how they are read.
         columns: of the model, under their names in the files; each file must have them.
         schema: of the data; saves looking for the types of columns that the model does not take.
         needed: columns that no row may lack.
@@ -170,7 +168,6 @@ def predict(
 
     Args:
         config: the workload; its `data` says how files of its own format are read.
-        output: the folder of its runs.
         source: file, folder, glob or gs:// address.
         to: gets the predictions; must be new or empty. None: a new folder in OUTPUT/predictions/NAME.
         version: which; None: the newest.
@@ -277,8 +274,6 @@ def _check_columns(manifest: Manifest | None, file: StoredFile, options: Options
 
     Args:
         manifest: of the version; an older one may not name the columns.
-        file: the first of the input.
-        options: how it is read.
         others: the folder beside the versions that holds those of other workloads.
 
     Raises:

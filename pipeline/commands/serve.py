@@ -18,8 +18,6 @@ def serve(config: WorkloadConfig, output: Path, *, host: str, port: int) -> None
     """Serves until it is interrupted; follows pushes and rollbacks meanwhile.
 
     Args:
-        output: the folder of its runs.
-        host: the address to bind.
         port: 0 for a free one.
 
     Raises:

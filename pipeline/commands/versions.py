@@ -30,7 +30,6 @@ class Version:
     """A pushed version as `versions` lists it.
 
     Attributes:
-        version: its number.
         live: whether a server serves it: it is the newest.
         manifest: its papers; None for one that no push made, or whose manifest is damaged.
     """
@@ -193,8 +192,6 @@ def verify_all(place: str | None, workload: Path, output: Path, *, profile: str 
     Args:
         place: a workload's name, or what `verify` takes; None: the versions of `workload`.
         workload: whose versions, where no place is named.
-        output: the folder of its runs.
-        profile: of the workload.
 
     Raises:
         UsageError: there is no version, or neither a workload nor a folder of that name.

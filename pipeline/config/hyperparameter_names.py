@@ -22,8 +22,6 @@ def find_unknown_hyperparameters(names: Iterable[str], *, model: str, root: Path
     """The names that a model function does not take, each in words; empty if reading the source cannot tell.
 
     Args:
-        names: of hyperparameters.
-        model: the function's dotted path.
         root: the project's root, from which modules are imported.
     """
     taken = hyperparameter_names(model, root=root)
@@ -40,7 +38,6 @@ def hyperparameter_names(model: str, *, root: Path) -> tuple[str, ...] | None:
     """The names that a model function takes, in the order of the source; None if reading it cannot tell.
 
     Args:
-        model: the function's dotted path.
         root: the project's root, from which modules are imported.
     """
     module, _, function = model.rpartition(".")

@@ -69,7 +69,6 @@ def read_module(name: str, *, root: Path) -> SourceModule | None:
     """The source of a module below the root; None if it is elsewhere, compiled, or not Python.
 
     Args:
-        name: dotted.
         root: the project's root, from which modules are imported.
     """
     parts = name.split(".")

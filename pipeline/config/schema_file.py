@@ -12,7 +12,6 @@ def find_schema_problem(value: str, *, root: Path) -> str:
 
     Args:
         value: the path of the file, relative to `root`.
-        root: the project's folder.
     """
     path = root / at_home(value)
     try:

@@ -104,7 +104,6 @@ def setting_of(component: type, name: str, **rules: Any) -> Any:
 
     Args:
         component: a dataclass of `slipway.components.settings.setting`.
-        name: of the setting.
         rules: arguments of `pydantic.Field` that are other here.
     """
     setting = next(each for each in fields(component) if each.name == name)

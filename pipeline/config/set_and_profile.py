@@ -54,7 +54,6 @@ class Assignment:
 
     Attributes:
         text: as it was given, for records, and for commands to paste.
-        layer: what it lays over the file.
     """
 
     text: str

@@ -83,7 +83,6 @@ def find_problems(
     """Validates the merged settings, and returns each problem with the layer that it was written in.
 
     Args:
-        model: the model of the whole file.
         patterns: what each pattern of the model asks for, in words that follow "must be".
     """
     try:

@@ -18,7 +18,6 @@ class Attempt:
         pid: its process id; 0 until the fork server has reported it.
         stopped_since: since when it is seen stopped.
         told_to_end: when it was last told to end.
-        reason: why it was told to end.
         is_at_fault: whether that is the node's failure; False if it was ended for another's sake.
     """
 
@@ -39,9 +38,7 @@ class Attempt:
         """The signal to send to the process now: SIGTERM, later SIGKILL, or none.
 
         Args:
-            now: the time.
             limit_s: how long it may take; None: as long as it wants.
-            is_stopped: whether its process is stopped at present.
         """
         if self.told_to_end is not None:
             if now - self.told_to_end <= GRACE_S:

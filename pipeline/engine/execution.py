@@ -40,11 +40,8 @@ def execute(
     """Runs a pipeline, or continues a run.
 
     Args:
-        request: what to run.
-        display: receives the reports.
         resumed: the record of a run that did not complete; its finished nodes are kept.
         warm: forks the processes; None: TFX is imported afresh.
-        listeners: called at the run's end.
 
     Returns:
         The run's record, finished, as `run.json` holds it.
@@ -180,11 +177,6 @@ def prepare(
     """Compiles and plans; registers reused results as this run's. The record then holds every node.
 
     Args:
-        request: what to run.
-        history: where the record is kept.
-        record: the run's.
-        display: receives the reports.
-        server: compiles.
         alive: called now and then while that takes its time.
 
     Raises:

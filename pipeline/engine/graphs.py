@@ -119,8 +119,6 @@ def compile_graph(
     """Has the server compile the pipeline, and stores the graph for `known_graph`.
 
     Args:
-        server: compiles.
-        history: keeps.
         run_id: what the run is called in the metadata store.
         tick: as in `Server.compile`, which also says what this raises.
     """

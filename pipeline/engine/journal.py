@@ -34,7 +34,6 @@ class Journal:
     """Keeps the files of one run; raises PipelineError where they cannot be written.
 
     Args:
-        history: where the record is kept.
         began: when the run began, in seconds of `time.monotonic()`.
     """
 

@@ -18,7 +18,6 @@ class Start:
     """What a node is started with.
 
     Attributes:
-        node: its id.
         attempt: which one, from 1.
         log: the file that takes everything it writes.
         progress: the file that it tells its progress in.
@@ -47,7 +46,6 @@ class Exited:
     """A node's process has ended, with all that it started.
 
     Attributes:
-        node: its id.
         code: the exit code, or the negative signal number as `subprocess` gives it.
         peak_bytes: the most memory that the process held; 0 if unknown.
         result: what it reported; None if it died before.

@@ -34,7 +34,6 @@ def next_attempt(
     Args:
         entry: its record, with the attempts so far, this one included.
         node: with `retries` and `backoff_s`.
-        message: why it failed.
         is_stop: whether it is a gate that stopped the run. It repeats its answer however often it is asked,
             and is not tried again.
         is_preempted: whether it was told to end from outside, and kept its state.

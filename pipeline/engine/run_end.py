@@ -31,9 +31,7 @@ def carry_out(
 
     Args:
         run: does it; says whether the user interrupted.
-        history: keeps the record.
         began: when the run began, in seconds of `time.monotonic()`.
-        listeners: called at its end.
 
     Raises:
         PipelineError: the engine could not go on, or the machine, for want of room or memory.

@@ -35,11 +35,8 @@ class Engine:
 
     Args:
         graph: the compiled pipeline, retries and limits filled in.
-        launcher: starts the nodes.
-        results: takes what they made.
         journal: writes down what happens; its record has a node record for each node of the graph,
             `waiting` where the node is to run.
-        display: receives the reports.
         jobs: how many nodes may run at once, >= 1.
         fail_fast: whether a failure ends the nodes that run beside it.
         alive: called twice a second while the run lasts.

@@ -58,7 +58,6 @@ def begin(
     """Creates a run and plans it; cached nodes are done at once.
 
     Args:
-        display: receives the reports.
         airflow: as in `RunRecord`, for hints.
         warm: forks the processes; None: TFX is imported afresh.
         listeners: called at the run's end, where it cannot be planned.
@@ -107,8 +106,6 @@ def run_node(
     Args:
         run_id: as `begin` gave it.
         output: the folder that holds the run, absolute.
-        display: receives the reports.
-        warm: as in `begin`.
 
     Returns:
         The run's record, of this node and those before it, and the exit code: 0 done; 1 it failed; 3 it is a

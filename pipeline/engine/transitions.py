@@ -22,7 +22,6 @@ class Transition:
     Attributes:
         state: the state; `waiting`, where it is tried again.
         why: in words, as in `NodeRecord`.
-        error: why it failed, where it did.
         is_stop: whether that is a gate that said no.
         is_unmet: whether it is left out because a condition was not met, its own or that of a node it needs:
             the same holds in later runs.
@@ -91,9 +90,7 @@ def after_attempt(
 
     Args:
         entry: its record, with the attempts so far, this one included.
-        result: what its process reported.
         attempt: whether and why it was told to end.
-        interrupted: whether the user has interrupted the run.
         unmet: as in `due`.
     """
     if result["state"] == "failed":

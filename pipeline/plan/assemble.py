@@ -32,7 +32,6 @@ def make_plan(request: Request, history: History, graph: Graph, *, resumed: RunR
     """Decides which nodes would run. Reads files and records; writes only the memo of data digests.
 
     Args:
-        history: what earlier runs left.
         resumed: the run that is continued; what it completed is kept also under `--no-cache`.
     """
     baseline = reference = ""

@@ -50,7 +50,6 @@ class Baseline:
     """The baseline for the next model of a workload.
 
     Attributes:
-        workload: its name.
         run: the run that blessed it; None for no baseline.
         changes: what users have changed, the oldest first.
     """

@@ -18,7 +18,6 @@ class Decision:
     """The decision for one node, with its reason.
 
     Attributes:
-        node_id: the node.
         action: `run`; `reuse` an earlier result; `skip`: not asked for.
         why: in words, e.g. `workloads/taxi/model.py changed` or `cached from 20261120-210000-1f2e`.
         source: with `reuse`, the remembered result: `{run_id, execution_id, outputs}`.
@@ -68,7 +67,6 @@ def decide(
 
     Args:
         prints: the fingerprint of each node as things stand now.
-        known: what earlier runs left.
         selected: the nodes of `--from` and `--to`; those outside are reused where needed, else skipped.
         forced: nodes that run even if cached (`--no-cache`, `--from`); those of `Node.uncached` do, too.
     """
@@ -92,7 +90,6 @@ def _reran(node: Node, graph: Graph, decided: Mapping[str, Decision], running: C
     """The rerunning nodes that a node's outcome depends on.
 
     Args:
-        decided: what was decided for the nodes before it.
         running: the nodes that run for all that is known, also of those after it.
     """
     given = [

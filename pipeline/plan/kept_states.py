@@ -15,9 +15,6 @@ class KeptStates:
 
     They are named by the fingerprint's key: what an attempt has left is continued by a retry, by `resume`
     and by another run, as long as nothing changes that the node depends on.
-
-    Args:
-        output: the folder that runs write to.
     """
 
     def __init__(self, output: Path) -> None:
@@ -57,7 +54,6 @@ def stays(node_id: str, graph: Graph, decisions: Mapping[str, Decision], *, was_
     same key, but need not be the same. And what is answered from the cache needs none.
 
     Args:
-        decisions: what the plan decided.
         was_begun: whether this run has begun the node before it was resumed.
     """
     decision = decisions[node_id]

@@ -49,7 +49,6 @@ def own_parts(node: Node, *, roots: Sequence[Path], memo: Path | None) -> dict[s
     """The dependencies of a node itself, without those upstream or outside, by kind and name.
 
     Args:
-        node: of the compiled pipeline.
         roots: the folders that user code is imported from, the project's first; code inside them counts by
             content, code outside by the stack's versions.
         memo: where digests of data files are remembered; see `slipway.pipeline.fingerprint.data_digests`.

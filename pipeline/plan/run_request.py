@@ -189,11 +189,8 @@ def workload_request(
     """A request to run a workload of this project, with every check that needs no run.
 
     Args:
-        chosen: which workload.
-        output: where the run writes.
         beam_args: options for every Beam component.
         overrides: see `Request`; none if None.
-        **options: how to run.
 
     Raises:
         ConfigError: the workload file, the data, the schema or the user's functions are not there or wrong.
@@ -315,7 +312,6 @@ def pipeline_request(
         parameters: values of the pipeline's runtime parameters, and of its function's arguments, by name.
         output: where the run keeps its records, and metadata where the pipeline names no store.
         beam_args: more options for every Beam component.
-        **options: how to run.
     """
     return Request(
         workload=name,

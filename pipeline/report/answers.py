@@ -37,7 +37,6 @@ class Dot:
     """Rows with neighbouring predictions.
 
     Attributes:
-        rows: how many.
         answer: mean of the answers.
         label: mean of the labels; of labels 0 and 1 the share of ones.
         spread: standard deviation of the labels.
@@ -105,7 +104,6 @@ class Binary:
     Attributes:
         names: of the classes 0 and 1.
         roc: recall over the false positive rate.
-        precision_recall: precision over recall.
         ones: share of the labels that are 1: what precision has by chance.
         calibration: ten ranges of the probability, those with rows.
         calibration_error: how far the dots lie from the diagonal on average, each with the weight of its
@@ -131,7 +129,6 @@ class ByClass:
 
     Attributes:
         label: the class by its name, or by its number where it has none.
-        rows: that have this label.
         recall: share of them that are found.
         precision: share of the answers of this class that are right; None without any.
     """
@@ -150,7 +147,6 @@ class Classes:
         labels: of the matrix, at most 20, in the order of their numbers; empty if there are more.
         matrix: rows of each label by answer, in the order of `labels`.
         classes: the worst recall first, at most 100.
-        left_out: how many better ones there are.
         mistakes: label, answer and rows of the most frequent ones, at most 10.
     """
 

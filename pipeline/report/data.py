@@ -36,10 +36,7 @@ class Gate:
     """The verdict of a data gate.
 
     Attributes:
-        passed: whether the run went on.
-        message: its sentence.
         findings: as its verdict holds them, at most 100.
-        left_out: how many more there are.
     """
 
     passed: bool
@@ -53,7 +50,6 @@ class Quarantine:
     """The rejected rows.
 
     Attributes:
-        rows_in: rows read.
         rows_out: rows of each split.
         reasons: why rows were rejected -> how many.
         samples: the first of them, in words.
@@ -74,8 +70,6 @@ class Data:
         reference: rows of the training data that this was compared with; None if there was none.
         features: at most 150, those with findings first.
         drifts: feature -> how far its training values lie from the reference's.
-        left_out: how many more there are.
-        gates: the verdicts.
         quarantine: None where nothing of ours read the data.
     """
 

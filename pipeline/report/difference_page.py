@@ -72,9 +72,7 @@ class Section:
     """The changes of one kind.
 
     Attributes:
-        title: the kind.
         rows: at most 200.
-        left_out: how many more there are.
     """
 
     title: str
@@ -87,9 +85,7 @@ class DifferencePage:
     """The changes between two runs.
 
     Attributes:
-        old, new: the two runs.
         sections: those with changes.
-        notes: what could not be compared.
     """
 
     old: Side

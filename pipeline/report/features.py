@@ -25,7 +25,6 @@ class InSplit:
     """One feature in one split.
 
     Attributes:
-        split: its name.
         missing: share of the rows without a value, 0 to 1; None if there are no rows.
         distinct: how many values differ; None for numbers, which are not counted.
         numbers: smallest, mean and largest, in words; None for text.
@@ -44,9 +43,7 @@ class Feature:
     """One column.
 
     Attributes:
-        name: its name.
         kind: integer, float, text or other.
-        splits: what it is in each.
         labels: of the bars: the texts of a column of text, or the number or range that each counts.
         ends: below the first and the last bar of numbers, in words that differ; None for text.
         findings: how many the gate has about it.
@@ -76,7 +73,6 @@ class Bins:
 
     Attributes:
         edges: float64 [bins + 1], ascending; a bin holds what is above its lower and at most its upper edge.
-        labels: of each bin.
     """
 
     edges: Floats
@@ -102,7 +98,6 @@ def features(splits: Mapping[str, SplitStatistics], *, findings: Iterable[str] =
     """Each feature of the statistics, those with findings of the gate first.
 
     Args:
-        splits: split -> its statistics.
         findings: the feature of each finding.
     """
     counts: dict[str, int] = {}

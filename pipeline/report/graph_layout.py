@@ -16,7 +16,6 @@ class Box:
     """One node's place.
 
     Attributes:
-        node_id: the node.
         x: of the left edge, in px of the picture.
         y: of the upper edge.
     """
@@ -31,8 +30,6 @@ class Edge:
     """A line from the lower edge of one box to the upper edge of another; a curve with two handles.
 
     Attributes:
-        source: the node that is needed.
-        target: the node that needs it.
         path: the data of an SVG path.
     """
 
@@ -46,7 +43,6 @@ class Drawing:
     """A pipeline, laid out.
 
     Attributes:
-        boxes: one a node.
         edges: without those that follow from others.
         width: px.
         height: px.

@@ -56,7 +56,6 @@ class Trend:
         high: the greatest one.
         first: of the oldest run.
         last: of the newest one.
-        runs: how many.
     """
 
     name: str
@@ -126,7 +125,6 @@ def trend(name: str, values: Sequence[float], *, unit: str = "") -> Trend | None
     """One number over time; None without at least two values.
 
     Args:
-        name: what it is.
         values: the oldest first; what is not finite is left out.
         unit: behind each number.
     """

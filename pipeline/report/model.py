@@ -23,8 +23,6 @@ class Check:
     Attributes:
         name: the metric, or what was measured.
         place: the slice.
-        required: in words.
-        got: in words.
         baseline: of the last blessed model; may be empty.
         verdict: `FAILED`, `warning` or `passed`.
         note: where to look; empty for a check that passed.
@@ -47,7 +45,6 @@ class Slices:
         metrics: the columns; the first one sorts.
         rows: slice, examples, values; the worst by the first metric first, small slices after the others;
             None where one has no value.
-        left_out: how many more slices there are.
         min_rows: slices with fewer rows are small: the gate does not judge them.
         small: those of `rows`.
     """
@@ -65,7 +62,6 @@ class Model:
 
     Attributes:
         blessed: the gate's answer; None if none ran.
-        reasons: in words.
         notes: what could not be judged.
         checks: failed ones first.
         slices: None where there is only one.

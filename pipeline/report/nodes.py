@@ -22,9 +22,6 @@ class Output:
     """One artifact.
 
     Attributes:
-        key: of the output.
-        type: of the artifact.
-        uri: where it lies.
         properties: name and value, without those that every artifact has.
     """
 
@@ -40,18 +37,10 @@ class NodeCard:
 
     Attributes:
         anchor: its place in the page; made by us, as ids may hold anything.
-        id: the node's name.
-        type: its component's.
-        state: as in the run's record.
         mark: the state as a shape.
         time: how long it took, in words; empty if it did not run.
-        why: why it ran or did not.
-        upstream: the nodes it needs.
         outputs: what it made, at most 20.
         parameters: name and value, at most 60.
-        more_parameters: how many are left out.
-        log: the end of its log.
-        log_path: where the rest is.
         error: of a failure; None without one.
         facts: attempts, memory and the like, in words.
     """
@@ -77,7 +66,6 @@ def node_cards(record: RunRecord, folder: Path, prints: Mapping[str, Fingerprint
     """The run's nodes in their order.
 
     Args:
-        folder: the run's own.
         prints: its fingerprints by node id; they hold the parameters.
     """
     return tuple(_card(index, node, folder, prints.get(node.id)) for index, node in enumerate(record.nodes))

@@ -29,7 +29,6 @@ def write_page(record: RunRecord, output: Path, path: Path | None = None) -> Pat
     """Writes the page of a run, whole or not at all.
 
     Args:
-        record: the run; it need not be over.
         output: the folder that holds `runs/`.
         path: the file; by default `report.html` in the run's folder.
 

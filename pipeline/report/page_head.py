@@ -21,7 +21,6 @@ class Fact:
     """One number at the top.
 
     Attributes:
-        name: what it is.
         value: in words, with its unit.
         note: what it is compared with; may be empty.
         is_better: whether the change is one for the better; None if unchanged or unknown.
@@ -45,7 +44,6 @@ class Head:
         wall: how long the run took, in words.
         verdict: what came of it, in one sentence.
         lines: the rest of the summary, as the terminal shows it.
-        facts: the key numbers.
         overrides: option and reason for each gate that was told to let this run pass.
     """
 

@@ -20,7 +20,6 @@ class SliceRow:
     """One slice.
 
     Attributes:
-        name: of it.
         is_recommended: whether it is the one to take.
         verdict: with its mark.
         can_train: whether nothing speaks against it.
@@ -51,10 +50,7 @@ class FindingRow:
     """One finding.
 
     Attributes:
-        slice: where.
         severity: with its mark.
-        message: what is so.
-        remedy: what to do.
     """
 
     slice: str
@@ -72,7 +68,6 @@ class Preflight:
         warning: what its numbers are worth.
         slices: at most 50.
         findings: at most 100.
-        left_out: how many more there are.
         keys: what to set in the workload, in words.
         command: that rents the slice; may be empty.
         cost: of the training on the slice to take; None if it is not known.

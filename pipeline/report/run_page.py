@@ -31,15 +31,10 @@ class RunPage:
     """The page's data, part by part; None for a part that the run does not have, or that cannot be read.
 
     Attributes:
-        head: what came of it.
-        nodes: each node.
-        drawing: where each is drawn.
         flows: rows and bytes that leave each node.
-        timeline: when each ran.
         data: what went in.
         model: what came out.
         training: how it was made.
-        preflight: what training on TPUs would be like.
         lineage: where it comes from.
         problems: what could not be read, in words.
     """

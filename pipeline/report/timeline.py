@@ -12,10 +12,7 @@ class Bar:
     """One node that ran.
 
     Attributes:
-        node_id: the node.
-        state: how it ended.
         start_s: seconds since the first node could start.
-        wall_s: how long it took.
         is_critical: whether the end of the run hung on it.
         peak_bytes: the most memory its process held; 0 if unknown.
     """
@@ -38,7 +35,6 @@ class Timeline:
     """The nodes that ran in this attempt, by their start.
 
     Attributes:
-        bars: one a node.
         span_s: from 0 to the end of the last one.
         busy_s: the times of all nodes together; more than `span_s` where they ran side by side.
     """

@@ -31,7 +31,6 @@ class Curve:
         low: the least value.
         high: the greatest one.
         last: the last values, in words.
-        epochs: the last epoch.
     """
 
     name: str

@@ -12,7 +12,6 @@ class Node:
     """One node of a compiled pipeline.
 
     Attributes:
-        id: its name in the pipeline.
         type: the component's class name, e.g. `Transform`.
         upstream: ids of the nodes that must be done before this one starts.
         params: its settings, flattened to `key.subkey` -> canonical JSON.
@@ -63,7 +62,6 @@ class Graph:
     """A compiled pipeline.
 
     Attributes:
-        name: the pipeline's name.
         nodes: in topological order.
         store: the SQLite file of its metadata store; empty if that is on a server.
     """
@@ -133,8 +131,6 @@ def ready(
     gate before it may still have to say no.
 
     Args:
-        waiting: nodes that have not begun.
-        done: nodes whose outputs are there.
         unmet: nodes left out because a condition was not met, their own or that of one they need.
     """
     return [

@@ -32,7 +32,6 @@ def result_of(node: NodeRecord, run_id: str, *, files: Files, unmet: str = "") -
     """The record of a finished node for the cache, with the current time.
 
     Args:
-        run_id: the run that did it.
         files: as `kept_files` gives them.
         unmet: why there is no result, where a condition was not met.
     """
@@ -77,7 +76,6 @@ class History:
         """Creates the folder of a new run.
 
         Args:
-            workload: the pipeline's name.
             run_id: the id to take unless it is taken; empty: a new one.
         """
         while True:

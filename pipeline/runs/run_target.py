@@ -101,7 +101,6 @@ class WorkloadRun(OfWorkload):
     """A workload, run on this machine.
 
     Attributes:
-        source: where its data lies.
         output: the folder for everything the run writes.
         today: the day, ISO 8601, where a gate judges the age of data; else empty.
     """
@@ -117,7 +116,6 @@ class ModuleRun:
 
     Attributes:
         pipeline: `module:function`, or `module:attribute` of a pipeline object.
-        folder: to import it from.
         output: the folder for everything the run writes.
     """
 
@@ -155,8 +153,6 @@ class ImageRun(OfWorkload):
 
     Attributes:
         source: the folder of its data and the patterns in it, by input split.
-        image: the name of the container image.
-        root: folder for the artifacts.
     """
 
     source: tuple[str, dict[str, str]]
@@ -169,11 +165,7 @@ class ImageModuleRun(ModuleRun):
     """A module's pipeline as a rehearsal compiles it.
 
     Attributes:
-        parameters: runtime parameters by name.
-        image: the name of the container image.
-        root: folder for the artifacts.
         serving: the folder that TFX's Pusher pushes into.
-        beam_args: options for every Beam component.
     """
 
     image: str
@@ -192,9 +184,7 @@ class Order:
     """The order for the process that imports TFX, for one run.
 
     Attributes:
-        target: what to compile.
         run_id: what the run is called in the metadata store.
-        folder: of the run.
         parameters: runtime parameters by name, as text.
         beam_args: more options for every Beam component.
     """

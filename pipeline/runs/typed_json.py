@@ -84,7 +84,6 @@ def typed(kind: type[T], value: Any) -> T:
             make of them; `Annotated[type, kind]` is read as that kind. Keys that a dataclass does not know
             are left out: a later version wrote them. Of a union's dataclasses it is the first whose needed
             keys are there. A dataclass with `from_document` has its keys brought by it to its fields' names.
-        value: plain data, as JSON gives it.
 
     Raises:
         DocumentError: names the field that does not fit, its value, and what belongs there.

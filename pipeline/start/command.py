@@ -53,10 +53,7 @@ class Begun:
     """A new workload.
 
     Attributes:
-        name: of the workload.
         files: that were written, relative to the project's root.
-        plan: what was decided.
-        split: what decides over a row's split.
         rows: that were looked at.
         rejected: rows that could not be read.
         first_reject: the first of these, in words.
@@ -110,14 +107,11 @@ def new(
     """Creates a workload from files of examples.
 
     Args:
-        name: of the workload.
         data: file, folder, glob or gs:// address; relative to where the user is. An npz, or a folder of
             folders of images, begins a workload for images.
         label: the column to predict; None: asked for, but for images, which have none.
         task: one of TASKS.
         keep: columns to keep as features despite warnings.
-        root: the project's root.
-        ask: asks the user.
         null_values: texts that mean a missing value anywhere in a CSV.
 
     Raises:

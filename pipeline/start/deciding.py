@@ -34,8 +34,6 @@ class Decision:
     """The decision about a column.
 
     Attributes:
-        facts: of the column.
-        role: what it is to the model.
         why: in words.
         feature: its name among the features: lower-case letters, digits and _.
         values: of a category, how many are told apart; the rest share one. Of a text, how many of a row's
@@ -57,7 +55,6 @@ class Plan:
 
     Attributes:
         label: the column to predict.
-        task: what kind of prediction.
         classes: the label's values in the order of their codes; empty for a regression.
         mean: of the label, for a regression.
         deviation: of the label, for a regression.
@@ -110,9 +107,7 @@ def check_rows(rows: int, *, rejected: int = 0, first_reject: str = "") -> None:
     """Rejects a table that leaves a split empty.
 
     Args:
-        rows: that could be read.
-        rejected: rows that could not.
-        first_reject: the first of these, in words.
+        first_reject: the first rejected row, in words.
 
     Raises:
         UsageError: it has too few rows.
@@ -143,7 +138,6 @@ def decide(
     Args:
         columns: in the order of the file.
         label: name of the column to predict.
-        task: what kind of prediction.
         leaks: columns that give the label away -> why, as the data gate says it.
         kept: columns to keep as features despite warnings.
         suspicions: columns that come close to giving the label away -> why.

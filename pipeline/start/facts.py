@@ -42,9 +42,7 @@ class Facts:
     """One column.
 
     Attributes:
-        name: of the column.
         kind: "int", "float" or "text".
-        rows: of the table.
         missing: rows without a value.
         distinct: different values.
         counts: value -> rows, the most frequent first, at most 1,000.
@@ -101,7 +99,6 @@ def facts_of(name: str, kind: str, values: Values) -> Facts:
     """Examines a column.
 
     Args:
-        name: of the column.
         kind: "int", "float" or "text".
         values: [rows], float64 with NaN or objects (str) with None.
     """

@@ -13,7 +13,6 @@ def decide_task(label: Facts, asked: str) -> Task | None:
     """The kind of prediction for the label; None if it is not clear and the user should say.
 
     Args:
-        label: the column.
         asked: "auto", or a `Task` that is asked for.
 
     Raises:

@@ -24,7 +24,6 @@ def notes_of(
     """Reasons for a second look, a sentence or two each.
 
     Args:
-        label: the column to predict.
         task: binary, multiclass or regression.
         suspicions: features that tell much of the label alone -> how much.
         unread: columns that are not read -> what they hold, in words.
@@ -92,7 +91,6 @@ def stand_in_notes(columns: Sequence[Facts], *, is_csv: bool) -> list[str]:
     """Numbers that may mean a missing value, a sentence or two per column.
 
     Args:
-        columns: that are used.
         is_csv: whether the files are such, of which a word can be named that means no value.
     """
     return [_stand_in_note(column, is_csv=is_csv) for column in columns if column.stand_ins]

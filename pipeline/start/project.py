@@ -34,8 +34,7 @@ class MadeProject:
     """A project that was written.
 
     Attributes:
-        folder: as the user named it.
-        files: relative to it.
+        files: relative to the folder.
     """
 
     folder: Path

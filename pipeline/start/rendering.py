@@ -23,7 +23,6 @@ def workload_files(
 
     Args:
         name: of the workload: a letter, then lower-case letters, digits and _.
-        values: what the templates are filled with.
         about: what the workload does, in one sentence without its full stop.
         folder: of the templates, in this package.
     """

@@ -41,7 +41,6 @@ class Split:
 
     Attributes:
         by: `data.split_by`; empty: the hash of the whole row.
-        why: in words.
         gate: limits of the data gate that this way of splitting exceeds by itself.
         units: how many things are dealt, each with all of its rows.
         keeps_neighbours: whether rows that belong together, as those of a person or a time, are on one side.

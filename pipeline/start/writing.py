@@ -53,9 +53,7 @@ def files_of(plan: Plan, table: Table, split: Split, *, name: str, source: str) 
     """The files of a workload: path relative to the project's root -> content.
 
     Args:
-        plan: what was decided.
         table: what it was decided from; a few rows become the test's.
-        split: what decides over a row's split.
         name: of the workload: a letter, then lower-case letters, digits and _.
         source: `data.source`.
     """

@@ -19,11 +19,7 @@ SLIPWAY = "slipway"
 
 
 def default_workload(project: Path) -> Path:
-    """The workload where none is named: taxi, or else the only one; where there are several, none.
-
-    Args:
-        project: its folder.
-    """
+    """The workload where none is named: taxi, or else the only one; where there are several, none."""
     taxi = Path("workloads/taxi/workload.yaml")
     if (project / taxi).is_file():
         return taxi
@@ -40,9 +36,7 @@ def command(*words: str, output: Path | None = None, program: str = LOCAL) -> st
     Where Slipway is installed, `slipway resume 2026`; of the cloud's commands, `slipway cloud submit`.
 
     Args:
-        words: the command and its arguments.
         output: the output folder that it is about; left out where it is the default one.
-        program: whose command.
     """
     line = shlex.join(words)
     if output is not None and output.absolute() != DEFAULT_OUTPUT.absolute():

@@ -14,7 +14,6 @@ def choose(question: str, answers: Sequence[str], *, option: str) -> str:
 
     Args:
         question: ends with a question mark.
-        answers: that it may have.
         option: the one that answers it on a command line.
 
     Raises:
@@ -35,7 +34,6 @@ def agrees(question: str, *, yes: bool) -> bool:
 
     Args:
         question: ends with a question mark.
-        yes: whether the user agreed already.
 
     Raises:
         UsageError: there is no terminal.

@@ -24,7 +24,6 @@ class StoreServer:
 
     Attributes:
         type: `postgresql` or `mysql`.
-        host: name or address.
         port: 1 to 65535.
         database: must exist.
         user: may create tables in it.

@@ -18,7 +18,6 @@ def write_dag(chosen: WorkloadChoice, *, folder: Path, place: Place) -> Path:
         chosen: which workload. What is laid over its file holds for every run of the DAG, and the profile is
             part of the DAG's name.
         folder: Airflow's folder of DAGs; made where it is not there.
-        place: where the tasks will work.
 
     Returns:
         The file.

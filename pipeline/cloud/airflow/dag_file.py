@@ -153,8 +153,6 @@ class Place:
     """Where the tasks work, as Airflow's machines see it.
 
     Attributes:
-        project: its folder.
-        python: its interpreter.
         output: the folder for everything that runs write; the same for all tasks.
     """
 
@@ -176,9 +174,7 @@ def dag_text(
     Args:
         graph: the workload, compiled; retries and time limits filled in.
         config: the workload; `cloud.schedule` says when it runs.
-        name: the DAG's.
         workload: the words that name the workload on the command line, with its options.
-        place: where the tasks work.
 
     Raises:
         ConfigError: see `scheduled_kind`.

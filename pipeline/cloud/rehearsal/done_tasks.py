@@ -36,8 +36,6 @@ class DoneTasks:
     """The completed tasks of one run of a pipeline, and of the runs before it.
 
     Args:
-        runs: the folder of all runs.
-        run_id: this run.
         pipeline: the pipeline's name; resolvers and the cache look at its runs only.
     """
 

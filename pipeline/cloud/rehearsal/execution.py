@@ -157,7 +157,6 @@ def executor_input(
 
     Args:
         done: what the tasks before it put out, by task; for an exit handler, also of `tfx-dag`.
-        parameters: the job's runtime parameters.
         folder: the task's own folder, for its outputs; its last part is taken for an id.
 
     Raises:
@@ -232,7 +231,6 @@ def filled(text: str, given: ExecutorInput) -> str:
 
     Args:
         text: with `{{$}}` for the whole ExecutorInput, or `{{$.inputs...}}` for a part of it.
-        given: the ExecutorInput.
 
     Raises:
         ComponentError: a placeholder names what is not there.
@@ -271,7 +269,6 @@ def fold(given: ExecutorInput, output: ExecutorOutput) -> None:
     """Applies an executor's or driver's output file; `given` is changed.
 
     Args:
-        given: the ExecutorInput.
         output: metadata of artifacts; parameters, which a driver hands to its executor.
     """
     for key, entry in output.get("artifacts", {}).items():

@@ -54,7 +54,6 @@ def compare_with_local(request: Request, rehearsal: RunRecord) -> Compared:
 
     Args:
         request: what a local run of the workload is asked for; decides which results are its own.
-        rehearsal: the finished record.
     """
     compared = Compared()
     if not any(_is_of(run, request) for run in History(request.output).runs()):

@@ -20,10 +20,7 @@ def rehearsal_target(
     """The target that the task server compiles.
 
     Args:
-        request: a workload, or another pipeline.
-        image: what the image holds.
         output: the folder of rehearsals.
-        staged: where the image's files are.
         root: folder for the artifacts, on gs:// or here; None: in `output`.
 
     Raises:

@@ -59,7 +59,6 @@ def rehearse(
 
     Args:
         request: what to run; `request.output` is the folder of the local runs.
-        display: receives the reports.
         again: the command that rehearses once more, for hints.
         jobs: tasks at once, >= 1; None: from the machine.
         root: folder for the artifacts, on gs:// or here; None: among the rehearsals.
@@ -176,7 +175,6 @@ def container_environment(
 
     Args:
         here: this machine's.
-        staged: where the image's files are.
         own: variables that count as they are here, where they are set: the image of a pipeline of the user's
             own is his, too.
     """

@@ -71,8 +71,6 @@ class Rehearsed:
 
     Attributes:
         job: compiled, with the paths of this machine.
-        run_id: of the rehearsal.
-        runs: the folder of all rehearsals.
         files: where artifacts lie elsewhere.
     """
 

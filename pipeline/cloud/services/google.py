@@ -17,7 +17,6 @@ def in_words(doing: str, *, project: str, address: str) -> Iterator[None]:
 
     Args:
         doing: what is asked for, e.g. "starting the run".
-        project: whose resources it is about.
         address: who is asked.
 
     Raises:

@@ -26,7 +26,6 @@ class ImageName:
 
     Attributes:
         host: of the registry, with its port.
-        repository: the path there.
         reference: a tag, or a digest.
     """
 
@@ -73,7 +72,6 @@ def find_image(name: str, *, credentials: Any) -> bool | str:
     """Whether an image is in its registry; if that cannot be determined, a text that says why.
 
     Args:
-        name: of the image.
         credentials: of google.auth, with a token; None: none is sent.
     """
     import requests

@@ -30,8 +30,6 @@ class TaskState:
     """One task of a run, as reported by the service.
 
     Attributes:
-        name: as in the job.
-        state: in the engine's words.
         error: what the service says of a failure.
         wall_s: seconds that it took, or takes so far; 0 if unknown.
         outputs: output key -> artifacts, each `{uri, type, properties}`; empty if unknown.
@@ -98,7 +96,6 @@ class Service(Protocol):
         """Fails if something that a run needs is missing; returns warnings in words.
 
         Args:
-            root: folder for the artifacts.
             images: the container images, each with the target that it is built by.
         """
 

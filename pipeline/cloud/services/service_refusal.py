@@ -40,9 +40,7 @@ def refusal(answer: Answer, *, doing: str, project: str) -> PipelineError:
     """The error for a service's answer.
 
     Args:
-        answer: what came back.
         doing: what was asked for, e.g. "start the run".
-        project: whose resources it is about.
     """
     message, hint = _words(answer, project)
     return PipelineError(f"{doing} failed: {message}", hint=hint)

@@ -42,7 +42,6 @@ def collect(output: Path, *, keep: int = DEFAULT_KEEP, dry_run: bool = False) ->
     the next call continues.
 
     Args:
-        output: the folder that runs write to.
         keep: how many runs of each pipeline are kept in any case, the newest ones; at least 1.
         dry_run: only tell.
 

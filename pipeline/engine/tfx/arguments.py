@@ -24,7 +24,6 @@ def arguments(
     Args:
         function: returns a pipeline.
         name: its `module:function`, or the function's own; what stands before the colon names the pipeline.
-        output: the folder of the run.
         values: by name; of those that are text, numbers and yes or no are read where the annotation says so.
 
     Raises:

@@ -34,7 +34,6 @@ def object_request(
         output: where the run keeps its records, absolute.
         parameters: for the function's arguments, and the pipeline's runtime parameters.
         beam_args: more options for every Beam component.
-        **options: how to run.
 
     Raises:
         UsageError: it is not a pipeline, or one that another process cannot run.

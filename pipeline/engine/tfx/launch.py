@@ -33,7 +33,6 @@ def launch(compiled: Compiled, node_id: str, *, attempt: int) -> Made | Failed:
     """Runs one node through TFX's launcher.
 
     Args:
-        node_id: which node.
         attempt: from 1. A further one continues the execution of the one before: TFX allows one execution
             a node and run. Where that one published its outputs before it died, they are the result.
 

@@ -37,7 +37,6 @@ def load_pipeline(target: ModuleRun, parameters: Mapping[str, str]) -> tuple["Pi
     """Finds a module's pipeline, or builds it. Imports TFX: runs in the fork server only.
 
     Args:
-        target: what is built.
         parameters: values by name, for the arguments that the function takes; see `arguments`.
 
     Returns:
@@ -56,9 +55,7 @@ def built(
     """The pipeline that `found` is, or returns when it is called. Imports TFX.
 
     Args:
-        found: a pipeline or a function.
         name: its `module:function`, or the function's own.
-        output: the folder of the run.
         parameters: values by name, for the arguments that the function takes; see `arguments`.
 
     Returns:

@@ -21,9 +21,7 @@ class BegunImages:
     """A new workload for images.
 
     Attributes:
-        name: of the workload.
         files: that were written, relative to the project's root.
-        plan: what was decided.
     """
 
     name: str
@@ -65,12 +63,10 @@ def new_images(
     """Creates a workload from images.
 
     Args:
-        name: of the workload.
         data: an npz, or a folder; absolute.
         label: must be None: what an image shows is told by its folder, or by the npz.
         task: "auto", or what it is anyhow.
         source: `data.source` of the workload.
-        root: the project's root.
 
     Raises:
         UsageError: something of this cannot be; nothing is written.

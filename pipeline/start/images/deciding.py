@@ -27,7 +27,6 @@ class ImagePlan:
     """The plan from which all files are written.
 
     Attributes:
-        facts: what was found.
         label: name of the raw column that holds the class.
         classes: in the order of their codes.
         height: of an image as the model sees it, in pixels.
@@ -69,7 +68,6 @@ def decide(facts: ImageFacts, *, label: str, data: str) -> ImagePlan:
     """Decides size, colours, network and length of the training.
 
     Args:
-        facts: what was found.
         label: name of the raw column that holds the class.
         data: as the user named it, for messages.
 

@@ -15,7 +15,6 @@ def files_of(plan: ImagePlan, *, name: str, source: str) -> dict[str, str]:
     """The files of a workload: path relative to the project's root -> content.
 
     Args:
-        plan: what was decided.
         name: of the workload: a letter, then lower-case letters, digits and _.
         source: `data.source`.
     """
