@@ -48,6 +48,7 @@ from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.gates import LAST_BLESSED, LAST_PASSED, span_of
 from slipway.pipeline.wiring.beam_engine import beam_args
 from slipway.pipeline.wiring.beam_options import check_options
+from slipway.pipeline.wiring.class_weights import class_weights
 from slipway.pipeline.wiring.gate_settings import (
     data_gate_settings,
     model_gate_settings,
@@ -135,6 +136,9 @@ def build_pipeline(
         **({"training_job": training_job} if training_job else {}),
         "label": config.transform.label,
         "raw_label": config.data.label,
+        "weight": config.transform.weight,
+        "class_weights": class_weights(config),
+        "pass_through": list(config.transform.apart),
     }
     tuner = _tuner(config, transform, settings)
     trainer = Trainer(
@@ -160,6 +164,7 @@ def build_pipeline(
             label=config.transform.label,
             metrics=config.evaluate.metrics,
             slices=config.evaluate.slices,
+            weight=config.transform.weight,
         ),
     )
     serving = _serving_check(config, trainer, transform, examples, schema)
@@ -246,6 +251,7 @@ def _serving_check(
         raw_label=config.data.label,
         rows=wanted.rows,
         limit_s=wanted.limit_s,
+        pass_through=list(config.transform.apart),
     )
 
 
@@ -256,6 +262,8 @@ def _reference_models(config: WorkloadConfig, transform: BaseNode) -> BaseNode |
         examples=transform.outputs["transformed_examples"],
         transform_graph=transform.outputs["transform_graph"],
         label=config.transform.label,
+        weight=config.transform.weight or "",
+        pass_through=list(config.transform.apart),
         seed=config.train.seed,
         **reference_models_settings(config.evaluate),
     )

@@ -71,16 +71,17 @@ def write_evaluation(
 
 def _with_differences(request: Request, values: Values) -> dict[Any, float | bytes]:
     """By TFMA's keys; numbers that both models have with the candidate's less the baseline's."""
-    found: dict[Any, float | bytes] = {
-        tfma.metrics.MetricKey(name=name, model_name=model, example_weighted=False): value
-        for (model, name), value in values.items()
-    }
+
+    def key_of(model: str, name: str) -> Any:
+        weighted = request.is_weighted(name)
+        return tfma.metrics.MetricKey(name=name, model_name=model, example_weighted=weighted)
+
+    found: dict[Any, float | bytes] = {key_of(model, name): value for (model, name), value in values.items()}
     baseline = next((model.name for model in request.models if model.is_baseline), None)
     for (model, name), value in values.items():
         other = values.get((baseline, name)) if baseline is not None else None
         if model != baseline and isinstance(value, float) and isinstance(other, float):
-            key = tfma.metrics.MetricKey(name=name, model_name=model, example_weighted=False)
-            found[key.make_diff_key()] = value - other
+            found[key_of(model, name).make_diff_key()] = value - other
     return found
 
 

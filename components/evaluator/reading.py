@@ -3,6 +3,7 @@
 import itertools
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,7 @@ class Judge:
     def __init__(self, request: Request, models: Mapping[str, str], schema: bytes | None) -> None:
         self._request = request
         self._models = [_Model(each, models[each.name], request.columns) for each in request.models]
+        self._weigher = next(place for place, each in enumerate(request.models) if not each.is_baseline)
         # As in TensorFlow Model Analysis, a column is looked for among the transformed ones first.
         transformed = {name for model in self._models for name in model.columns}
         raw = [name for name in request.columns if name not in transformed]
@@ -82,6 +84,9 @@ class Judge:
         if rows <= self._most_rows:
             try:
                 judged = [model.judge(batch) for model in self._models]
+                if self._request.weight:
+                    weights = judged[self._weigher][0].weights
+                    judged = [(replace(each, weights=weights), columns) for each, columns in judged]
             except (MemoryError, tf.errors.ResourceExhaustedError) as error:
                 if rows == 1:
                     raise ComponentError(
@@ -138,6 +143,10 @@ class _Model:
         if request.label not in transformed:
             raise NotOursError(f"{_TRANSFORM} gives no {request.label}")
         self._label = request.label
+        # By the candidate's weights both models are measured: a baseline may know of none.
+        self._weight = "" if request.is_baseline else request.weight
+        if self._weight and self._weight not in transformed:
+            raise NotOursError(f"{_TRANSFORM} gives no {self._weight}")
         self.columns = [name for name in columns if name in transformed]
         for name, spec in (*transformed.items(), *answers.items()):
             if name in {request.label, output, *self.columns} and not isinstance(spec, tf.TensorSpec):
@@ -146,7 +155,7 @@ class _Model:
             raise NotOursError(f"the model answers {answers[output].dtype.name}")
         if not _is_number(transformed[request.label].dtype):
             raise NotOursError(f"{request.label} is {transformed[request.label].dtype.name}")
-        wanted = {request.label, *self.columns}
+        wanted = {request.label, *self.columns} | ({self._weight} if self._weight else set())
 
         @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
         def judge(examples: Any) -> Any:
@@ -170,7 +179,23 @@ class _Model:
             ) from error
         rows = int(batch.shape[0])
         arrays = {name: tensor.numpy() for name, tensor in found.items()}
-        return Judged(_flat(arrays[self._label], rows), _flat(answers.numpy(), rows)), arrays
+        weights = self._weights(arrays[self._weight], rows) if self._weight else None
+        return Judged(_flat(arrays[self._label], rows), _flat(answers.numpy(), rows), weights), arrays
+
+    def _weights(self, values: Any, rows: int) -> Any:
+        """What each row counts, float64 [rows]."""
+        flat = _flat(values, rows)
+        if flat.shape[1] != 1 or not _is_number(tf.as_dtype(flat.dtype)):
+            raise NotOursError(f"{self._weight} is not one number a row")
+        weights = flat[:, 0].astype(np.float64)
+        is_wrong = ~(np.isfinite(weights) & (weights >= 0))
+        if is_wrong.any():
+            raise ComponentError(
+                f"the weight {self._weight} of a row of the eval split is {weights[is_wrong][0]:g}; weights "
+                "are numbers from 0 on",
+                hint="check transform.weight, and what preprocessing_fn makes of it",
+            )
+        return weights
 
 
 def _is_number(dtype: Any) -> bool:

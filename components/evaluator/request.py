@@ -21,6 +21,8 @@ _OF_THE_GATE = {
     LABEL_STATISTICS: "slipway.components.model_gate.label_statistics",
     ANSWERS: "slipway.components.model_gate.answers_metric",
 }
+_COUNTS = (EXAMPLE_COUNT, ANSWERS)
+"""Counted as they are, also where rows have weights."""
 _CLASSES = {metric.class_name for metric in METRICS.values()}
 _SIGNATURE = "serving_default"
 _TRANSFORM = "transform_features"
@@ -31,6 +33,7 @@ class ModelSpec(TypedDict, total=False):
 
     name: str
     label_key: str
+    example_weight_key: str
     is_baseline: bool
     signature_name: str
     preprocessing_function_names: list[str]
@@ -50,11 +53,19 @@ class MetricConfig(TypedDict, total=False):
     config: str
 
 
+class WeightOptions(TypedDict, total=False):
+    """Whether metrics are computed with weights, without, or both."""
+
+    weighted: bool
+    unweighted: bool
+
+
 class MetricsSpec(TypedDict, total=False):
     """Metrics of some models."""
 
     metrics: list[MetricConfig]
     model_names: list[str]
+    example_weights: WeightOptions
 
 
 class EvalConfig(TypedDict, total=False):
@@ -77,11 +88,13 @@ class ModelRequest:
         name: stands in the metrics' keys; empty where there is one model only.
         label: the transformed feature that holds the label.
         is_baseline: whether the others are compared with it.
+        weight: the transformed feature that says how much a row counts; empty: all count the same.
     """
 
     name: str
     label: str
     is_baseline: bool
+    weight: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +118,15 @@ class Request:
     answers: bool = False
 
     @property
+    def weight(self) -> str:
+        """The candidate's: by its weights both models are measured, and their difference is of the models."""
+        return next(model.weight for model in self.models if not model.is_baseline)
+
+    def is_weighted(self, metric: str) -> bool:
+        """Whether a metric, or a statistic of the labels, depends on the rows' weights."""
+        return bool(self.weight) and (metric in self.metrics or metric.startswith(LABEL_PREFIX))
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """Those that any slice is made by, sorted."""
         return tuple(sorted({column for columns in self.slices for column in columns}))
@@ -125,13 +147,20 @@ def read_request(config: EvalConfig) -> Request:
     if not 1 <= len(models) <= 2 or sum(not model.is_baseline for model in models) != 1:
         raise NotOursError("it names other models than a candidate and a baseline")
     specs = [_columns(spec) for spec in config.get("slicing_specs", [SlicingSpec()])]
+    has_weights = any(model.weight for model in models)
+    if has_weights and not all(model.weight for model in models):
+        raise NotOursError("it has weights of one of the models only")
     metrics: dict[str, str] = {}
     for spec in config.get("metrics_specs", ()):
-        _only(spec, {"metrics", "model_names"}, "metrics_specs")
+        _only(spec, {"metrics", "model_names", "example_weights"}, "metrics_specs")
         if sorted(spec.get("model_names", names)) != sorted(names):
             raise NotOursError("it has metrics of one of the models only")
         for metric in spec.get("metrics", ()):
             name, class_name = _metric(metric)
+            if has_weights and (class_name in _COUNTS) == _is_weighted(spec):
+                raise NotOursError(
+                    f"it has {class_name} {'with' if class_name in _COUNTS else 'without'} weights"
+                )
             if name in metrics:
                 raise NotOursError(f"it has two metrics called {name}")
             metrics[name] = class_name
@@ -157,15 +186,28 @@ def _only(found: Mapping[str, object], known: set[str], where: str) -> None:
 
 
 def _model(spec: ModelSpec) -> ModelRequest:
-    known = {"name", "label_key", "is_baseline", "signature_name", "preprocessing_function_names"}
-    _only(spec, known, "model_specs")
+    known = {"name", "label_key", "example_weight_key", "is_baseline", "signature_name"}
+    _only(spec, known | {"preprocessing_function_names"}, "model_specs")
     if spec.get("signature_name", _SIGNATURE) != _SIGNATURE:
         raise NotOursError(f"it asks for the signature {spec['signature_name']}")
     if list(spec.get("preprocessing_function_names", ())) != [_TRANSFORM]:
         raise NotOursError(f"its labels do not come from the signature {_TRANSFORM}")
     if not spec.get("label_key"):
         raise NotOursError("it names no label")
-    return ModelRequest(spec.get("name", ""), spec["label_key"], bool(spec.get("is_baseline")))
+    return ModelRequest(
+        spec.get("name", ""),
+        spec["label_key"],
+        bool(spec.get("is_baseline")),
+        spec.get("example_weight_key", ""),
+    )
+
+
+def _is_weighted(spec: MetricsSpec) -> bool:
+    """Whether its metrics are computed with weights, which its models have."""
+    options = spec.get("example_weights", WeightOptions(weighted=True))
+    if bool(options.get("weighted")) == bool(options.get("unweighted")):
+        raise NotOursError("it has metrics both with weights and without, or neither")
+    return bool(options.get("weighted"))
 
 
 def _columns(spec: SlicingSpec) -> tuple[str, ...]:

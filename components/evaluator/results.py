@@ -42,6 +42,11 @@ def results(request: Request, tally: Tally) -> dict[SliceKey, Values]:
                 "rows of the eval split, so auc cannot be computed",
                 hint="check what the model divides by or takes the logarithm of",
             )
+    if request.weight and tally.total and not tally.weights[:, 0].any():
+        raise ComponentError(
+            f"the weight {request.weight} is 0 in every row of the eval split",
+            hint="check transform.weight, and what preprocessing_fn makes of it",
+        )
     tally.labels.compact()
     for model in tally.models:
         for sums in (model.curve, model.answers, model.cells):
@@ -67,8 +72,10 @@ def _of_slice(request: Request, tally: Tally, place: int, computed: Mapping[Name
             values[asked.name, ANSWERS_NAME] = json.dumps(told, separators=(",", ":")).encode()
     if request.label_statistics:
         labels, counts = tally.labels.of_slice(place)
-        if labels.size:
-            found = LabelStatistics.of_counts(dict(zip(labels.tolist(), counts[:, 0].tolist(), strict=True)))
+        if counts.any():
+            by_label = dict(zip(labels.tolist(), counts[:, 0].tolist(), strict=True))
+            squares = float(counts[:, 1].sum()) if request.weight else None
+            found = LabelStatistics.of_counts(by_label, squares=squares)
             for field, value in dataclasses.asdict(found).items():
                 values[request.models[0].name, LABEL_PREFIX + field] = value
     return values

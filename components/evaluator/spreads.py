@@ -43,10 +43,12 @@ def spreads(request: Request, tally: Tally) -> dict[SliceKey, Spreads]:
     baseline = next((place for place, model in enumerate(request.models) if model.is_baseline), None)
     for model in tally.models:
         model.curve.compact()
+    telling = tally.telling[:many]
     for name, class_name in request.metrics.items():
         values = [_replicates(class_name, model, many) for model in tally.models]
-        least = [_ROWS_AT_LEAST / _counted(class_name, model, many) for model in tally.models]
-        deciding = [_deciding(class_name, model, tally.rows[:many]) for model in tally.models]
+        least = [_ROWS_AT_LEAST / _counted(class_name, model, telling) for model in tally.models]
+        weights = tally.weights[:many, 0]
+        deciding = [telling * _deciding(class_name, model, weights) for model in tally.models]
         for place, asked in enumerate(request.models):
             errors = np.maximum(_errors(values[place]), least[place])
             for key, spread in _told(tally, errors, deciding[place]):
@@ -105,9 +107,10 @@ def _errors(values: Floats) -> Floats:
     return found
 
 
-def _counted(class_name: str, model: ModelTally, many: int) -> Floats:
+def _counted(class_name: str, model: ModelTally, telling: Floats) -> Floats:
     """Over how many rows each slice's share or area is counted, at least 1; 1 for a count, infinity for what
-    is neither."""
+    is neither. `telling`: rows by what they weigh, of each slice, see `Tally.telling`."""
+    many = len(telling)
     if class_name not in CURVES | _ACCURACIES | CONFUSION:
         return np.full(many, np.inf)
     if class_name not in CONFUSION:
@@ -120,13 +123,15 @@ def _counted(class_name: str, model: ModelTally, many: int) -> Floats:
             "Recall": tp + fn,
             "F1Score": 2 * tp + fp + fn,
         }
-        found = whole.get(class_name, np.ones(many))
-    return np.maximum(found, 1.0)
+        if class_name not in whole:
+            return telling
+        found = whole[class_name]
+    return np.maximum(found * telling, 1.0)
 
 
 def _deciding(class_name: str, model: ModelTally, rows: Floats) -> Floats:
-    """How many rows each slice's value depends on: of an area those of its rarer class, of a recall the
-    positives."""
+    """How many rows each slice's value depends on, or what these weigh: of an area those of its rarer class,
+    of a recall the positives."""
     if class_name in CURVES:
         return np.array([model.curve.of_slice(place)[1].sum(0).min() for place in range(len(rows))])
     if class_name in _ACCURACIES - CONFUSION:

@@ -46,10 +46,12 @@ class Judged:
     Attributes:
         labels: [rows, 1] or [rows, outputs], numbers.
         answers: [rows, outputs], numbers.
+        weights: float64 [rows], what each row counts; None: all count 1.
     """
 
     labels: Array
     answers: Array
+    weights: Array | None = None
 
 
 class ModelTally:
@@ -90,11 +92,12 @@ class ModelTally:
         classes = set(request.metrics.values())
         for name, formula in {**MEANS, **HINGES}.items():
             if name in classes:
-                self._add_sampled(name, formula(labels, answers), at, samples)
+                self._add_sampled(name, _weighed(formula(labels, answers), judged.weights), at, samples)
         if classes & CONFUSION:
-            self._add_sampled("confusion", confusion(labels, answers), at, samples)
+            counted = _weighed(confusion(labels, answers), judged.weights)
+            self._add_sampled("confusion", counted, at, samples)
         if classes & CURVES:
-            self._add_curve(labels, answers, at, samples)
+            self._add_curve(judged, at, samples)
         if request.answers:
             self._add_answers(labels.astype(np.float64), answers.astype(np.float64), at)
 
@@ -128,12 +131,15 @@ class ModelTally:
                 at.slices, weights=values[at.rows, part], minlength=at.many
             )
 
-    def _add_curve(self, labels: Array, answers: Array, at: Memberships, samples: Samples) -> None:
+    def _add_curve(self, judged: Judged, at: Memberships, samples: Samples) -> None:
+        labels, answers = judged.labels, judged.answers
         wanted = shares(one_hot(labels, answers))
         self.lost += int(np.isnan(answers).any(1).sum())
         buckets = _bucket(np.where(np.isnan(answers), 0, answers)).ravel()
         counts = np.stack([wanted.ravel(), 1 - wanted.ravel()], axis=1)
         width = answers.shape[1]
+        if judged.weights is not None:
+            counts = _weighed(counts, np.repeat(judged.weights, width))
         entries = (at.rows[:, None] * width + np.arange(width)).ravel() if width > 1 else at.rows
         self.curve.add(np.repeat(at.slices, width), buckets[entries].astype(np.float64), counts[entries])
         cells = 2 * _COARSE[buckets].reshape(-1, width)
@@ -168,7 +174,8 @@ class Tally:
         keys: the slices, in the order in which they were met.
         total: rows.
         rows: float64 [slices].
-        labels: by slice and label, how often it occurs: those of the first model.
+        weights: float64 [slices, 2], the sums of the rows' weights and of the squares of these.
+        labels: by slice and label, what its rows weigh, and the squares: those of the first model.
         models: one for each of the request's.
     """
 
@@ -179,7 +186,8 @@ class Tally:
         self.keys: list[SliceKey] = []
         self.total = 0
         self.rows: Floats = np.zeros(0)
-        self.labels = GroupedSums(1, most=DISTINCT_LABELS, rounded=_rounded_labels)
+        self.weights: Floats = np.zeros((0, 2))
+        self.labels = GroupedSums(2, most=DISTINCT_LABELS, rounded=_rounded_labels)
         self.models = [ModelTally() for _ in request.models]
 
     @property
@@ -216,6 +224,14 @@ class Tally:
         at = Memberships(np.concatenate(rows), np.concatenate(slices), len(self.keys))
         self._add(at, self._samples(at, first, many), judged)
 
+    @property
+    def telling(self) -> Floats:
+        """How many rows of one weight tell as much as those of each slice, by what they weigh together: 1
+        where every row weighs 1 (L. Kish, Survey Sampling, 1965)."""
+        found: Floats = np.ones(len(self.weights))
+        np.divide(self.weights[:, 0], self.weights[:, 1], out=found, where=self.weights[:, 1] > 0)
+        return found
+
     def _samples(self, at: Memberships, first: int, rows: int) -> Samples:
         if self.is_cut:
             self._drop_bounds()
@@ -230,9 +246,14 @@ class Tally:
     def _add(self, at: Memberships, samples: Samples, judged: Sequence[Judged]) -> None:
         rows, slices, many = at.rows, at.slices, at.many
         self.rows = _grown(self.rows[:, None], many, 1)[:, 0] + np.bincount(slices, minlength=many)
+        weights = judged[0].weights if judged[0].weights is not None else np.ones(len(judged[0].labels))
+        self.weights = _grown(self.weights, many, 2)
+        for power in (1, 2):
+            self.weights[:, power - 1] += np.bincount(slices, weights=weights[rows] ** power, minlength=many)
         for labels in _labels(judged[0].labels).T if self._request.label_statistics else ():
             kept = ~np.isnan(labels)[rows]
-            self.labels.add(slices[kept], labels[rows[kept]], np.ones((int(kept.sum()), 1)))
+            weighing = weights[rows[kept], None]
+            self.labels.add(slices[kept], labels[rows[kept]], np.hstack([weighing, weighing**2]))
         for model, each in zip(self.models, judged, strict=True):
             model.add(self._request, each, at, samples)
 
@@ -248,6 +269,8 @@ class Tally:
         many = len(self.keys)
         self.rows = _grown(self.rows[:, None], many, 1)[:, 0]
         self.rows[places[: len(other.rows)]] += other.rows
+        self.weights = _grown(self.weights, many, 2)
+        self.weights[places[: len(other.weights)]] += other.weights
         self.labels.merge(other.labels, places)
         for mine, theirs in zip(self.models, other.models, strict=True):
             mine.merge(theirs, places, many, self.bounded)
@@ -261,6 +284,16 @@ class Tally:
                 self._places[name] = len(self.keys)
                 self.keys.append(key)
         return np.array([self._places[name] for name in names], np.int64)
+
+
+def _weighed(values: Floats, weights: Array | None) -> Floats:
+    """What each row adds to the sums, [rows, parts], as often as it counts: where that is 0 even an infinite
+    error adds nothing."""
+    if weights is None:
+        return values
+    with np.errstate(invalid="ignore"):
+        found: Floats = np.where(weights[:, None] == 0, 0.0, values * weights[:, None])
+    return found
 
 
 def least_of(answers: Floats) -> Floats:

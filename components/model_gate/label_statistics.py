@@ -38,35 +38,50 @@ def _computations(
     name: str = "",  # noqa: ARG001 (TensorFlow Model Analysis passes it)
     model_names: Iterable[str] | None = None,
     output_names: Iterable[str] | None = None,
+    example_weighted: bool = False,
     **_: Any,
 ) -> list[Any]:
     # The labels are the same for every model.
     model_name = next(iter(model_names or ()), "")
     output_name = next(iter(output_names or ()), "")
     keys = [
-        tfma.metrics.MetricKey(name=LABEL_PREFIX + field.name, model_name=model_name, output_name=output_name)
+        tfma.metrics.MetricKey(
+            name=LABEL_PREFIX + field.name,
+            model_name=model_name,
+            output_name=output_name,
+            example_weighted=example_weighted,
+        )
         for field in dataclasses.fields(LabelStatistics)
     ]
     return [
         tfma.metrics.MetricComputation(
             keys=keys,
             preprocessors=[
-                StandardMetricInputsPreprocessor(include_filter={"labels": {}}, include_default_inputs=False)
+                StandardMetricInputsPreprocessor(
+                    include_filter={"labels": {}, "example_weights": {}}
+                    if example_weighted
+                    else {"labels": {}},
+                    include_default_inputs=False,
+                )
             ],
-            combiner=_LabelCounts(model_name, output_name, keys),
+            combiner=_LabelCounts(model_name, output_name, keys, is_weighted=example_weighted),
         )
     ]
 
 
 @dataclasses.dataclass
 class _Counts:
-    """How often each label was seen, exactly while there are few."""
+    """What the rows of each label weigh, exactly while there are few, and the squares of all weights."""
 
     by_label: Counter[float] = dataclasses.field(default_factory=Counter)
+    squares: float = 0.0
     is_rounded: bool = False
 
-    def add(self, labels: Iterable[float]) -> None:
-        self.by_label.update(map(rounded_label, labels) if self.is_rounded else labels)
+    def add(self, labels: Iterable[float], weight: float) -> None:
+        for label in labels:
+            # A Counter's numbers may be of any kind.
+            self.by_label[rounded_label(label) if self.is_rounded else label] += weight  # type: ignore[assignment]
+            self.squares += weight * weight
         self._bound()
 
     def merge(self, other: "_Counts") -> None:
@@ -74,6 +89,7 @@ class _Counts:
             self._round()
             other._round()
         self.by_label.update(other.by_label)
+        self.squares += other.squares
         self._bound()
 
     def _bound(self) -> None:
@@ -91,7 +107,8 @@ class _Counts:
 class _LabelCounts(beam.CombineFn):
     """Counts the labels of a slice and makes its statistics of them."""
 
-    def __init__(self, model_name: str, output_name: str, keys: list[Any]) -> None:
+    def __init__(self, model_name: str, output_name: str, keys: list[Any], *, is_weighted: bool) -> None:
+        self._is_weighted = is_weighted
         self._model_name = model_name
         self._output_name = output_name
         self._keys = keys
@@ -100,12 +117,18 @@ class _LabelCounts(beam.CombineFn):
         return _Counts()
 
     def add_input(self, counts: _Counts, element: Any) -> _Counts:
-        labels = element.labels
-        for name in (self._model_name, self._output_name):
-            if isinstance(labels, dict):
-                labels = labels.get(name, labels)
-        counts.add(_classes_or_numbers(np.asarray(labels)))
+        weight = 1.0
+        if self._is_weighted:
+            weight = float(np.asarray(self._own(element.example_weights)).ravel()[0])
+        counts.add(_classes_or_numbers(np.asarray(self._own(element.labels))), weight)
         return counts
+
+    def _own(self, values: Any) -> Any:
+        """Those of this model and output."""
+        for name in (self._model_name, self._output_name):
+            if isinstance(values, dict):
+                values = values.get(name, values)
+        return values
 
     def merge_accumulators(self, accumulators: Iterable[_Counts]) -> _Counts:
         merged = _Counts()
@@ -114,9 +137,9 @@ class _LabelCounts(beam.CombineFn):
         return merged
 
     def extract_output(self, counts: _Counts) -> dict[Any, float]:
-        if not counts.by_label:
+        if not any(counts.by_label.values()):
             return {}
-        values = dataclasses.astuple(LabelStatistics.of_counts(counts.by_label))
+        values = dataclasses.astuple(LabelStatistics.of_counts(counts.by_label, squares=counts.squares))
         return dict(zip(self._keys, values, strict=True))
 
 

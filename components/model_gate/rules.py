@@ -78,6 +78,11 @@ class Measured:
         """Examples in the slice."""
         return self.metrics.get("example_count", self.labels.rows if self.labels else 0.0)
 
+    @property
+    def telling_rows(self) -> float:
+        """How many rows of one weight tell as much as these; without weights that many there are."""
+        return min(self.rows, self.labels.rows) if self.labels else self.rows
+
 
 def threshold_checks(
     thresholds: Mapping[str, Mapping[str, Threshold]],
@@ -147,8 +152,8 @@ def bounds(
 
 def _by_formula(metric: str, value: float, at: Measured, confidence: float) -> tuple[float, float] | None:
     kind = METRICS[metric].interval if metric in METRICS else None
-    if kind == "proportion" and at.rows > 0:
-        return proportion_bounds(min(max(value, 0.0), 1.0), at.rows, confidence=confidence)
+    if kind == "proportion" and at.telling_rows > 0:
+        return proportion_bounds(min(max(value, 0.0), 1.0), at.telling_rows, confidence=confidence)
     labels = at.labels
     if kind == "auc" and labels and labels.is_binary:
         positives = round(labels.positives)

@@ -22,7 +22,8 @@ class LabelStatistics:
     """The labels of one slice.
 
     Attributes:
-        rows: how many, > 0.
+        rows: how many, > 0. Where rows weigh differently it is how many of one weight tell as much: the
+            square of the sum of weights by the sum of their squares (L. Kish, Survey Sampling, 1965).
         mean: of the labels; for labels 0 and 1 the share of the ones.
         variance: mean squared distance from the mean.
         absolute_deviation: mean distance from the median.
@@ -42,15 +43,20 @@ class LabelStatistics:
     entropy: float
 
     @classmethod
-    def of_counts(cls, counts: Mapping[float, float]) -> "LabelStatistics":
-        """From how often each label occurs; at least one does."""
-        ordered = sorted(counts.items())
+    def of_counts(cls, counts: Mapping[float, float], *, squares: float | None = None) -> "LabelStatistics":
+        """From how often each label occurs, or what its rows weigh; at least one does.
+
+        Args:
+            counts: by label.
+            squares: the sum of the squared weights; None: every row weighs 1.
+        """
+        ordered = sorted((label, count) for label, count in counts.items() if count)
         rows = math.fsum(count for _, count in ordered)
         mean = math.fsum(label * count for label, count in ordered) / rows
         majority, most = max(ordered, key=lambda item: item[1])
         median = _weighted_median(ordered, rows)
         return cls(
-            rows=rows,
+            rows=rows if squares is None else rows * rows / squares,
             mean=mean,
             variance=math.fsum((label - mean) ** 2 * count for label, count in ordered) / rows,
             absolute_deviation=math.fsum(abs(label - median) * count for label, count in ordered) / rows,

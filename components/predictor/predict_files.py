@@ -1,7 +1,8 @@
 """The Beam DoFn that predicts: a file's rows through a SavedModel, a batch at a time, to lines of JSON.
 
 <folder>/predictions-00000-of-00002.jsonl   {"row": 0, "prediction": [0.83]}, in the order of the file; with
-                                            "class": "yes" where the classes have names
+                                            "class": "yes" where the classes have names, and
+                                            "columns": {"id": "p7"} where columns are passed through
 <folder>/rejects-00000-of-00002.jsonl       {"row": 7, "reason": "not a number", ...}
 
 The stock BulkInferrer loads Keras 2 models only.
@@ -109,6 +110,7 @@ class PredictFile(beam.DoFn):
         folder: what it writes into.
         read: gives the rows of a file; travels to the workers.
         classes: names of what the answers are about, see `class_names`; none: they get no name.
+        pass_through: columns of the rows that are written beside each answer.
         batch_rows: rows at once.
     """
 
@@ -118,8 +120,10 @@ class PredictFile(beam.DoFn):
         folder: str,
         read: Callable[[InputTask], Iterable[Rows]],
         classes: Sequence[str] = (),
+        pass_through: Sequence[str] = (),
         batch_rows: int = BATCH_ROWS,
     ) -> None:
+        self._pass_through = tuple(pass_through)
         self._model_folder, self._folder = model_folder, folder
         self._read, self._classes, self._batch_rows = read, classes, batch_rows
         self._model: LoadedModel | None = None
@@ -166,20 +170,22 @@ class PredictFile(beam.DoFn):
                     if not counts.predicted and all(isinstance(each, WrongInputError) for each in answers):
                         raise _all_refused(task, answers)
                     names = iter(self._names(answers))
-                    for row, answer in zip(numbers, answers, strict=True):
+                    for row, record, answer in zip(numbers, batch, answers, strict=True):
                         if isinstance(answer, WrongInputError):
-                            record = {"row": row, "reason": REFUSED, "detail": answer.message}
-                            refused.append({"file": task.name, **record})
+                            told = {"row": row, "reason": REFUSED, "detail": answer.message}
+                            refused.append({"file": task.name, **told})
                         else:
                             counts.predicted += 1
                             counts.not_finite += not _is_finite(answer)
                             line = {"row": row, "prediction": answer}
+                            if self._pass_through:
+                                line["columns"] = columns_of(record, self._pass_through)
                             if self._classes:
                                 line["class"] = next(names)
                             out.write(orjson.dumps(line) + b"\n")
-                for record in sorted(refused, key=lambda each: each["row"]):
-                    counts.reject(record)
-                    rejects.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
+                for told in sorted(refused, key=lambda each: each["row"]):
+                    counts.reject(told)
+                    rejects.write(json.dumps(told, ensure_ascii=False).encode() + b"\n")
         if not counts.predicted and not counts.rejected:
             counts.without_rows.append(task.name)
         return counts
@@ -200,6 +206,7 @@ def predict_files(
     read: Callable[[InputTask], Iterable[Rows]],
     beam_args: list[str],
     classes: Sequence[str] = (),
+    pass_through: Sequence[str] = (),
 ) -> Counts:
     """Predicts the rows of files, each in the order of its rows, in memory that does not grow with them.
 
@@ -210,6 +217,7 @@ def predict_files(
         read: gives the rows of a file.
         beam_args: options of the Beam pipeline.
         classes: names of what the answers are about; none: they get no name.
+        pass_through: columns of the rows that are written beside each answer; one that a row lacks is null.
 
     Raises:
         InputError: a file cannot be read, or is another table, as `read` says.
@@ -222,7 +230,8 @@ def predict_files(
         _ = (
             pipeline
             | "Files" >> beam.Create(tasks, reshuffle=len(tasks) > 1)
-            | "Predict" >> beam.ParDo(PredictFile(str(model_folder), str(folder), read, classes))
+            | "Predict"
+            >> beam.ParDo(PredictFile(str(model_folder), str(folder), read, classes, pass_through))
         )
     total = Counts()
     for task in tasks:
@@ -234,6 +243,20 @@ def predict_files(
             raise kind(report["error"], hint=report["hint"])
         total.add(Counts(**report))
     return total
+
+
+def columns_of(record: bytes, names: Sequence[str]) -> dict[str, Any]:
+    """Some columns of a serialized tf.Example as plain values: None for no value, a list for several."""
+    from tensorflow.core.example.example_pb2 import Example
+
+    features = Example.FromString(record).features.feature
+    found: dict[str, Any] = {}
+    for name in names:
+        feature = features.get(name)
+        kind = feature.WhichOneof("kind") if feature is not None else None
+        values = [_decoded(value) for value in getattr(feature, kind).value] if kind else []
+        found[name] = values if len(values) > 1 else next(iter(values), None)
+    return found
 
 
 def predict_rows(model: LoadedModel, records: list[bytes]) -> list[Any]:

@@ -37,6 +37,7 @@ def Preflight(  # noqa: N802 (component constructors are nouns)
     images: Parameter[dict[str, list[int]]],
     limit_s: Parameter[float],
     compiler: Parameter[dict[str, str]] = None,
+    pass_through: Parameter[list[str]] = None,
 ) -> None:
     """Writes what `local_runner.py preflight` would say, and stops the pipeline where no training can go on.
 
@@ -53,6 +54,7 @@ def Preflight(  # noqa: N802 (component constructors are nouns)
         images: `train.images`.
         limit_s: how long the compilation may take.
         compiler: not read; makes the cache miss if the compiler changes.
+        pass_through: transformed columns that are no features, the weight among them; None: none.
 
     Raises:
         ComponentError: the model cannot be built.
@@ -61,7 +63,7 @@ def Preflight(  # noqa: N802 (component constructors are nouns)
     del compiler
     require_steps(model)
     with fileio.open(f"{transform_graph.uri}/{SCHEMA}") as file:
-        features = features_in(str(file.read()), images=images)
+        features = features_in(str(file.read()), images=images, apart=pass_through or ())
     files = [path for path in fileio.glob(f"{transformed_examples.uri}/{SPLIT}/*") if not fileio.isdir(path)]
     question = Question.from_json(
         {

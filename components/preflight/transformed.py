@@ -1,6 +1,6 @@
 """Transform's output for the model: its inputs, and the files that contain them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from google.protobuf import text_format
@@ -31,15 +31,18 @@ class Transformed:
     train_rows: int | None = None
 
 
-def features_in(schema: str, *, images: Mapping[str, Sequence[int]]) -> tuple[PlainFeature, ...]:
+def features_in(
+    schema: str, *, images: Mapping[str, Sequence[int]], apart: Collection[str] = ()
+) -> tuple[PlainFeature, ...]:
     """The features that a transformed schema describes.
 
     Args:
         schema: the text of `SCHEMA`.
         images: as `train.images`.
+        apart: columns that are no features, whatever they hold.
 
     Raises:
         ComponentError: a column is a string or sparse, or an image is no column of bytes.
     """
     read = text_format.Parse(schema, schema_pb2.Schema())
-    return tuple(feature.to_json() for feature in features_of(read, images=images))
+    return tuple(feature.to_json() for feature in features_of(read, images=images, apart=apart))

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,8 @@ def ReferenceModels(  # noqa: N802 (component constructors are nouns)
     metrics: Parameter[dict[str, str]],
     models: Parameter[list[str]],
     seed: Parameter[int] = 1,
+    weight: Parameter[str] = "",
+    pass_through: Parameter[list[str]] = None,
 ) -> None:
     """Fits each model on the split `train` and scores it on `eval`.
 
@@ -44,15 +46,20 @@ def ReferenceModels(  # noqa: N802 (component constructors are nouns)
         metrics: name -> Keras class of each.
         models: names that `fit.answers_of` takes.
         seed: of what is random in a fit.
+        weight: the transformed feature that says how much each row counts; empty: all the same.
+        pass_through: transformed columns that are no features; None: none.
     """
     transform = tft.TFTransformOutput(transform_graph.uri)
-    train, held_out = (_read(transform, examples, split, label) for split in ("train", "eval"))
+    train, held_out = (
+        _read(transform, examples, split, label=label, weight=weight, apart=pass_through or ())
+        for split in ("train", "eval")
+    )
     found: dict[str, dict[str, float]] = {}
     for name in models:
         progress.report(f"fits {name}")
         began = time.monotonic()
         answers = answers_of(name, task, train, held_out, seed=seed)
-        scores = _scores(metrics, answers, held_out.labels)
+        scores = _scores(metrics, answers, held_out.labels, held_out.weights)
         found[name] = {
             **scores,
             "rows": float(len(train.labels)),
@@ -62,8 +69,11 @@ def ReferenceModels(  # noqa: N802 (component constructors are nouns)
         file.write(json.dumps(found, indent=2))
 
 
-def _read(transform: Any, examples: Examples, split: str, label: str) -> Table:
-    spec = transform.transformed_feature_spec()
+def _read(
+    transform: Any, examples: Examples, split: str, *, label: str, weight: str, apart: Collection[str]
+) -> Table:
+    unused = set(apart) - {label, weight}
+    spec = {name: each for name, each in transform.transformed_feature_spec().items() if name not in unused}
     folders = artifact_utils.get_split_uris([examples], split)
     files = sorted(file for folder in folders for file in fileio.glob(f"{folder}/*"))
     kind = "GZIP" if files and files[0].endswith(".gz") else ""
@@ -76,15 +86,18 @@ def _read(transform: Any, examples: Examples, split: str, label: str) -> Table:
         for name in spec
     }
     labels = columns.pop(label)[:, 0]
+    weights = columns.pop(weight)[:, 0] if weight else None
     categories = {
         column.name: int(column.int_domain.max) + 1
         for column in transform.transformed_metadata.schema.feature
         if column.name in columns and column.int_domain.is_categorical and column.int_domain.min == 0
     }
-    return Table(columns, categories, labels)
+    return Table(columns, categories, labels, weights)
 
 
-def _scores(metrics: Mapping[str, str], answers: np.ndarray, labels: np.ndarray) -> dict[str, float]:
+def _scores(
+    metrics: Mapping[str, str], answers: np.ndarray, labels: np.ndarray, weights: np.ndarray | None
+) -> dict[str, float]:
     import keras
 
     found = {}
@@ -95,6 +108,6 @@ def _scores(metrics: Mapping[str, str], answers: np.ndarray, labels: np.ndarray)
         ):
             truth = np.eye(answers.shape[1], dtype=np.float32)[labels.astype(int)]
         metric = keras.metrics.get({"class_name": class_name, "config": {"name": name}})
-        metric.update_state(truth, answers)
+        metric.update_state(truth, answers, sample_weight=weights)
         found[name] = float(np.mean(keras.ops.convert_to_numpy(metric.result())))
     return found

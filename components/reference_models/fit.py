@@ -21,11 +21,13 @@ class Table:
         columns: float32 or integers [rows, size] by feature.
         categories: of the features that are categories counted from 0, how many.
         labels: [rows]; class numbers from 0, or numbers.
+        weights: [rows], what each counts; None: all the same.
     """
 
     columns: Mapping[str, np.ndarray]
     categories: Mapping[str, int]
     labels: np.ndarray
+    weights: np.ndarray | None = None
 
 
 def answers_of(name: ReferenceModel, task: Task, train: Table, rows: Table, *, seed: int) -> np.ndarray:
@@ -43,7 +45,8 @@ def answers_of(name: ReferenceModel, task: Task, train: Table, rows: Table, *, s
     """
     train, rows = _without_texts(train), _without_texts(rows)
     model, encode = _linear(task) if name == "logistic" else _trees(task, train, seed)
-    model.fit(encode(train), train.labels)
+    last = model.steps[-1][0] + "__" if name == "logistic" else ""
+    model.fit(encode(train), train.labels, **{f"{last}sample_weight": train.weights})
     if task == "numbers":
         return np.asarray(model.predict(encode(rows)), np.float32)[:, None]
     found = model.predict_proba(encode(rows))
@@ -61,7 +64,7 @@ def _without_texts(table: Table) -> Table:
         if values.shape[1] == 1 or table.categories.get(name, 0) <= MAX_TREE_CATEGORIES
     }
     nothing = {"": np.zeros((len(table.labels), 1), np.float32)}
-    return Table(kept or nothing, table.categories, table.labels)
+    return Table(kept or nothing, table.categories, table.labels, table.weights)
 
 
 def _linear(task: Task) -> tuple[Any, Any]:

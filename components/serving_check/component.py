@@ -32,6 +32,7 @@ def ServingCheck(  # noqa: N802 (component constructors are nouns)
     raw_label: Parameter[str],
     rows: Parameter[int],
     limit_s: Parameter[float],
+    pass_through: Parameter[list[str]] = None,
 ) -> None:
     """Loads the model with nothing but TensorFlow, queries it with real and strange rows, and times it.
 
@@ -42,9 +43,10 @@ def ServingCheck(  # noqa: N802 (component constructors are nouns)
         transform_graph: the Transform node's.
         schema: of the raw examples.
         report: gets `report.json`, see `check.check_served_model`, with the digest of the model's files.
-        raw_label: the column that no request carries.
+        raw_label: the column that the label is made of, which no request carries.
         rows: how many real rows are asked.
         limit_s: seconds that the clean process may take.
+        pass_through: further columns that no request carries; None: none.
 
     Raises:
         ComponentError: there are no rows, or training's own answers cannot be computed. What is wrong with
@@ -60,7 +62,7 @@ def ServingCheck(  # noqa: N802 (component constructors are nouns)
         transform_graph=transform_graph.uri,
         model_run=model_run.uri,
         schema=io_utils.get_only_uri_in_dir(schema.uri),
-        raw_label=raw_label,
+        apart=(raw_label, *(pass_through or ())),
     )
     with tempfile.TemporaryDirectory(prefix="served-model-") as folder:
         # The clean process has no credentials for a store, and its load time must not measure the network.

@@ -3,7 +3,7 @@
 The one module here that builds on the trainer: the answers must be those of the model that was trained.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,16 +36,16 @@ class TrainingSide:
         transform_graph: the folder that Transform wrote.
         model_run: the folder in which the Trainer left its job and its weights.
         schema: the schema file.
-        raw_label: the column that no request carries.
+        apart: the columns that no request carries.
     """
 
-    def __init__(self, *, transform_graph: str, model_run: str, schema: str, raw_label: str) -> None:
+    def __init__(self, *, transform_graph: str, model_run: str, schema: str, apart: Collection[str]) -> None:
         self._transform = tft.TFTransformOutput(transform_graph)
         self._model_run = model_run
         with tf.io.gfile.GFile(schema) as file:
             parsed = text_format.Parse(file.read(), schema_pb2.Schema())
         self._spec = self._transform.raw_feature_spec()
-        self._names = serving_columns(parsed, raw_label)
+        self._names = serving_columns(parsed, apart)
 
     def columns(self) -> list[Column]:
         """The columns of a request."""

@@ -26,6 +26,8 @@ JOB_FILE = "job.json"
 WEIGHTS_FILE = "model.weights.h5"
 HISTORY_FILE = "history.json"
 RESULT_FILE = "result.json"
+BALANCED = "balanced"
+"""Class weights by which every class of the train split weighs the same."""
 GROUPS: dict[str, type[SettingsGroup]] = {
     "compute": ComputeSettings,
     "step": StepSettings,
@@ -40,7 +42,8 @@ GROUPS: dict[str, type[SettingsGroup]] = {
 _JSON_VALUES: dict[str, tuple[Any, str]] = {
     **dict.fromkeys(("train_files", "eval_files", "features"), (list, "a list")),
     **dict.fromkeys(("label", "model", "output_dir"), (str, "a string")),
-    **dict.fromkeys(("checkpoint_dir", "log_dir"), (str | None, "a string or null")),
+    **dict.fromkeys(("checkpoint_dir", "log_dir", "weight"), (str | None, "a string or null")),
+    "class_weights": (dict | str | None, "a mapping, balanced or null"),
     "hyperparameters": (dict, "a mapping"),
 }
 
@@ -54,6 +57,9 @@ class TrainingJob:
         eval_files: the same, for the metrics after each epoch; none: no such metrics.
         features: every transformed column the model may use, and the label.
         label: the name of the feature that is to be predicted.
+        weight: of the feature that says how much each example counts; None: all count the same.
+        class_weights: by the code of the label's class, as text, what its examples count times as much in
+            the training; `BALANCED`: each class as much as any other; None: as they are.
         model: dotted path of a function `build_model(features, hyperparameters)` that returns a compiled
             `keras.Model`.
         hyperparameters: handed to that function; JSON values.
@@ -84,6 +90,8 @@ class TrainingJob:
     epochs: int = setting(MISSING, "Passes over the training split.", ge=1)
     seed: int = setting(MISSING, "Seed of the weights and of the order of the examples.", ge=0, lt=2**31)
     output_dir: str
+    weight: str | None = None
+    class_weights: dict[str, float] | str | None = None
     checkpoint_dir: str | None = None
     log_dir: str | None = None
     compute: ComputeSettings = field(default_factory=ComputeSettings)
@@ -111,7 +119,8 @@ class TrainingJob:
                 f"label {self.label!r} is not a transformed feature; there are {', '.join(sorted(names))}",
                 hint="name the label as preprocessing_fn returns it",
             )
-        if len(names) == 1:
+        self._check_weights()
+        if not self.inputs:
             raise ComponentError(f"the training job has only the label {self.label!r} and no feature")
         if not all(part.isidentifier() for part in self.model.split(".")) or "." not in self.model:
             raise ComponentError(
@@ -121,8 +130,28 @@ class TrainingJob:
 
     @property
     def inputs(self) -> dict[str, Feature]:
-        """The features by name, without the label: what `build_model` gets."""
-        return {feature.name: feature for feature in self.features if feature.name != self.label}
+        """The features by name, without the label and the weight: what `build_model` gets."""
+        apart = (self.label, self.weight)
+        return {feature.name: feature for feature in self.features if feature.name not in apart}
+
+    def _check_weights(self) -> None:
+        if isinstance(self.class_weights, str) and self.class_weights != BALANCED:
+            raise ComponentError(f"class_weights ({self.class_weights!r}) is a mapping or {BALANCED}")
+        if self.weight is None:
+            return
+        if self.weight == self.label:
+            raise ComponentError(f"the label {self.label!r} cannot be the weight as well")
+        found = next((feature for feature in self.features if feature.name == self.weight), None)
+        if found is None:
+            raise ComponentError(
+                f"weight {self.weight!r} is not a transformed feature; there are "
+                f"{', '.join(sorted(feature.name for feature in self.features))}",
+                hint=f"let preprocessing_fn return it, for example {{..., {self.weight!r}: inputs[...]}}",
+            )
+        if found.shape != (1,) or found.dtype == "uint8":
+            raise ComponentError(
+                f"weight {self.weight!r} is {found.dtype} {list(found.shape)}, and must be one number a row"
+            )
 
     @property
     def serves_best(self) -> bool:

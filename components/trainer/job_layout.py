@@ -9,7 +9,8 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from slipway.components.errors import ComponentError
-from slipway.components.trainer.input.parsing import parsed, records_of_all, split_label
+from slipway.components.trainer.input.parsing import parsed, records_of_all
+from slipway.components.trainer.input.targets import Targets
 from slipway.components.trainer.job import GROUPS, TrainingJob
 from slipway.components.trainer.remote.custom_job import CustomJobRequest
 from slipway.components.trainer.settings.compute import ComputeSettings
@@ -30,6 +31,9 @@ SETTINGS = frozenset(
         "images",
         "label",
         "raw_label",
+        "weight",
+        "class_weights",
+        "pass_through",
     }
 )
 FLAT_GROUPS: dict[str, type[SettingsGroup]] = {
@@ -68,8 +72,15 @@ def lay_out(
     return TrainingJob(
         train_files=_matching(train_files),
         eval_files=_matching(eval_files),
-        features=features_of(transform.transformed_metadata.schema, images=settings["images"]),
+        features=features_of(
+            transform.transformed_metadata.schema,
+            images=settings["images"],
+            apart=set(settings["pass_through"]) - {settings["label"], settings["weight"]},
+            weight=settings["weight"],
+        ),
         label=settings["label"],
+        weight=settings["weight"],
+        class_weights=settings["class_weights"],
         model=settings["model"],
         hyperparameters=dict(hyperparameters),
         batch_size=settings["batch_size"],
@@ -96,7 +107,7 @@ def first_rows(
     """The first rows of some files, as arrays by feature, and their labels."""
     records = records_of_all(tuple(files)).take(rows)
     columns = next(iter(parsed(records, job.features, rows=rows)))
-    features, label = split_label(columns, job.label)
+    features, label, *_ = Targets.judged(job).split(columns)
     return {name: values.numpy() for name, values in features.items()}, label.numpy()
 
 

@@ -35,6 +35,7 @@ class Rows:
         features: what there is, by name, without the label.
         values: by feature, [rows, *feature.shape], of its `model_dtype`.
         labels: float32 [rows, ...].
+        weights: what each row counts, float32 [rows], classes' weights in it; None: all count the same.
         seed: of what is random in a fit: train.seed.
         tell: takes a line of progress for people.
     """
@@ -43,6 +44,7 @@ class Rows:
     values: Mapping[str, npt.NDArray[Any]]
     labels: npt.NDArray[Any]
     seed: int
+    weights: npt.NDArray[Any] | None = None
     tell: Callable[[str], None] = lambda _: None
 
 
@@ -139,7 +141,13 @@ def fit_at_once(job: TrainingJob) -> tuple[Any, Result, list[dict[str, float]]]:
     emit("devices", kind=devices.kind, words=devices.words, replicas=devices.replicas)
     import keras
 
+    from slipway.components.trainer.input.targets import Targets
+    from slipway.components.trainer.input.weights import told_weights, weighed
+
     keras.utils.set_random_seed(job.seed)
+    job = weighed(job)
+    if words := told_weights(job):
+        emit("note", message=words)
     train = _rows(job, job.train_files)
     held = _rows(job, job.eval_files) if job.eval_files else None
     model = build_model(job.model, job.inputs, job.hyperparameters)
@@ -159,9 +167,15 @@ def fit_at_once(job: TrainingJob) -> tuple[Any, Result, list[dict[str, float]]]:
         said.append(words)
         emit("fit", message=words)
 
-    columns = {name: values.numpy() for name, values in train.columns.items()}
-    labels = columns.pop(job.label).astype("float32")
-    rows = Rows(features=job.inputs, values=columns, labels=labels, seed=job.seed, tell=tell)
+    values, labels, *weights = Targets.fitted(job).split(train.columns)
+    rows = Rows(
+        features=job.inputs,
+        values={name: column.numpy() for name, column in values.items()},
+        labels=labels.numpy(),
+        seed=job.seed,
+        weights=weights[0].numpy() if weights else None,
+        tell=tell,
+    )
     fit_began = time.monotonic()
     own_fit(job.model)(model, rows, job.hyperparameters)
     fit_s = time.monotonic() - fit_began
@@ -191,7 +205,8 @@ def _rows(job: TrainingJob, files: tuple[str, ...]) -> Any:
 
 def _metrics(model: Any, job: TrainingJob, rows: Any) -> dict[str, float]:
     from slipway.components.trainer.input.arrays import eval_batches
+    from slipway.components.trainer.input.targets import Targets
 
-    batches = eval_batches(rows, label=job.label, batch_size=max(job.batch_size, 1024))
+    batches = eval_batches(rows, targets=Targets.judged(job), batch_size=max(job.batch_size, 1024))
     found = model.evaluate(batches, verbose=0, return_dict=True)
     return {name: float(value) for name, value in found.items()}

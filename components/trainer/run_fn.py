@@ -6,7 +6,7 @@ that come back.
 
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,9 @@ def run_fn(fn_args: Any) -> None:
             interpreter: path of the Python that trains; None: this one;
             label: the label's name among the transformed columns;
             raw_label: the raw column that it is made of, which no request carries;
+            weight: the name, among the transformed columns, of what each example counts; None: all the same;
+            class_weights: see `TrainingJob`;
+            pass_through: columns that are no input of the model, raw or transformed: no request carries them;
             exports: kinds of smaller forms, keys of `litert_export.KINDS`;
             images: the shapes of columns that are raw bytes, see `transformed_features.features_of`;
             and those of `job_layout.FLAT_GROUPS` and `SECTIONS`;
@@ -79,7 +82,12 @@ def run_fn(fn_args: Any) -> None:
         served, result = launch(
             job,
             interpreter=settings["interpreter"],
-            meanwhile=lambda: _served_model(job, transform, fn_args.schema_path, settings["raw_label"]),
+            meanwhile=lambda: _served_model(
+                job,
+                transform,
+                fn_args.schema_path,
+                apart=(settings["raw_label"], *settings["pass_through"]),
+            ),
             elsewhere=Elsewhere(machines, f"{fn_args.model_run_dir}/{TRAINING_FOLDER}") if machines else None,
         )
         load_weights(served.model, Path(folder, WEIGHTS_FILE))
@@ -123,19 +131,21 @@ def _write_exports(
     return write_exports(trained, kinds, f"{artifact}/{EXPORTS_FOLDER}")["exports"]
 
 
-def serving_columns(schema: schema_pb2.Schema, raw_label: str) -> tuple[str, ...]:
-    """The raw columns that a request carries: the schema's SERVING environment, never the label's."""
+def serving_columns(schema: schema_pb2.Schema, apart: Collection[str]) -> tuple[str, ...]:
+    """The raw columns that a request carries: the schema's SERVING environment without those `apart`."""
     default = SERVING_ENVIRONMENT in schema.default_environment or not schema.default_environment
     return tuple(
         column.name
         for column in schema.feature
-        if column.name != raw_label
+        if column.name not in apart
         and SERVING_ENVIRONMENT not in column.not_in_environment
         and (default or SERVING_ENVIRONMENT in column.in_environment)
     )
 
 
-def _served_model(job: TrainingJob, transform: Any, schema_path: str, raw_label: str) -> ServedModel:
+def _served_model(
+    job: TrainingJob, transform: Any, schema_path: str, *, apart: Collection[str]
+) -> ServedModel:
     if not schema_path:
         raise ComponentError(
             "the Trainer got no schema", hint="wire schema= of the Trainer in pipeline/dag.py"
@@ -152,5 +162,5 @@ def _served_model(job: TrainingJob, transform: Any, schema_path: str, raw_label:
         model=model,
         transform=transform,
         features=job.inputs,
-        serving_columns=serving_columns(schema, raw_label),
+        serving_columns=serving_columns(schema, apart),
     )

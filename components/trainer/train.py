@@ -127,6 +127,7 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
 
     from slipway.components.trainer.compile_options import dtype_policy
     from slipway.components.trainer.input.examples import input_advice, open_splits
+    from slipway.components.trainer.input.weights import told_weights, weighed
     from slipway.components.trainer.loop.fit import Input, fit
     from slipway.components.trainer.loop.step_time import constant_batch_step_s, input_wait
     from slipway.components.trainer.loop.train_function import takes_blocks
@@ -134,6 +135,9 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
     require_divisible(job.batch_size, replicas=devices.replicas, hosts=devices.hosts.count)
     keras.utils.set_random_seed(job.seed)
     keras.config.set_dtype_policy(dtype_policy(job.step, devices))
+    job = weighed(job)
+    if words := told_weights(job):
+        emit("note", message=words)
     examples, eval_examples = open_splits(job, devices)
     require_one_batch(job.batch_size, examples=examples.count, full_batches=examples.full_batches)
     if eval_examples:

@@ -1,6 +1,6 @@
 """The features that the Transform node left, as its schema describes them. Imports no TensorFlow."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from tensorflow_metadata.proto.v0 import schema_pb2
 
@@ -9,18 +9,25 @@ from slipway.components.trainer.features import Feature
 
 
 def features_of(
-    schema: schema_pb2.Schema, *, images: Mapping[str, Sequence[int]] | None = None
+    schema: schema_pb2.Schema,
+    *,
+    images: Mapping[str, Sequence[int]] | None = None,
+    apart: Collection[str] = (),
+    weight: str | None = None,
 ) -> tuple[Feature, ...]:
     """The features that a transformed schema describes.
 
     Args:
         schema: of the transformed examples.
         images: by the name of a column of bytes, the shape of the image in it, [height, width, channels].
+        apart: names of columns that are no features, whatever they hold.
+        weight: the name of the column that says how much a row counts; None: there is none.
 
     Raises:
-        ComponentError: a column is a string or sparse, which no accelerator takes; or an image is no column
-            of bytes.
+        ComponentError: a column is a string or sparse, which no accelerator takes; an image is no column of
+            bytes; or the weight is no number in each row.
     """
+    _require_weight(schema, weight)
     images = images or {}
     texts = {column.name for column in schema.feature if column.type == schema_pb2.BYTES}
     if wrong := sorted(set(images) - texts):
@@ -34,7 +41,24 @@ def features_of(
         if column.name in images
         else _feature(column)
         for column in schema.feature
+        if column.name not in apart
     )
+
+
+def _require_weight(schema: schema_pb2.Schema, name: str | None) -> None:
+    found = next((column for column in schema.feature if column.name == name), None)
+    if found is None:
+        return
+    if found.type == schema_pb2.BYTES:
+        raise ComponentError(
+            f"the weight {name} is text, and must be a number",
+            hint="let preprocessing_fn make a number of it, or name another column in transform.weight",
+        )
+    if not found.HasField("shape"):
+        raise ComponentError(
+            f"the weight {name} is missing in some rows",
+            hint="let preprocessing_fn say what a row without one counts, 0 or 1 for example",
+        )
 
 
 def _feature(column: schema_pb2.Feature) -> Feature:

@@ -122,6 +122,7 @@ class Reader:
         columns: of the model, under their names in the files; each file must have them.
         schema: of the data; saves looking for the types of columns that the model does not take.
         needed: columns that no row may lack.
+        pass_through: columns that the model does not take and the output has, where a file has them.
     """
 
     files: tuple[StoredFile, ...]
@@ -129,6 +130,7 @@ class Reader:
     columns: Columns
     schema: Columns
     needed: tuple[str, ...] = ()
+    pass_through: tuple[str, ...] = ()
 
     def __call__(self, task: "InputTask") -> Iterator["Rows"]:
         """The rows of one file.
@@ -145,11 +147,15 @@ class Reader:
         from slipway.components.predictor.predict_files import Rows
 
         with fetched(self.files[task.index]) as file:
+            columns = dict(self.columns)
             if self.columns:
+                names = column_names(file, self.options)
                 takes = InputColumns(tuple(self.columns), self.needed, self.schema)
-                if missing := takes.missing(column_names(file, self.options)):
+                if missing := takes.missing(names):
                     raise takes.error(file.name, missing)
-            for found in example_rows(file, self.options, self.columns, known=self.schema):
+                passed = [name for name in self.pass_through if name in names and name in self.schema]
+                columns |= {name: self.schema[name] for name in passed}
+            for found in example_rows(file, self.options, columns, known=self.schema):
                 rejects = [{"row": row, **to_record(task.name, reject)} for row, reject in found.rejects]
                 yield Rows(found.records, found.rows, rejects)
 
@@ -200,7 +206,8 @@ def predict(
     # A SIGTERM, such as from a system that shuts down, leaves nothing half done either.
     with unfinished(target) as partial, answered_by(raise_interrupt):
         with sign_of_life(doing), shelf.fetched(number) as model, _wrong_input():
-            counts = _predict(manifest, model, files, options, partial, engine)
+            reading = _Reading(files, options, config.transform.pass_through)
+            counts = _predict(manifest, model, reading, partial, engine)
         summary: Summary = {
             "workload": config.name,
             "version": number,
@@ -228,11 +235,19 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _SHOWN_DETAIL else f"{text[:_SHOWN_DETAIL]}..."
 
 
+@dataclass(frozen=True)
+class _Reading:
+    """The files of the input, how they are read, and which columns are passed through."""
+
+    files: tuple[StoredFile, ...]
+    options: Options
+    pass_through: tuple[str, ...]
+
+
 def _predict(
     manifest: Manifest | None,
     model: Path,
-    files: tuple[StoredFile, ...],
-    options: Options,
+    reading: _Reading,
     folder: Path,
     beam_args: list[str],
 ) -> "Counts":
@@ -243,18 +258,19 @@ def _predict(
     bind_to_loopback()
     schema = _schema_types(manifest)
     signatures = read_signatures(model)
-    columns = _columns(signatures, schema, options.format)
-    reader = Reader(files, options, columns, schema, _needed(manifest))
+    columns = _columns(signatures, schema, reading.options.format)
+    reader = Reader(reading.files, reading.options, columns, schema, _needed(manifest), reading.pass_through)
     classes = classes_of(manifest.papers) if manifest else ()
     if not names_classes(classes, signatures[SERVING_DEFAULT]):
         classes = ()
     return predict_files(
-        [file.name for file in files],
+        [file.name for file in reading.files],
         model_folder=model,
         folder=folder,
         read=reader,
         beam_args=without_ports(beam_args),
         classes=classes,
+        pass_through=reading.pass_through,
     )
 
 

@@ -194,7 +194,11 @@ def _transformed(config: WorkloadConfig, history: History, workload: Path) -> Tr
             continue
         files = [path for path in (examples / SPLIT).iterdir() if path.is_file()]
         return Transformed(
-            features=features_in((graph / SCHEMA).read_text(encoding="utf-8"), images=config.train.images),
+            features=features_in(
+                (graph / SCHEMA).read_text(encoding="utf-8"),
+                images=config.train.images,
+                apart=config.transform.apart,
+            ),
             train_files=len(files),
             train_bytes=sum(path.stat().st_size for path in files),
             train_rows=_train_rows(run),

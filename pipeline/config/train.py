@@ -1,10 +1,23 @@
 """The workload file's `transform` and `train`: from raw columns to a trained model."""
 
-from typing import Annotated, Self
+from collections.abc import Callable
+from typing import Annotated, Any, Self
 
-from pydantic import Field, JsonValue, field_validator, model_validator
+from pydantic import (
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    JsonValue,
+    field_validator,
+    model_validator,
+)
+from pydantic_core.core_schema import (
+    CoreSchema,
+    no_info_wrap_validator_function,
+    plain_serializer_function_ser_schema,
+)
 
-from slipway.components.trainer.job import TrainingJob
+from slipway.components.trainer.job import BALANCED, TrainingJob
 from slipway.components.trainer.settings.blow_up import BlowUpSettings
 from slipway.components.trainer.settings.checkpoint import CheckpointSettings
 from slipway.components.trainer.settings.compute import Axis, Backend, ComputeSettings, Device
@@ -15,6 +28,7 @@ from slipway.components.trainer.settings.step import LearningRateSettings, Preci
 from slipway.components.trainer.settings.watch import WatchSettings, step_range
 from slipway.pipeline.config.section import (
     Column,
+    Columns,
     DottedPath,
     Section,
     SettingsOf,
@@ -29,6 +43,32 @@ from slipway.pipeline.config.settings_errors import KeyRuleError
 # YAML has lists only; everything inside them stays strict.
 Axes = Annotated[tuple[Axis | None, ...], Field(strict=False, min_length=1)]
 Exports = Annotated[tuple[ExportKind, ...], Field(strict=False)]
+
+
+class _BalancedOrKeys:
+    """Lets one word stand for keys with values; of pydantic's own union, each error would be told twice."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return no_info_wrap_validator_function(
+            self._read,
+            handler(dict[Text, Annotated[float, Field(gt=0)]]),
+            # As it is: the keys' own would warn of the word.
+            serialization=plain_serializer_function_ser_schema(lambda value: value),
+        )
+
+    @staticmethod
+    def _read(value: Any, keys: Callable[[Any], dict[str, float]]) -> dict[str, float] | str:
+        if isinstance(value, str) and value != BALANCED:
+            raise KeyRuleError(f"must be {BALANCED}, or keys with values, as {{yes: 3}}")
+        return value if isinstance(value, str) else keys(value)
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {"anyOf": [{"const": BALANCED, "type": "string"}, handler(schema)]}
+
+
+ClassWeights = Annotated[dict[str, float] | str, _BalancedOrKeys()]
 
 _BOOSTED_TREES = "slipway.components.trainer.models.boosted_trees.build_model"
 
@@ -49,12 +89,45 @@ class TransformConfig(Section):
         description="The transformed feature that holds the label; the name of data.label where not given.",
         json_schema_extra=without_default,
     )
+    weight: Column | None = Field(
+        default=None,
+        description="The transformed feature that says how much each row counts, in the training, in the "
+        "metrics and at the gates; it is no input of the model. null: all rows count the same.",
+        examples=["weight"],
+    )
+    pass_through: Columns = Field(
+        default=(),
+        description="Columns that are no input of the model, such as an id or a group: no request needs "
+        "them, the evaluation can slice by them, and predict copies them to its output.",
+        examples=[["customer_id"]],
+    )
     classes: Texts = Field(
         default=(),
         description="Names of the label's classes, in the order of the codes 0, 1, ... that preprocessing_fn "
         "gives them; a pushed version names them in its predictions. None: it answers numbers only.",
         examples=[["setosa", "versicolor", "virginica"]],
     )
+
+    @property
+    def apart(self) -> tuple[str, ...]:
+        """The columns that are no input of the model, beside the label: the weight is one."""
+        weight = (self.weight,) if self.weight is not None else ()
+        return tuple(dict.fromkeys((*self.pass_through, *weight)))
+
+    @model_validator(mode="after")
+    def _apart_from_the_label(self) -> Self:
+        if self.weight is not None and self.weight == self.label:
+            raise KeyRuleError(
+                "is transform.label as well; a row cannot count as much as its label", "weight"
+            )
+        for index, name in enumerate(self.pass_through):
+            if name in self.pass_through[:index]:
+                raise KeyRuleError("given twice; keep one", "pass_through", index)
+            if name == self.label:
+                raise KeyRuleError(
+                    "is the label, which is no input anyway; remove it here", "pass_through", index
+                )
+        return self
 
 
 class TrainConfig(Section):
@@ -71,6 +144,13 @@ class TrainConfig(Section):
     epochs: int = setting_of(TrainingJob, "epochs", default=10)
     seed: int = setting_of(TrainingJob, "seed", default=42)
     backend: Backend = setting_of(ComputeSettings, "backend")
+    class_weights: ClassWeights | None = Field(
+        default=None,
+        description="What the rows of a class count times as much in the training, by the class's name or "
+        "code, as {yes: 3}; balanced: each class as much as any other. Metrics do not change by it. null: "
+        "rows count as they are.",
+        examples=["balanced"],
+    )
     interpreter: Text | None = Field(
         default=None,
         description="Path of the Python that trains, relative to the project; null: the one that runs this.",

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 
+from slipway.components.nearest import nearest
 from slipway.pipeline.config.beam import BeamConfig
 from slipway.pipeline.config.cloud import CloudConfig
 from slipway.pipeline.config.data import DataConfig
@@ -120,6 +121,19 @@ class WorkloadConfig(Section):
         for key in ("project", "region"):
             if self.push.endpoint is not None and not getattr(self.cloud.vertex, key):
                 raise KeyRuleError(f"needs cloud.vertex.{key}: where the endpoint is", "push", "endpoint")
+        return self
+
+    @model_validator(mode="after")
+    def _class_weights_name_classes(self) -> Self:
+        weights, classes = self.train.class_weights, self.transform.classes
+        for name in weights if isinstance(weights, dict) else ():
+            if classes and name not in classes:
+                near = nearest(name, list(classes))
+                there = f"nearest: {near}" if near else f"there are: {', '.join(classes)}"
+                raise KeyRuleError(f"no class of transform.classes; {there}", "train", "class_weights", name)
+            if not classes and not name.isdecimal():
+                words = "no code of a class (0, 1, ...); transform.classes can give the codes names"
+                raise KeyRuleError(words, "train", "class_weights", name)
         return self
 
     @model_validator(mode="before")

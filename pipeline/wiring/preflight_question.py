@@ -71,5 +71,6 @@ def node_settings(config: WorkloadConfig) -> dict[str, object]:
         "training": as_parameter(training),
         "images": {name: list(shape) for name, shape in config.train.images.items()},
         "limit_s": config.preflight.limit_s,
+        "pass_through": list(config.transform.apart),
         "compiler": dict(package_versions(PROJECT_ROOT / compiler)) if compiler else {},
     }

@@ -17,6 +17,7 @@ from slipway.components.errors import ComponentError
 from slipway.components.trainer.boosting.matrix import Columns, Matrix
 
 Scores = npt.NDArray[np.float64]
+Weights = npt.NDArray[np.float64] | None
 
 HeldOut = Literal["rows", "blocks"]
 BLOCKS = 50
@@ -131,6 +132,7 @@ def grow(
     columns: Columns,
     growth: Growth,
     *,
+    weights: Weights = None,
     linear: LinearFit | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Grown:
@@ -141,6 +143,7 @@ def grow(
         labels: [rows]; class numbers, or numbers of about mean 0 and variance 1.
         columns: of the matrix.
         growth: how.
+        weights: [rows], what each counts; None: all the same.
         linear: the linear model, where it is fitted already.
         tell: gets a line of progress now and then.
 
@@ -149,7 +152,7 @@ def grow(
     """
     require_two_values(labels)
     with _threads_for(len(labels)):
-        return _grown(matrix, labels, columns, growth, linear=linear, tell=tell)
+        return _grown(matrix, labels, columns, growth, weights=weights, linear=linear, tell=tell)
 
 
 def require_two_values(labels: npt.NDArray[Any]) -> None:
@@ -179,6 +182,7 @@ def _grown(
     columns: Columns,
     growth: Growth,
     *,
+    weights: Weights,
     linear: LinearFit | None,
     tell: Callable[[str], None],
 ) -> Grown:
@@ -190,24 +194,27 @@ def _grown(
     for number, held in enumerate(parts, 1):
         tell(f"part {number} of {len(parts)} is held out")
         kept = ~held
-        count, scores = _rounds(matrix, labels, held, columns, growth)
+        count, scores = _rounds(matrix, labels, held, columns, growth, weights)
         rounds.append(count)
         others = scores if linear is None else linear.scores[held]
         if hot is not None:
-            others = _linear_scores(_linear(hot[kept], labels[kept], growth), hot[held])
+            others = _linear_scores(
+                _linear(hot[kept], labels[kept], growth, of_rows(weights, kept)), hot[held]
+            )
         for share in losses:
             mixed = share * scores + (1 - share) * others
-            losses[share] += loss_of(mixed, labels[held], growth.classes) * held.sum()
-    tried = sum(int(held.sum()) for held in parts)
+            loss = loss_of(mixed, labels[held], growth.classes, of_rows(weights, held))
+            losses[share] += loss * _total(weights, held)
+    tried = sum(_total(weights, held) for held in parts)
     losses = {share: total / tried for share, total in losses.items()}
     share = min(losses, key=lambda each: losses[each])
     tell(f"all rows, {round(np.mean(rounds))} rounds")
     model = _trees(growth, columns, rounds=max(1, round(np.mean(rounds)))) if share > 0 else None
     if model is not None:
-        model.fit(matrix, labels)
+        model.fit(matrix, labels, sample_weight=weights)
     kernel = (linear.kernel, linear.bias) if linear is not None else None
     if share < 1 and hot is not None:
-        kernel = _linear(hot, labels, growth)
+        kernel = _linear(hot, labels, growth, weights)
     return Grown(
         trees=model,
         present=() if growth.classes is None else tuple(int(each) for each in np.unique(labels)),
@@ -217,16 +224,36 @@ def _grown(
     )
 
 
-def loss_of(scores: Scores, labels: npt.NDArray[Any], classes: int | None) -> float:
-    """The mean loss of scores [rows, outputs]: squared error, or cross-entropy in nats."""
+def of_rows(weights: Weights, which: npt.NDArray[np.bool_]) -> Weights:
+    """The weights of some rows; None: all the same."""
+    return None if weights is None else weights[which]
+
+
+def _total(weights: Weights, which: npt.NDArray[np.bool_]) -> float:
+    return float(which.sum() if weights is None else weights[which].sum())
+
+
+def loss_of(scores: Scores, labels: npt.NDArray[Any], classes: int | None, weights: Weights = None) -> float:
+    """The mean loss of scores [rows, outputs]: squared error, or cross-entropy in nats; 0 where no row has
+    a weight."""
+    losses = _losses(scores, labels, classes)
+    if weights is None:
+        return float(np.mean(losses))
+    return float(np.average(losses, weights=weights)) if weights.any() else 0.0
+
+
+def _losses(scores: Scores, labels: npt.NDArray[Any], classes: int | None) -> Scores:
+    found: Scores
     if classes is None:
-        return float(np.mean((scores[:, 0] - labels) ** 2))
-    if scores.shape[1] == 1:
+        found = (scores[:, 0] - labels) ** 2
+    elif scores.shape[1] == 1:
         signs = np.where(labels > 0, 1.0, -1.0)
-        return float(np.mean(np.logaddexp(0.0, -signs * scores[:, 0])))
-    top = scores.max(axis=1, keepdims=True)
-    norms = top[:, 0] + np.log(np.exp(scores - top).sum(axis=1))
-    return float(np.mean(norms - scores[np.arange(len(scores)), labels.astype(np.int64)]))
+        found = np.logaddexp(0.0, -signs * scores[:, 0])
+    else:
+        top = scores.max(axis=1, keepdims=True)
+        norms = top[:, 0] + np.log(np.exp(scores - top).sum(axis=1))
+        found = norms - scores[np.arange(len(scores)), labels.astype(np.int64)]
+    return found
 
 
 def _parts(rows: int, labels: npt.NDArray[Any], growth: Growth) -> Iterator[npt.NDArray[np.bool_]]:
@@ -259,14 +286,15 @@ def _rounds(
     held: npt.NDArray[np.bool_],
     columns: Columns,
     growth: Growth,
+    weights: Weights,
 ) -> tuple[int, Scores]:
     """How many rounds are best for the rows held out, and their scores [rows, outputs] after these."""
     model = _trees(growth, columns, rounds=STEP_ROUNDS)
     best, best_loss, scores = 0, np.inf, np.zeros((int(held.sum()), growth.outputs))
     while True:
-        model.fit(matrix[~held], labels[~held])
+        model.fit(matrix[~held], labels[~held], sample_weight=of_rows(weights, ~held))
         found = scores_of(model, matrix[held], growth)
-        loss = loss_of(found, labels[held], growth.classes)
+        loss = loss_of(found, labels[held], growth.classes, of_rows(weights, held))
         if loss < best_loss:
             best, best_loss, scores = model.max_iter, loss, found
         if model.max_iter - best >= growth.patience_rounds or model.max_iter >= growth.max_rounds:
@@ -310,7 +338,7 @@ def _trees(growth: Growth, columns: Columns, *, rounds: int) -> Any:
     )
 
 
-def _linear(hot: Matrix, labels: npt.NDArray[Any], growth: Growth) -> tuple[Scores, Scores]:
+def _linear(hot: Matrix, labels: npt.NDArray[Any], growth: Growth, weights: Weights) -> tuple[Scores, Scores]:
     """Kernel and bias of ridge or logistic regression on scaled columns, for the columns as they are."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression, Ridge
@@ -321,7 +349,7 @@ def _linear(hot: Matrix, labels: npt.NDArray[Any], growth: Growth) -> tuple[Scor
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # held-out rows judge the result
         warnings.simplefilter("ignore", DeprecationWarning)  # scikit-learn's own call of SciPy
-        model.fit((hot - mean) / scale, labels)
+        model.fit((hot - mean) / scale, labels, sample_weight=weights)
     weights = np.atleast_2d(model.coef_)
     kernel, bias = (weights / scale).T, np.atleast_1d(model.intercept_) - weights @ (mean / scale)
     if growth.outputs == 1:

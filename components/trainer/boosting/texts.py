@@ -18,7 +18,9 @@ from slipway.components.trainer.boosting.growing import (
     Growth,
     LinearFit,
     Scores,
+    Weights,
     loss_of,
+    of_rows,
     part_of,
     require_two_values,
 )
@@ -121,6 +123,7 @@ def fit_texts(
     values: Mapping[str, npt.NDArray[Any]],
     labels: npt.NDArray[Any],
     growth: Growth,
+    weights: Weights = None,
 ) -> TextFit:
     """Fits the linear model, as strong as suits rows that were held out.
 
@@ -129,6 +132,7 @@ def fit_texts(
         values: by feature, [rows, ...].
         labels: [rows], as `growing.grow` takes them.
         growth: how.
+        weights: [rows], what each counts; None: all the same.
 
     Raises:
         ComponentError: the label is the same in every row.
@@ -143,14 +147,16 @@ def fit_texts(
     width = int(starts[-1])
     part = part_of(labels, growth, count=_PARTS if len(labels) < _MANY_ROWS else _FEW_PARTS)
     answers, scores = np.zeros((2, len(labels), growth.outputs))
-    first = _strengths(table, labels, part == 0, growth)
+    first = _strengths(table, labels, part == 0, growth, weights)
     best = min(first, key=lambda each: first[each][0])
     for number in range(part.max() + 1):
         held = part == number
-        kernel, bias = first[best][1] if number == 0 else _fitted(table[~held], labels[~held], growth, best)
+        kernel, bias = first[best][1]
+        if number:
+            kernel, bias = _fitted(table[~held], labels[~held], growth, best, of_rows(weights, ~held))
         answers[held] = table[held][:, :width] @ kernel[:width]
         scores[held] = table[held] @ kernel + bias
-    kernel, bias = _fitted(table, labels, growth, best)
+    kernel, bias = _fitted(table, labels, growth, best, weights)
     return TextFit(
         words=words,
         kernels={name: kernel[starts[at] : starts[at + 1]] for at, name in enumerate(names)},
@@ -161,13 +167,14 @@ def fit_texts(
 
 
 def _strengths(
-    table: Any, labels: npt.NDArray[Any], held: npt.NDArray[np.bool_], growth: Growth
+    table: Any, labels: npt.NDArray[Any], held: npt.NDArray[np.bool_], growth: Growth, weights: Weights
 ) -> dict[float, tuple[float, tuple[Scores, Scores]]]:
     """By strength, the loss of the rows held out, and the model."""
     found = {}
     for strength in STRENGTHS:
-        kernel, bias = _fitted(table[~held], labels[~held], growth, strength)
-        found[strength] = loss_of(table[held] @ kernel + bias, labels[held], growth.classes), (kernel, bias)
+        kernel, bias = _fitted(table[~held], labels[~held], growth, strength, of_rows(weights, ~held))
+        scores, weighing = table[held] @ kernel + bias, of_rows(weights, held)
+        found[strength] = loss_of(scores, labels[held], growth.classes, weighing), (kernel, bias)
     return found
 
 
@@ -210,7 +217,9 @@ def _joined(parts: Sequence[Any]) -> Any:
     return sparse.hstack(parts, format="csr")
 
 
-def _fitted(table: Any, labels: npt.NDArray[Any], growth: Growth, strength: float) -> tuple[Scores, Scores]:
+def _fitted(
+    table: Any, labels: npt.NDArray[Any], growth: Growth, strength: float, weights: Weights
+) -> tuple[Scores, Scores]:
     """Kernel [columns, outputs] and bias [outputs]; of several classes each is told from all others."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression, Ridge
@@ -219,7 +228,7 @@ def _fitted(table: Any, labels: npt.NDArray[Any], growth: Growth, strength: floa
         warnings.simplefilter("ignore", ConvergenceWarning)  # held-out rows judge the result
         warnings.simplefilter("ignore", DeprecationWarning)  # scikit-learn's own call of SciPy
         if growth.classes is None:
-            ridge = Ridge(1 / strength, solver="sparse_cg", tol=1e-4).fit(table, labels)
+            ridge = Ridge(1 / strength, solver="sparse_cg", tol=1e-4).fit(table, labels, weights)
             return ridge.coef_[:, None], np.array([ridge.intercept_])
         kernel, bias = np.zeros((table.shape[1], growth.outputs)), np.full(growth.outputs, SURE_SCORE)
 
@@ -228,7 +237,7 @@ def _fitted(table: Any, labels: npt.NDArray[Any], growth: Growth, strength: floa
             if is_class.all() or not is_class.any():
                 bias[output] *= 1 if is_class.any() else -1
                 return
-            model = LogisticRegression(C=strength, solver="liblinear", tol=1e-2).fit(table, is_class)
+            model = LogisticRegression(C=strength, solver="liblinear", tol=1e-2).fit(table, is_class, weights)
             kernel[:, output], bias[output] = model.coef_[0], model.intercept_[0]
 
         # liblinear computes without Python's lock, and its primal solver draws no random numbers.

@@ -20,9 +20,9 @@ from slipway.components.trainer.input.parsing import (
     Columns,
     parsed,
     records_of_all,
-    split_label,
     wrong_examples,
 )
+from slipway.components.trainer.input.targets import Targets
 
 PARSED_TOGETHER_ROWS = 4096
 """Rows of one call of the parser: large enough that its fixed cost vanishes, small against memory."""
@@ -177,7 +177,7 @@ def load_rows(
 def training_batches(
     rows: Rows,
     *,
-    label: str,
+    targets: Targets,
     batch_size: int,
     seed: int,
     steps_per_epoch: int,
@@ -190,7 +190,8 @@ def training_batches(
     What is over at the end of an epoch is left out of it; another order brings other rows there in the next.
 
     Args:
-        rows: with the label.
+        rows: with the targets' columns.
+        targets: what is taken out of each batch.
         batch_size: over all hosts, each of which gets its part of every batch.
         seed: of the order.
         steps_per_epoch: at most rows.count // batch_size.
@@ -200,8 +201,8 @@ def training_batches(
             a divisor of steps_per_epoch. None: each batch is.
 
     Returns:
-        A dataset of (features by name [batch, ...], label float32 [batch, ...]), or of these in blocks, with
-        one more dimension in front.
+        A dataset of what `Targets.split` gives of batches, or of blocks of them, with one more dimension in
+        front.
     """
     place = hosts or Hosts()
     first_epoch, first_step_in_epoch = divmod(first_step, steps_per_epoch)
@@ -220,12 +221,11 @@ def training_batches(
 
     def take(numbers: tf.Tensor) -> Any:
         columns = rows.take(tf.reshape(numbers, [-1]))
-        return split_label(
+        return targets.split(
             {
                 name: tf.reshape(values, [block or -1, part, *values.shape[1:]])
                 for name, values in columns.items()
-            },
-            label,
+            }
         )
 
     portions = tf.data.Dataset.counter(start=first_epoch).flat_map(
@@ -236,12 +236,13 @@ def training_batches(
 
 
 def eval_batches(
-    rows: Rows, *, label: str, batch_size: int, multiple: int = 1, hosts: Hosts | None = None
+    rows: Rows, *, targets: Targets, batch_size: int, multiple: int = 1, hosts: Hosts | None = None
 ) -> tf.data.Dataset:
     """All rows once, in order; the last batch is smaller.
 
     Args:
-        rows: with the label.
+        rows: with the targets' columns.
+        targets: what is taken out of each batch.
         batch_size: over all hosts.
         multiple: every batch can be divided by that; what is over, less than that many rows, is left out.
             With `batch_size` itself there are full batches only.
@@ -255,7 +256,7 @@ def eval_batches(
     if rest := used - full * batch_size:
         last = _portions(numbers[-rest:], rest, place)
         batches = batches.concatenate(last) if full else last
-    return batches.map(lambda part: split_label(rows.take(part), label), tf.data.AUTOTUNE).prefetch(2)
+    return batches.map(lambda part: targets.split(rows.take(part)), tf.data.AUTOTUNE).prefetch(2)
 
 
 def _portions(numbers: Any, size: int, place: Hosts) -> tf.data.Dataset:

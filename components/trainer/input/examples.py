@@ -19,6 +19,7 @@ from slipway.components.trainer.input.plan import (
     row_bytes,
     window,
 )
+from slipway.components.trainer.input.targets import Targets
 from slipway.components.trainer.job import TrainingJob
 
 
@@ -93,7 +94,7 @@ class HeldExamples:
         several = in_one_call if in_one_call != 1 else None
         batches = arrays.training_batches(
             self._rows,
-            label=self._job.label,
+            targets=Targets.fitted(self._job),
             batch_size=self._job.batch_size,
             seed=seed,
             steps_per_epoch=steps_per_epoch,
@@ -116,7 +117,7 @@ class HeldExamples:
         static = devices.has_static_shapes_only and self.full_batches > 0
         return arrays.eval_batches(
             self._rows,
-            label=job.label,
+            targets=Targets.judged(job),
             batch_size=job.batch_size,
             multiple=job.batch_size if static else devices.divisor,
             hosts=devices.hosts,
@@ -173,7 +174,7 @@ class StreamedExamples:
         batches = stream.training_batches(
             self._files,
             self._features,
-            label=self._job.label,
+            targets=Targets.fitted(self._job),
             window=self._window,
             seed=seed,
             steps_per_epoch=steps_per_epoch,
@@ -187,7 +188,7 @@ class StreamedExamples:
         batches = stream.eval_batches(
             self._files,
             self._features,
-            label=self._job.label,
+            targets=Targets.judged(self._job),
             batch_size=self._window.batch_size,
             static=self._is_static,
         )

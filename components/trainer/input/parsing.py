@@ -49,12 +49,6 @@ def count_records(files: Sequence[str]) -> int:
     return int(per_file.reduce(tf.constant(0, tf.int64), lambda total, size: total + size).numpy())
 
 
-def split_label(columns: Columns, label: str) -> tuple[Columns, tf.Tensor]:
-    """Takes the label out of a batch, as float32."""
-    features = dict(columns)
-    return features, tf.cast(features.pop(label), tf.float32)
-
-
 def wrong_examples(error: Any) -> ComponentError:
     """Translate a parser's error for the user."""
     return ComponentError(

@@ -17,10 +17,10 @@ from slipway.components.trainer.input.parsing import (
     parsed,
     records_of,
     records_of_all,
-    split_label,
     wrong_examples,
 )
 from slipway.components.trainer.input.plan import PARSED_TOGETHER_ROWS, Window
+from slipway.components.trainer.input.targets import Targets
 
 FILES_AT_ONCE = 16
 """Files that are read in turns: enough to mix, few enough to hold their buffers."""
@@ -30,7 +30,7 @@ def training_batches(
     files: Sequence[str],
     features: Sequence[Feature],
     *,
-    label: str,
+    targets: Targets,
     window: Window,
     seed: int,
     steps_per_epoch: int,
@@ -41,14 +41,14 @@ def training_batches(
     Args:
         files: of this host.
         features: the columns to read.
-        label: the label's name.
+        targets: what is taken out of each batch.
         window: batches of this host, and how many of them are shuffled together.
         seed: of the order.
         steps_per_epoch: at most `window.steps(rows of these files)`.
         first_step: how many steps are left out at the beginning, >= 0.
 
     Returns:
-        A dataset of (features by name [window.batch_size, ...], label float32 [window.batch_size, ...]).
+        A dataset of what `Targets.split` gives of batches of window.batch_size rows.
     """
     first_epoch, first_step_in_epoch = divmod(first_step, steps_per_epoch)
     windows_left_out, batches_left_out = divmod(first_step_in_epoch, window.batches)
@@ -84,28 +84,30 @@ def training_batches(
 
     epochs = tf.data.Dataset.counter(start=first_epoch)
     batches = epochs.flat_map(epoch_batches)
-    return batches.map(lambda columns: _static(columns, features, label, window.batch_size)).prefetch(
+    return batches.map(lambda columns: _static(columns, features, targets, window.batch_size)).prefetch(
         tf.data.AUTOTUNE
     )
 
 
 def eval_batches(
-    files: Sequence[str], features: Sequence[Feature], *, label: str, batch_size: int, static: bool
+    files: Sequence[str], features: Sequence[Feature], *, targets: Targets, batch_size: int, static: bool
 ) -> tf.data.Dataset:
     """All rows once, in order.
 
     Args:
         files: of this host.
         features: the columns to read.
-        label: the label's name.
+        targets: what is taken out of each batch.
         batch_size: of this host.
         static: full batches only; else the last one is smaller.
     """
     portions = parsed(records_of_all(files), features, rows=batch_size)
     if not static:
-        return portions.map(lambda columns: split_label(columns, label)).prefetch(tf.data.AUTOTUNE)
-    full = portions.filter(lambda columns: tf.shape(columns[label])[0] == batch_size)
-    return full.map(lambda columns: _static(columns, features, label, batch_size)).prefetch(tf.data.AUTOTUNE)
+        return portions.map(targets.split).prefetch(tf.data.AUTOTUNE)
+    full = portions.filter(lambda columns: tf.shape(columns[features[0].name])[0] == batch_size)
+    return full.map(lambda columns: _static(columns, features, targets, batch_size)).prefetch(
+        tf.data.AUTOTUNE
+    )
 
 
 def require_examples(files: Sequence[str], features: Sequence[Feature]) -> None:
@@ -122,6 +124,6 @@ def require_examples(files: Sequence[str], features: Sequence[Feature]) -> None:
     raise ComponentError(f"there are no examples in {', '.join(files)}")
 
 
-def _static(columns: Columns, features: Sequence[Feature], label: str, batch_size: int) -> Any:
+def _static(columns: Columns, features: Sequence[Feature], targets: Targets, batch_size: int) -> Any:
     shaped = {each.name: tf.ensure_shape(columns[each.name], (batch_size, *each.shape)) for each in features}
-    return split_label(shaped, label)
+    return targets.split(shaped)

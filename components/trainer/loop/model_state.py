@@ -33,17 +33,17 @@ def restore(model: Any, arrays: Arrays) -> None:
     _assign(_variables(model), arrays)
 
 
-def build_metrics(model: Any, batch: tuple[Any, Any]) -> None:
+def build_metrics(model: Any, batch: tuple[Any, ...]) -> None:
     """Makes the metrics' variables, which Keras otherwise makes while it compiles the first step.
 
     Args:
         model: compiled, not yet trained by this process.
-        batch: features and label.
+        batch: features, label, and what the rows weigh where they weigh differently.
     """
     # Where there are several replicas or another backend, fit makes them before its first epoch.
     if keras.backend.backend() == "tensorflow" and model.distribute_strategy.num_replicas_in_sync == 1:
-        features, label = batch
-        model.compute_metrics(features, label, model(features, training=False))
+        features, label, *weight = batch
+        model.compute_metrics(features, label, model(features, training=False), *weight)
 
 
 def restore_metrics(model: Any, arrays: Arrays) -> None:

@@ -125,20 +125,21 @@ def fit(model: keras.Model, rows: Rows, hyperparameters: Mapping[str, Any]) -> N
     outputs, growth = outputs_of(settings.classes), _growth(settings, seed=rows.seed)
     labels = rows.labels.reshape(-1).astype(np.float64)
     mean, deviation = 0.0, 1.0
+    weights = None if rows.weights is None else rows.weights.astype(np.float64)
     if settings.classes is None:
         mean, deviation = float(labels.mean()), float(labels.std()) or 1.0
     scaled = (labels - mean) / deviation
     columns, values, linear_fit = columns_with_texts(rows.features, outputs), rows.values, None
     if texts_of(rows.features):
         rows.tell("words and pairs of words")
-        found = fit_texts(rows.features, rows.values, scaled, growth)
+        found = fit_texts(rows.features, rows.values, scaled, growth, weights)
         values, linear_fit = {**rows.values, TEXTS: found.answers}, found.linear
         for name, words in found.words.items():
             model.get_layer(_layer(name)).learn(words, found.kernels[name])
     matrix = columns.matrix(values)
     for place in range(len(columns.categories), matrix.shape[1]):
         matrix[:, place] = settled(matrix[:, place])
-    grown = grow(matrix, scaled, columns, growth, linear=linear_fit, tell=rows.tell)
+    grown = grow(matrix, scaled, columns, growth, weights=weights, linear=linear_fit, tell=rows.tell)
     linear = model.get_layer("linear")
     if grown.linear is not None:
         linear.kernel.assign((1 - grown.share) * deviation * grown.linear[0])

@@ -70,6 +70,7 @@ def saved(tfx):
         both = {
             "label": tf.io.FixedLenFeature([labels], tf.float32),
             "whole": tf.io.FixedLenFeature([1], tf.int64),
+            "weight": tf.io.FixedLenFeature([1], tf.float32, default_value=[1.0]),
         }
         spec = [tf.TensorSpec([None], tf.string, name="examples")]
         module = tf.Module()
@@ -83,7 +84,8 @@ def saved(tfx):
             found = tf.io.parse_example(examples, both)
             as_text = label_dtype == tf.string
             label = tf.strings.as_string(found["label"]) if as_text else tf.cast(found["label"], label_dtype)
-            return {"label": label, "bucket": found["whole"] % 3, "other": found["whole"]}
+            bucket = {"bucket": found["whole"] % 3, "other": found["whole"]}
+            return {"label": label, "weight": found["weight"], **bucket}
 
         module.serve, module.transform = serve, transform
         model = tfx.artifacts.Model()
@@ -128,7 +130,7 @@ def evaluate(tfx, tmp_path_factory):
 
 def made_rows(outputs, labels, *, label, answer):
     """Rows with columns to slice by, some of them empty, and what each model answers."""
-    draw = random.Random(7)  # noqa: S311
+    draw, weigh = random.Random(7), random.Random(8)  # noqa: S311
     rows = []
     for _ in range(ROWS):
         wanted = label(draw)
@@ -139,6 +141,7 @@ def made_rows(outputs, labels, *, label, answer):
                 "fraction": draw.choice([[0.5], [-1.25], [0.1], []]),
                 "tags": draw.choice([[], ["x"], ["x", "y"], ["y", "y"], ["z", "x", "y"]]),
                 "label": [float(value) for value in wanted],
+                "weight": [weigh.choice([0.0, 0.25, 1.0, 3.5])],
                 "candidate": [float(value) for value in answer(draw, wanted, 0.6)],
                 "baseline": [float(value) for value in answer(draw, wanted, 0.2)],
             }
@@ -196,12 +199,12 @@ def metrics_of(case):
     return [name for name in names if not (name.startswith(OF_ONE_NUMBER) and labels > 1)]
 
 
-def config_of(case, slices=None):
+def config_of(case, slices=None, *, weight=None):
     from slipway.components.model_gate.eval_config import eval_config
 
     if slices is None:  # the stock executor takes a tenth of a second for each of some cases
         slices = SLICES if case == "binary" else [["text"], ["tags", "whole"]]
-    return eval_config(label="label", metrics=metrics_of(case), slices=slices)
+    return eval_config(label="label", metrics=metrics_of(case), slices=slices, weight=weight)
 
 
 @pytest.fixture(scope="module")
@@ -211,18 +214,18 @@ def pair(saved, evaluate, tmp_path_factory):
 
     made = {}
 
-    def results(case, *names):
-        if (case, names) not in made:
+    def results(case, *names, weight=None):
+        if (case, names, weight) not in made:
             folder = tmp_path_factory.mktemp("given")
             outputs, labels, label, answer, _ = CASES[case]
             rows = made_rows(outputs, labels, label=label, answer=answer)
             examples = tiny_examples({"train": [], "eval": rows}, into=folder)
             models = {name: saved(folder / name, name, outputs=outputs, labels=labels) for name in names}
-            config = config_of(case)
-            made[case, names] = tuple(
+            config = config_of(case, [["text"]], weight=weight) if weight else config_of(case)
+            made[case, names, weight] = tuple(
                 evaluate(examples, config, models, stock=stock) for stock in (False, True)
             )
-        return made[case, names]
+        return made[case, names, weight]
 
     return results
 
@@ -271,8 +274,23 @@ def largest(values, key):
 )
 def test_every_value_is_that_of_the_stock_executor(pair, case):
     ours, theirs = map(content, pair(case, "candidate", "baseline"))
-    assert ours.keys() == theirs.keys()
     assert len(theirs) > 12
+    assert_same(ours, theirs)
+
+
+@pytest.mark.parametrize("case", ["binary", "classes", "numbers"])
+def test_rows_with_weights_count_as_much_as_in_the_stock_executor(pair, case):
+    ours, theirs = map(content, pair(case, "candidate", "baseline", weight="weight"))
+    assert_same(ours, theirs)
+    overall = next(each for where, each in ours.items() if "text" not in where)
+    counts = {key: value for key, value in overall.items() if 'name: "example_count"' in key}
+    assert set(counts.values()) == {ROWS, 0.0}, "rows are counted as they are"
+    assert sum("value: true" in key for key in overall) > 12
+
+
+def assert_same(ours, theirs):
+    """Asserts that two evaluations hold the same values."""
+    assert ours.keys() == theirs.keys()
     assert {key: set(each) for key, each in ours.items()} == {key: set(each) for key, each in theirs.items()}
     wrong = [
         (where, key, ours[where][key], value)

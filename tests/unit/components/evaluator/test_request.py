@@ -30,6 +30,25 @@ def with_metric(**metric):
     return config(metrics_specs=[{"metrics": [*METRICS, metric]}])
 
 
+def weighted(counts, others):
+    """With weights; how the counts and the other metrics take them."""
+    models = config()["model_specs"]
+    return config(
+        model_specs=[{**model, "example_weight_key": "w"} for model in models],
+        metrics_specs=[
+            {"metrics": [METRICS[0], METRICS[3]], "example_weights": counts},
+            {"metrics": METRICS[1:3], **({"example_weights": others} if others else {})},
+        ],
+    )
+
+
+@pytest.mark.parametrize("others", [None, {"weighted": True}])
+def test_rows_and_answers_are_counted_and_the_rest_is_weighted(others):
+    found = read_request(weighted({"unweighted": True}, others))
+    assert found.weight == "w"
+    assert [found.is_weighted(name) for name in ("auc", "label_rows", "example_count")] == [True, True, False]
+
+
 def test_what_a_workload_asks_for_is_known():
     found = read_request(config())
     assert [(model.name, model.label, model.is_baseline) for model in found.models] == [
@@ -81,7 +100,19 @@ def test_what_a_workload_asks_for_is_known():
             config(model_specs=[{**MODEL, "preprocessing_function_names": []}]),
             "its labels do not come from the signature transform_features",
         ),
-        (config(model_specs=[{**MODEL, "example_weight_key": "w"}]), "it has model_specs.example_weight_key"),
+        (
+            config(model_specs=[{**MODEL, "example_weight_key": "w"}], metrics_specs=[{"metrics": METRICS}]),
+            "it has ExampleCount with weights",
+        ),
+        (weighted({"unweighted": True}, {"unweighted": True}), "it has AUC without weights"),
+        (
+            weighted({"unweighted": True}, {"weighted": True, "unweighted": True}),
+            "it has metrics both with weights and without, or neither",
+        ),
+        (
+            config(model_specs=[{**MODEL, "example_weight_key": "w"}, {**MODEL, "is_baseline": True}]),
+            "it has weights of one of the models only",
+        ),
         (config(model_specs=[{**MODEL, "label_key": ""}]), "it names no label"),
         (config(model_specs=[]), "it names other models than a candidate and a baseline"),
         (

@@ -1,5 +1,6 @@
 import math
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from slipway.components.errors import ComponentError
 from slipway.components.evaluator.request import ANSWERS_NAME, ModelRequest, NotOursError, Request
 from slipway.components.evaluator.results import results
 from slipway.components.evaluator.slices import column_of
+from slipway.components.evaluator.spreads import spreads
 from slipway.components.evaluator.tally import Judged, Tally, check_shapes, least_of
 from slipway.components.model_gate.answers import least
 from slipway.components.model_gate.metrics import METRICS
@@ -34,11 +36,13 @@ def columns(texts):
     return {"text": column_of("text", np.arange(len(texts)), codes, values)}
 
 
-def tallied(asked, *parts, labels=LABELS, answers=ANSWERS, texts=TEXTS):
+def tallied(asked, *parts, labels=LABELS, answers=ANSWERS, texts=TEXTS, weights=None):
     tally = Tally(asked)
     for part in parts or (slice(None),):
         judged = Judged(
-            labels[part].reshape(len(labels[part]), -1), answers[part].reshape(len(labels[part]), -1)
+            labels[part].reshape(len(labels[part]), -1),
+            answers[part].reshape(len(labels[part]), -1),
+            None if weights is None else weights[part],
         )
         tally.add(columns(texts[part]), [judged], first=(part.start or 0))
     return tally
@@ -98,6 +102,50 @@ def test_values_that_are_no_number_are_one_slice_however_many_batches_they_stand
     tally.merge(pickle.loads(pickle.dumps(counted())))  # noqa: S301
     rows = {str(key): each["example_count"] for key, each in values(asked, tally).items()}
     assert rows == {"()": 20, "(('text', nan),)": 12, "(('text', 0.0),)": 8}
+
+
+WEIGHTED = (ModelRequest("", "label", is_baseline=False, weight="w"),)
+
+
+def test_a_row_of_weight_two_counts_as_two_rows_and_one_of_weight_zero_as_none():
+    weights, twice = np.array([2.0, 1.0, 0.0, 1.0, 2.0]), [0, 0, 1, 3, 4, 4]
+    asked = request("auc", "precision", "root_mean_squared_error", "hinge", "log_cosh_error", **ALL)
+    asked = replace(asked, models=WEIGHTED)
+    answers = np.array([0.9, 0.2, np.inf, 0.4, 0.7])
+    found = values(asked, tallied(asked, weights=weights, answers=answers))
+    plain = tallied(
+        request(*asked.metrics, **ALL), labels=LABELS[twice], answers=answers[twice], texts=["a"] * 6
+    )
+    wanted = values(request(*asked.metrics, **ALL), plain)
+    for name in (*asked.metrics, "label_mean", "label_majority_share", "label_entropy"):
+        assert found[()][name] == pytest.approx(wanted[()][name]), name
+    assert found[()]["example_count"] == 5.0
+    assert found[()]["label_rows"] == pytest.approx(6**2 / 10), "so many rows of one weight tell as much"
+
+
+def test_parts_with_weights_add_up_to_the_whole():
+    weights = np.array([2.0, 1.0, 0.5, 1.0, 2.0])
+    asked = replace(request(**ALL), models=WEIGHTED)
+    whole, part, rest = (
+        tallied(asked, each, weights=weights) for each in (slice(None), slice(0, 2), slice(2, None))
+    )
+    part.merge(rest)
+    assert part.weights.tolist() == whole.weights.tolist()
+    assert str(values(asked, part)) == str(values(asked, whole)), "as text, for NaN is not equal to itself"
+    assert str(spreads(asked, part)) == str(spreads(asked, whole))
+
+
+def test_one_weight_for_all_rows_changes_neither_values_nor_bounds():
+    asked = replace(request(**ALL), models=WEIGHTED)
+    weighed, plain = tallied(asked, weights=np.full(5, 4.0)), tallied(request(**ALL))
+    assert str(values(asked, weighed)) == str(values(request(**ALL), plain))
+    assert str(spreads(asked, weighed)) == str(spreads(request(**ALL), plain))
+
+
+def test_rows_that_all_weigh_nothing_are_refused_in_words():
+    asked = replace(request(), models=WEIGHTED)
+    with pytest.raises(ComponentError, match="the weight w is 0 in every row of the eval split"):
+        values(asked, tallied(asked, weights=np.zeros(5)))
 
 
 def test_labels_and_answers_are_told_of_beside_the_metrics():

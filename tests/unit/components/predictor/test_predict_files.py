@@ -48,6 +48,33 @@ def test_rows_with_no_number_for_an_answer_are_counted_once_each(report, tmp_pat
     )
 
 
+def test_columns_that_pass_through_are_written_beside_each_answer(monkeypatch, tmp_path):
+    def example(**columns):
+        from tensorflow.core.example.example_pb2 import Example
+
+        found = Example()
+        for name, values in columns.items():
+            kind = {int: "int64_list", bytes: "bytes_list", float: "float_list"}[type(values[0])]
+            getattr(found.features.feature[name], kind).value.extend(values)
+        return found.SerializeToString()
+
+    class Model(Answers):
+        def call(self, _name, inputs):
+            return {"outputs": np.zeros((len(inputs["examples"]), 1))}
+
+    records = [example(id=[7], name=["ü".encode()], tags=[0.5, 1.5]), example(id=[8])]
+    monkeypatch.setattr(predicting, "LoadedModel", lambda _folder: Model("outputs"))
+    rows = Rows(records, np.arange(2), [])
+    step = PredictFile("model", str(tmp_path), lambda _task: [rows], pass_through=("name", "id", "tags"))
+    step.setup()
+    list(step.process(InputTask(0, "rows.csv", 1)))
+    written = (tmp_path / "predictions-00000-of-00001.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["columns"] for line in written] == [
+        {"name": "ü", "id": 7, "tags": [0.5, 1.5]},
+        {"name": None, "id": 8, "tags": None},
+    ]
+
+
 def test_counts_of_files_add_up():
     total = Counts(predicted=3, not_finite=1)
     total.add(Counts(predicted=4, not_finite=2))

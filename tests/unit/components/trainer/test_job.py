@@ -46,9 +46,25 @@ def test_inputs_are_all_features_but_the_label(job):
     assert job.inputs == {"fare": FARE}
 
 
+def test_the_weight_is_no_input(job):
+    weight = Feature(name="w", dtype="float32")
+    weighed = dataclasses.replace(job, features=(FARE, LABEL, weight), weight="w", class_weights={"1": 2.0})
+    assert weighed.inputs == {"fare": FARE}
+    assert weighed.identity != job.identity
+    assert TrainingJob.from_json(weighed.to_json()) == weighed
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
+        ({"weight": "w"}, "weight 'w' is not a transformed feature; there are big_tip, fare"),
+        ({"weight": "big_tip"}, "the label 'big_tip' cannot be the weight as well"),
+        (
+            {"features": (FARE, LABEL, Feature(name="w", dtype="float32", shape=(2,))), "weight": "w"},
+            r"weight 'w' is float32 \[2\], and must be one number a row",
+        ),
+        ({"features": (FARE, LABEL), "weight": "fare"}, "has only the label 'big_tip' and no feature"),
+        ({"class_weights": "equal"}, r"class_weights \('equal'\) is a mapping or balanced"),
         ({"batch_size": 0}, r"batch_size \(0\) must be a whole number >= 1"),
         ({"batch_size": "32"}, r"batch_size \('32'\)"),
         ({"batch_size": True}, r"batch_size \(True\)"),

@@ -174,6 +174,7 @@ def test_each_kind_of_image_that_ingest_accepts_shows_the_same_pixels():
 @pytest.mark.parametrize("kept", ["memory", "file"])
 def test_images_stay_bytes_and_batches_hold_them(images, file, kept, tmp_path):
     from slipway.components.trainer.input.arrays import FileRows, eval_batches, load_rows
+    from slipway.components.trainer.input.targets import Targets
 
     if kept == "memory":
         rows = load_rows((file,), FEATURES)
@@ -181,7 +182,7 @@ def test_images_stay_bytes_and_batches_hold_them(images, file, kept, tmp_path):
         FileRows.write(tmp_path / "train.rows", (file,), FEATURES)
         rows = FileRows(tmp_path / "train.rows", FEATURES)
     assert rows.row_bytes == 4 * 3 * 2 + 4
-    [(features, label)] = eval_batches(rows, label="y", batch_size=10)
+    [(features, label)] = eval_batches(rows, targets=Targets("y"), batch_size=10)
     assert features["image"].dtype.name == "uint8"
     np.testing.assert_array_equal(features["image"], images)
     assert label.numpy().ravel().tolist() == list(range(10))

@@ -254,7 +254,7 @@ def test_the_first_answers_are_shown_and_the_folder_stays_the_last_line(tmp_path
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
 def test_nothing_half_done_is_left_where_it_is_told_to_end(tmp_path, saved, monkeypatch, signum):
     def half(*arguments):
-        folder = arguments[4]
+        folder = arguments[3]
         (folder / "predictions-00000-of-00001.jsonl").write_text("half", encoding="utf-8")
         signal.raise_signal(signum)
 

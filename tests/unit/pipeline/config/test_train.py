@@ -15,5 +15,10 @@ def test_run_fn_knows_each_setting_that_it_is_given_and_lacks_none():
     from slipway.components.trainer.job_layout import read_settings
 
     settings = TrainConfig(model="a.model.build_model").run_fn_settings()
-    given = settings | {"label": "tip", "raw_label": "tips"}  # as slipway.pipeline.dag adds them
+    given = settings | {
+        "label": "tip",
+        "raw_label": "tips",
+        "weight": None,
+        "pass_through": [],
+    }  # fmt: skip  (as slipway.pipeline.dag adds them)
     assert read_settings(given) == (given, None)

@@ -338,6 +338,45 @@ def test_mistake_in_a_profile_is_told_with_its_line_chosen_or_not(lines_of):
     assert lines_of(text, profile="prod") == expected
 
 
+@pytest.mark.parametrize(
+    ("sets", "line"),
+    [
+        (
+            ["train.class_weights=balance"],
+            "train.class_weights='balance': must be balanced, or keys with values, as {yes: 3}",
+        ),
+        (
+            ["train.class_weights={a: 2}"],
+            "train.class_weights.a = 2: no code of a class (0, 1, ...); transform.classes",
+        ),
+        (
+            ["transform.classes=[cat, dog]", "train.class_weights={dgo: 2}"],
+            "train.class_weights.dgo = 2: no class of transform.classes; nearest: dog",
+        ),
+        (
+            ["transform.classes=[cat, dog]", "train.class_weights={'7': 2}"],
+            "train.class_weights.7 = 2: no class of transform.classes; there are: cat, dog",
+        ),
+        (["train.class_weights={'1': -2}"], "train.class_weights.1 = -2: must be above 0"),
+        (["transform.weight=tips"], "transform.weight='tips': is transform.label as well"),
+        (["transform.pass_through=[id, id]"], "transform.pass_through.1 = 'id': given twice; keep one"),
+        (
+            ["transform.pass_through=[tips]"],
+            "transform.pass_through.0 = 'tips': is the label, which is no input anyway",
+        ),
+    ],
+)
+def test_weights_and_columns_that_pass_through_are_checked(lines_of, sets, line):
+    [told] = lines_of(sets=sets)
+    assert line in told
+
+
+def test_weight_is_one_of_the_columns_that_are_no_input(load):
+    config = load(sets=["transform.weight=w", "transform.pass_through=[id, w]"])
+    assert config.transform.apart == ("id", "w")
+    assert load(sets=["transform.weight=w"]).transform.apart == ("w",)
+
+
 @pytest.mark.parametrize("key", ["name", "profiles"])
 def test_profile_cannot_hold_name_or_profiles(lines_of, key):
     value = "x" if key == "name" else "{}"

@@ -172,6 +172,21 @@ def test_it_learns_what_no_linear_model_does(classes):
         assert np.mean(chosen == truth) > 0.8
 
 
+@pytest.mark.parametrize("classes", [None, 2, 3])
+def test_rows_that_weigh_nothing_teach_nothing(classes):
+    values = _values(1500)
+    labels, is_wrong = _labels(values, classes), np.arange(1500) % 2 == 1
+    labels[is_wrong] = labels.max() - labels[is_wrong]
+    weights = np.where(is_wrong, 0.0, 2.0).astype(np.float32)
+    new = _values(300, seed=9)
+    truth, losses = _labels(new, classes), []
+    for weighing in (weights, None):
+        answers = _fitted(values, labels, classes, weights=weighing).predict(new, verbose=0)
+        chosen = answers.argmax(axis=1) if answers.shape[1] > 1 else answers[:, 0]
+        losses.append(np.mean((chosen - truth.reshape(-1)) ** 2))
+    assert losses[0] < 0.6 * losses[1]
+
+
 def test_what_adds_up_is_left_to_the_linear_model():
     values = _values(300)
     labels = 5.0 + 1e4 * (2 * values["size"] - values["pair"][:, :1])
@@ -341,9 +356,11 @@ def test_a_class_of_one_row_and_texts_without_a_word_are_no_obstacle():
         _fitted(values, np.ones(100), 2, features=WORDS)
 
 
-def _fitted(values, labels, classes, features=FEATURES):
+def _fitted(values, labels, classes, features=FEATURES, weights=None):
     settings = {"classes": classes, **SMALL}
     model = boosted_trees.build_model(features, settings)
-    rows = Rows(features=features, values=values, labels=np.asarray(labels, np.float32), seed=1)
+    rows = Rows(
+        features=features, values=values, labels=np.asarray(labels, np.float32), seed=1, weights=weights
+    )
     boosted_trees.fit(model, rows, settings)
     return model

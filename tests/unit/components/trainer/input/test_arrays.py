@@ -31,10 +31,16 @@ def rows(request, tmp_path, write_examples):
     return FileRows(tmp_path / "train.rows", FEATURES)
 
 
+def targets():
+    from slipway.components.trainer.input.targets import Targets
+
+    return Targets("y")
+
+
 def training(rows, **changes):
     from slipway.components.trainer.input.arrays import training_batches
 
-    settings = {"label": "y", "batch_size": 16, "seed": 5, "steps_per_epoch": 3}
+    settings = {"targets": targets(), "batch_size": 16, "seed": 5, "steps_per_epoch": 3}
     return training_batches(rows, **{**settings, **changes})
 
 
@@ -53,12 +59,14 @@ def test_rows_held_out_are_never_trained_on_and_stay_the_same(rows):
     from slipway.components.trainer.input.arrays import eval_batches, held_out
 
     train, held = held_out(rows, share=0.2, seed=3)
-    looked_at = set(chain.from_iterable(numbers(eval_batches(held, label="y", batch_size=16))))
+    looked_at = set(chain.from_iterable(numbers(eval_batches(held, targets=targets(), batch_size=16))))
     seen = set(chain.from_iterable(numbers(training(train, steps_per_epoch=2), 12)))
     assert (len(looked_at), train.count) == (10, 40)
     assert seen == set(range(ROWS)) - looked_at
     again = held_out(rows, share=0.2, seed=3)[1]
-    assert set(chain.from_iterable(numbers(eval_batches(again, label="y", batch_size=16)))) == looked_at
+    assert (
+        set(chain.from_iterable(numbers(eval_batches(again, targets=targets(), batch_size=16)))) == looked_at
+    )
 
 
 def test_order_is_pinned_wherever_the_rows_are(rows):
@@ -124,7 +132,7 @@ def test_hosts_share_every_batch(rows):
 def test_label_goes_with_its_row(rows):
     from slipway.components.trainer.input.arrays import eval_batches
 
-    for batches in (training(rows).take(6), eval_batches(rows, label="y", batch_size=16)):
+    for batches in (training(rows).take(6), eval_batches(rows, targets=targets(), batch_size=16)):
         for features, label in batches:
             assert label.dtype.name == "float32"
             assert label.numpy().tolist() == (2 * features["x"].numpy()).tolist()
@@ -140,7 +148,7 @@ def test_training_batches_have_static_shapes(rows):
 def test_evaluation_leaves_out_only_what_cannot_be_divided(rows, multiple, sizes):
     from slipway.components.trainer.input.arrays import eval_batches
 
-    found = numbers(eval_batches(rows, label="y", batch_size=16, multiple=multiple))
+    found = numbers(eval_batches(rows, targets=targets(), batch_size=16, multiple=multiple))
     assert [len(batch) for batch in found] == sizes
     assert list(chain.from_iterable(found)) == list(range(sum(sizes)))
 
@@ -148,7 +156,7 @@ def test_evaluation_leaves_out_only_what_cannot_be_divided(rows, multiple, sizes
 def test_evaluation_of_less_than_a_batch_is_one_small_batch(rows):
     from slipway.components.trainer.input.arrays import eval_batches
 
-    assert [len(batch) for batch in numbers(eval_batches(rows, label="y", batch_size=64))] == [50]
+    assert [len(batch) for batch in numbers(eval_batches(rows, targets=targets(), batch_size=64))] == [50]
 
 
 def test_rows_beyond_the_limit_are_not_held(write_examples):

@@ -25,10 +25,16 @@ def files(write_examples):
     return write_examples(rows=ROWS, files=3)
 
 
+def targets():
+    from slipway.components.trainer.input.targets import Targets
+
+    return Targets("y")
+
+
 def training(files, **changes):
     from slipway.components.trainer.input.stream import training_batches
 
-    settings = {"label": "y", "window": WINDOW, "seed": 5, "steps_per_epoch": STEPS}
+    settings = {"targets": targets(), "window": WINDOW, "seed": 5, "steps_per_epoch": STEPS}
     return training_batches(files, FEATURES, **{**settings, **changes})
 
 
@@ -74,7 +80,7 @@ def test_training_batches_have_static_shapes_and_their_labels(files):
 def test_evaluation_reads_every_row_or_every_full_batch(files, static, total):
     from slipway.components.trainer.input.stream import eval_batches
 
-    batches = eval_batches(files, FEATURES, label="y", batch_size=32, static=static)
+    batches = eval_batches(files, FEATURES, targets=targets(), batch_size=32, static=static)
     assert list(chain.from_iterable(numbers(batches))) == list(range(total))
 
 

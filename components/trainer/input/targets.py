@@ -1,0 +1,70 @@
+"""Takes out of a batch what a model is fitted to: the label, and how much each row counts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import tensorflow as tf
+
+from slipway.components.trainer.input.parsing import Columns
+from slipway.components.trainer.job import BALANCED, TrainingJob
+
+
+@dataclass(frozen=True)
+class Targets:
+    """The columns of a batch that are no features.
+
+    Attributes:
+        label: the name of the label's column.
+        weight: of the column that says how much a row counts; None: all count the same.
+        class_weights: by the label's class, a factor of that; a class that is not named has 1.
+    """
+
+    label: str
+    weight: str | None = None
+    class_weights: Mapping[int, float] | None = None
+
+    @classmethod
+    def fitted(cls, job: TrainingJob) -> Self:
+        """Those that a model is fitted to; balanced weights must have been counted, see `weights.weighed`."""
+        weights: Any = job.class_weights or {}
+        if weights == BALANCED:
+            raise ValueError("balanced class weights have not been counted")
+        by_class = {int(code): weight for code, weight in weights.items()}
+        return cls(job.label, job.weight, by_class or None)
+
+    @classmethod
+    def judged(cls, job: TrainingJob) -> Self:
+        """Those that it is judged by: classes then weigh what they weigh, as in Keras' own `fit`."""
+        return cls(job.label, job.weight)
+
+    def split(self, columns: Columns) -> tuple[Any, ...]:
+        """Splits a batch as `keras.Model.fit` takes it.
+
+        Args:
+            columns: [..., *shape] each, with any number of dimensions in front of a row's shape.
+
+        Returns:
+            Features by name, the label as float32 [..., *shape], and, where rows count differently, how much
+            they do, float32 [...].
+        """
+        features = dict(columns)
+        label = tf.cast(features.pop(self.label), tf.float32)
+        weight = None
+        if self.weight is not None:
+            weight = tf.cast(tf.squeeze(features.pop(self.weight), -1), tf.float32)
+        if self.class_weights:
+            factors = self._factors(label)
+            weight = factors if weight is None else weight * factors
+        return (features, label) if weight is None else (features, label, weight)
+
+    def _factors(self, label: tf.Tensor) -> tf.Tensor:
+        """The factor of each row's class; a one-hot label is its class."""
+        weights = self.class_weights or {}
+        table = np.ones(max(weights) + 2, np.float32)  # the last stands for every class beyond
+        table[list(weights)] = list(weights.values())
+        one_hot = label.shape[-1] > 1
+        codes = tf.argmax(label, -1) if one_hot else tf.cast(tf.squeeze(label, -1), tf.int64)
+        is_known = (codes >= 0) & (codes < len(table))
+        return tf.gather(tf.constant(table), tf.where(is_known, codes, len(table) - 1))

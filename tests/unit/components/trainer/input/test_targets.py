@@ -1,0 +1,61 @@
+"""What a model is fitted to: the label beside the features, and what each row counts."""
+
+from types import SimpleNamespace
+
+import pytest
+
+pytestmark = [
+    pytest.mark.slow,
+    # TensorFlow's own imports warn of what they will change in themselves.
+    pytest.mark.filterwarnings("default"),
+]
+
+
+def split(columns, **job):
+    """The parts of a batch as lists, as they are fitted to and as they are judged."""
+    import tensorflow as tf
+
+    from slipway.components.trainer.input.targets import Targets
+
+    given = SimpleNamespace(**{"label": "y", "weight": None, "class_weights": None, **job})
+    batch = {name: tf.constant(values) for name, values in columns.items()}
+    return [
+        [part.numpy().tolist() for part in found[1:]] + [sorted(found[0])]
+        for found in (Targets.fitted(given).split(batch), Targets.judged(given).split(batch))
+    ]
+
+
+COLUMNS = {"x": [[1.0], [2.0], [3.0]], "y": [[0], [1], [7]], "w": [[0.5], [2.0], [0.0]]}
+LABELS = [[0.0], [1.0], [7.0]]
+
+
+def test_without_weights_there_are_features_and_a_label():
+    assert split(COLUMNS) == [[LABELS, ["w", "x"]]] * 2
+
+
+def test_a_weight_is_no_feature_and_counts_in_both():
+    assert split(COLUMNS, weight="w") == [[LABELS, [0.5, 2.0, 0.0], ["x"]]] * 2
+
+
+def test_classes_weigh_in_the_training_alone_and_those_without_a_weight_one():
+    fitted, judged = split(COLUMNS, class_weights={"1": 3.0})
+    assert fitted == [LABELS, [1.0, 3.0, 1.0], ["w", "x"]]
+    assert judged == [LABELS, ["w", "x"]]
+
+
+def test_both_are_multiplied_also_in_blocks_of_batches():
+    fitted, _ = split(
+        {name: [values] for name, values in COLUMNS.items()}, weight="w", class_weights={"0": 4.0}
+    )
+    assert fitted == [[LABELS], [[2.0, 2.0, 0.0]], ["x"]]
+
+
+def test_a_one_hot_label_is_its_class():
+    columns = {"x": [[1.0], [2.0]], "y": [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]}
+    fitted, _ = split(columns, class_weights={"2": 5.0})
+    assert fitted[1] == [5.0, 1.0]
+
+
+def test_balanced_weights_must_have_been_counted():
+    with pytest.raises(ValueError, match="not been counted"):
+        split(COLUMNS, class_weights="balanced")

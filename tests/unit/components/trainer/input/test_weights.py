@@ -1,0 +1,103 @@
+"""Weights that are none are refused in words, and balanced classes weigh the same."""
+
+import re
+
+import pytest
+
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.features import Feature
+from slipway.components.trainer.job import TrainingJob
+
+pytestmark = [
+    pytest.mark.slow,
+    # TensorFlow's own imports warn of what they will change in themselves.
+    pytest.mark.filterwarnings("default"),
+]
+
+NAN = float("nan")
+
+
+@pytest.fixture
+def weigh(tmp_path):
+    """The job after its rows were weighed: pairs of a label and a weight, of the train and the eval split."""
+
+    def call(train, held=((0, 1.0),), *, weight="w", class_weights=None):
+        import tensorflow as tf
+
+        from slipway.components.trainer.input.weights import told_weights, weighed
+
+        files = []
+        for name, rows in (("train", train), ("eval", held)):
+            files.append(str(tmp_path / f"{name}.gz"))
+            with tf.io.TFRecordWriter(files[-1], "GZIP") as writer:
+                for label, value in rows:
+                    example = tf.train.Example()
+                    example.features.feature["x"].float_list.value.append(1.0)
+                    example.features.feature["y"].float_list.value.append(label)
+                    example.features.feature["w"].float_list.value.append(value)
+                    writer.write(example.SerializeToString())
+        job = TrainingJob(
+            train_files=(files[0],),
+            eval_files=(files[1],),
+            features=tuple(Feature(name=name, dtype="float32") for name in "xyw"),
+            label="y",
+            weight=weight,
+            class_weights=class_weights,
+            model="a.build_model",
+            hyperparameters={},
+            batch_size=1,
+            epochs=1,
+            seed=1,
+            output_dir=str(tmp_path),
+        )
+        found = weighed(job)
+        return found.class_weights, told_weights(found)
+
+    return call
+
+
+def test_balanced_classes_weigh_the_same_and_all_rows_what_they_did(weigh):
+    rows = [(0, 1.0)] * 6 + [(1, 1.0)] * 3 + [(5, 1.0)]
+    weights, words = weigh(rows, weight=None, class_weights="balanced")
+    assert weights == {"0": pytest.approx(10 / 18), "1": pytest.approx(10 / 9), "5": pytest.approx(10 / 3)}
+    assert words == "classes weigh 0: 0.5556, 1: 1.111, 5: 3.333"
+
+
+def test_they_are_balanced_by_what_their_rows_weigh(weigh):
+    weights, _ = weigh([(0, 3.0), (0, 0.0), (1, 1.0)], class_weights="balanced")
+    assert {code: weight * total for (code, weight), total in zip(weights.items(), (3, 1), strict=True)} == {
+        "0": pytest.approx(2.0),
+        "1": pytest.approx(2.0),
+    }
+
+
+def test_weights_that_were_given_stay(weigh):
+    assert weigh([(0, 1.0)], class_weights={"1": 3.0}) == ({"1": 3.0}, "classes weigh 1: 3")
+    assert weigh([(0, 1.0)]) == (None, "")
+
+
+@pytest.mark.parametrize(
+    ("train", "held", "words"),
+    [
+        ([(0, 1.0), (0, -2.0)], [(0, 1.0)], "the weight w of a row of the train split is -2; weights are"),
+        (
+            [(0, 1.0)],
+            [(0, NAN)],
+            "the weight w of a row of the eval split is nan; weights are numbers from 0",
+        ),
+        ([(0, float("inf"))], [(0, 1.0)], "the weight w of a row of the train split is inf"),
+        ([(0, 0.0), (1, 0.0)], [(0, 1.0)], "the weight w is 0 in every row of the train split"),
+        ([(0, 1.0)], [(0, 0.0)], "the weight w is 0 in every row of the eval split"),
+    ],
+)
+def test_weights_that_are_none_are_refused_in_words(weigh, train, held, words):
+    with pytest.raises(ComponentError, match=words):
+        weigh(train, held)
+
+
+@pytest.mark.parametrize("label", [0.5, -1, NAN, 1e9])
+def test_a_label_that_is_no_class_cannot_be_balanced(weigh, label):
+    with pytest.raises(
+        ComponentError, match=f"class_weights is balanced, but a label .* is {re.escape(f'{label:g}')}"
+    ):
+        weigh([(0, 1.0), (label, 1.0)], weight=None, class_weights="balanced")
