@@ -181,6 +181,7 @@ def build_pipeline(
         sample_rows=config.data_gate.sample_rows,
         bless=(overrides or {}).get("bless", ""),
         classes=list(config.transform.classes),
+        pass_through=list(config.transform.apart),
         **model_gate_settings(config.evaluate),
     )
     endpoint = endpoint_settings(config)

@@ -52,6 +52,7 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
     schema_file: Parameter[str] = "",
     accept_data: Parameter[str] = "",
     day: Parameter[str] = "",
+    pass_through: Parameter[list[str]] = None,
 ) -> None:
     """Judges the data, and stops the pipeline if it does not pass.
 
@@ -75,6 +76,7 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
         label_feature: the label among its outputs.
         schema_file: the schema as the user knows it; empty where it is inferred from the data.
         sample_rows: how many examples are read at most.
+        pass_through: columns that are no input of the model, so that none leaks the label; None: none.
         accept_data: the reason for passing the data despite all findings; empty: it must pass by itself.
         day: not read; makes the cache miss on another day if freshness is checked.
 
@@ -129,7 +131,7 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
         serving=_serving(serving_folder),
         bad=_bad_rows(summary),
         made=made if made is None else (label_feature, made),
-        sample=sample.columns,
+        sample={name: column for name, column in sample.columns.items() if name not in (pass_through or ())},
         repeated=sample.repeated,
         first_repeated=sample.first_repeated,
         sampled=sample.rows,

@@ -45,6 +45,7 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
     examples: InputArtifact[Examples] = None,
     quarantine: InputArtifact[Quarantine] = None,
     raw_label: Parameter[str] = "",
+    pass_through: Parameter[list[str]] = None,
 ) -> None:
     """Judges the candidate by its evaluation and writes the blessing, with the reasons in `verdict.json`.
 
@@ -68,6 +69,7 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
         quarantine: Ingest's; None where another component makes the examples.
         raw_label: the raw column that the label comes from.
         sample_rows: how many examples are read at most.
+        pass_through: raw columns that are no input of the model; None: none.
 
     Raises:
         ComponentError: the model's files changed after it was exported, or after ServingCheck asked it: what
@@ -121,7 +123,8 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
     _write(f"{blessing.uri}/verdict.json", json.dumps(document, indent=2))
     if verdict.blessed and statistics and examples:
         splits = decode_split_names(statistics.split_names)
-        columns = read_sample(examples.uri, splits, rows=sample_rows).columns
+        sample = read_sample(examples.uri, splits, rows=sample_rows).columns
+        columns = {name: column for name, column in sample.items() if name not in (pass_through or ())}
         _keep_data(
             f"{blessing.uri}/{BLESSED_DATA}",
             statistics=statistics.uri,

@@ -37,6 +37,7 @@ def data_gate_settings(config: WorkloadConfig) -> dict[str, object]:
         "label_feature": config.transform.label,
         "schema_file": _shown(config.schema_path),
         "sample_rows": gate.sample_rows,
+        "pass_through": list(config.transform.apart),
     }
 
 
