@@ -63,7 +63,10 @@ def make_plan(request: Request, history: History, graph: Graph, *, resumed: RunR
         execution_id = entry["execution_id"]
         if execution_id is not None and store and not has_execution(store, execution_id):
             return f"{store.name} does not know its result"
-        return no_longer_kept(entry, now_s=time.time(), is_doubted=entry.get("node") in doubted)
+        is_doubted = entry.get("node") in doubted
+        return no_longer_kept(
+            entry, output=request.output.absolute(), now_s=time.time(), is_doubted=is_doubted
+        )
 
     known = Known(
         history.recall,

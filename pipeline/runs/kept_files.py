@@ -9,6 +9,9 @@ from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.fingerprint.data_digests import data_digests
 from slipway.pipeline.runs.record import Artifact, Files, Outputs, Result, artifacts_in
 
+# The end of an artifact's address in the output folder: artifacts/PIPELINE/NODE/KEY/EXECUTION.
+_ARTIFACT_PARTS = 5
+
 
 def kept_files(outputs: Outputs) -> Files:
     """The files of artifacts that a node has just made, including pushed versions, by their paths.
@@ -28,7 +31,7 @@ def file_sizes(outputs: Outputs) -> dict[str, int]:
     return {str(path): path.stat().st_size for path in _files(outputs) if path.is_file()}
 
 
-def no_longer_kept(entry: Result, *, now_s: float, is_doubted: bool = False) -> str:
+def no_longer_kept(entry: Result, *, output: Path, now_s: float, is_doubted: bool = False) -> str:
     """How a remembered result has changed, in words; empty if it is as its node left it.
 
     A look at size and time of each file is all that an unchanged rerun takes. Only where the time is another,
@@ -36,6 +39,7 @@ def no_longer_kept(entry: Result, *, now_s: float, is_doubted: bool = False) -> 
 
     Args:
         entry: as `History.remember` keeps it.
+        output: the folder for everything that runs write, absolute; it may have been moved here.
         now_s: the time, in seconds since 1970.
         is_doubted: reads every file: a node that took them has failed.
     """
@@ -45,13 +49,20 @@ def no_longer_kept(entry: Result, *, now_s: float, is_doubted: bool = False) -> 
     for artifact in artifacts_in(entry["outputs"]):
         for path in _places(artifact):
             if not Path(path).exists():
-                return f"{Path(path).name} of {artifact['type']} is gone"
+                return f"{Path(path).name} of {artifact['type']} is gone{_moved_here(path, output)}"
     for path, (size_bytes, written_ns, digest) in entry.get("files", {}).items():
         if not Path(path).is_file() or _stamp(path)[0] != size_bytes:
             return f"{path} was changed or removed"
         if (is_doubted or _stamp(path)[1] != written_ns) and _digest(path) != digest:
             return f"{path} is damaged: it is not what {entry.get('node', 'its node')} wrote"
     return ""
+
+
+def _moved_here(path: str, output: Path) -> str:
+    """Where the output folder has been moved from, in words, if an artifact that is gone lies in it."""
+    old = Path(path)
+    is_here = len(old.parts) > _ARTIFACT_PARTS and (output / Path(*old.parts[-_ARTIFACT_PARTS:])).exists()
+    return f": {output} was moved here from {old.parents[_ARTIFACT_PARTS - 1]}" if is_here else ""
 
 
 def _files(outputs: Outputs) -> Iterator[Path]:

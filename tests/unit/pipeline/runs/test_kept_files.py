@@ -1,6 +1,7 @@
 """What has become of a result since its node left it."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -14,9 +15,9 @@ def artifact(type_name, uri="nowhere", **properties):
     return {"uri": str(uri), "type": type_name, "properties": properties}
 
 
-def said(outputs, *, files=None, is_doubted=False):
+def said(outputs, *, files=None, is_doubted=False, output=Path("/nowhere")):
     entry = {"node": "Trainer", "outputs": outputs, "files": files or {}, "made_s": NOW_S}
-    return no_longer_kept(entry, now_s=NOW_S, is_doubted=is_doubted)
+    return no_longer_kept(entry, output=output, now_s=NOW_S, is_doubted=is_doubted)
 
 
 @pytest.fixture
@@ -57,6 +58,16 @@ def test_lost_artifact_or_pushed_version_is_named(tmp_path):
     assert said({"model": [artifact("Model", tmp_path / "7")]}) == "7 of Model is gone"
     unpushed = artifact("PushedModel", tmp_path, pushed_destination=str(tmp_path / "17"))
     assert said({"m": [unpushed]}) == "17 of PushedModel is gone"
+
+
+def test_moved_output_folder_is_told_with_where_it_was(tmp_path):
+    new, place = tmp_path / "new", "artifacts/taxi/Trainer/model/7"
+    model = {"model": [artifact("Model", tmp_path / "old" / place)]}
+    assert said(model, output=new) == "7 of Model is gone"
+    (new / place).mkdir(parents=True)
+    assert said(model, output=new) == f"7 of Model is gone: {new} was moved here from {tmp_path / 'old'}"
+    (tmp_path / "old").symlink_to(new)
+    assert said(model, output=new) == "", "a link where it was keeps all results"
 
 
 def test_artifact_in_a_bucket_is_not_looked_for():
@@ -109,7 +120,7 @@ def test_version_that_was_pushed_and_a_value_are_looked_at_too(tmp_path):
 
 def test_result_of_a_time_that_is_yet_to_come_is_not_taken():
     entry = {"outputs": {}, "made_s": NOW_S + 3600}
-    assert no_longer_kept(entry, now_s=NOW_S) == (
+    assert no_longer_kept(entry, output=Path(), now_s=NOW_S) == (
         "it was made at 2027-01-15 09:00:00 UTC, which is in the future by this machine's clock"
     )
-    assert no_longer_kept({"outputs": {}, "made_s": NOW_S}, now_s=NOW_S) == ""
+    assert no_longer_kept({"outputs": {}, "made_s": NOW_S}, output=Path(), now_s=NOW_S) == ""
