@@ -20,6 +20,8 @@ from slipway.components.model_gate.trivial import (
 CONFIDENCE = 0.95
 """The confidence with which a model must beat a trivial one."""
 
+# From this share of the majority on, accuracy hardly tells a good model from a constant one.
+_SKEWED_SHARE = 0.95
 # Metrics come as sums of 32-bit numbers.
 _ROUNDING = 1e-6
 
@@ -60,6 +62,7 @@ def trivial_checks(
         for name, limits in thresholds.items()
         for check in _means_something(name, limits, labels, classes)
     ]
+    checks += _accuracy_says_little(metrics, labels, classes)
     if not found:
         return checks, ["none of evaluate.metrics has a known trivial value to compare with"]
     enough = any(check.passed for check in found) if beat == "one" else all(check.passed for check in found)
@@ -127,6 +130,30 @@ def _beats(name: str, at: Measured, labels: LabelStatistics, classes: Sequence[s
         if got is not None and got < value and not passed:
             note = f"its upper bound is {high:.4g} with {at.rows:.0f} rows; more rows in the eval split help"
     return Check(name, OVERALL, required, got, None, passed, note=note)
+
+
+def _accuracy_says_little(
+    metrics: Sequence[str], labels: LabelStatistics, classes: Sequence[str]
+) -> list[Check]:
+    """Return a finding if one class is so frequent that always answering it is nearly always right."""
+    shares = [name for name in metrics if METRICS[name].trivial == "majority_share"]
+    if not shares or labels.majority_share <= _SKEWED_SHARE:
+        return []
+    others = "auc, " if labels.is_binary and "auc" in metrics else ""
+    majority = class_name(labels.majority, classes)
+    return [
+        Check(
+            metric="label",
+            slice=OVERALL,
+            required=f"at most {_SKEWED_SHARE:.0%} of one class for {shares[0]} to say much",
+            got=None,
+            baseline=None,
+            passed=False,
+            stops=False,
+            found=f"is {majority} in {round(labels.majority_share * labels.rows):,} of {labels.rows:,.0f} rows",
+            note=f"look at {others}precision and recall, which the report draws",
+        )
+    ]
 
 
 def _means_something(

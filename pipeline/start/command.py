@@ -24,7 +24,7 @@ from slipway.pipeline.start.deciding import Plan, Role, Task, check_rows, decide
 from slipway.pipeline.start.facts import facts_of
 from slipway.pipeline.start.images.begin import BegunImages, new_images
 from slipway.pipeline.start.images.looking import check_folder, divided, holds_images
-from slipway.pipeline.start.label import decide_task
+from slipway.pipeline.start.label import OneCsv, decide_task
 from slipway.pipeline.start.notes import stand_in_notes, width_notes
 from slipway.pipeline.start.reading import Table, read_table
 from slipway.pipeline.start.rendering import utf8
@@ -157,7 +157,9 @@ def new(
         label = ask("Which column is to be predicted?", list(facts), option="--label")
     check_rows(table.rows, rejected=table.rejected, first_reject=table.first_reject)
     _check_heads(data, table, label=label, root=root)
-    decided = decide_task(facts[label], task) or _asked_task(label, ask)
+    is_one_csv = table.file_format == "csv" and Path(data).is_file()
+    file = OneCsv(data, table.delimiter) if is_one_csv else None
+    decided = decide_task(facts[label], task, file=file) or _asked_task(label, ask)
     check_rows(facts[label].present, rejected=table.rejected, first_reject=table.first_reject)
     leaks, suspicions = _leaks(table, label)
     numbers = table.columns[label] if decided == "regression" else np.zeros(1)

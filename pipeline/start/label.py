@@ -1,5 +1,8 @@
 """The kind of prediction for a label, and which columns cannot be one. Pure."""
 
+import shlex
+from dataclasses import dataclass
+
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start.deciding import Task
 from slipway.pipeline.start.facts import Facts, few
@@ -7,13 +10,25 @@ from slipway.pipeline.start.facts import Facts, few
 # A label of whole numbers with at most this many values is a class; between this and 20 the user should say.
 _SURE_CLASSES = 10
 _MOST_CLASSES = 100
+# Two answers, as programs and people write them. A single letter may be a code.
+_NO = frozenset(["0", "0.0", "false", "f", "no", "n", "off"])
+_YES = frozenset(["1", "1.0", "true", "t", "yes", "y", "on"])
 
 
-def decide_task(label: Facts, asked: str) -> Task | None:
+@dataclass(frozen=True)
+class OneCsv:
+    """A single CSV that all rows come from, which a command can rewrite."""
+
+    path: str
+    delimiter: str = ","
+
+
+def decide_task(label: Facts, asked: str, *, file: OneCsv | None = None) -> Task | None:
     """The kind of prediction for the label; None if it is not clear and the user should say.
 
     Args:
         asked: "auto", or a `Task` that is asked for.
+        file: the user's, where it is one CSV.
 
     Raises:
         UsageError: the column cannot be a label of that kind.
@@ -38,6 +53,8 @@ def decide_task(label: Facts, asked: str) -> Task | None:
             f"{label.name} holds {label.distinct} different values; binary needs two.",
             hint="leave --task out, or add --task multiclass",
         )
+    if asked == "auto" and (spellings := _two_answers(label)):
+        raise _many_spellings(label, *spellings, file)
     if asked in ("binary", "multiclass") or (asked == "auto" and label.kind == "text"):
         if label.distinct > _MOST_CLASSES:
             raise _too_many_classes(label)
@@ -50,6 +67,39 @@ def decide_task(label: Facts, asked: str) -> Task | None:
         return "regression"
     counts_up = label.least in (0, 1) and label.greatest - label.least == label.distinct - 1
     return "multiclass" if label.distinct <= _SURE_CLASSES and counts_up else None
+
+
+def _two_answers(label: Facts) -> tuple[list[str], list[str]] | None:
+    """The spellings of no and those of yes, the most frequent first, if there are only these and several."""
+    if label.kind != "text" or label.distinct <= 2 or label.distinct > len(label.counts):
+        return None
+    plain = {text: text.strip().casefold() for text in label.counts}
+    if all(word.isalpha() and len(word) == 1 for word in plain.values()):
+        return None  # as codes are
+    no, yes = ([text for text, word in plain.items() if word in words] for words in (_NO, _YES))
+    return (no, yes) if no and yes and len(no) + len(yes) == len(plain) else None
+
+
+def _many_spellings(label: Facts, no: list[str], yes: list[str], file: OneCsv | None) -> UsageError:
+    written = {text: each[0] for each in (no, yes) for text in each[1:]}
+    remedy = f"write {no[0]!r} and {yes[0]!r} only"
+    if file:
+        how = f", sep={file.delimiter!r}" if file.delimiter != "," else ""
+        code = (
+            f"import pandas as pd; t = pd.read_csv({file.path!r}, dtype=str, keep_default_na=False{how}); "
+            f"t[{label.name!r}] = t[{label.name!r}].replace({written!r}); "
+            f"t.to_csv('two-answers.csv', index=False{how})"
+        )
+        remedy = f"python -c {shlex.quote(code)}"
+    return UsageError(
+        f"{label.name} holds two answers in {label.distinct} spellings: {_listed(no)} for no, {_listed(yes)} "
+        "for yes. A model would learn each of them as a class of its own.",
+        hint=f"{remedy}   # then name that file; or add --task multiclass, if all differ",
+    )
+
+
+def _listed(texts: list[str]) -> str:
+    return " and ".join(map(repr, texts))
 
 
 def _too_many_classes(label: Facts) -> UsageError:

@@ -55,9 +55,7 @@ def notes_of(
             share = f"{rows / label.present:.1%} of the rows have"
             if rows < _SHOWN_SHARE * label.present:
                 share = f"{rows:,} of {counted(label.present, 'row')} {agreeing(rows, 'have')}"
-            notes.append(
-                f"Only {share} {label.name} {rarest}: accuracy says little, look at the other metrics."
-            )
+            notes.append(f"Only {share} {label.name} {rarest}: accuracy says little. {_instead(task)}")
         if rows < _FEW_OF_A_CLASS:
             count = counted(rows, "row")
             notes.append(
@@ -73,6 +71,12 @@ def notes_of(
             f"{label.rows:,} rows are few: differences of a few percent between two models are luck."
         )
     return notes
+
+
+def _instead(task: str) -> str:
+    if task == "binary":
+        return "Look at auc, and at precision over recall, which the report of a run draws."
+    return "Look at recall and precision of each class, which the report of a run lists."
 
 
 def width_notes(features: int) -> list[str]:

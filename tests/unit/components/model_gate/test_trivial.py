@@ -329,3 +329,29 @@ def test_ten_classes_are_compared_with_the_most_frequent():
     [guess] = check({"sparse_categorical_accuracy": 0.11}, labels=ten)
     [learned] = check({"sparse_categorical_accuracy": 0.96}, labels=ten)
     assert (guess.passed, learned.passed) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("metrics", "look"),
+    [
+        ({"binary_accuracy": 0.999, "auc": 0.9}, "look at auc, precision and recall, which the report draws"),
+        ({"binary_accuracy": 0.999}, "look at precision and recall, which the report draws"),
+    ],
+)
+def test_accuracy_of_a_rare_class_is_told_to_say_little(metrics, look):
+    rare = LabelStatistics.of_counts({0: 9990, 1: 10})
+    [told] = [each for each in check(metrics, labels=rare, classes=("no", "yes")) if each.metric == "label"]
+    assert told.is_warning
+    assert told.reason == (
+        "label is no in 9,990 of 10,000 rows, needs at most 95% of one class for binary_accuracy to say "
+        f"much ({look})"
+    )
+
+
+@pytest.mark.parametrize(
+    ("metrics", "rows"),
+    [({"binary_accuracy": 0.96}, {0: 95, 1: 5}), ({"auc": 0.9, "binary_crossentropy": 0.1}, {0: 99, 1: 1})],
+)
+def test_no_word_of_accuracy_where_it_says_something_or_is_not_asked_for(metrics, rows):
+    checks = check(metrics, labels=LabelStatistics.of_counts(rows))
+    assert [each for each in checks if each.metric == "label"] == []

@@ -1,10 +1,14 @@
+import shlex
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start.deciding import Role, decide
 from slipway.pipeline.start.facts import facts_of
-from slipway.pipeline.start.label import decide_task
+from slipway.pipeline.start.label import OneCsv, decide_task
 
 ROWS = 1000
 
@@ -169,6 +173,40 @@ def test_a_label_of_too_many_values_gets_a_remedy_that_works(values, remedy):
     assert remedy in refused.value.hint
 
 
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (["0", "0", "1", "true", "false"], "'0' and 'false' for no, '1' and 'true' for yes"),
+        (["Y", "no", "yes", "no"], "3 spellings: 'no' for no, 'Y' and 'yes' for yes"),
+        (["No", "no ", "Yes"], "'No' and 'no ' for no"),
+    ],
+)
+def test_two_answers_in_several_spellings_are_refused_with_both(values, words):
+    with pytest.raises(UsageError, match="holds two answers in") as refused:
+        decide_task(_facts("paid", values), "auto")
+    assert words in str(refused.value)
+    assert "--task multiclass" in refused.value.hint
+    assert decide_task(_facts("paid", values), "multiclass") == "multiclass"
+
+
+@pytest.mark.parametrize(
+    "values", [["N", "Y", "T"], ["yes", "no", "unknown"], ["1", "true", "t"], ["0", "false", "-1"]]
+)
+def test_codes_and_third_answers_are_classes(values):
+    assert decide_task(_facts("paid", values), "auto") == "multiclass"
+
+
+def test_typed_remedy_makes_two_answers_of_a_table(tmp_path):
+    table = tmp_path / "the table.csv"
+    table.write_text("x;it's paid\n007;0\nNA;true\n;false\n", encoding="utf-8")
+    with pytest.raises(UsageError) as refused:
+        decide_task(_facts("it's paid", ["0", "true", "false"]), "auto", file=OneCsv(str(table), ";"))
+    command = shlex.split(refused.value.hint.partition("   #")[0])
+    subprocess.run([sys.executable, *command[1:]], cwd=tmp_path, check=True)
+    written = (tmp_path / "two-answers.csv").read_text(encoding="utf-8")
+    assert written == "x;it's paid\n007;0\nNA;true\n;0\n"
+
+
 def test_classes_that_differ_in_capitals_and_spaces_only_are_told():
     label = _facts("paid", _cycle("Yes", "no", " yes", "NO", "maybe"))
     plan = decide([_facts("x", NOISE.tolist()), label], label="paid", task="multiclass", leaks={})
@@ -210,7 +248,7 @@ def test_notes_tell_what_the_user_should_know():
     )
     notes = " ".join(plan.notes)
     assert "5 of 1,000 rows have no churned" in notes
-    assert "Only 1.5% of the rows have churned yes" in notes
+    assert "Only 1.5% of the rows have churned yes: accuracy says little. Look at auc, and at pre" in notes
     assert "occurs in 15 rows only" in notes
     assert "Much of churned can be told from one column alone: x (score 0.9)." in notes
     assert "line (" not in notes, "it is an id, and left out"
