@@ -77,6 +77,7 @@ class Block:
         rejects: rows of the same stretch of the file that are not among `rows`.
         find: where the row with an index below `rows` stands.
         is_text: whether the columns are to be parsed.
+        has_empty_end: whether rows have empty fields behind the last column, which are no column.
         part: the file's own name for what the rows belong to, e.g. "train"; empty for most formats.
         position: bytes of the file that have been read, for the display.
     """
@@ -87,6 +88,7 @@ class Block:
     records: pa.Array | None = None
     rejects: Sequence[Reject] = ()
     is_text: bool = False
+    has_empty_end: bool = False
     part: str = ""
     position: int = 0
 

@@ -117,6 +117,7 @@ def convert(
                         file.name, [*block.rejects, *work.take(block, PurePath(file.name).name, first)]
                     )
                     first += block.rows + len(block.rejects)
+                    report.tally.has_empty_end |= block.has_empty_end
                     report.tally.rows_in += block.rows + len(block.rejects)
                     progress(report.tally.rows_in, done_bytes + block.position)
                 before.check_unchanged(file)

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from slipway.components.counted_words import counted
-from slipway.components.ingest.header_names import names_problem, with_index
+from slipway.components.ingest.header_names import header_of, names_problem, with_index
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.source import SourceError, shown
 from slipway.components.ingest.suffixes import SUFFIXES
@@ -98,9 +98,10 @@ def _checked_header(file: Path, dialect: tuple[str, str | None]) -> tuple[str, .
         raise SourceError(
             f"{shown(file)} {what}", hint="a CSV needs a line of column names, and rows below it"
         )
+    header = header_of(header, first_row).names
     if problem := names_problem(header):
         raise SourceError(f"{shown(file)}: {problem[0]}", hint=problem[1])
-    if len(first_row) != len(header):
+    if len(first_row) < len(header) or any(first_row[len(header) :]):
         hint = "quote values that contain the delimiter, and do not end lines with it; see data.delimiter"
         if len(header) == 1:
             hint = "the column names must be the first line: remove what is above it"

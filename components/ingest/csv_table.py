@@ -19,7 +19,7 @@ from slipway.components.ingest.blocks import Block, FileError, InputFile, Place,
 from slipway.components.ingest.column_types import Columns, ColumnType, infer_type
 from slipway.components.ingest.compression import open_stream
 from slipway.components.ingest.csv_record_blocks import Records, scan_records
-from slipway.components.ingest.header_names import names_problem, with_index
+from slipway.components.ingest.header_names import Header, header_of, names_problem, with_index
 from slipway.components.ingest.limits import TOO_LONG
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.written_values import WrittenValues
@@ -96,7 +96,8 @@ class _Table:
             block_bytes=options.block_bytes,
         )
         self._first = next(self._records, None)
-        self.names = self._names()
+        self._header = self._checked_header()
+        self.names = self._header.names
         self.chosen = options.chosen(self.names, file=file.name)
         check_columns(self.chosen, options.limits, of=file.name)
 
@@ -119,7 +120,7 @@ class _Table:
         self._position += len(data)
         return data
 
-    def _names(self) -> tuple[str, ...]:
+    def _checked_header(self) -> Header:
         names = self._options.column_names
         first = self._first
         if first is None or not len(first):
@@ -131,14 +132,22 @@ class _Table:
         if names:
             self._header_line = self._options.delimiter.join(names).encode()
         else:
-            names = self._header(first)
+            names = self._named(first)
             self._header_line = first.data[first.starts[0] : first.ends[0]]
             self._first = first.without_first()
-        if problem := names_problem(names):
+        header = header_of(names, self._first_row())
+        if problem := names_problem(header.names):
             raise FileError(f"{self._file.name}: {problem[0]}", hint=problem[1])
-        return names
+        return header
 
-    def _header(self, first: Records) -> tuple[str, ...]:
+    def _first_row(self) -> list[str]:
+        first = self._first
+        if first is None or not len(first) or first.kept_bytes:
+            return []
+        rows = self._parse(first.data[first.starts[0] : first.ends[0]])
+        return rows[0] if isinstance(rows, list) and rows else []
+
+    def _named(self, first: Records) -> tuple[str, ...]:
         raw = first.data[first.starts[0] : first.ends[0]]
         rows = [] if first.kept_bytes else self._parse(raw)
         if not isinstance(rows, list) or len(rows) != 1:
@@ -183,11 +192,13 @@ class _Table:
         if bytes(data[: len(codecs.BOM_UTF8)]) == codecs.BOM_UTF8:
             return None
         quote = self._options.quote
+        # Arrow wants a name of each column, even of none.
+        names = [*self.names, *(f"\0{number}" for number in range(self._header.empty_end))]
         try:
             table = pa_csv.read_csv(
                 pa.py_buffer(data),
                 read_options=pa_csv.ReadOptions(
-                    use_threads=False, block_size=len(data) + 1, column_names=list(self.names)
+                    use_threads=False, block_size=len(data) + 1, column_names=names
                 ),
                 parse_options=pa_csv.ParseOptions(
                     delimiter=self._options.delimiter,
@@ -195,7 +206,7 @@ class _Table:
                     newlines_in_values=bool(quote),
                 ),
                 convert_options=pa_csv.ConvertOptions(
-                    column_types=dict.fromkeys(self.names, pa.string()),
+                    column_types=dict.fromkeys(names, pa.string()),
                     strings_can_be_null=False,
                     check_utf8=False,
                 ),
@@ -207,12 +218,14 @@ class _Table:
         columns = [
             column.chunk(0) if column.num_chunks == 1 else column.combine_chunks() for column in table.columns
         ]
+        if any(pc.max(pc.binary_length(end)).as_py() for end in columns[len(self.names) :]):
+            return None
 
         def find(row: int) -> Place:
             begin, end = int(records.starts[row]), int(records.ends[row])
             return Place(records.line_of(begin), records.offset + begin, records.data[begin:end])
 
-        return self._as_block(columns, records, [], find)
+        return self._as_block(columns[: len(self.names)], records, [], find)
 
     def _parse_one_by_one(self, records: Records) -> Block:
         rows = _Rows()
@@ -240,9 +253,12 @@ class _Table:
             return parsed
         if len(parsed) != 1:
             return "a line break outside of quotes"
-        if len(parsed[0]) != len(self.names):
-            return "too few fields" if len(parsed[0]) < len(self.names) else "too many fields"
-        rows.cells.append(parsed[0])
+        row, end = parsed[0][: len(self.names)], parsed[0][len(self.names) :]
+        if len(row) < len(self.names):
+            return "too few fields"
+        if any(end) or len(end) > self._header.most_empty:
+            return "too many fields"
+        rows.cells.append(row)
         rows.places.append((start, start + len(raw)))
         return ""
 
@@ -304,6 +320,7 @@ class _Table:
             rejects=rejects,
             find=find,
             is_text=True,
+            has_empty_end=self._header.empty_end > 0,
             position=records.offset + len(records.data),
         )
 

@@ -2,12 +2,19 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 INDEX = "(index)"
 """The name given to an unnamed first column: the row index, as pandas' `to_csv` writes it."""
 INDEX_TOLD = (
     "the first column has no name, so it is taken as the row index and is not a feature; to make it one, "
     f"name it in data.columns as {INDEX!r}, or in data.split_by.key to split by it"
+)
+EMPTY_END = "(end of the row)"
+"""What findings call the empty columns without a name behind the last one."""
+EMPTY_END_TOLD = (
+    "rows end with a delimiter, behind which nothing stands: no column is made of it; a row with a value "
+    "there is in the quarantine"
 )
 _NUMBER = re.compile(r"-?\d*\.?\d+")
 
@@ -20,6 +27,38 @@ def with_index(header: Sequence[str]) -> tuple[str, ...]:
     if len(header) > 1 and not header[0].strip():
         return (INDEX, *header[1:])
     return tuple(header)
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What the first lines of a CSV say about its columns.
+
+    Attributes:
+        names: of the columns.
+        empty_end: how many empty fields most rows have behind these, as where lines end with a delimiter.
+        most_empty: how many a row may have.
+    """
+
+    names: tuple[str, ...]
+    empty_end: int = 0
+    most_empty: int = 0
+
+
+def header_of(names: Sequence[str], first_row: Sequence[str]) -> Header:
+    """Tells the columns from empty fields at the end of lines: of the header, the rows, or both.
+
+    Args:
+        names: as `with_index` gives them.
+        first_row: its fields; none where there is no readable row.
+    """
+    count = len(names)
+    while count > 1 and not names[count - 1].strip():
+        count -= 1
+    end = first_row[count:]
+    unnamed = len(names) - count
+    if not names[0].strip() or len(first_row) < count or any(end):
+        return Header(tuple(names))  # not that: the names or the rows are wrong
+    return Header(tuple(names[:count]), len(end), max(unnamed, len(end)))
 
 
 def names_problem(names: Sequence[str]) -> tuple[str, str] | None:

@@ -1,12 +1,14 @@
 """Reads Parquet files into typed columns. Lists of plain values are kept; structs and maps are refused.
 
 Booleans become 0 and 1, decimals fractions or, without decimals, whole numbers; dates and times text as Arrow
-writes them, durations whole numbers of their unit. A row with a missing value inside a list is rejected.
+writes them, durations whole numbers of their unit. Rejected is a row with a missing value inside a list, and
+one with bytes that are no UTF-8 in a column that the file or `data.types` calls text.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +32,7 @@ from slipway.components.ingest.parquet_batches import Batch, batches
 from slipway.components.ingest.written_values import WrittenValues
 
 _RAW_VALUES = 20
+_NO_TEXT = "not valid text"
 # What Arrow raises over damaged files; a ValueError where a name in it is no text.
 _BROKEN = (pa.ArrowException, OSError, ValueError)
 
@@ -82,10 +85,12 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
     bounded = batches(
         file.path, names, name=file.name, block_bytes=options.block_bytes, limits=options.limits
     )
+    types = dict(zip(parquet.schema_arrow.names, parquet.schema_arrow.types, strict=True))
+    texts = [name for name in names if options.types.get(name) == "text" or _is_string(types[name])]
     share = file.path.stat().st_size / max(parquet.metadata.num_rows, 1)
     try:
         for batch in bounded:
-            block = _block(batch, options.limits, written)
+            block = _block(batch, options.limits, written, texts)
             read_rows = batch.first + block.rows + len(block.rejects)
             yield replace(block, position=int(read_rows * share))
     except MemoryError:
@@ -94,18 +99,20 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
         raise _damaged(file, error, after=read_rows) from error
 
 
-def _block(batch: Batch, limits: SourceLimits, written: WrittenValues) -> Block:
+def _block(batch: Batch, limits: SourceLimits, written: WrittenValues, texts: Collection[str]) -> Block:
     def place(row: int) -> Place:
         names = batch.rows.schema.names[:_RAW_VALUES]
-        raw = {name: str(batch.rows[name][row].as_py())[:200] for name in names}
+        raw = {name: str(_value(batch.rows, name, row))[:200] for name in names}
         return Place(None, batch.first + row, repr(raw).encode())
 
-    gaps = _rows_with_gaps(batch.rows)
-    rows = np.setdiff1d(np.arange(batch.rows.num_rows), list(gaps))
-    whole = batch.rows.take(pa.array(rows)) if gaps else batch.rows
+    wrong = {row: (name, LIST_WITH_GAP) for row, name in _rows_with_gaps(batch.rows).items()}
+    for name in texts:
+        wrong |= dict.fromkeys(_rows_without_text(batch.rows[name]), (name, _NO_TEXT)) | wrong
+    rows = np.setdiff1d(np.arange(batch.rows.num_rows), list(wrong))
+    whole = batch.rows.take(pa.array(rows)) if wrong else batch.rows
     rejects = [
-        Reject(LIST_WITH_GAP, place(row), name, repr(batch.rows[name][row].as_py())[:80])
-        for row, name in sorted(gaps.items())
+        Reject(why, place(row), name, repr(_value(batch.rows, name, row))[:80])
+        for row, (name, why) in sorted(wrong.items())
     ]
     if batch.skipped:
         detail = f"{batch.skipped:,} bytes unpacked, {limits.exceeded('decoded_bytes')}"
@@ -129,6 +136,50 @@ def _rows_with_gaps(batch: pa.RecordBatch) -> dict[int, str]:
         parents = pc.list_parent_indices(lists).filter(pc.is_null(lists.flatten()))
         found |= dict.fromkeys(parents.unique().to_pylist(), name) | found
     return found
+
+
+def _rows_without_text(values: pa.Array) -> list[int]:
+    """The rows whose bytes, or one of whose, are not UTF-8."""
+    if pa.types.is_dictionary(values.type):
+        wrong = pa.array(_rows_without_text(values.dictionary), values.indices.type)
+        mask = pc.is_in(values.indices, value_set=wrong) if len(wrong) else None
+        return pc.indices_nonzero(mask).to_pylist() if mask is not None else []
+    if pa.types.is_nested(values.type):
+        lists = values.cast(pa.large_list(values.type.value_type))
+        if not (found := _rows_without_text(lists.flatten())):
+            return []
+        return sorted(set(pc.list_parent_indices(lists).take(pa.array(found)).to_pylist()))
+    if not (
+        _is_string(values.type) or pa.types.is_binary(values.type) or pa.types.is_large_binary(values.type)
+    ):
+        return []
+    plain = values.cast(pa.large_binary())
+    if _is_utf8(plain):
+        return []
+    return [row for row in range(len(plain)) if not _is_utf8(plain[row : row + 1])]
+
+
+def _is_utf8(values: pa.Array) -> bool:
+    try:
+        values.cast(pa.large_string())
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _is_string(kind: pa.DataType) -> bool:
+    if pa.types.is_dictionary(kind) or pa.types.is_nested(kind):
+        return hasattr(kind, "value_type") and _is_string(kind.value_type)
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _value(rows: pa.RecordBatch, name: str, row: int) -> Any:
+    """One value; a text that is none, as its bytes."""
+    value = rows[name].slice(row, 1)
+    try:
+        return value[0].as_py()
+    except UnicodeDecodeError:
+        return _plain(value)[0].as_py()
 
 
 def _plain(values: pa.Array) -> pa.Array:

@@ -35,6 +35,7 @@ class PlainTally(TypedDict):
     unlabelled: int
     read_otherwise: PlainNotes
     has_index: bool
+    has_empty_end: bool
 
 
 class RejectedRow(TypedDict):
@@ -69,6 +70,7 @@ class Tally:
         unlabelled: rows left out because they have no label, as the workload says.
         notes: what was read otherwise than it is written.
         has_index: whether a first column without a name is no feature, see `header_names.INDEX`.
+        has_empty_end: whether rows end with a delimiter, see `header_names.EMPTY_END`.
     """
 
     rows_in: int = 0
@@ -78,6 +80,7 @@ class Tally:
     unlabelled: int = 0
     notes: ColumnNotes = field(default_factory=ColumnNotes)
     has_index: bool = False
+    has_empty_end: bool = False
 
     @property
     def rejected(self) -> int:
@@ -97,6 +100,7 @@ class Tally:
         self.unlabelled += other.unlabelled
         self.notes.merge(other.notes)
         self.has_index |= other.has_index
+        self.has_empty_end |= other.has_empty_end
         for split, rows in other.rows_out.items():
             self.rows_out[split] = self.rows_out.get(split, 0) + rows
 
@@ -110,6 +114,7 @@ class Tally:
             "unlabelled": self.unlabelled,
             "read_otherwise": self.notes.to_json(),
             "has_index": self.has_index,
+            "has_empty_end": self.has_empty_end,
         }
 
     @classmethod
@@ -123,6 +128,7 @@ class Tally:
             unlabelled=data["unlabelled"],
             notes=ColumnNotes.from_json(data["read_otherwise"]),
             has_index=data["has_index"],
+            has_empty_end=data["has_empty_end"],
         )
 
 

@@ -141,6 +141,7 @@ def _accuracy_says_little(
         return []
     others = "auc, " if labels.is_binary and "auc" in metrics else ""
     majority = class_name(labels.majority, classes)
+    rows = round(labels.majority_share * labels.rows)
     return [
         Check(
             metric="label",
@@ -150,7 +151,7 @@ def _accuracy_says_little(
             baseline=None,
             passed=False,
             stops=False,
-            found=f"is {majority} in {round(labels.majority_share * labels.rows):,} of {labels.rows:,.0f} rows",
+            found=f"is {majority} in {rows:,} of {labels.rows:,.0f} rows",
             note=f"look at {others}precision and recall, which the report draws",
         )
     ]

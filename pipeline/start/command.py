@@ -178,7 +178,8 @@ def new(
     if table.file_format == "csv" and _are_values(list(facts)):
         plan = replace(plan, notes=(_header_note(list(facts)), *plan.notes))
     used = [d.facts for d in plan.decisions if d.role not in (Role.LEFT_OUT, Role.MOMENT)]
-    told = [*stand_in_notes(used, is_csv=table.file_format == "csv"), *width_notes(len(used) - 1)]
+    told = ["Rows end with a delimiter, behind which nothing stands: no column."] * table.has_empty_end
+    told += [*stand_in_notes(used, is_csv=table.file_format == "csv"), *width_notes(len(used) - 1)]
     plan = replace(plan, notes=(*plan.notes, *told))
     plan = replace(plan, is_skewed=decided == "regression" and _is_skewed(numbers))
     plan, split = decide_split(plan, table.columns, is_whole=table.is_whole)

@@ -56,6 +56,8 @@ _OTHER_FILES = {
     **dict.fromkeys((".zip", ".7z", ".rar", ".tar"), UNPACK),
 }
 _WHOLE = re.compile(r"-?[0-9]+")
+# Of a column of bytes; more are no slips, but pictures or another encoding.
+_FEW_WITHOUT_TEXT = 0.05
 _UNPACKED = (".gz", ".bz2", ".zst")
 
 
@@ -75,6 +77,8 @@ class Table:
         unread: columns that nothing here uses -> what they hold, in words.
         forms: how values are written, where Ingest must be told; `columns` hold what it then reads.
         notes: what Ingest would read otherwise than it is written.
+        has_empty_end: whether rows end with a delimiter, behind which nothing stands.
+        texts: columns of bytes that are text in nearly all rows; those without are among the rejected.
     """
 
     columns: dict[str, npt.NDArray[Any]]
@@ -88,6 +92,8 @@ class Table:
     unread: Mapping[str, str] = field(default_factory=dict)
     forms: Forms = field(default_factory=Forms)
     notes: ColumnNotes = field(default_factory=ColumnNotes)
+    has_empty_end: bool = False
+    texts: tuple[str, ...] = ()
 
 
 def read_table(
@@ -140,6 +146,9 @@ def read_table(
             f"{source} holds no row that can be read.{wrong_row}",
             hint="below the header, a CSV has a line for each row",
         )
+    if texts_of_bytes := table.texts:
+        options = replace(options, types=dict.fromkeys(texts_of_bytes, "text"))
+        table = _table(files, options, most_rows, most_bytes)
     texts = {name: values for name, values in table.columns.items() if table.kinds[name] == "text"}
     forms = forms_of(distinct_texts(texts), has_types=file_format != "csv")
     forms = replace(forms, null_values=tuple(sorted({*null_values, *forms.null_values})))
@@ -148,9 +157,10 @@ def read_table(
         table = _table(files, named, most_rows, most_bytes)
     notes = table.notes
     if texts_of := codes(notes):
-        named = replace(named, types=dict.fromkeys(texts_of, "text"))
+        named = replace(named, types={**named.types, **dict.fromkeys(texts_of, "text")})
         table = _table(files, named, most_rows, most_bytes)
-    return replace(table, forms=replace(forms, words={**words(notes), **forms.words}))
+    forms = replace(forms, words={**words(notes), **forms.words})
+    return replace(table, forms=forms, texts=texts_of_bytes)
 
 
 def _as_written(null_values: Sequence[str]) -> tuple[str, ...]:
@@ -171,6 +181,7 @@ def _table(files: Sequence[StoredFile], options: Options, most_rows: int, most_b
     parts: dict[str, list[pa.Array]] = {name: [] for name in kinds}
     rows = rejected = size_bytes = 0
     first_reject = ""
+    has_empty_end = False
     for stored in files:
         if rows >= most_rows or size_bytes >= most_bytes:
             break
@@ -185,6 +196,7 @@ def _table(files: Sequence[StoredFile], options: Options, most_rows: int, most_b
                     parts[name].append(column)
                     size_bytes += column.nbytes
                 rows += block.rows
+                has_empty_end |= block.has_empty_end
                 if rows >= most_rows or size_bytes >= most_bytes:
                     break
     # A column may hold lists in some blocks only.
@@ -196,7 +208,10 @@ def _table(files: Sequence[StoredFile], options: Options, most_rows: int, most_b
         for name, chunks in parts.items()
         if chunks and name not in unread
     }
-    unread |= {name: "bytes that are no text" for name, values in joined.items() if not _is_readable(values)}
+    no_text = {
+        name: _rows_without_text(values) for name, values in joined.items() if not _is_readable(values)
+    }
+    unread |= dict.fromkeys(no_text, "bytes that are no text")
     return Table(
         columns={name: _numpy(column) for name, column in joined.items() if name not in unread},
         kinds={name: _KINDS[kinds[name]] for name in joined if name not in unread},
@@ -208,6 +223,8 @@ def _table(files: Sequence[StoredFile], options: Options, most_rows: int, most_b
         first_reject=first_reject,
         unread=unread,
         notes=notes,
+        has_empty_end=has_empty_end,
+        texts=tuple(name for name, wrong in no_text.items() if wrong <= _FEW_WITHOUT_TEXT * rows),
     )
 
 
@@ -232,6 +249,10 @@ def _is_readable(values: pa.Array) -> bool:
     except pa.ArrowInvalid:
         return False
     return True
+
+
+def _rows_without_text(values: pa.Array) -> int:
+    return sum(not _is_readable(values[row : row + 1]) for row in range(len(values)))
 
 
 def _numpy(column: pa.Array) -> npt.NDArray[Any]:

@@ -126,6 +126,7 @@ def _values(plan: Plan, table: Table, split: Split, *, name: str, source: str) -
         "metrics": _metrics(plan),
         "split": split,
         "forms": table.forms,
+        "bytes_as_text": [d.facts.name for d in used if d.facts.name in table.texts],
         "numbers": plan.with_role(Role.NUMBER),
         "amounts": plan.with_role(Role.AMOUNT),
         "categories": plan.with_role(Role.CATEGORY),

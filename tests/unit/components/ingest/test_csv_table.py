@@ -299,6 +299,30 @@ def test_index_can_decide_over_the_split_and_be_named_as_a_feature(ingest, write
     assert not named.report.tally.has_index
 
 
+@pytest.mark.parametrize(
+    ("header", "end"),
+    [("n,s", ","), ("n,s,", ","), ("n,s,", ""), ("n,s,,", ",,"), ("n,s", ",,"), ("n,s,", ",,")],
+)
+def test_rows_that_end_with_a_delimiter_are_those_without_it(ingest, write, header, end):
+    plain = ingest(write("n,s\n" + "".join(f"{row},t{row}\n" for row in range(40)), "plain.csv"))
+    ended = ingest(write(f"{header}\n" + "".join(f"{row},t{row}{end}\n" for row in range(40)), "in.csv"))
+    assert ended.splits == plain.splits
+    assert ended.rejects == []
+    assert ended.report.tally.has_empty_end == bool(end)
+    assert Tally.from_json(ended.report.tally.to_json()).has_empty_end == bool(end)
+
+
+def test_value_behind_the_last_column_and_a_missing_field_are_rejected(ingest, write):
+    rows = "1,a,\n2,b,c\n3,d\n4\n5,e,,\n"
+    found = ingest(write(f"n,s\n{rows}"), split={"all": 1})
+    assert found.rows == [{"n": [1], "s": [b"a"]}, {"n": [3], "s": [b"d"]}]
+    assert [(each["line"], each["reason"]) for each in found.rejects] == [
+        (3, "too many fields"),
+        (5, "too few fields"),
+        (6, "too many fields"),
+    ]
+
+
 def test_header_alone_gives_no_rows(ingest, write):
     assert ingest(write("a,b\n")).rows == []
 

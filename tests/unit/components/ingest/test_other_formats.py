@@ -486,3 +486,39 @@ def test_line_above_the_limit_is_one_wherever_it_stands(ingest, write, block_byt
     )
     assert len(found.rows) == 2
     assert [(each["line"], each["reason"]) for each in found.rejects] == [(2, "longer than the limit")]
+
+
+# Bytes that are no text.
+
+
+def _no_strings(values, kind):
+    """Texts as Arrow has them where nobody has checked that they are some."""
+    bytes_of = pa.array(values, pa.binary())
+    return pa.Array.from_buffers(kind, len(bytes_of), bytes_of.buffers())
+
+
+@pytest.mark.parametrize(
+    ("column", "settings"),
+    [
+        (pa.array([b"a", b"\xffb", None, b"c"]), {"types": {"t": "text"}}),
+        (_no_strings([b"a", b"\xffb", None, b"c"], pa.string()), {}),
+        (_no_strings([b"a", b"\xffb", None, b"c"], pa.string()).dictionary_encode(), {}),
+    ],
+)
+def test_row_without_text_in_a_column_of_texts_is_rejected_with_its_bytes(ingest, tmp_path, column, settings):
+    pq.write_table(pa.table({"n": [1, 2, 3, 4], "t": column}), tmp_path / "in.parquet")
+    found = ingest(tmp_path / "in.parquet", format="parquet", **settings, **ALL)
+    assert [(row["n"], row["t"]) for row in found.rows] == [([1], [b"a"]), ([3], []), ([4], [b"c"])]
+    [reject] = found.rejects
+    assert (reject["offset"], reject["column"], reject["reason"]) == (1, "t", "not valid text")
+    assert reject["detail"] == "b'\\xffb'"
+
+
+def test_text_in_a_list_counts_and_bytes_elsewhere_may_be_anything(ingest, tmp_path):
+    lists = pa.ListArray.from_arrays(pa.array([0, 2, 3], pa.int32()), pa.array([b"a", b"b", b"\xff"]))
+    pq.write_table(pa.table({"image": [b"\xff\xd8", b"\xff\xd8"], "l": lists}), tmp_path / "in.parquet")
+    kept = ingest(tmp_path / "in.parquet", format="parquet", **ALL)
+    assert [row["l"] for row in kept.rows] == [[b"a", b"b"], [b"\xff"]]
+    found = ingest(tmp_path / "in.parquet", format="parquet", types={"l": "text"}, **ALL)
+    assert [row["l"] for row in found.rows] == [[b"a", b"b"]]
+    assert [(each["offset"], each["column"]) for each in found.rejects] == [(1, "l")]

@@ -6,6 +6,8 @@ import sys
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
@@ -70,6 +72,27 @@ def test_a_table_becomes_a_workload_that_loads(root):
     assert config.transform.label == "churned"
     assert "id                left out" in begun.text() or "id         left out" in begun.text()
     assert "hint: " in begun.text().splitlines()[-1]
+
+
+def test_delimiters_at_the_end_of_rows_are_told_and_make_no_column(root):
+    _write(root, {**COLUMNS, "": lambda row: ""})
+    text = (root / "data.csv").read_text(encoding="utf-8")
+    (root / "data.csv").write_text(text.replace("churned,", "churned", 1), encoding="utf-8")
+    begun = _begin(root)
+    assert f"300 rows, {len(COLUMNS)} columns." in begun.text()
+    assert "Rows end with a delimiter, behind which nothing stands: no column." in begun.text()
+
+
+def test_bytes_that_are_text_in_nearly_all_rows_are_read_as_text_by_the_run_too(root):
+    remarks = [f"remark {row % 7}".encode() for row in range(300)]
+    remarks[12] = b"caf\xe9"
+    labels = [COLUMNS["churned"](row) for row in range(300)]
+    pq.write_table(pa.table({"remark": remarks, "churned": labels}), root / "data.parquet")
+    begun = _begin(root, data="data.parquet")
+    assert "1 row cannot be read: a run puts it into the quarantine. The first: " in begun.text()
+    assert "data.parquet at 12, column remark: not valid text" in begun.text()
+    config = load_workload(root / "workloads/customers/workload.yaml", root=root)
+    assert config.data.types == {"remark": "text"}
 
 
 def test_the_schema_says_what_was_seen(root):

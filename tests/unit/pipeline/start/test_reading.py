@@ -114,6 +114,15 @@ def test_a_column_of_bytes_that_are_no_text_is_left_out(tmp_path):
     assert table.unread == {"raw": "bytes that are no text"}
 
 
+def test_column_of_bytes_that_are_text_but_in_few_rows_is_kept_and_these_are_told(tmp_path):
+    texts = [f"text {row}".encode() for row in range(60)]
+    texts[17] = b"caf\xe9"
+    pq.write_table(pa.table({"a": list(range(60)), "t": texts}), tmp_path / "in.parquet")
+    table = read_table(str(tmp_path / "in.parquet"), root=tmp_path)
+    assert (table.texts, table.unread, table.rows, table.rejected) == (("t",), {}, 59, 1)
+    assert "in.parquet at 17, column t: not valid text (b'caf\\xe9'):" in table.first_reject
+
+
 def test_first_row_with_a_value_more_is_refused_as_run_refuses_it(tmp_path):
     path = tmp_path / "in.csv"
     path.write_text("a,b\n1,2,3\n" + "1,2\n" * 30)
