@@ -4,7 +4,7 @@ import shlex
 from dataclasses import dataclass
 
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.start.deciding import Task
+from slipway.pipeline.start.deciding import LEAST_ROWS, Task
 from slipway.pipeline.start.facts import Facts, few
 
 # A label of whole numbers with at most this many values is a class; between this and 20 the user should say.
@@ -58,6 +58,12 @@ def decide_task(label: Facts, asked: str, *, file: OneCsv | None = None) -> Task
     if asked in ("binary", "multiclass") or (asked == "auto" and label.kind == "text"):
         if label.distinct > _MOST_CLASSES:
             raise _too_many_classes(label)
+        if label.distinct == label.present >= LEAST_ROWS:
+            raise UsageError(
+                f"{label.name} differs in every row, as {next(iter(label.counts))!r:.40}: what never recurs "
+                "cannot be learned.",
+                hint="name another column with --label",
+            )
         return "binary" if label.distinct == 2 else "multiclass"
     if asked == "regression":
         return "regression"

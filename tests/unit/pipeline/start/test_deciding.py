@@ -146,6 +146,7 @@ def test_the_label_tells_the_task_where_it_is_clear(values, task):
 @pytest.mark.parametrize(
     ("values", "asked", "words"),
     [
+        ([None, *(f"c{n}" for n in range(50))], "auto", "differs in every row, as 'c0': what never recurs"),
         (["yes", "yes"], "auto", "the same in every row, .*: there is nothing to predict"),
         ([None, None], "auto", "is empty: there is nothing"),
         (["a", "b"], "regression", "holds text, as 'a'"),
