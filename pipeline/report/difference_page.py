@@ -2,12 +2,10 @@
 
 from dataclasses import dataclass
 
-from slipway.pipeline.report.index import MARK_OF
-from slipway.pipeline.report.page_head import is_better, one_line
+from slipway.pipeline.report.index import Row, row_of
+from slipway.pipeline.report.page_head import is_better
 from slipway.pipeline.runs.diff import SECTIONS, Change, Difference
 from slipway.pipeline.runs.record import RunRecord
-from slipway.pipeline.screen.wording import MARKS
-from slipway.pipeline.terminal.durations import seconds
 
 _SHOWN_CHANGES = 200
 _VALUE_LENGTH = 300
@@ -27,30 +25,7 @@ _TITLES = {
 
 
 @dataclass(frozen=True)
-class Side:
-    """One of the two runs.
-
-    Attributes:
-        run_id: its id.
-        workload: the pipeline's name.
-        state: how it ended.
-        mark: the state as a shape.
-        started_at: ISO 8601, UTC.
-        wall: how long it took, in words.
-        told: metrics and pushed version, in words.
-    """
-
-    run_id: str
-    workload: str
-    state: str
-    mark: str
-    started_at: str
-    wall: str
-    told: str
-
-
-@dataclass(frozen=True)
-class Row:
+class ChangeRow:
     """One difference.
 
     Attributes:
@@ -76,7 +51,7 @@ class Section:
     """
 
     title: str
-    rows: tuple[Row, ...]
+    rows: tuple[ChangeRow, ...]
     left_out: int
 
 
@@ -88,8 +63,8 @@ class DifferencePage:
         sections: those with changes.
     """
 
-    old: Side
-    new: Side
+    old: Row
+    new: Row
     sections: tuple[Section, ...]
     notes: tuple[str, ...]
 
@@ -103,19 +78,7 @@ def difference_page(difference: Difference, old: RunRecord, new: RunRecord) -> D
     """The page of the difference between two runs."""
     by_name = {name: [c for c in difference.changes if c.section == name] for name in SECTIONS}
     sections = tuple(_section(name, changes) for name, changes in by_name.items() if changes)
-    return DifferencePage(_side(old), _side(new), sections, difference.notes)
-
-
-def _side(record: RunRecord) -> Side:
-    return Side(
-        run_id=record.run_id,
-        workload=record.workload,
-        state=record.state,
-        mark=MARK_OF.get(record.state, MARKS["skipped"]),
-        started_at=record.started_at,
-        wall=seconds(record.wall_s),
-        told=one_line(record),
-    )
+    return DifferencePage(row_of(old), row_of(new), sections, difference.notes)
 
 
 def _section(name: str, changes: list[Change]) -> Section:
@@ -123,9 +86,9 @@ def _section(name: str, changes: list[Change]) -> Section:
     return Section(_TITLES[name], rows, len(changes) - len(rows))
 
 
-def _row(change: Change) -> Row:
+def _row(change: Change) -> ChangeRow:
     old, new, note = change.cells(_VALUE_LENGTH)
     better = None
     if change.change is not None and change.section == "metrics":
         better = is_better(change.name, change.change)
-    return Row(change.name, old, new, note, better)
+    return ChangeRow(change.name, old, new, note, better)

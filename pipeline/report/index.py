@@ -15,27 +15,22 @@ from slipway.pipeline.terminal.durations import seconds
 WIDTH_PX, HEIGHT_PX = 200.0, 40.0
 PAGE_NAME = "report.html"
 _TREND_RUNS = 60
-MARK_OF = {"complete": MARKS["complete"], "failed": MARKS["failed"], "stopped": MARKS["failed"]}
+_MARK_OF = {"complete": MARKS["complete"], "failed": MARKS["failed"], "stopped": MARKS["failed"]}
 
 
 @dataclass(frozen=True)
 class Row:
-    """One run.
+    """One run in a table.
 
     Attributes:
-        run_id: its id.
-        link: its page, relative to this one; empty if it has none.
-        workload: the pipeline's name.
-        state: of the run.
         mark: the state as a shape.
         started_at: ISO 8601, UTC.
-        wall_s: how long it took.
-        wall: the same in words.
+        wall: how long it took, in words.
         told: metrics and pushed version, or the rollback, in words.
+        link: its page, relative to the table's; empty if it has none.
     """
 
     run_id: str
-    link: str
     workload: str
     state: str
     mark: str
@@ -43,6 +38,7 @@ class Row:
     wall_s: float
     wall: str
     told: str
+    link: str = ""
 
 
 @dataclass(frozen=True)
@@ -91,25 +87,30 @@ def index(records: Sequence[RunRecord], output: Path, path: Path) -> Index:
     workloads = dict.fromkeys(record.workload for record in records)
     trends = {w: tuple(_trends([r for r in records if r.workload == w])) for w in workloads}
     return Index(
-        tuple(_row(record, output, path) for record in records), {w: t for w, t in trends.items() if t}
+        tuple(_linked(record, output, path) for record in records), {w: t for w, t in trends.items() if t}
     )
 
 
-def _row(record: RunRecord, output: Path, path: Path) -> Row:
-    page = output / "runs" / record.run_id / PAGE_NAME
-    link = quote(os.path.relpath(page, path.parent)) if page.is_file() else ""
+def row_of(record: RunRecord, *, link: str = "") -> Row:
+    """A run as a row of a table."""
     return Row(
         run_id=record.run_id,
-        # In a form in which no browser takes a folder's name with a colon for a scheme.
-        link=f"./{link}" if link else "",
         workload=record.workload,
         state=record.state,
-        mark=MARK_OF.get(record.state, MARKS["skipped"]),
+        mark=_MARK_OF.get(record.state, MARKS["skipped"]),
         started_at=record.started_at,
         wall_s=record.wall_s,
         wall=seconds(record.wall_s),
         told=one_line(record),
+        link=link,
     )
+
+
+def _linked(record: RunRecord, output: Path, path: Path) -> Row:
+    page = output / "runs" / record.run_id / PAGE_NAME
+    # In a form in which no browser takes a folder's name with a colon for a scheme.
+    link = f"./{quote(os.path.relpath(page, path.parent))}" if page.is_file() else ""
+    return row_of(record, link=link)
 
 
 def _trends(records: Sequence[RunRecord]) -> list[Trend]:

@@ -9,7 +9,7 @@ from slipway.pipeline.report.artifacts import first_json
 from slipway.pipeline.report.page_head import COUNT
 from slipway.pipeline.runs.outcome import read_verdict
 from slipway.pipeline.runs.record import Export, RunRecord, VerdictCheck
-from slipway.pipeline.screen.verdict_table import worst_first
+from slipway.pipeline.screen.verdict_table import GRAVITIES, gravity, worst_first
 
 _SHOWN_SLICES = 300
 _SHOWN_CHECKS = 300
@@ -102,7 +102,7 @@ def model(record: RunRecord, names: Sequence[str] = ()) -> Model | None:
         blessed=record.blessed,
         reasons=tuple(record.blessing_reasons),
         notes=(*verdict.get("warnings", ()), *verdict.get("notes", ())),
-        checks=tuple(_check(c) for c in sorted(checks, key=_gravity)[:_SHOWN_CHECKS]),
+        checks=tuple(_check(c) for c in sorted(checks, key=gravity)[:_SHOWN_CHECKS]),
         slices=slices(
             verdict.get("slices", {}),
             [c["metric"] for c in checks],
@@ -115,12 +115,6 @@ def model(record: RunRecord, names: Sequence[str] = ()) -> Model | None:
     )
 
 
-def _gravity(check: VerdictCheck) -> int:
-    if check["passed"]:
-        return 2
-    return 0 if check.get("stops", True) else 1
-
-
 def _check(check: VerdictCheck) -> Check:
     got = (
         check.get("found", "") if check["got"] is None else f"{number(check['got'])} {check.get('unit', '')}"
@@ -131,7 +125,7 @@ def _check(check: VerdictCheck) -> Check:
         required=check["required"],
         got=str(got).strip(),
         baseline=number(check.get("baseline")),
-        verdict=("FAILED", "warning", "passed")[_gravity(check)],
+        verdict=GRAVITIES[gravity(check)],
         # It says where to look, which helps only if something is wrong.
         note="" if check["passed"] else check.get("note", ""),
     )

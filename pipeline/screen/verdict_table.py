@@ -11,6 +11,7 @@ from slipway.pipeline.terminal.printable import printable
 # The number of lines that fit a screen together with the nodes.
 _SHOWN_SLICES = 12
 SHOWN_CHECKS = 16
+GRAVITIES = ("FAILED", "warning", "passed")
 # Shorter cells, such as numbers, are never folded; a column of longer texts gets at least this width.
 _UNFOLDED = 12
 _GAP = "  "
@@ -47,7 +48,7 @@ def check_table(
         limit: how many checks at most; None for all.
         width: of the screen, in columns: long texts go on in the next line; None: a line a check.
     """
-    ordered = sorted(checks, key=_gravity)
+    ordered = sorted(checks, key=gravity)
     shown = ordered if limit is None else ordered[:limit]
     if not shown:
         return
@@ -59,13 +60,13 @@ def check_table(
             c["required"],
             _got(c),
             _number(c.get("baseline")),
-            ("FAILED", "warning", "passed")[_gravity(c)],
+            GRAVITIES[gravity(c)],
         )
         for c in shown
     ]
     yield from _table(head, rows, width)
     if len(ordered) > len(shown):
-        passed = sum(_gravity(c) == 2 for c in ordered[len(shown) :])
+        passed = sum(gravity(c) == 2 for c in ordered[len(shown) :])
         yield f"and {len(ordered) - len(shown)} more, {passed} of them passed"
 
 
@@ -75,7 +76,8 @@ def _got(check: VerdictCheck) -> str:
     return " ".join(filter(None, (_number(check["got"]), check.get("unit", ""))))
 
 
-def _gravity(check: VerdictCheck) -> int:
+def gravity(check: VerdictCheck) -> int:
+    """How grave the answer of a check is, as an index of `GRAVITIES`."""
     if check["passed"]:
         return 2
     return 0 if check.get("stops", True) else 1
