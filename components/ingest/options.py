@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 MEBIBYTE = 1 << 20
 
 
-FormatName = Literal["csv", "jsonl", "parquet", "tfrecord", "npz", "images"]
 Type = Literal["int", "float", "text"]
 UnlabelledRows = Literal["keep", "leave_out"]
 Compression = Literal["gzip", "zstd", "none"]

@@ -11,19 +11,11 @@ from pathlib import Path
 from typing import Self, TypedDict
 
 from slipway.components.errors import ComponentError
+from slipway.components.ingest.formats import FORMATS
 from slipway.components.nearest import nearest
 
 PACKAGE_PREFIX = "package://"
 GS = "gs://"
-# The files that a folder means, by format; the first pattern that matches any file.
-FOLDER_PATTERNS: Mapping[str, tuple[str, ...]] = {
-    "csv": ("*.csv", "*.csv.*"),
-    "jsonl": ("*.jsonl", "*.jsonl.*"),
-    "parquet": ("*.parquet",),
-    "tfrecord": ("*.tfrecord", "*.tfrecord*", "*"),
-    "npz": ("*.npz",),
-    "images": ("*/*",),
-}
 _PLACEHOLDER = re.compile(r"\{(?:SPAN|VERSION|YYYY|MM|DD)(?::\d+)?\}")
 _GLOB_CHARACTERS = re.compile(r"[*?\[]")
 _GLOB_OR_ESCAPE = re.compile(r"[*?\[\\]")
@@ -90,7 +82,7 @@ def resolve_sources(sources: Mapping[str, str], *, root: Path, file_format: str 
     Args:
         sources: by input split, what `resolve_source` takes, or gs://BUCKET/PATH; none where no file is read.
         root: the folder that a relative path is relative to.
-        file_format: a key of FOLDER_PATTERNS.
+        file_format: a key of FORMATS.
 
     Raises:
         SourceError: nothing is there, or a path cannot be taken.
@@ -119,7 +111,7 @@ def resolve_source(source: str, *, root: Path, file_format: str = "csv") -> Sour
             these inside an installed package, which is not imported. {SPAN}, {VERSION}, {YYYY}, {MM} and
             {DD} match anything here, and are left for TFX to resolve.
         root: the folder that a relative path is relative to.
-        file_format: a key of FOLDER_PATTERNS.
+        file_format: a key of FORMATS.
 
     Raises:
         SourceError: nothing is there, or it lies outside of its package.
@@ -153,7 +145,7 @@ def _remote(sources: Mapping[str, str], file_format: str) -> Sources:
                 hint="an object, a pattern, or a folder with '/' at its end",
             )
         if not path or path.endswith("/"):
-            path += FOLDER_PATTERNS[file_format][0]
+            path += FORMATS[file_format].in_folder[0]
         split_paths[split] = [bucket, *path.split("/")]
     folders = [parts[:-1] for parts in split_paths.values()]
     side_by_side = zip(*folders, strict=False)
@@ -215,7 +207,7 @@ def _find(source: str, path: Path, file_format: str) -> Source:
     if path.is_file():
         return Source(path.parent, glob.escape(path.name), (path,))
     if path.is_dir():
-        patterns = FOLDER_PATTERNS[file_format]
+        patterns = FORMATS[file_format].in_folder
         there = (pattern for pattern in patterns if any(path.glob(pattern)))
         return _matching(source, path, next(there, patterns[0]))
     fixed = [part for part in path.parts if not _GLOB_CHARACTERS.search(part)]

@@ -18,7 +18,6 @@ from slipway.components.ingest.column_types import Columns, ColumnType
 from slipway.components.ingest.formats import FORMATS
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.quarantine import to_record
-from slipway.components.ingest.source import FOLDER_PATTERNS
 from slipway.components.ingest.storage import GS, StoredFile, fetched, list_files
 from slipway.components.ingest.typed_rows import example_rows
 from slipway.components.predictor.input_columns import InputColumns, InputError
@@ -322,7 +321,7 @@ def _other_workload(names: Collection[str], source: str, folder: Path) -> str:
 def _files(source: str, file_format: str) -> tuple[StoredFile, ...]:
     pattern = source
     if source.endswith("/") or (not source.startswith(GS) and Path(source).is_dir()):
-        pattern = f"{source.rstrip('/')}/{FOLDER_PATTERNS[file_format][0]}"
+        pattern = f"{source.rstrip('/')}/{FORMATS[file_format].in_folder[0]}"
     try:
         return tuple(list_files(pattern))
     except ComponentError as error:

@@ -5,11 +5,11 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from slipway.components.ingest.formats import FORMATS
 from slipway.components.ingest.limits import SourceLimits
 from slipway.components.ingest.options import (
     SHARD_MB,
     Compression,
-    FormatName,
     NumberFormat,
     Options,
     Type,
@@ -21,6 +21,7 @@ from slipway.pipeline.config.section import (
     Columns,
     Letter,
     Moment,
+    OneOf,
     PathText,
     Section,
     SettingsOf,
@@ -125,7 +126,7 @@ class DataConfig(Section):
         description="For bigquery: the SQL query whose rows are the examples.",
         examples=["SELECT * FROM `project.dataset.trips`"],
     )
-    format: Literal[FormatName, "bigquery"] = setting_of(Options, "format")
+    format: Annotated[str, OneOf([*FORMATS, "bigquery"])] = setting_of(Options, "format")
     label: Column = Field(
         description="The raw column that the label comes from; it is never a feature when serving.",
         examples=["tips"],

@@ -1,6 +1,6 @@
 """The building blocks of the workload file's sections: their base, and the types of their values."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import MISSING, dataclass, fields
 from typing import Annotated, Any, TypeVar, cast
 
@@ -79,7 +79,7 @@ Slices = Annotated[tuple[Slice, ...], Field(strict=False)]
 class OneOf:
     """Lets text be a key of a table only, as a `Literal` of the keys would: the table is their one place."""
 
-    table: Mapping[str, Any]
+    table: Iterable[str]
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return literal_schema(list(self.table))
