@@ -51,37 +51,40 @@ def search_space(search: Mapping[str, Mapping[str, object]]) -> dict[str, Range 
         raise ComponentError(
             "tune.search names no hyperparameter", hint="as {learning_rate: {low: 0.0001, high: 0.01}}"
         )
-    return {name: _entry(name, entry) for name, entry in search.items()}
+    space = {}
+    for name, entry in search.items():
+        try:
+            space[name] = read_entry(entry)
+        except ValueError as error:
+            raise ComponentError(
+                f"tune.search.{name} ({', '.join(sorted(_given(entry))) or 'empty'}) {error}",
+                hint="as {low: 0.0001, high: 0.01, log: true} or {choices: [32, 64]}",
+            ) from error
+    return space
 
 
-def broken_rule(entry: Mapping[str, Any]) -> str:
-    """The rule that one hyperparameter's entry breaks, in words that follow its name; empty: none."""
+def read_entry(entry: Mapping[str, Any]) -> Range | Choices:
+    """What one hyperparameter is chosen from.
+
+    Raises:
+        ValueError: the rule that the entry breaks, in words that follow its name.
+    """
     given = _given(entry)
     if set(given) == {"choices"}:
-        return "" if given["choices"] else "must not have empty choices"
+        if not given["choices"]:
+            raise ValueError("must not have empty choices")
+        values = (json.dumps(v) if isinstance(v, list | tuple) else v for v in given["choices"])
+        return Choices(values=tuple(values))
     if "choices" in given:
-        return f"must have nothing beside choices, and it has {', '.join(sorted(given.keys() - {'choices'}))}"
+        others = ", ".join(sorted(given.keys() - {"choices"}))
+        raise ValueError(f"must have nothing beside choices, and it has {others}")
     if not {"low", "high"} <= set(given) <= {"low", "high", "step", "log"}:
-        return "must have either choices, or low and high"
+        raise ValueError("must have either choices, or low and high")
     found = Range(**given)
     if not found.low < found.high or (found.log and not found.low > 0):
         rule = "0 < low < high with log" if found.log else "low < high"
-        return f"must have {rule}; low is {found.low}, high {found.high}"
-    return ""
-
-
-def _entry(name: str, entry: Mapping[str, Any]) -> Range | Choices:
-    given = _given(entry)
-    if rule := broken_rule(entry):
-        raise ComponentError(
-            f"tune.search.{name} ({', '.join(sorted(given)) or 'empty'}) {rule}",
-            hint="as {low: 0.0001, high: 0.01, log: true} or {choices: [32, 64]}",
-        )
-    if "choices" in given:
-        return Choices(
-            values=tuple(json.dumps(v) if isinstance(v, list | tuple) else v for v in given["choices"])
-        )
-    return Range(**given)
+        raise ValueError(f"must have {rule}; low is {found.low}, high {found.high}")
+    return found
 
 
 def _given(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TypedDict, Unpack
 
@@ -115,12 +115,9 @@ def rehearse_request(request: Request, **how: Unpack[How]) -> int:
     from slipway.pipeline.cloud.rehearsal.run import rehearse
     from slipway.pipeline.screen.run_display import stderr_display
 
-    display = stderr_display()
-    try:
+    with closing(stderr_display()) as display:
         record = rehearse(request, display=display, **how)
         display.ends(record)
-    finally:
-        display.close()
     code = record.exit_code or 0
     if code in (DONE, GATE_STOPPED):
         comparison = compare_with_local(request, record)

@@ -1,5 +1,6 @@
 """Runs a pipeline from a notebook or a test: `slipway.run(pipeline) -> RunResult`."""
 
+import contextlib
 import html
 import json
 from collections.abc import Mapping, Sequence
@@ -191,12 +192,9 @@ def run(
 
     folder = Path(output).absolute()
     request = _request(pipeline, folder, dict(parameters or {}), beam_args, options)
-    display = SilentDisplay() if quiet else stderr_display()
-    try:
+    with contextlib.closing(SilentDisplay() if quiet else stderr_display()) as display:
         record = execute(request, display=display, warm=warm, listeners=END_LISTENERS)
         display.ends(record)
-    finally:
-        display.close()
     return RunResult(record, History(folder).folder(record.run_id))
 
 

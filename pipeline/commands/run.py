@@ -85,13 +85,10 @@ def run(asked: "Request", *, resumed: RunRecord | None = None) -> int:
     from slipway.pipeline.screen.run_display import stderr_display
 
     minutes = warming.minutes_left(os.environ)
-    display = stderr_display()
-    try:
+    with contextlib.closing(stderr_display()) as display:
         with standby.find() or contextlib.nullcontext() as warm:
             record = execute(asked, display=display, resumed=resumed, warm=warm, listeners=END_LISTENERS)
         display.ends(record)
-    finally:
-        display.close()
     # A run without a node to run has not needed TFX, nor will the next like it.
     if minutes and any(node.attempts for node in record.nodes) and (why := warming.leave(minutes)):
         _tell(*why.splitlines())
@@ -137,11 +134,8 @@ def begin(asked: "Request", *, airflow: str) -> str:
     from slipway.pipeline.engine.stepwise_run import begin as begin_run
     from slipway.pipeline.screen.run_display import stderr_display
 
-    display = stderr_display()
-    try:
+    with contextlib.closing(stderr_display()) as display:
         return begin_run(asked, display=display, airflow=airflow, listeners=END_LISTENERS).run_id
-    finally:
-        display.close()
 
 
 def run_node(run_id: str, node_id: str, *, output: Path) -> int:

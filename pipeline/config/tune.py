@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field, JsonValue, model_validator
 
-from slipway.components.trainer.search_space import Algorithm, broken_rule
+from slipway.components.trainer.search_space import Algorithm, read_entry
 from slipway.components.trainer.settings.checkpoint import Goal
 from slipway.pipeline.config.section import Section, Text
 from slipway.pipeline.config.settings_errors import KeyRuleError
@@ -25,8 +25,10 @@ class SearchConfig(Section):
 
     @model_validator(mode="after")
     def _choices_or_range(self) -> "SearchConfig":
-        if rule := broken_rule(self.model_dump()):
-            raise KeyRuleError(rule)
+        try:
+            read_entry(self.model_dump())
+        except ValueError as error:
+            raise KeyRuleError(str(error)) from error
         return self
 
 
