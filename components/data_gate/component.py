@@ -58,9 +58,7 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
 
     Args:
         examples: Ingest's; a sample of them is read.
-        statistics: StatisticsGen's, of the raw examples.
         schema: the schema they must conform to.
-        anomalies: ExampleValidator's.
         verdict: gets the verdict, and copies of the statistics for comparing later data.
         label: the raw column that the label comes from.
         limits: fields of `limits.Limits`, by `as_parameter`.

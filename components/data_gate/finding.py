@@ -19,7 +19,6 @@ class Edit:
 
     Attributes:
         kind: what is done to the feature.
-        feature: its name.
         values: `add_values`: the values that its domain gets.
         number: `set_presence` and `set_mass`: the new share; `set_range`: the bound that gives way.
         text: `set_range`: `min` or `max`; `add_feature`: INT, FLOAT or BYTES.
@@ -87,12 +86,10 @@ class Finding:
     Attributes:
         rule: which rule.
         feature: the column; empty where it is about the data as a whole.
-        splits: where.
         what: the finding in words, with its numbers, without feature, splits and limit.
         measured: the number that was held against the limit; None for what has none.
         limit: that limit.
         key: the workload's key that holds the limit; empty where the schema does.
-        remedy: what to do, in words.
         edits: the changes of the schema that would accept it.
         query: which rows show it.
         rows: up to five of those.

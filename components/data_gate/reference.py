@@ -17,7 +17,6 @@ class Reference:
 
     Attributes:
         name: what it is, in words; empty where there is none.
-        folder: where it is kept.
         statistics: by split.
         profile: what the statistics do not hold.
     """

@@ -8,7 +8,6 @@ class FeatureSchema:
     """The values that the schema allows for one feature.
 
     Attributes:
-        name: the column.
         type: INT, FLOAT, BYTES or empty.
         domain: the texts that are allowed; None: any.
         domain_name: of the domain that several features may share; empty for the feature's own.
@@ -40,7 +39,6 @@ class Anomaly:
 
     Attributes:
         feature: the column; empty for the data as a whole.
-        split: where.
         type: TFDV's name for it, e.g. `ENUM_TYPE_UNEXPECTED_STRING_VALUES`.
         severity: `error` or `warning`.
         short: TFDV's few words.

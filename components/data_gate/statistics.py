@@ -38,16 +38,11 @@ class FeatureStatistics:
     """One feature of one split.
 
     Attributes:
-        name: the column.
         kind: what its values are; `text` has `counts`, numbers have the rest.
-        rows: of the split.
         present: rows that have a value; one that is no number (NaN) is none.
         values: how many values there are; more than `present` where a row may have several.
         unique: different values of a text.
         counts: text -> how often, the most frequent ones (TFDV keeps 1,000).
-        min: smallest number.
-        max: largest number.
-        mean: of the numbers.
         distribution: of the numbers; None where there are none.
     """
 

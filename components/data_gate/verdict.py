@@ -48,9 +48,7 @@ class Evidence:
     Attributes:
         statistics: of the data, by split.
         label: the raw column that the label comes from.
-        limits: the limits to check against.
         now_s: the time, in seconds since 1970.
-        schema: what the schema says about each feature.
         schema_file: as the user knows it; empty where the schema is inferred from the data.
         anomalies: ExampleValidator's, of all splits.
         reference: the statistics of data that passed before; empty where there is none.
@@ -59,12 +57,10 @@ class Evidence:
         reference_at_s: when it was judged, in seconds since 1970; None where unknown.
         serving: the statistics of serving requests; None if unknown.
         bad: what Ingest's quarantine says.
-        sample: columns of some rows by name.
         made: the label that the model learns, by its name among the transformed features, for the same rows;
             None where it is not known.
         repeated: rows of the sample that repeat an earlier one.
         first_repeated: the first few of them, by their numbers in the sample.
-        sampled: rows of the sample.
     """
 
     statistics: Statistics
@@ -93,8 +89,6 @@ class DataGateVerdict:
 
     Attributes:
         findings: all findings, those that stop first.
-        rows: of all splits.
-        features: how many columns.
         reference_name: what the data was compared with; empty: nothing.
         label_score: how well its columns explain its label; None where that cannot be told.
         accepted: the reason why the data passes whatever was found; empty: it has to pass by itself.

@@ -44,7 +44,6 @@ def label_score(sample: Mapping[str, Column], label: str, single: Mapping[str, f
 
     Args:
         sample: columns of equal length by name.
-        label: the column to explain.
         single: how well each alone predicts it, from `single_scores`; the best 30 are looked at.
 
     Returns:

@@ -63,7 +63,6 @@ def keep_profile(statistics: str, folder: str, profile: Profile) -> None:
     Args:
         statistics: a folder with `Split-*/FeatureStats.pb`, local or in a store that TFX can read.
         folder: where to; made where it is not there.
-        profile: of the same data.
     """
     for name in fileio.listdir(statistics):
         if name.startswith("Split-"):

@@ -46,8 +46,6 @@ def read_sample(uri: str, splits: Sequence[str], *, rows: int) -> Sample:
     """Reads examples evenly from every file of every split.
 
     Args:
-        uri: of the examples artifact.
-        splits: their names.
         rows: at most so many; fewer where they take more than MOST_BYTES.
     """
     files = [path for split in splits for path in sorted(fileio.glob(f"{uri}/Split-{split}/*"))]

@@ -17,7 +17,6 @@ class Check:
         required: the rule in words, e.g. `at least 0.94`.
         got: the candidate's value; None where there is none.
         baseline: the value of the latest blessed model; None where there is none.
-        passed: whether the rule holds.
         stops: whether the model is refused when it does not; else it is a warning.
         unit: of `got`, e.g. `ms`; empty for metrics.
         found: what was found, where that is no number.
@@ -68,7 +67,6 @@ class ModelVerdict:
         reasons: the failed checks in words when not blessed, else what held; an override says so first.
         warnings: what did not stop the model and should be known.
         checks: every comparison made, those of the workload's thresholds first.
-        metrics: the candidate's overall metrics.
         baseline_metrics: those of the latest blessed model; empty on a first run.
         notes: the things that could not be judged, and why.
         overrides: at most one.
@@ -99,9 +97,7 @@ def conclude(
     """Joins all checks into one answer.
 
     Args:
-        checks: all that were made.
         metrics, baseline_metrics: overall values by name.
-        notes: what could not be judged.
         bless: the user's reason for blessing the model despite the checks; empty: none.
     """
     failed = tuple(check.reason for check in checks if not check.passed and check.stops)

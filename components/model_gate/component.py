@@ -50,12 +50,10 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
     """Judges the candidate by its evaluation and writes the blessing, with the reasons in `verdict.json`.
 
     Args:
-        model: the candidate.
         evaluation: the Evaluator's metrics of the candidate and, where there is one, of the baseline.
         blessing: gets the file that stock components look for (`BLESSED` or `NOT_BLESSED`), the properties
             by which the resolver finds the latest blessed model, the digest of the model's files, and
             `verdict.json`; with BLESSED, also what the DataGate compares later data with.
-        metrics: the names that were asked for.
         thresholds: slices (`overall`, `all`, a column's, one) -> metric -> fields of `rules.Threshold`.
         min_slice_rows: slices with fewer rows are not judged.
         beat_trivial: `one`, `all` or `none`, see `trivial_rules.trivial_checks`.

@@ -15,7 +15,6 @@ def reference_checks(
 
     Args:
         references: model -> metric -> value.
-        metrics: the candidate's overall values.
         asked: the workload's metrics, the most telling first.
     """
     name = next((each for each in asked if METRICS[each].better and each in metrics), None)

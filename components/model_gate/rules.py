@@ -55,7 +55,6 @@ class Measured:
     """The evaluation of one slice.
 
     Attributes:
-        metrics: the candidate's, by name.
         baseline: those of the latest blessed model; empty where there is none.
         labels: the slice's labels; None where they are not known.
         spreads: how far chance moves the candidate's values, where that was measured.
@@ -136,9 +135,7 @@ def bounds(
     spread.
 
     Args:
-        metric: its name.
         value: the candidate's or the baseline's.
-        at: the slice.
         confidence: of each bound by itself, 0.5 to 1.
         spread: how far chance moves the value; None: it was not measured, and without a formula the value is
             its own bound.

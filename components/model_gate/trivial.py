@@ -28,7 +28,6 @@ class LabelStatistics:
         variance: mean squared distance from the mean.
         absolute_deviation: mean distance from the median.
         classes: how many different labels there are.
-        majority: the most frequent label.
         majority_share: its share of the rows, 0 to 1.
         entropy: of the shares of the classes, in nats.
     """
@@ -120,7 +119,6 @@ def trivial_answer(metric: str, labels: LabelStatistics, classes: Sequence[str] 
 
     Args:
         metric: one of METRICS.
-        labels: of the slice.
         classes: their names, in the order of the labels' numbers; (): they have none.
     """
     match METRICS[metric].trivial:

@@ -39,9 +39,7 @@ def trivial_checks(
     """Compares the candidate with the best constant answer, metric by metric.
 
     Args:
-        metrics: those that were asked for.
         thresholds: the overall limits, by metric.
-        overall: the evaluation over all rows.
         beat: `one`: the model must surely be better in at least one of the metrics whose trivial value is
             known, and worse in none; `all`: surely better in each; `none`: the rest is a warning.
         classes: names of the labels, in the order of their numbers; (): they have none.

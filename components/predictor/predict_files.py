@@ -55,7 +55,6 @@ class InputTask:
 
     Attributes:
         index: its number among the files.
-        name: as the user knows it.
         of: how many files there are.
     """
 
@@ -107,11 +106,9 @@ class PredictFile(beam.DoFn):
 
     Args:
         model_folder: of a SavedModel that was verified.
-        folder: what it writes into.
         read: gives the rows of a file; travels to the workers.
         classes: names of what the answers are about, see `class_names`; none: they get no name.
         pass_through: columns of the rows that are written beside each answer.
-        batch_rows: rows at once.
     """
 
     def __init__(
@@ -211,11 +208,9 @@ def predict_files(
     """Predicts the rows of files, each in the order of its rows, in memory that does not grow with them.
 
     Args:
-        names: of the files.
         model_folder: of a SavedModel that was verified.
         folder: gets the files that the module describes; must exist.
         read: gives the rows of a file.
-        beam_args: options of the Beam pipeline.
         classes: names of what the answers are about; none: they get no name.
         pass_through: columns of the rows that are written beside each answer; one that a row lacks is null.
 

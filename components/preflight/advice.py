@@ -15,9 +15,7 @@ class SliceVerdict:
     """The verdict on one slice.
 
     Attributes:
-        question: slice and batch.
         answer: of the compiling process; None where it gave none.
-        findings: of the rules.
         estimate: of time and cost; None where it does not compile or was not compiled for a TPU.
         examples: of the whole training, all epochs; None: not known.
         example_bytes: of one example in the files of transformed examples; None: not known.

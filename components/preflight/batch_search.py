@@ -28,7 +28,6 @@ def largest_batch(
         compiled: asks it for another one, a multiple of `unit`.
         unit: what a batch must be a multiple of, >= 1.
         limit: never look above it.
-        has_time: whether there is time to ask once more.
 
     Returns:
         (None, smallest) where not even one unit fits; (largest, None) where all up to the limit fit, or time

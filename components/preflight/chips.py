@@ -37,7 +37,6 @@ class Price:
     Attributes:
         usd: US dollars, > 0.
         month: that it is of, such as 2025-02.
-        source: who says so, in words.
     """
 
     usd: float

@@ -218,7 +218,6 @@ class TrainingStep:
     Args:
         model: built and compiled.
         features: by name, the label's, too.
-        question: slice, layout and label.
     """
 
     def __init__(self, model: Any, features: Any, question: Question) -> None:

@@ -22,12 +22,7 @@ COMPILERS = (WITH_LIBTPU, ".venv-jax/bin/python")
 
 @dataclass(frozen=True)
 class Unanswered:
-    """The compiling process gave no answer about a slice.
-
-    Attributes:
-        reason: in words.
-        remedy: what to do.
-    """
+    """The compiling process gave no answer about a slice."""
 
     reason: str
     remedy: str = ""

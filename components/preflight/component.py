@@ -46,8 +46,6 @@ def Preflight(  # noqa: N802 (component constructors are nouns)
         transform_graph: Transform's; its schema says what the model takes.
         statistics: StatisticsGen's; they say how many rows the training has.
         report: gets `preflight.json`, see `result.Preflight.to_json`.
-        workload: its name.
-        model: dotted path of `build_model`.
         step: the other fields of `question_and_answer.Question`, but for features and slice; `as_parameter`.
         tpu_slice: fields of `question_and_answer.Slice`, by `as_parameter`.
         training: fields of `judge.Training`, but for what is counted here; by `as_parameter`.

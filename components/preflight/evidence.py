@@ -18,8 +18,6 @@ class Finding:
     Attributes:
         rule: its name, as docs/tpu.md explains it.
         severity: "error": it cannot be trained so; "warning": money lost; "note": not checked.
-        message: what is so, with its numbers.
-        remedy: what to do.
     """
 
     rule: str
@@ -33,10 +31,7 @@ class Case:
     """All that the rules look at.
 
     Attributes:
-        question: slice, batch, precision, layout.
         answer: of the compiling process; None before it was asked.
-        backend: `train.backend`.
-        has_tensorflow: whether TensorFlow computes on the slice.
         train_files: number of files of transformed examples; None: not known.
         train_bytes: of them together; None: not known.
         interpreter: of the compiling process, in words; "" where none has libtpu.

@@ -17,8 +17,6 @@ class Training:
     """Facts about the training other than its step.
 
     Attributes:
-        backend: `train.backend`.
-        epochs: passes over the training split.
         train_files: number of files of transformed examples; None: not known.
         train_bytes: of them together; None: not known.
         train_rows: examples in them; None: not known.
@@ -57,9 +55,7 @@ def judge(
     """The verdict of one slice.
 
     Args:
-        question: slice and step.
         answer: of the compiling process; None: it gave none.
-        training: what the rules want to know beside it.
         unanswered: why there is none where a compiler was asked, and the remedy; empty: none was asked.
     """
     generation = question.slice.generation

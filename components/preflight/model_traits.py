@@ -110,7 +110,6 @@ def traits_of(model: Any, question: Question) -> Iterator[Trait]:
 
     Args:
         model: built, with the optimizer's variables.
-        question: the batch and the replicas.
     """
     if model.run_eagerly:
         yield Trait(kind="run_eagerly")

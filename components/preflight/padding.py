@@ -25,7 +25,6 @@ class Waste:
     """A layer that pads badly.
 
     Attributes:
-        layer: its name.
         units: outputs, features or filters that it has.
         better: such a number that pads less, for the same time of the matrix unit.
         share: of the layer's operations in vain, above 0 and below 1.

@@ -20,7 +20,6 @@ class Slice:
         topology: of chips, such as "2x4"; "" for the CPU.
         memory_bytes: of one device, that the compiler may use; 0: not known.
         machine: the JSON of the MachineSpec that Vertex AI calls it by.
-        has_tensorflow: whether TensorFlow computes on it.
     """
 
     name: str
@@ -38,8 +37,6 @@ class Layer:
     """One layer that computes.
 
     Attributes:
-        name: its own.
-        kind: its class.
         matrices: shapes of its weights of rank 2 and more.
         positions: how often they are used for one example: 1, or once at every place of a sequence or image.
         is_output: whether the model's output is its output.
@@ -66,7 +63,6 @@ class Trait:
     Attributes:
         kind: as `trait_rules.WORDS` has it.
         where: the layer and the user's line, in words; "" where they are not known.
-        detail: numbers and names.
     """
 
     kind: str
@@ -85,7 +81,6 @@ class Compiled:
         error_cause: as `trainer.trace_error.TraceError.cause`, or "layout": it cannot divide a weight; ""
             where it was traced, or refused before.
         error_remedy: what to write instead; "" where that is not known.
-        is_out_of_memory: whether it does not fit.
         peak_bytes: of memory on one device; where it does not fit, what the compiler said is needed, 0 where
             it said no number.
         available_bytes: of memory on one device that the compiler may use; 0: not known.
@@ -121,9 +116,7 @@ class Answer:
     Attributes:
         step: of the batch size that was asked for.
         target: "tpu", or "cpu" where only XLA's lowering was checked.
-        parameters: of the model.
         policy: Keras dtype policy it was built under.
-        layers: that compute.
         variables: paths of all weights.
         callbacks: primitives that call back to the host, with the layer they came from.
         fits_batch: the largest global batch that was compiled and fits; None: not searched.
@@ -172,10 +165,7 @@ class Question:
 
     Attributes:
         slice: to compile for; its generation "" means the CPU.
-        model: dotted path of `build_model`.
-        hyperparameters: for it.
         features: with the label.
-        label: its name.
         batch_size: global, examples.
         precision: Keras dtype policy, or "auto": mixed_bfloat16.
         accumulate_steps: as `train` has it.

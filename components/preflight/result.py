@@ -22,8 +22,6 @@ class Preflight:
     """The verdicts of all slices that were asked for.
 
     Attributes:
-        workload: its name.
-        verdicts: of each slice.
         made_at: UTC, ISO 8601.
         region: where the slices are to be rented; "": not known.
         training_keys: keys to set beside those of the slice, such as `train.interpreter`.

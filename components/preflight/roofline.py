@@ -71,8 +71,6 @@ def estimate(compiled: Compiled, wanted: Slice, chip: Chip) -> Estimate:
 
     Args:
         compiled: flops and bytes of one device.
-        wanted: the slice.
-        chip: of its generation.
     """
     # A ring sends every byte twice, less one part of it: Patarasuk and Yuan, JPDC 69(2), 2009.
     sent_bytes = 2 * (wanted.devices - 1) / wanted.devices * compiled.collective_bytes

@@ -63,8 +63,6 @@ def difference(first: Any, second: Any, where: Where) -> Trait | None:
     """What was not the same in two traces of one step: what Python or NumPy decided anew; None: nothing.
 
     Args:
-        first: a trace.
-        second: another one.
         where: tells the place of an equation.
     """
     for one, other in zip(first.jaxpr.eqns, second.jaxpr.eqns, strict=False):

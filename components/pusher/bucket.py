@@ -163,7 +163,6 @@ class Folder:
 
         Args:
             name: below the folder.
-            content: a file or bytes.
             crc32c: of the content, see `crc32c_of`.
             labels: kept with it, see `Stored`.
             over: the object that it replaces; None: there must be none.

@@ -61,7 +61,6 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
         model: the Trainer's; its SavedModel lies in the artifact's folder for serving.
         blessing: the gate's answer about this model: the property `blessed`, and the file `BLESSED`.
         examples: what it was trained on; its span goes into the papers.
-        schema: of the data.
         pushed_model: gets the properties that stock components set: `pushed` (1 or 0) and, when pushed,
             `pushed_destination` (the version's directory or gs:// address) and `pushed_version`. Nothing is
             copied into it.

@@ -22,11 +22,8 @@ class EndpointSettings:
 
     Attributes:
         project: id of the Google Cloud project.
-        region: of the endpoint.
         address: of the API; empty: https://REGION-aiplatform.googleapis.com.
         name: id of the endpoint; made where there is none.
-        container: image that serves the SavedModel.
-        machine_type: that it runs on.
         min_replicas: machines at the least, >= 1; `max_replicas`: at the most.
         traffic: percent of the requests that go to the new version, 0 to 100.
         service_account: that the container runs as; empty: the service's own.

@@ -106,7 +106,6 @@ def difference(manifest: Manifest, sizes: Mapping[str, int]) -> str:
     """Describe what is wrong with the names and sizes (bytes) of a version's files; "" if nothing.
 
     Args:
-        manifest: of the version.
         sizes: of all its files but the manifest.
     """
     for name in sorted(manifest.files.keys() | sizes.keys()):

@@ -90,7 +90,6 @@ class Papers(TypedDict, total=False):
         code: one SHA-256 for each package of code, by its name.
         metrics: overall, by name; `slices`: by slice and name.
         exports: the `exports.json` of the model's smaller forms.
-        stack: versions by package.
     """
 
     workload: str

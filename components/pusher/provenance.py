@@ -37,11 +37,9 @@ def provenance(
     """The papers of a version, as its manifest keeps them and its card shows them.
 
     Args:
-        about: what the workload says of itself.
         verdict: the model gate's `verdict.json`.
         data_verdict: the data gate's.
         data: as `read_data` gives it; `schema`: as `read_schema` does.
-        signatures: of the model, by name.
         exports: the `exports.json` of the model's smaller forms; None: there are none.
     """
     papers = {

@@ -23,7 +23,6 @@ class Bar:
 
     Attributes:
         name: as the Evaluator calls it, on one line.
-        value: of the metric.
         share: of the longest bar's length, 0 to 1.
         examples: in the slice; None where nobody counted.
     """
@@ -44,9 +43,7 @@ class SliceChart:
     """The bars of one metric, the lowest first.
 
     Attributes:
-        metric: its name.
         bars: at most `SHOWN_SLICES`.
-        left_out: how many more slices there are.
     """
 
     metric: str

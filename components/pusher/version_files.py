@@ -15,7 +15,6 @@ def sealed(entries: Mapping[str, FileEntry], papers: Papers | None) -> dict[str,
     """The papers of a version as files, by name.
 
     Args:
-        entries: the model's files.
         papers: where the model comes from and how good it is; None: the version gets a manifest and no card.
 
     Raises:

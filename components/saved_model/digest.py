@@ -31,7 +31,6 @@ def require_unchanged(model: str, digest: str, *, earlier: Mapping[str, str]) ->
 
     Args:
         model: its address, for the message.
-        digest: its digest now.
         earlier: its digest at an earlier time, by what was done with it then, e.g. `exported`; empty where
             none was taken.
 

@@ -30,8 +30,6 @@ class Places:
         """Takes a place; False: all are taken by requests that are being answered.
 
         Args:
-            connection: who takes it.
-            client: whose it is.
             close: ends the connection where it has to give way, and may be called at any time until `leave`.
         """
         with self._lock:

@@ -49,8 +49,6 @@ class Served:
     """A version that answers.
 
     Attributes:
-        version: its number.
-        model: the version, loaded.
         classes: names of what its answers are about, in the order of their codes; (): they have none.
     """
 

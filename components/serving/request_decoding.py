@@ -44,7 +44,6 @@ def parse_request(document: Any, signatures: Mapping[str, Signature]) -> tuple[s
 
     Args:
         document: the body of the request, parsed.
-        signatures: of the model.
 
     Returns:
         The signature's name, whether the request goes by rows (`instances`), and an array for each input.

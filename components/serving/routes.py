@@ -37,7 +37,6 @@ def route(method: str, target: str, *, name: str) -> Route:
     Args:
         method: GET or POST.
         target: the path as it came, with its query.
-        name: the model that is served.
 
     Raises:
         RequestError: nothing that there is (404), or not with that method (405).

@@ -31,7 +31,6 @@ def check_served_model(
     """Load the model in a clean process, query it, and compare.
 
     Args:
-        model: the SavedModel.
         rows: serialized raw examples with all their columns.
         training: answers the same rows as training does.
         limit_s: after which the clean process is killed.

@@ -27,7 +27,6 @@ def ask_in_clean_process(model: Path, folder: Path, *, limit_s: float) -> dict[s
     """Query the model with the requests in a folder.
 
     Args:
-        model: the SavedModel.
         folder: see `client.py`; gets `answers.npz`.
         limit_s: after which it is killed, > 0.
 

@@ -37,11 +37,8 @@ def ServingCheck(  # noqa: N802 (component constructors are nouns)
     """Loads the model with nothing but TensorFlow, queries it with real and strange rows, and times it.
 
     Args:
-        model: the candidate.
         model_run: the Trainer's job and weights, whose answers the served ones are compared with.
         examples: the raw examples; rows of the split `eval` are asked.
-        transform_graph: the Transform node's.
-        schema: of the raw examples.
         report: gets `report.json`, see `check.check_served_model`, with the digest of the model's files.
         raw_label: the column that the label is made of, which no request carries.
         rows: how many real rows are asked.

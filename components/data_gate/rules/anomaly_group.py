@@ -17,11 +17,8 @@ class Context:
     """The inputs that all findings about one data set share.
 
     Attributes:
-        statistics: of the data.
-        schema: what the schema says about each feature.
         limits: `anomalies` and `max_out_of_domain_share`.
         schema_file: as the user knows it; empty where the schema is inferred from the data.
-        sample: columns of some rows by name.
         told: features whose missing values have been reported.
     """
 
@@ -39,7 +36,6 @@ class AnomalyGroup:
 
     Attributes:
         anomalies: at least one; of one feature.
-        context: what they are measured with.
     """
 
     anomalies: Sequence[Anomaly]

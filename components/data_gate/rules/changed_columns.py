@@ -21,7 +21,6 @@ def find_changed_columns(
     fails on a lost column, or on one of another kind, so both are told before.
 
     Args:
-        statistics: of the data.
         reference: what it is compared with; empty: nothing.
         skip: columns that are told already, and the label.
         is_blessed: whether the reference is the data of the last blessed model. Only then another kind of

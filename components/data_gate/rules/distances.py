@@ -26,7 +26,6 @@ def l_infinity(first: Mapping[str, float], second: Mapping[str, float]) -> tuple
 
     Args:
         first: value -> how often, >= 0; those of `second` likewise.
-        second: the other.
 
     Returns:
         0 to 1, and the value; 0 and an empty text where either is empty.

@@ -24,7 +24,6 @@ class Comparison:
 
     Attributes:
         rule: what a difference is called.
-        splits: where it is.
         there: what the data is compared with, e.g. `in the reference`.
         prefix: of the limits' names: `max_drift` or `max_skew`.
     """
@@ -41,7 +40,6 @@ def find_drift(
     """Find features of the train split whose distribution differs from the reference's.
 
     Args:
-        statistics: of the data.
         reference: what it is compared with; empty: nothing.
         limits: `max_drift_*` and `max_scale`.
         skip: features that another rule looks at, e.g. the label and the time.

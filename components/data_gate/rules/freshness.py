@@ -32,7 +32,6 @@ def find_staleness(
     """Find faults of the time column.
 
     Args:
-        statistics: of the data.
         reference: what it is compared with; empty: nothing.
         wanted: the column and its limits; None: nothing is looked at.
         now_s: the time, in seconds since 1970.

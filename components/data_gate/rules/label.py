@@ -22,7 +22,6 @@ def find_label_faults(
     """Find faults of the label.
 
     Args:
-        statistics: of the data.
         reference: what it is compared with; empty: nothing.
         label: the raw column that the label comes from.
         limits: `max_label_missing_share` and `max_label_shift`.

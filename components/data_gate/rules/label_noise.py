@@ -28,9 +28,7 @@ def find_label_noise(
     Args:
         now: of the data.
         then: of the reference; either may be None: nothing is compared.
-        label: its column.
         limits: `max_label_score_drop`.
-        sample: columns of some rows by name.
         single: how well each alone predicts the label, from `single_scores`.
     """
     if now is None or then is None or then.score <= 0:

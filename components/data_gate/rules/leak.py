@@ -12,7 +12,6 @@ def find_leaks(
     """Find features whose score is above `max_label_score`.
 
     Args:
-        scores: of `single_scores`.
         label: what they predict, as the user knows it.
         limits: `max_label_score`.
         beside: the raw column of the label, which is shown beside the feature; empty: `label`.

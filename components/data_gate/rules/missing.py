@@ -21,9 +21,7 @@ def find_missing(
     """Find features with too many missing values, each once, for its worst split.
 
     Args:
-        statistics: of the data.
         reference: what it is compared with; empty: nothing.
-        schema: what the schema says about each feature.
         limits: `max_missing_share` and `max_missing_rise`; the schema has its own, `min_fraction`.
         schema_file: as the user knows it; empty where the schema is inferred from the data.
     """

@@ -52,7 +52,6 @@ def numbers_moved(now: FeatureStatistics, then: FeatureStatistics, *, there: str
 
     Args:
         now: the feature; it and `then` have distributions.
-        then: what it is compared with.
         there: that in words, e.g. `in the reference`.
     """
     if now.distribution is None or then.distribution is None:

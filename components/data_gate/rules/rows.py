@@ -14,7 +14,6 @@ class BadRows:
     """The summary of Ingest's quarantine.
 
     Attributes:
-        rows_in: rows read.
         rejected: how many are in quarantine, by reason.
         first: the first of them, in words.
         notes: column -> how its values were read differently from how they are written, in words.
