@@ -29,6 +29,7 @@ from tfx.types import Channel
 from tfx.types.standard_artifacts import Model, ModelBlessing
 
 import tensorflow_data_validation as tfdv  # isort: skip  (after tfx, which patches what it imports)
+from tfx_bsl.public.proto import slicing_spec_pb2  # isort: skip
 
 from slipway.components.data_gate.component import DataGate
 from slipway.components.data_gate.span_strategy import SpanStrategy
@@ -46,6 +47,7 @@ from slipway.components.statistics_gen.component import StatisticsGen
 from slipway.components.transform.component import Transform
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.gates import LAST_BLESSED, LAST_PASSED, span_of
+from slipway.pipeline.config.statistics import StatisticsConfig
 from slipway.pipeline.wiring.beam_engine import beam_args
 from slipway.pipeline.wiring.beam_options import check_options
 from slipway.pipeline.wiring.class_weights import class_weights
@@ -60,8 +62,8 @@ from slipway.pipeline.wiring.preflight_question import node_settings
 from slipway.pipeline.wiring.pushed_versions import about_model, endpoint_settings, serving_base
 from slipway.schemas.artifacts import DataVerdict
 
-# Of 100 quantiles the data gate can tell where numbers lie; of TFDV's ten it could not.
-_STATS_OPTIONS = tfdv.StatsOptions(num_quantiles_histogram_buckets=100)
+# Of so many quantiles the data gate can tell where numbers lie; of TFDV's ten it could not.
+_QUANTILES = 100
 
 
 def build_pipeline(
@@ -98,7 +100,7 @@ def build_pipeline(
     examples = ingest.outputs["examples"]
 
     statistics_gen = (StockStatisticsGen if "StatisticsGen" in config.beam.stock_nodes else StatisticsGen)(
-        examples=examples, stats_options=_STATS_OPTIONS
+        examples=examples, stats_options=_stats_options(config.statistics)
     )
     if config.schema_path is None:
         schema_gen = InferSchema(statistics=statistics_gen.outputs["statistics"], infer_feature_shape=True)
@@ -211,6 +213,16 @@ def build_pipeline(
         beam_pipeline_args=beam_args(config.beam, config.cloud),
         # For the engine, which decides by the content of data and code; TFX's own key covers neither.
         enable_cache=True,
+    )
+
+
+def _stats_options(wanted: StatisticsConfig) -> tfdv.StatsOptions:
+    slices = [slicing_spec_pb2.SlicingSpec(feature_keys=list(columns)) for columns in wanted.slices]
+    return tfdv.StatsOptions(
+        num_quantiles_histogram_buckets=_QUANTILES,
+        weight_feature=wanted.weight,
+        sample_rate=wanted.sample_rate,
+        slicing_config=slicing_spec_pb2.SlicingConfig(slicing_specs=slices) if slices else None,
     )
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from tensorflow_data_validation.arrow import arrow_util
 from tensorflow_data_validation.statistics import stats_impl
 from tensorflow_data_validation.statistics.generators import top_k_uniques_sketch_stats_generator
 from tensorflow_data_validation.utils import slicing_util
@@ -40,12 +41,14 @@ class Tally:
         """Adds rows: a column is a list of values per row.
 
         Raises:
-            ComponentError: there are too many slices.
+            ComponentError: there are too many slices, or a row has no weight.
         """
         before = len(self._states)
         self.rows += batch.num_rows
         if self._options.feature_allowlist:
             batch = stats_impl._filter_features(batch, self._options.feature_allowlist)
+        if self._options.weight_feature:
+            _check_weights(batch, self._options.weight_feature)
         with np.errstate(invalid="ignore", over="ignore"):  # the mean of an infinite number
             for key, part in self._sliced(batch):
                 states = self._states.get(key) or self._new()
@@ -72,9 +75,16 @@ class Tally:
         return found
 
     def _sliced(self, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
-        if self._slicers:
-            return slicing_util.generate_slices(batch, self._slicers)  # type: ignore[no-any-return]
-        return iter([("", batch)])
+        if not self._slicers:
+            yield "", batch
+            return
+        try:
+            yield from slicing_util.generate_slices(batch, self._slicers)
+        except ValueError as error:  # a value that is no text in UTF-8
+            raise ComponentError(
+                f"the rows cannot be sliced for their statistics: {error.__context__ or error}",
+                hint="slice by other columns (statistics.slices), or mend these values",
+            ) from error
 
     def _new(self) -> list[Any]:
         if len(self._states) > MOST_SLICES:  # that of all rows is not one of them
@@ -110,6 +120,16 @@ def _generators(options: Any) -> list[Any]:
     for generator in generators:
         generator.setup()
     return generators  # type: ignore[no-any-return]
+
+
+def _check_weights(batch: pa.RecordBatch, column: str) -> None:
+    try:
+        arrow_util.get_weight_feature(batch, column)
+    except ValueError as error:
+        raise ComponentError(
+            f"the statistics cannot be weighted by {column!r}: {error}",
+            hint="statistics.weight needs a column with one number in each row; null: no weights",
+        ) from error
 
 
 def _slicers(options: Any) -> list[_Slicer]:

@@ -42,6 +42,7 @@ from slipway.pipeline.config.settings_errors import (
     problem_at,
     raise_problems,
 )
+from slipway.pipeline.config.statistics import StatisticsConfig
 from slipway.pipeline.config.train import TrainConfig, TransformConfig
 from slipway.pipeline.config.tune import TuneConfig
 from slipway.pipeline.errors import ConfigError
@@ -63,6 +64,9 @@ class WorkloadConfig(Section):
         default=None,
         alias="schema",
         description="Schema file (.pbtxt) relative to the project's root; null: inferred from the data.",
+    )
+    statistics: StatisticsConfig = Field(
+        default=StatisticsConfig(), description="What is computed of the raw examples."
     )
     data_gate: DataGateConfig = Field(
         default=DataGateConfig(), description="Rules for the data; the run stops if they are broken."

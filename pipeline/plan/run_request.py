@@ -285,6 +285,8 @@ def _check_columns(config: WorkloadConfig, columns: Sequence[str]) -> None:
         "data.dates": tuple(data.dates),
         "data.split_by.key": (by.key,) if by and by.key else (),
         "data.split_by.time": (by.time,) if by and by.time else (),
+        "statistics.slices": tuple(itertools.chain.from_iterable(config.statistics.slices)),
+        "statistics.weight": (config.statistics.weight,) if config.statistics.weight else (),
         "evaluate.slices": tuple(itertools.chain.from_iterable(config.evaluate.slices)),
     }
     for key, names in named.items():

@@ -222,6 +222,20 @@ def test_schema_weights_slices_and_wanted_columns_too(made, tmp_path):
     )
 
 
+def test_keys_of_a_workload_give_what_tfx_gives_for_them(made, tmp_path):
+    from slipway.pipeline.config.statistics import StatisticsConfig
+    from slipway.pipeline.dag import _stats_options
+
+    wanted = StatisticsConfig(weight="weight", slices=(("code",),))
+    written = _stats_options(wanted).to_json()
+    stock, ours = both(made, tmp_path, splits=("mixed",), stats_options_json=written)
+    mine, theirs = datasets(ours, "mixed"), datasets(stock, "mixed")
+    assert {"All Examples", "code_3"} <= theirs.keys()
+    assert_near(
+        {key: plain(each) for key, each in mine.items()}, {key: plain(each) for key, each in theirs.items()}
+    )
+
+
 def test_sample_is_a_share_of_the_rows(made, tmp_path):
     from slipway.components.statistics_gen.executor import Executor
 

@@ -23,6 +23,25 @@ BATCHES = [
 ]
 
 
+def test_value_that_cannot_name_a_slice_is_told():
+    sliced = SlicingConfig(slicing_specs=[SlicingSpec(feature_keys=["word"])])
+    batch = pa.RecordBatch.from_pydict({"word": [[b"\xff"]]})
+    with pytest.raises(ComponentError, match="must be valid UTF-8") as told:
+        Tally(StatsOptions(slicing_config=sliced)).add(batch)
+    assert "statistics.slices" in told.value.hint
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [("word", "must be of numeric type"), ("some", "exactly one value"), ("none", "not present")],
+)
+def test_column_that_is_no_weight_is_told(column, words):
+    batch = pa.RecordBatch.from_pydict({"word": [["a"], ["b"]], "some": [[1.0], []], "x": [[1], [2]]})
+    with pytest.raises(ComponentError, match=words) as told:
+        Tally(StatsOptions(weight_feature=column)).add(batch)
+    assert "statistics.weight" in told.value.hint
+
+
 def told(options, batches=BATCHES):
     tally = Tally(options)
     for batch in batches:

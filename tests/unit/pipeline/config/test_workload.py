@@ -431,7 +431,7 @@ def test_parameters_of_a_pipeline_stay_as_they_are_written_and_the_last_counts()
     [
         ("batch_size: 1", "w.yaml:9: batch_size: unknown key; nearest: train.batch_size"),
         ("evalute: {}", "w.yaml:9: evalute: unknown key; nearest: evaluate"),
-        ("zzz: 1", "w.yaml:9: zzz: unknown key; there are: name, description, data, schema, data_gate"),
+        ("zzz: 1", "w.yaml:9: zzz: unknown key; there are: name, description, data, schema, statistics"),
         ("'a b\\u202e': 1", "w.yaml:9: 'a b\\\\u202e': unknown key"),
         ("  batch_size: 0", "w.yaml:9: train.batch_size = 0: must be at least 1; the default is 256"),
         ("  batch_size: -5", "w.yaml:9: train.batch_size = -5: must be at least 1"),
