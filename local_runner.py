@@ -184,10 +184,24 @@ def step_finish(run: o.StepRun, output: o.Output = DEFAULT_OUTPUT, verbose: Verb
 
 
 @app.command()
-def runs(output: o.Output = DEFAULT_OUTPUT, as_json: o.Json = False, verbose: Verbose = False) -> None:
-    """List the runs, the newest first."""
-    listed = showing.runs(output)
-    _print([record.to_json() for record in listed] if as_json else showing.runs_text(listed, output))
+def runs(
+    workload: o.RunsOf = None,
+    by: o.By = None,
+    since: o.Since = None,
+    output: o.Output = DEFAULT_OUTPUT,
+    as_json: o.Json = False,
+    verbose: Verbose = False,
+) -> None:
+    """List the runs, the newest first; with a workload, --by or --since, compare them."""
+    if (workload, by, since) != (None, None, None):
+        from slipway.pipeline.commands.compare_runs import compared
+
+        found = compared(workload, output, by=by, since=since)
+        _print(found.to_json() if as_json else found.text())
+    elif as_json:
+        _print([record.to_json() for record in showing.runs(output)])
+    else:
+        _print(showing.runs_text(showing.listed(output), output))
 
 
 @app.command()

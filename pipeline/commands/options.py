@@ -90,6 +90,22 @@ ProfileSteps = Annotated[
 ]
 
 # Runs and their results.
+RunsOf = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[WORKLOAD]",
+        help="Only runs of this workload, side by side with the keys that differ; by default all.",
+        autocompletion=complete_workload,
+    ),
+]
+By = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Sort by a metric, the best first, or by a key, started_at or wall_s."),
+]
+Since = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="Only runs since then: 12h, 7d, 2w ago, or a date, 2026-11-20."),
+]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 Index = Annotated[bool, typer.Option("--index", help="Write one page of all runs, with their trends.")]
 PageFile = Annotated[

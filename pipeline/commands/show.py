@@ -29,6 +29,14 @@ def runs(output: Path) -> list[RunRecord]:
     return found
 
 
+def listed(output: Path) -> list[RunRecord]:
+    """As `runs`, but without their nodes: a list of thousands does not need them."""
+    history = History(output.absolute())
+    found = [_as_it_is(record, output) for record in history.runs(leave_out=("nodes",))]
+    warn_of_damage(history)
+    return found
+
+
 def find(name: str | None, output: Path) -> RunRecord:
     """One run by its id or the start of it; the latest without a name."""
     record = _as_it_is(History(output.absolute()).find(name), output)

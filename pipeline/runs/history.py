@@ -120,14 +120,19 @@ class History:
         with (self.folder(run_id) / "events.jsonl").open("a", encoding="utf-8") as stream:
             stream.write(line + "\n")
 
-    def runs(self, *, prefix: str = "") -> Iterator[RunRecord]:
-        """The runs with a readable record, the newest first; each is read on demand."""
+    def runs(self, *, prefix: str = "", leave_out: tuple[str, ...] = ()) -> Iterator[RunRecord]:
+        """The runs with a readable record, the newest first; each is read on demand.
+
+        Args:
+            prefix: how their ids begin.
+            leave_out: fields not to read: without `nodes` thousands of records take an eighth of the time.
+        """
         if not self._runs.is_dir():
             return
         # The names are enough to sort by: checking each folder would take longer than reading the newest.
         names = sorted((name for name in os.listdir(self._runs) if name.startswith(prefix)), reverse=True)  # noqa: PTH208
         for name in names:
-            record = self._read(self._runs / name / "run.json")
+            record = self._read(self._runs / name / "run.json", leave_out)
             if record is not None:
                 yield record
 
@@ -140,12 +145,12 @@ class History:
         """The runs of one pipeline that reached their nodes, the newest first."""
         return (run for run in self.runs() if run.workload == workload and run.nodes)
 
-    def _read(self, path: Path) -> RunRecord | None:
+    def _read(self, path: Path, leave_out: tuple[str, ...]) -> RunRecord | None:
         if not path.is_file():
             # A run that died before its first record has none, and nothing to report.
             return None
         try:
-            return _own_record(path, self.output)
+            return _own_record(path, self.output, leave_out)
         except DocumentError as error:
             self.damaged[path.parent.name] = error
             return None
@@ -270,9 +275,9 @@ class History:
         return self._cache / "digests.json"
 
 
-def _own_record(path: Path, output: Path) -> RunRecord:
+def _own_record(path: Path, output: Path, leave_out: tuple[str, ...]) -> RunRecord:
     """The record, checked to be in its own run's folder: files are written to the folder of its id."""
-    record = read_document(RunRecord, path)
+    record = read_document(RunRecord, path, leave_out=leave_out)
     record.output = output
     if record.run_id != path.parent.name:
         raise DocumentError(f"{path} cannot be read: run_id is {record.run_id!r}, not its folder's name")

@@ -22,6 +22,8 @@ from typing import (
     is_typeddict,
 )
 
+import orjson
+
 from slipway.pipeline.errors import PipelineError
 
 T = TypeVar("T")
@@ -33,15 +35,21 @@ class DocumentError(PipelineError):
     """A document is damaged, or not one of ours."""
 
 
-def read_document(kind: type[T], path: Path) -> T:
+def read_document(kind: type[T], path: Path, *, leave_out: Sequence[str] = ()) -> T:
     """The content of a JSON file, as `typed` gives it.
+
+    Args:
+        leave_out: keys of the outermost mapping that are not looked at.
 
     Raises:
         FileNotFoundError: there is none.
         DocumentError: names the file, and what is wrong with it.
     """
     try:
-        return typed(kind, json.loads(path.read_bytes()))
+        document = _parsed(path.read_bytes())
+        if leave_out and isinstance(document, dict):
+            document = {key: value for key, value in document.items() if key not in leave_out}
+        return typed(kind, document)
     except FileNotFoundError:
         raise
     except OSError as error:
@@ -51,6 +59,14 @@ def read_document(kind: type[T], path: Path) -> T:
     except PipelineError as error:
         why = error.message
     raise DocumentError(f"{path} cannot be read: {why}")
+
+
+def _parsed(text: bytes) -> Any:
+    """A JSON document; of thousands, orjson reads each in less than half the time."""
+    try:
+        return orjson.loads(text)
+    except ValueError:  # NaN, for one, which Python writes and reads
+        return json.loads(text)
 
 
 def typed_text(kind: type[T], text: str) -> T:

@@ -108,7 +108,7 @@ def test_an_error_ends_with_its_code_and_a_hint(local_runner, runner, monkeypatc
     def fail(output):
         raise error
 
-    monkeypatch.setattr(runner.showing, "runs", fail)
+    monkeypatch.setattr(runner.showing, "listed", fail)
     ended, _, err = local_runner("runs")
     assert ended == code
     assert err.splitlines()[0] == "error: no"
@@ -152,7 +152,7 @@ def test_ctrl_c_ends_with_130(local_runner, runner, monkeypatch):
     def interrupt(output):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(runner.showing, "runs", interrupt)
+    monkeypatch.setattr(runner.showing, "listed", interrupt)
     assert local_runner("runs")[0] == 130
 
 

@@ -44,7 +44,9 @@ def test_no_more_records_are_read_than_are_asked_for(history, monkeypatch):
         ids.append(finished(history).run_id)
     reads = []
     read = History._read
-    monkeypatch.setattr(History, "_read", lambda self, path: reads.append(path) or read(self, path))
+    monkeypatch.setattr(
+        History, "_read", lambda self, path, *more: reads.append(path) or read(self, path, *more)
+    )
     newest = max(ids)
     assert next(history.runs()).run_id == newest
     assert len(reads) == 1

@@ -1,0 +1,84 @@
+"""The command `runs` with a filter: the runs of a pipeline side by side, the best first."""
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from slipway.components.nearest import nearest
+from slipway.pipeline.commands.show import listed
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.runs.comparison import Comparison, compare_runs
+from slipway.pipeline.runs.record import RunRecord
+from slipway.pipeline.terminal.invocation import command
+
+_AGO = re.compile(r"(\d+(?:\.\d+)?)\s*(m|h|d|w)")
+_HOURS = {"m": 1 / 60, "h": 1.0, "d": 24.0, "w": 168.0}
+_MOST_HOURS = 24 * 365 * 100
+
+
+def compared(
+    workload: str | None, output: Path, *, by: str | None = None, since: str | None = None
+) -> Comparison:
+    """The runs of a pipeline side by side; rollbacks are left out.
+
+    Args:
+        workload: its name; None: all pipelines.
+        output: the folder that holds `runs/`.
+        by: what sorts them; see `compare_runs`.
+        since: only runs that began then or later; see `begin_of`.
+
+    Raises:
+        UsageError: there is no such pipeline, metric or key; or `since` is no time.
+    """
+    first = begin_of(since) if since is not None else None
+    found = [record for record in listed(output) if not record.rollback]
+    if workload is not None:
+        found = _of(workload, found, output)
+    if first is not None:
+        found = [record for record in found if _began(record) >= first]
+    return compare_runs(found, by=by)
+
+
+def begin_of(since: str, *, now: datetime | None = None) -> datetime:
+    """The time that `--since` names: so long ago (`30m`, `12h`, `7d`, `2w`), or a date or time, ISO 8601.
+
+    Args:
+        now: the present; None: the clock's. A time without a zone is UTC, as the times of runs are.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    if ago := _AGO.fullmatch(since.strip()):
+        hours = min(float(ago[1]) * _HOURS[ago[2]], _MOST_HOURS)
+        return (now or datetime.now(UTC)) - timedelta(hours=hours)
+    try:
+        found = datetime.fromisoformat(since.strip())
+    except ValueError:
+        raise UsageError(
+            f"--since {since!r} is no time.",
+            hint="so long ago, as 30m, 12h, 7d or 2w; or a date, as 2026-11-20 or 2026-11-20T18:00",
+        ) from None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def _began(record: RunRecord) -> datetime:
+    try:
+        found = datetime.fromisoformat(record.started_at)
+    except ValueError:
+        return datetime.min.replace(tzinfo=UTC)
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def _of(workload: str, records: Sequence[RunRecord], output: Path) -> list[RunRecord]:
+    # A workload may be named by its file, as for other commands.
+    name = Path(workload).parent.name if workload.endswith((".yaml", ".yml")) else workload
+    found = [record for record in records if record.workload == name]
+    names = sorted({record.workload for record in records})
+    if not found and names:
+        near = nearest(name, names)
+        raise UsageError(
+            f"{output} has no run of {name!r}{f'; nearest: {near}' if near else ''}.",
+            hint=f"of these it has: {', '.join(names)}; all runs: {command('runs', output=output)}",
+        )
+    return found

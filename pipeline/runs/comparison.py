@@ -1,0 +1,212 @@
+"""Runs side by side: their metrics, and the keys of their settings that differ, sorted. Pure."""
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import orjson
+
+from slipway.components.counted_words import counted
+from slipway.components.model_gate.metrics import METRICS
+from slipway.components.nearest import nearest
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.runs.record import RunRecord
+from slipway.pipeline.runs.run_target import OfWorkload
+from slipway.pipeline.terminal.durations import seconds
+from slipway.pipeline.terminal.printable import printable
+
+COUNT = "example_count"
+# What every run has beside its metrics and keys, and can be sorted by; the least first.
+_FACTS = ("started_at", "wall_s")
+_SHOWN_KEYS = 8
+_CELL_LENGTH = 24
+_ABSENT = "-"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Runs side by side.
+
+    Attributes:
+        runs: in the order asked for; their nodes are not needed.
+        metrics: the names of their metrics.
+        keys: the keys that differ between two runs of one pipeline, those with the most values first.
+        values: of each run, its value by key.
+    """
+
+    runs: tuple[RunRecord, ...]
+    metrics: tuple[str, ...]
+    keys: tuple[str, ...]
+    values: tuple[Mapping[str, Any], ...]
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data: the names of the columns, then one mapping a run."""
+        rows = [
+            {
+                "run_id": run.run_id,
+                "workload": run.workload,
+                "state": run.state,
+                "started_at": run.started_at,
+                "wall_s": run.wall_s,
+                "metrics": run.metrics,
+                "keys": {key: values[key] for key in self.keys if key in values},
+                "pushed": run.pushed["version"] if run.pushed else None,
+            }
+            for run, values in zip(self.runs, self.values, strict=True)
+        ]
+        return {"metrics": list(self.metrics), "keys": list(self.keys), "runs": rows}
+
+    def text(self) -> str:
+        """A table, one line a run; of many keys those with the most values."""
+        if not self.runs:
+            return "No run fits."
+        keys = self.keys[:_SHOWN_KEYS]
+        shown = short_names(keys)
+        metrics = [name for name in self.metrics if name != COUNT]
+        lines = [["run", "state", "took", *metrics, *(shown[key] for key in keys), "pushed"]]
+        for run, values in zip(self.runs, self.values, strict=True):
+            numbers = [number(run.metrics.get(name)) for name in metrics]
+            settings = [cell(values[key]) if key in values else _ABSENT for key in keys]
+            pushed = run.pushed["version"] if run.pushed else ""
+            lines.append([run.run_id, run.state, seconds(run.wall_s), *numbers, *settings, pushed])
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        text = [
+            "  ".join(each.ljust(width) for each, width in zip(line, widths, strict=True)).rstrip()
+            for line in lines
+        ]
+        if len(self.keys) > len(keys):
+            text.append(f"and {counted(len(self.keys) - len(keys), 'more key')} (--json has all)")
+        return "\n".join(text)
+
+
+def compare_runs(records: Sequence[RunRecord], *, by: str | None = None) -> Comparison:
+    """Puts runs side by side.
+
+    Args:
+        records: the runs, the newest first.
+        by: what sorts them: a metric, the best first; a key, or one of `started_at` and `wall_s`, the least
+            first. Runs without it come last. None: as they come.
+
+    Raises:
+        UsageError: no run has anything of that name.
+    """
+    values = [settings_of(record) for record in records]
+    metrics = tuple(dict.fromkeys(name for record in records for name in record.metrics))
+    keys = _changed(records, values)
+    order: Iterable[int] = range(len(records))
+    if by is not None and records:
+        every = dict.fromkeys(key for found in values for key in found)
+        name = _meant(by, metrics, every)
+        sign = -1 if name in metrics and not is_lower_better(name) else 1
+        order = sorted(order, key=lambda at: _place(_value(records[at], values[at], name), sign))
+    order = list(order)
+    return Comparison(tuple(records[at] for at in order), metrics, keys, tuple(values[at] for at in order))
+
+
+def is_lower_better(metric: str) -> bool:
+    """Whether a lower value of a metric is the better one; of an unknown metric a higher one is."""
+    known = METRICS.get(metric)
+    # A workload's own metrics are called as in Keras, where a loss or an error is to be small.
+    return known.better == "lower" if known else metric.endswith(("loss", "error", "crossentropy"))
+
+
+def settings_of(record: RunRecord) -> Mapping[str, Any]:
+    """The settings of a run by dotted key: those of its workload, or the parameters of another pipeline."""
+    target = record.target.target
+    return _flat_config(target.config) if isinstance(target, OfWorkload) else record.target.parameters
+
+
+def short_names(keys: Iterable[str]) -> dict[str, str]:
+    """For each dotted key its last words, as few as tell it from the others."""
+    keys = list(keys)
+    found = {}
+    for key in keys:
+        words = key.split(".")
+        ends = (".".join(words[start:]) for start in range(len(words) - 1, -1, -1))
+        is_own = (end for end in ends if sum(f".{other}".endswith(f".{end}") for other in keys) == 1)
+        found[key] = next(is_own, key)
+    return found
+
+
+def number(value: float | None) -> str:
+    """A metric's value in words; `-` for none."""
+    if value is None:
+        return _ABSENT
+    return f"{value:.4f}" if value == 0 or abs(value) >= 1e-3 else f"{value:.2g}"
+
+
+def cell(value: object) -> str:
+    """A setting's value as a cell of a table, cut if it is long."""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    text = printable(value if isinstance(value, str) else json.dumps(value))
+    return text if len(text) <= _CELL_LENGTH else f"{text[: _CELL_LENGTH - 1]}…"
+
+
+@lru_cache(maxsize=4096)
+def _flat_config(config: str) -> Mapping[str, Any]:
+    try:
+        document = orjson.loads(config)
+    except ValueError:  # a damaged record; its metrics can still be compared
+        return {}
+    return dict(_flat(document, "")) if isinstance(document, dict) else {}
+
+
+def _flat(document: Mapping[str, Any], prefix: str) -> Iterable[tuple[str, Any]]:
+    for key, value in document.items():
+        if isinstance(value, dict) and value:
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _changed(records: Sequence[RunRecord], values: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """The keys that differ between runs of one pipeline: another pipeline's differ anyway."""
+    counts: dict[str, int] = {}
+    for workload in dict.fromkeys(record.workload for record in records):
+        # Runs with equal settings share one mapping, which is looked at once.
+        own = list(
+            {
+                id(found): found
+                for record, found in zip(records, values, strict=True)
+                if record.workload == workload and found
+            }.values()
+        )
+        for key in dict.fromkeys(key for found in own for key in found):
+            taken = [found.get(key, _ABSENT) for found in own]
+            if taken.count(taken[0]) < len(taken):
+                counts[key] = max(counts.get(key, 0), len({json.dumps(value) for value in taken}))
+    return tuple(sorted(counts, key=lambda key: -counts[key]))
+
+
+def _meant(by: str, metrics: Sequence[str], keys: Iterable[str]) -> str:
+    """The metric, fact or key of that name; a key may be named by its last words."""
+    keys = list(keys)
+    if by in metrics or by in _FACTS or by in keys:
+        return by
+    ending = sorted(key for key in keys if key.endswith(f".{by}"))
+    if len(ending) == 1:
+        return ending[0]
+    if ending:
+        raise UsageError(f"--by {by} fits {len(ending)} keys: {', '.join(ending)}; name one of them.")
+    near = nearest(by, [*metrics, *_FACTS, *keys, *short_names(keys).values()])
+    raise UsageError(
+        f"--by {by}: no run has a metric or key of that name{f'; nearest: {near}' if near else ''}.",
+        hint=f"metrics: {', '.join(metrics) or 'none'}; also {', '.join(_FACTS)}, any workload key",
+    )
+
+
+def _value(record: RunRecord, values: Mapping[str, Any], name: str) -> Any:
+    if name in _FACTS:
+        return getattr(record, name)
+    return record.metrics[name] if name in record.metrics else values.get(name)
+
+
+def _place(value: Any, sign: int) -> tuple[int, float, str]:
+    """Numbers first, then text; what is missing, or no number at all, last."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return (2, 0.0, "") if math.isnan(value) else (0, sign * value, "")
+    return (2, 0.0, "") if value is None else (1, 0.0, value if isinstance(value, str) else json.dumps(value))

@@ -1,0 +1,85 @@
+"""`runs` with a workload, --by or --since."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from slipway.pipeline.commands.compare_runs import begin_of, compared
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.runs.history import History
+
+NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
+
+
+def make(output, run_id, *, workload="taxi", started_at="2026-11-20T00:00:00+00:00", **facts):
+    history = History(output)
+    record = history.new_run(workload, run_id=run_id)
+    record.state, record.started_at = "complete", started_at
+    for name, value in facts.items():
+        setattr(record, name, value)
+    history.save(record)
+
+
+def ids(found):
+    return [each.run_id for each in found.runs]
+
+
+def test_runs_of_a_workload_since_a_time(tmp_path):
+    make(tmp_path, "20261120-000000-0001")
+    make(tmp_path, "20261122-000000-0001", started_at="2026-11-22T00:00:00+00:00")
+    make(tmp_path, "20261122-000000-0002", workload="digits", started_at="2026-11-22T00:00:00+00:00")
+    assert ids(compared("taxi", tmp_path, since="2026-11-21")) == ["20261122-000000-0001"]
+    assert ids(compared("workloads/taxi/workload.yaml", tmp_path)) == [
+        "20261122-000000-0001",
+        "20261120-000000-0001",
+    ]
+    assert len(ids(compared(None, tmp_path))) == 3
+
+
+def test_the_best_comes_first(tmp_path):
+    make(tmp_path, "20261120-000000-0001", metrics={"auc": 0.9})
+    make(tmp_path, "20261120-000000-0002", metrics={"auc": 0.8})
+    assert ids(compared("taxi", tmp_path, by="auc")) == ["20261120-000000-0001", "20261120-000000-0002"]
+
+
+def test_rollbacks_are_no_runs_to_compare(tmp_path):
+    make(tmp_path, "20261120-000000-0001", rollback={"version": 1, "instead_of": 2, "by": "x", "reason": ""})
+    assert ids(compared(None, tmp_path)) == []
+
+
+def test_a_workload_that_never_ran_is_refused(tmp_path):
+    make(tmp_path, "20261120-000000-0001")
+    with pytest.raises(UsageError, match=r"has no run of 'taxy'; nearest: taxi") as refused:
+        compared("taxy", tmp_path)
+    assert refused.value.hint.startswith("of these it has: taxi; all runs: ")
+
+
+def test_of_an_empty_folder_nothing_is_compared(tmp_path):
+    assert compared("taxi", tmp_path, by="auc").text() == "No run fits."
+
+
+@pytest.mark.parametrize(
+    ("since", "begin"),
+    [
+        ("30m", datetime(2026, 11, 23, 11, 30, tzinfo=UTC)),
+        ("12h", datetime(2026, 11, 23, tzinfo=UTC)),
+        ("7d", datetime(2026, 11, 16, 12, tzinfo=UTC)),
+        ("1.5d", datetime(2026, 11, 22, 0, tzinfo=UTC)),
+        ("2w", datetime(2026, 11, 9, 12, tzinfo=UTC)),
+        ("2026-11-20", datetime(2026, 11, 20, tzinfo=UTC)),
+        ("2026-11-20T18:00+02:00", datetime(2026, 11, 20, 16, tzinfo=UTC)),
+    ],
+)
+def test_times_that_since_takes(since, begin):
+    assert begin_of(since, now=NOW) == begin
+
+
+@pytest.mark.parametrize("since", ["", "yesterday", "7", "-7d", "7 years", "2026-13-01"])
+def test_what_is_no_time_is_refused(since):
+    with pytest.raises(UsageError, match="is no time") as refused:
+        begin_of(since)
+    assert "7d" in refused.value.hint
+
+
+def test_ages_ago_is_before_every_run():
+    assert begin_of("99999999999w", now=NOW).year < 1930
