@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
+from slipway.components.escaped_text import escaped
+
 Rule = Literal[
     "schema", "missing", "domain", "drift", "skew", "serving", "scale", "rows", "duplicates", "bad rows",
     "label", "freshness", "leak", "columns", "read otherwise",
@@ -184,7 +186,7 @@ def quoted(values: Sequence[str], *, most: int = 5) -> str:
 
 
 def _shortened(value: str, *, most: int = 60) -> str:
-    safe = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in value)
+    safe = escaped(value)
     return safe if len(safe) <= most else f"{safe[:most]}..."
 
 

@@ -17,22 +17,6 @@ from pathlib import Path
 
 import slipway
 from slipway.components.nearest import nearest
-from slipway.pipeline.errors import ConfigError
-
-
-def check_importable(dotted_path: str, *, key: str, root: Path) -> None:
-    """Checks that `dotted_path` names a function in a module below `root` or in an installed package.
-
-    Args:
-        dotted_path: module and function, `workloads.taxi.model.build_model`.
-        key: the key or option that holds it, for the message.
-        root: the project's root, from which modules are imported.
-
-    Raises:
-        ConfigError: what `find_import_problem` says.
-    """
-    if words := find_import_problem(dotted_path, root=root):
-        raise ConfigError(f"{key} = {dotted_path}: {words}")
 
 
 def find_import_problem(dotted_path: str, *, root: Path) -> str:

@@ -4,6 +4,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from slipway.components.escaped_text import escaped
+
 _SHOWN_LENGTH = 40  # of a value, in characters: two of them and a name fit one line of a terminal
 # Earlier versions gave nodes of equal settings the same key.
 _ANOTHER_VERSION = "its earlier result was kept by an older version, which did not tell equal nodes apart"
@@ -32,7 +34,7 @@ def reasons(new: Mapping[str, str], old: Mapping[str, str]) -> list[str]:
     for kind, tell in _TELLERS.items():
         now, before = _of_kind(kind, new), _of_kind(kind, old)
         lines += tell(_difference(now, before), now, before)
-    return [_printable(line) for line in lines]
+    return [escaped(line) for line in lines]
 
 
 def _of_kind(kind: str, parts: Mapping[str, str]) -> dict[str, str]:
@@ -162,8 +164,3 @@ def _shorten_pair(was: str, is_: str) -> tuple[str, str]:
     )
     start = same - _SHOWN_LENGTH // 4
     return _shorten(f"…{was[start:]}"), _shorten(f"…{is_[start:]}")
-
-
-def _printable(text: str) -> str:
-    """Escapes a file name: it may hold anything, and a terminal must not obey it."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)

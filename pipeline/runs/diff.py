@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from slipway.components.escaped_text import escaped
 from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.fingerprint.parts import Fingerprint
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
@@ -118,7 +119,7 @@ class Difference:
             if not found:
                 continue
             rows.append((section.removesuffix("_s"), "", "", ""))
-            rows += [(f"  {_printable(c.name)}", *c.cells()) for c in found[:_SHOWN_CHANGES]]
+            rows += [(f"  {escaped(c.name)}", *c.cells()) for c in found[:_SHOWN_CHANGES]]
             if len(found) > _SHOWN_CHANGES:
                 rows.append((f"  and {len(found) - _SHOWN_CHANGES} more (--json has all)", "", "", ""))
         widths = [max(len(row[column]) for row in rows if row[1]) for column in range(3)]
@@ -258,7 +259,7 @@ def _shown(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         return _number(value)
-    return _printable(str(value))
+    return escaped(str(value))
 
 
 def _excerpts(old: str, new: str, length: int) -> tuple[str, str]:
@@ -274,8 +275,3 @@ def _excerpts(old: str, new: str, length: int) -> tuple[str, str]:
 def _cut(text: str, start: int, length: int) -> str:
     shown = f"…{text[start:]}" if start else text
     return shown if len(shown) <= length else f"{shown[: length - 1]}…"
-
-
-def _printable(text: str) -> str:
-    """Escapes a file name: it may hold anything, and a terminal must not obey it."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)

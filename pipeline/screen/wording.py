@@ -25,7 +25,6 @@ MARKS = {
     "skipped": "-",
 }
 # More slices or findings than this do not fit a screen together with the nodes.
-_SHOWN_SLICES = 12
 _SHOWN_STOP_LINES = 12
 _SHOWN_FINDINGS = 3
 

@@ -2,6 +2,8 @@
 
 import re
 
+from slipway.components.escaped_text import escaped
+
 # ECMA-48: control sequences (colours, moves), operating system commands (titles, links), and short escapes.
 _CONTROL_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-Z\\^-~])")
 
@@ -19,6 +21,4 @@ def plain_log(text: str) -> str:
 
 def printable(text: str) -> str:
     """The same text with control characters escaped, so that no terminal obeys them; lines stay."""
-    return "".join(
-        c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode("ascii") for c in text
-    )
+    return escaped(text, but="\n")

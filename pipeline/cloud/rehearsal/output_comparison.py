@@ -4,6 +4,7 @@ Examples are compared in any order, protos field by field, numbers within a tole
 the files that it reads.
 """
 
+import functools
 import hashlib
 import json
 import math
@@ -140,28 +141,18 @@ def _with_tolerance(value: Any, **tolerance: float) -> Any:
     return value
 
 
-def _examples(folder: Path) -> dict[str, Content]:
-    return {
-        split.name.removeprefix("Split-"): sorted(
-            record for file in sorted(split.iterdir()) for record in records_of(file)
-        )
-        for split in sorted(folder.glob("Split-*"))
-    }
+def _by_split(folder: Path, read: Callable[[Path], Content]) -> dict[str, Content]:
+    return {split.name.removeprefix("Split-"): read(split) for split in sorted(folder.glob("Split-*"))}
 
 
-def _statistics(folder: Path) -> dict[str, Content]:
-    return {
-        split.name.removeprefix("Split-"): _with_tolerance(
-            _by_feature(
-                statistics_pb2.DatasetFeatureStatisticsList.FromString(
-                    (split / "FeatureStats.pb").read_bytes()
-                )
-            ),
-            relative=STATISTICS_TOLERANCE,
-            absolute=STATISTICS_TOLERANCE,
-        )
-        for split in sorted(folder.glob("Split-*"))
-    }
+def _examples(split: Path) -> list[bytes]:
+    return sorted(record for file in sorted(split.iterdir()) for record in records_of(file))
+
+
+def _statistics(split: Path) -> Content:
+    content = (split / "FeatureStats.pb").read_bytes()
+    found = _by_feature(statistics_pb2.DatasetFeatureStatisticsList.FromString(content))
+    return _with_tolerance(found, relative=STATISTICS_TOLERANCE, absolute=STATISTICS_TOLERANCE)
 
 
 def _by_feature(statistics: statistics_pb2.DatasetFeatureStatisticsList) -> dict[str, Any]:
@@ -185,13 +176,9 @@ def _with_near_histograms(feature: dict[str, Any]) -> dict[str, Any]:
     return feature
 
 
-def _anomalies(folder: Path) -> dict[str, Content]:
-    return {
-        split.name.removeprefix("Split-"): json_format.MessageToDict(
-            anomalies_pb2.Anomalies.FromString((split / "SchemaDiff.pb").read_bytes())
-        )
-        for split in sorted(folder.glob("Split-*"))
-    }
+def _anomalies(split: Path) -> Content:
+    content = (split / "SchemaDiff.pb").read_bytes()
+    return json_format.MessageToDict(anomalies_pb2.Anomalies.FromString(content))
 
 
 def _schema(folder: Path) -> dict[str, Content]:
@@ -223,9 +210,9 @@ def _model(folder: Path) -> dict[str, Content]:
 
 
 _READERS: Mapping[str, Callable[[Path], dict[str, Content]]] = {
-    "Examples": _examples,
-    "ExampleStatistics": _statistics,
-    "ExampleAnomalies": _anomalies,
+    "Examples": functools.partial(_by_split, read=_examples),
+    "ExampleStatistics": functools.partial(_by_split, read=_statistics),
+    "ExampleAnomalies": functools.partial(_by_split, read=_anomalies),
     "Schema": _schema,
     "TransformGraph": _transform_graph,
     "Model": _model,
