@@ -8,6 +8,8 @@ SlipwayError (slipway.components.errors)
 A node that fails and a gate that says no are outcomes for the engine (slipway.pipeline.runs.outcome).
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import ClassVar
 
 from slipway.components.errors import SlipwayError
@@ -28,6 +30,20 @@ class UsageError(PipelineError):
 
 class ConfigError(UsageError):
     """The workload file, or a value set over it, is wrong."""
+
+
+@contextmanager
+def raised_as(kind: type[SlipwayError], *errors: type[SlipwayError]) -> Iterator[None]:
+    """Raises such errors as one of another kind, such as a component's as one of usage: exit code 2.
+
+    Args:
+        kind: takes over message and hint.
+        errors: of the statements in the block; others pass.
+    """
+    try:
+        yield
+    except errors as error:
+        raise kind(error.message, hint=error.hint) from error
 
 
 def of_the_machine(error: OSError | MemoryError) -> PipelineError:

@@ -12,11 +12,11 @@ from typing import Self, TypedDict
 
 from slipway.components.errors import ComponentError
 from slipway.components.ingest.formats import FORMATS
+from slipway.components.ingest.spans import PLACEHOLDER
 from slipway.components.nearest import nearest
 
 PACKAGE_PREFIX = "package://"
 GS = "gs://"
-_PLACEHOLDER = re.compile(r"\{(?:SPAN|VERSION|YYYY|MM|DD)(?::\d+)?\}")
 _GLOB_CHARACTERS = re.compile(r"[*?\[]")
 _GLOB_OR_ESCAPE = re.compile(r"[*?\[\\]")
 
@@ -116,8 +116,8 @@ def resolve_source(source: str, *, root: Path, file_format: str = "csv") -> Sour
     Raises:
         SourceError: nothing is there, or it lies outside of its package.
     """
-    if _PLACEHOLDER.search(source):
-        found = resolve_source(_PLACEHOLDER.sub("*", source), root=root, file_format=file_format)
+    if PLACEHOLDER.search(source):
+        found = resolve_source(PLACEHOLDER.sub("*", source), root=root, file_format=file_format)
         levels = found.pattern.count("/") + 1
         return replace(found, pattern="/".join(source.split("/")[-levels:]))
     if source.startswith(PACKAGE_PREFIX):

@@ -10,6 +10,9 @@ from typing import Literal
 
 Kind = Literal["number", "date"]
 _EPOCH = date(1970, 1, 1)
+PLACEHOLDER = re.compile(r"\{(?:SPAN|VERSION|YYYY|MM|DD)(?::\d+)?\}")
+"""The places in a pattern that TFX fills in."""
+
 _NUMBER = re.compile(r"\{SPAN(?::(\d+))?\}")
 _DATE = tuple(re.compile(rf"\{{{part}\}}") for part in ("YYYY", "MM", "DD"))
 

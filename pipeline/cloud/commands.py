@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TypedDict, Unpack
 
 from slipway.components.project import INSTALL
 from slipway.pipeline.cloud.complete_job import to_text
@@ -16,26 +15,10 @@ from slipway.pipeline.cloud.pipeline_job import PipelineJob
 from slipway.pipeline.cloud.workload_in_image import Target
 from slipway.pipeline.config import WorkloadChoice
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.exit_codes import FAILED, GATE_STOPPED
+from slipway.pipeline.exit_codes import DONE, FAILED, GATE_STOPPED
 from slipway.pipeline.plan.run_request import Request, workload_request
 from slipway.pipeline.terminal.printable import printable
 from slipway.pipeline.terminal.sign_of_life import sign_of_life
-
-DONE = 0
-
-
-class How(TypedDict):
-    """Options of a rehearsal.
-
-    Attributes:
-        jobs: tasks at once; None: from the machine.
-        root: folder for the artifacts, on gs:// or here; None: among the rehearsals.
-        again: the command that does it once more, for hints.
-    """
-
-    jobs: int | None
-    root: str | None
-    again: str
 
 
 def compile_workload(chosen: WorkloadChoice, *, file: Path | None) -> Path | str:
@@ -90,12 +73,13 @@ def compiled_job(target: Target) -> PipelineJob:
         return compile_job(target)
 
 
-def rehearse_request(request: Request, **how: Unpack[How]) -> int:
+def rehearse_request(request: Request, *, jobs: int | None, root: str | None, again: str) -> int:
     """Runs the compiled job of a workload, or of any TFX pipeline, on this machine, as the service would.
 
     Args:
         request: what to run; `request.output` is the folder of the local runs, and rehearsals are kept in
             `rehearsal/` below it.
+        jobs, root, again: as in `slipway.pipeline.cloud.rehearsal.run.rehearse`.
 
     Returns:
         The exit code; 1 also where what the rehearsal made differs from what a local run made.
@@ -116,7 +100,7 @@ def rehearse_request(request: Request, **how: Unpack[How]) -> int:
     from slipway.pipeline.screen.run_display import stderr_display
 
     with closing(stderr_display()) as display:
-        record = rehearse(request, display=display, **how)
+        record = rehearse(request, display=display, jobs=jobs, root=root, again=again)
         display.ends(record)
     code = record.exit_code or 0
     if code in (DONE, GATE_STOPPED):

@@ -18,7 +18,7 @@ from slipway.pipeline.cloud.tpu_training_job import training_job
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.gates import span_of
 from slipway.pipeline.config.train import TrainConfig
-from slipway.pipeline.errors import ConfigError
+from slipway.pipeline.errors import ConfigError, raised_as
 from slipway.pipeline.plan.run_request import Request
 from slipway.pipeline.runs.run_target import ImageRun
 from slipway.pipeline.wiring.beam_engine import check_cloud_engine
@@ -205,10 +205,8 @@ def _source(request: Request, config: WorkloadConfig, image: Image) -> tuple[str
     source = request.workload_run.source
     if config.data.query is not None or source.directory.startswith(GS):
         return source.directory, source.patterns
-    try:
+    with raised_as(ConfigError, SourceError):  # gone since the request was checked
         found = resolve_sources(source_patterns(config.data), root=image.root, file_format=config.data.format)
-    except SourceError as error:  # gone since the request was checked
-        raise ConfigError(error.message, hint=error.hint) from error
     for file in found.files:
         if image.path_of(file) is None:
             raise _not_in_image("data.source", str(file))

@@ -1,6 +1,5 @@
 """The command `predict`: predicts the rows of files with a pushed version."""
 
-import contextlib
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -29,7 +28,7 @@ from slipway.pipeline.commands.unfinished import unfinished
 from slipway.pipeline.commands.versions import no_version
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.engine.signal_handlers import answered_by, raise_interrupt
-from slipway.pipeline.errors import UsageError
+from slipway.pipeline.errors import UsageError, raised_as
 from slipway.pipeline.terminal.invocation import command
 from slipway.pipeline.terminal.sign_of_life import sign_of_life
 from slipway.pipeline.wiring.beam_engine import beam_args as workload_beam_args
@@ -137,10 +136,8 @@ class Reader:
         Raises:
             InputError: it cannot be read, or lacks a column.
         """
-        try:
+        with raised_as(InputError, FileError):
             yield from self._rows(task)
-        except FileError as error:
-            raise InputError(error.message, hint=error.hint) from error
 
     def _rows(self, task: "InputTask") -> Iterator["Rows"]:
         from slipway.components.predictor.predict_files import Rows
@@ -198,13 +195,14 @@ def predict(
     files = _files(source, file_format or config.data.format)
     options = _options(config, file_format or _format_of(files[0].name, config.data.format))
     manifest = shelf.manifest(number)
-    with _wrong_input():
+    with raised_as(UsageError, FileError, InputError):
         _check_columns(manifest, files[0], options, others=Path(shelf.base).parent)
     target = (to or output / "predictions" / config.name / _now()).absolute()
     doing = f"{config.name} version {number}: predicts {source}"
     # A SIGTERM, such as from a system that shuts down, leaves nothing half done either.
     with unfinished(target) as partial, answered_by(raise_interrupt):
-        with sign_of_life(doing), shelf.fetched(number) as model, _wrong_input():
+        wrong_input = raised_as(UsageError, FileError, InputError)
+        with sign_of_life(doing), shelf.fetched(number) as model, wrong_input:
             reading = _Reading(files, options, config.transform.pass_through)
             counts = _predict(manifest, model, reading, partial, engine)
         summary: Summary = {
@@ -271,15 +269,6 @@ def _predict(
         classes=classes,
         pass_through=reading.pass_through,
     )
-
-
-@contextlib.contextmanager
-def _wrong_input() -> Iterator[None]:
-    """Makes a file that cannot be read, or lacks a column, a usage error: exit code 2 for both."""
-    try:
-        yield
-    except (FileError, InputError) as error:
-        raise UsageError(error.message, hint=error.hint) from error
 
 
 def _check_columns(manifest: Manifest | None, file: StoredFile, options: Options, *, others: Path) -> None:

@@ -15,7 +15,7 @@ from slipway.components.ingest.source import SourceError, Sources, resolve_sourc
 from slipway.components.ingest.spans import at_span, span_number
 from slipway.components.nearest import nearest
 from slipway.pipeline.config import DataConfig, WorkloadChoice, WorkloadConfig, read_assignments
-from slipway.pipeline.errors import ConfigError, UsageError
+from slipway.pipeline.errors import ConfigError, UsageError, raised_as
 from slipway.pipeline.root import PROJECT_ROOT
 from slipway.pipeline.runs.record import OVERRIDES, WHY, RunRecord
 from slipway.pipeline.runs.run_target import (
@@ -172,10 +172,8 @@ class Request(Asked):
 def _check_credentials() -> None:
     from slipway.components.google_credentials import find_credentials
 
-    try:
+    with raised_as(UsageError, ComponentError):
         find_credentials("push.endpoint")
-    except ComponentError as error:
-        raise UsageError(error.message, hint=error.hint) from error
 
 
 def workload_request(
@@ -198,15 +196,13 @@ def workload_request(
     """
     overrides = _with_reasons(overrides or {})
     config = chosen.config()
-    try:
+    with raised_as(ConfigError, SourceError):
         source = resolve_sources(
             source_patterns(config.data), root=PROJECT_ROOT, file_format=config.data.format
         )
         columns = check_heads(
             _files_taken(config.data, source), label=config.data.label, options=ingest_options(config.data)
         )
-    except SourceError as error:
-        raise ConfigError(error.message, hint=error.hint) from error
     if columns:
         _check_columns(config, columns)
     target = WorkloadRun(

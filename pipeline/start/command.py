@@ -19,7 +19,7 @@ from slipway.components.ingest.options import Options
 from slipway.components.ingest.source import SourceError, resolve_source
 from slipway.components.nearest import nearest
 from slipway.pipeline.config.section import PATTERN_WORDS, SnakeName
-from slipway.pipeline.errors import UsageError
+from slipway.pipeline.errors import UsageError, raised_as
 from slipway.pipeline.start.deciding import Plan, Role, Task, check_rows, decide
 from slipway.pipeline.start.facts import facts_of
 from slipway.pipeline.start.images.begin import BegunImages, new_images
@@ -134,12 +134,8 @@ def new(
                 name, data=Path(data), label=label, task=task, source=_source(data, root), root=root
             )
         check_folder(Path(data))
-    try:
+    with raised_as(UsageError, ComponentError):  # input that cannot be read is a wrong argument
         table = read_table(data, root=root, null_values=null_values)
-    except UsageError:
-        raise
-    except ComponentError as error:  # input that cannot be read is a wrong argument
-        raise UsageError(error.message, hint=error.hint) from error
     columns = [facts_of(column, table.kinds[column], values) for column, values in table.columns.items()]
     facts = {column.name: column for column in columns}
     for wanted in [*keep, *([label] if label is not None else [])]:
@@ -201,10 +197,8 @@ def _check_heads(data: str, table: Table, *, label: str, root: Path) -> None:
     if table.file_format != "csv" or "://" in data:
         return
     files = resolve_source(data, root=root, file_format="csv").files
-    try:
+    with raised_as(UsageError, SourceError):
         check_heads(files, label=label, options=Options(format="csv", delimiter=table.delimiter))
-    except SourceError as error:
-        raise UsageError(error.message, hint=error.hint) from error
 
 
 def _is_skewed(numbers: npt.NDArray[np.float64]) -> bool:

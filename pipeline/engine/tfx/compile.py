@@ -4,7 +4,6 @@ Imports TFX: runs in the fork server only.
 """
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,11 +11,14 @@ from typing import Any
 
 from google.protobuf import json_format
 from tfx.dsl.compiler import compiler
+from tfx.dsl.input_resolution.strategies.latest_artifact_strategy import LatestArtifactStrategy
+from tfx.dsl.input_resolution.strategies.latest_blessed_model_strategy import LatestBlessedModelStrategy
 from tfx.orchestration.local import runner_utils
 from tfx.orchestration.pipeline import Pipeline
 from tfx.proto.orchestration import executable_spec_pb2, pipeline_pb2
 
-from slipway.components.ingest.spans import at_span
+from slipway.components.data_gate.span_strategy import SpanStrategy
+from slipway.components.ingest.spans import PLACEHOLDER, at_span
 from slipway.pipeline.engine.tfx.load_pipeline import load_pipeline
 from slipway.pipeline.engine.tfx.parameters import fill_parameters
 from slipway.pipeline.engine.tfx.user_modules import package_user_modules
@@ -31,10 +33,6 @@ from slipway.pipeline.wiring.metadata_store import connection_config, prepare_se
 from slipway.schemas.artifacts import DataVerdict, PreflightReport
 
 RESOLVER = "tfx.dsl.components.common.resolver.Resolver"
-_PLACEHOLDER = re.compile(r"\{(?:SPAN|VERSION|YYYY|MM|DD)(?::\d+)?\}")
-_BASELINE_STRATEGY = "LatestBlessedModelStrategy"
-_PASSED_STRATEGY = "LatestArtifactStrategy"
-_SPAN_STRATEGY = "SpanStrategy"
 # The drivers of ExampleGens that query a database: BigQuery, or a user's own.
 _QUERY = "QueryBasedDriver"
 # The output type of a gate in front of other nodes.
@@ -180,7 +178,7 @@ def _node(
         files=tuple(files),
         uncached=_uncached(node, runner_utils.extract_custom_driver_spec(deployment, node_id)),
         is_resolver=node.node_info.type.name == RESOLVER,
-        finds_baseline=_strategies(node) == {_BASELINE_STRATEGY},
+        finds_baseline=_strategies(node) == {LatestBlessedModelStrategy.__name__},
         finds_reference=_finds_reference(node),
         outputs={key: spec.artifact_spec.type.name for key, spec in node.outputs.outputs.items()},
         optional=_optional(node),
@@ -223,9 +221,9 @@ def _finds_reference(node: pipeline_pb2.PipelineNode) -> str:
     if _takes(node) != {DataVerdict.TYPE_NAME}:
         return ""
     for step in _steps(node):
-        if step.op_type.endswith(f".{_SPAN_STRATEGY}"):
+        if step.op_type.endswith(f".{SpanStrategy.__name__}"):
             return f"span {step.kwargs['span'].value.field_value.int_value}"
-    return "passed" if _strategies(node) == {_PASSED_STRATEGY} else ""
+    return "passed" if _strategies(node) == {LatestArtifactStrategy.__name__} else ""
 
 
 def _takes(node: pipeline_pb2.PipelineNode) -> set[str]:
@@ -301,7 +299,7 @@ def _input_patterns(values: Mapping[str, object]) -> list[str]:
         named = [f"{base}/{split['pattern']}" for split in config.get("splits", [])]
         if (span := _one_span(values.get("range_config"))) is not None:
             named = [at_span(pattern, span) for pattern in named]
-        patterns += [_PLACEHOLDER.sub("*", pattern) for pattern in named]
+        patterns += [PLACEHOLDER.sub("*", pattern) for pattern in named]
     return patterns
 
 
