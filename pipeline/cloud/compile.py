@@ -18,13 +18,10 @@ from slipway.pipeline.wiring.beam_engine import completed_args
 
 
 def compile_job(target: Target) -> PipelineJob:
-    """Compiles a workload.
+    """Compiles a workload to the JSON of a PipelineJob.
 
     Args:
         target: the workload with the paths of the image.
-
-    Returns:
-        The JSON of a PipelineJob.
 
     Raises:
         ConfigError: see `job.complete`.

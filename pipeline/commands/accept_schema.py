@@ -67,13 +67,10 @@ def propose(record: RunRecord) -> Proposal:
 
 
 def accept(proposal: Proposal, *, agrees: Callable[[str], bool]) -> bool:
-    """Writes the schema file, whole or not at all, if `agrees` says yes to the diff.
+    """Writes the schema file, whole or not at all, if `agrees` says yes to the diff; returns whether it did.
 
     Args:
         proposal: from `propose`.
-
-    Returns:
-        Whether it was written.
 
     Raises:
         PipelineError: the file was changed meanwhile, or cannot be written; it is as it was.

@@ -26,14 +26,11 @@ from slipway.pipeline.terminal.printable import printable
 
 
 def write_page(record: RunRecord, output: Path, path: Path | None = None) -> Path:
-    """Writes the page of a run, whole or not at all.
+    """Writes the page of a run, whole or not at all; returns the file.
 
     Args:
         output: the folder that holds `runs/`.
         path: the file; by default `report.html` in the run's folder.
-
-    Returns:
-        The file.
 
     Raises:
         OSError: it cannot be written, or a file of the run cannot be read.
@@ -45,15 +42,12 @@ def write_page(record: RunRecord, output: Path, path: Path | None = None) -> Pat
 
 
 def write_index(records: Sequence[RunRecord], output: Path, path: Path | None = None) -> Path:
-    """Writes the page of all runs, whole or not at all.
+    """Writes the page of all runs, whole or not at all; returns the file.
 
     Args:
         records: the runs, the newest first.
         output: the folder that holds `runs/`.
         path: the file; by default `report.html` in `output`.
-
-    Returns:
-        The file.
 
     Raises:
         OSError: it cannot be written.

@@ -13,15 +13,12 @@ from slipway.pipeline.testing.transform import Row
 
 
 def tiny_examples(rows: Sequence[Row] | Mapping[str, Sequence[Row]], *, into: str | Path) -> Any:
-    """Examples as Ingest writes them.
+    """Examples as Ingest writes them: an artifact of the type Examples.
 
     Args:
         rows: by split; a plain list is both `train` and `eval`. A row: column -> list of its values (whole
             numbers, fractions, texts or bytes), [] for an empty cell.
         into: a folder; they are written to `examples` in it.
-
-    Returns:
-        An artifact of the type Examples.
 
     Raises:
         TypeError: a column holds something else.
@@ -48,14 +45,11 @@ def tiny_examples(rows: Sequence[Row] | Mapping[str, Sequence[Row]], *, into: st
 
 
 def statistics_of(examples: Any, *, into: str | Path) -> Any:
-    """The statistics of examples, by TFX's StatisticsGen.
+    """The statistics of examples, by TFX's StatisticsGen: an artifact of the type ExampleStatistics.
 
     Args:
         examples: as `tiny_examples` makes them.
         into: a folder; they are written to `statistics` in it.
-
-    Returns:
-        An artifact of the type ExampleStatistics.
     """
     from tfx.components.statistics_gen.component import StatisticsGen
 
@@ -63,14 +57,11 @@ def statistics_of(examples: Any, *, into: str | Path) -> Any:
 
 
 def schema_of(file: str | Path, *, into: str | Path) -> Any:
-    """A schema file as the SchemaGen node hands it on.
+    """A schema file as the SchemaGen node hands it on: an artifact of the type Schema.
 
     Args:
         file: relative to the project's root.
         into: a folder; it is copied to `schema` in it.
-
-    Returns:
-        An artifact of the type Schema.
     """
     from tfx.types.standard_artifacts import Schema
 

@@ -12,15 +12,12 @@ from slipway.pipeline.terminal.invocation import DEFAULT_OUTPUT
 
 
 def write_dag(chosen: WorkloadChoice, *, folder: Path, place: Place) -> Path:
-    """Writes the DAG of a workload.
+    """Writes the DAG of a workload; returns the file.
 
     Args:
         chosen: which workload. What is laid over its file holds for every run of the DAG, and the profile is
             part of the DAG's name.
         folder: Airflow's folder of DAGs; made where it is not there.
-
-    Returns:
-        The file.
 
     Raises:
         UsageError: the workload is not there or wrong, or the folder cannot be written.
