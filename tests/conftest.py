@@ -37,11 +37,11 @@ PROJECT = Path(__file__).resolve().parent.parent
 
 FEWER = ("--set", "train.epochs=3")
 # Of the files that start from the run that these arguments make, the one that does most with it begins first,
-# and the others when it is done, so that no worker waits for another; the many short unit tests come last.
+# and the others when it is done, so that no worker waits for another: the next in its place among the others,
+# which takes as long, and these after them. The many short unit tests come last.
 FIRST = "e2e/test_taxi.py"
 LATER = (
     "test_damaged_slice.py",
-    "test_rehearse.py",
     "test_taxi_in_airflow.py",
     "test_taxi_in_notebook.py",
     "test_taxi_kills.py",

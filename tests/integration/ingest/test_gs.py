@@ -152,7 +152,8 @@ def test_denied_permission_comes_with_the_command_to_log_in(cloud):
     assert "gcloud auth application-default login" in caught.value.hint
 
 
-def test_store_that_stays_away_is_given_up(cloud):
+def test_store_that_stays_away_is_given_up(cloud, monkeypatch):
+    monkeypatch.setattr(storage, "_RETRY_S", 1.0)
     cloud.put("b", "1.csv", b"a\n1\n")
     cloud.spoil("503", times=100)
     with pytest.raises(FileError, match="cannot be read: "):

@@ -418,6 +418,7 @@ def test_wrong_credentials_are_told(model, monkeypatch, tmp_path, told_in_time, 
     if not answers:
         server.shutdown()
         server.server_close()
+        monkeypatch.setattr(buckets, "FIRST_ANSWER_S", 1.0)
     account = {
         "type": "service_account",
         "project_id": "p",

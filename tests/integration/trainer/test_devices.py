@@ -41,9 +41,10 @@ def notes(training):
 
 
 def test_eight_tensorflow_devices_learn_what_one_learns(train):
-    # Each step is a meeting of eight threads, which takes seconds where the machine is busy.
-    one = train(step=ONE_STEP, epochs=2)
-    eight = train(compute=ComputeSettings(device="cpu", cpu_devices=8), epochs=2)
+    # Each step is a meeting of eight threads, which takes seconds where the machine is busy: two in each epoch.
+    steps = {"batch_size": 120, "epochs": 2}
+    one = train(step=ONE_STEP, **steps)
+    eight = train(compute=ComputeSettings(device="cpu", cpu_devices=8), **steps)
     assert eight["result"]["devices"].endswith("as 8 devices")
     assert eight["history"][-1]["val_loss"] < eight["history"][0]["val_loss"]
     require_same(one, eight, tolerance=2e-5)
