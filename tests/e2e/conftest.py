@@ -1,4 +1,4 @@
-"""The preflight of a workload that has run."""
+"""The preflight of a workload that has run; and a table."""
 
 import json
 
@@ -20,3 +20,22 @@ def preflight(local_runner):
         return document["slices"][0]
 
     return call
+
+
+@pytest.fixture(scope="session")
+def wine_table():
+    """178 real wines of three kinds, with what tables have and models do not want.
+
+    An id, a constant, dates, empty cells, names as labels.
+    """
+    import numpy as np
+    from sklearn import datasets
+
+    wine = datasets.load_wine(as_frame=True)
+    frame = wine.frame
+    frame.insert(0, "bottle id", np.arange(len(frame)) + 1)
+    frame["country"] = "IT"
+    frame["tasted"] = [f"2024-{1 + row % 12:02}-{1 + row % 28:02}" for row in range(len(frame))]
+    frame.loc[::7, "alcohol"] = np.nan
+    frame["target"] = [str(wine.target_names[code]) for code in frame["target"]]
+    return frame

@@ -1,6 +1,6 @@
-"""A workload that `new` wrote, run as a user runs it.
+"""A workload that `new` wrote from images, run as a user runs it; one from a table is in test_installed.py.
 
-Seen only here: what `new` writes runs as it is, up to a model that answers.
+Seen only here: what `new` writes for images runs as it is, up to a model that answers.
 """
 
 import json
@@ -14,11 +14,6 @@ import numpy as np
 import pytest
 from copied import commands_in, import_path
 from PIL import Image
-from sklearn import datasets
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from slipway.components.python_process import ForkedProcess
 
@@ -54,36 +49,6 @@ def here(copy, warm):
         yield successful
 
 
-@pytest.mark.filterwarnings("ignore:scipy.optimize:DeprecationWarning")  # scikit-learn's own call of it
-def test_a_table_becomes_a_pushed_model_without_an_edit(copy, here):
-    wine = datasets.load_wine(as_frame=True)
-    frame = wine.frame
-    # What tables have and models do not want: an id, a constant, dates, empty cells, names as labels.
-    frame.insert(0, "bottle id", np.arange(len(frame)) + 1)
-    frame["country"] = "IT"
-    frame["tasted"] = [f"2024-{1 + row % 12:02}-{1 + row % 28:02}" for row in range(len(frame))]
-    frame.loc[::7, "alcohol"] = np.nan
-    frame["target"] = [str(wine.target_names[code]) for code in frame["target"]]
-    frame.to_csv(copy / "wine.csv", index=False)
-
-    told = here("new", "wine", "--data", "wine.csv", "--label", "target")
-    assert "an id" in told
-    assert told.splitlines()[-1].endswith("local_runner.py run wine")
-    here("run", "wine")
-    run = json.loads(here("show", "--json"))
-    assert run["state"] == "complete"
-    assert run["pushed"], "the model is pushed"
-
-    page = (copy / "output" / "runs" / run["run_id"] / "report.html").read_text(encoding="utf-8")
-    answered = page[page.index("<caption>Confusion matrix") : page.index("<caption>The exported model")]
-    assert all(f'<th scope="row">{name}</th>' in answered for name in wine.target_names)
-
-    columns, target = datasets.load_wine(return_X_y=True)
-    peer = cross_val_score(make_pipeline(StandardScaler(), LogisticRegression()), columns, target, cv=3)
-    # One of 60 rows is 0.017; the splits differ, so that two rows are no difference.
-    assert run["metrics"]["sparse_categorical_accuracy"] >= peer.mean() - 0.04
-
-
 @pytest.mark.filterwarnings("default")  # TensorFlow's own imports warn
 def test_folders_of_images_become_a_pushed_model_without_an_edit(copy, here, project):
     import tensorflow as tf
@@ -100,7 +65,7 @@ def test_folders_of_images_become_a_pushed_model_without_an_edit(copy, here, pro
     told = here("new", "shapes", "--data", "shapes")
     assert "1,797 images of 10 classes." in told
     assert f"1 image cannot be read: digit {digit}/broken.png" in told
-    # What is served is asked below; in a clean process, the table's model is. Sixteen of 26 epochs will do.
+    # What is served is asked below; in a clean process, a table's model is. Sixteen of 26 epochs will do.
     here("run", "shapes", "--set", "evaluate.serving=null", "--set", "train.epochs=16")
     run = json.loads(here("show", "--json"))
     assert run["pushed"], "the model is pushed"
@@ -137,8 +102,9 @@ def test_an_npz_becomes_a_model_in_fewer_epochs_than_it_is_given(copy, here, pro
     assert result["metrics"]["val_accuracy"] >= 0.85
 
 
-def test_each_workload_brings_tests_that_pass(copy, here, project, warm):
-    """Those of an npz, and, in one process with them, those of the workloads above where these were begun.
+def test_each_workload_brings_tests_that_pass(copy, here, project, warm, wine_table):
+    """Those of a table and an npz, and, in one process with them, those of the workloads above where these were
+    begun.
 
     It has imported TFX; that such tests bear the warnings of its imports is seen in test_own_parts.py.
     """
@@ -146,6 +112,8 @@ def test_each_workload_brings_tests_that_pass(copy, here, project, warm):
         images, is_high = arrays["x_train"][:300] / 255, arrays["y_train"][:300] > 4
     np.savez(copy / "two.npz", x_train=images, y_train=is_high)
     here("new", "two", "--data", "two.npz")
+    wine_table.to_csv(copy / "wine.csv", index=False)
+    here("new", "wine", "--data", "wine.csv", "--label", "target")
     # Those of the other npz are the same, and what was begun on the terminal was for its questions.
     others = {"test_fractions", "test_steps"}
     begun = [path for path in (copy / "tests/unit/workloads").glob("test_*.py") if path.stem not in others]
