@@ -1,5 +1,6 @@
 """Fixtures for all tests."""
 
+import gc
 import importlib.util
 import json
 import os
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 # What pytest makes of the files of tests is kept also where PYTHONDONTWRITEBYTECODE is set: half the seconds
 # that each worker takes to collect them. For this process alone: what it starts keeps to the variable.
 sys.dont_write_bytecode = False
+
+# Nothing that collecting makes is garbage before the end; to look for some took half of what it takes, and the
+# same anew at each collection of the tests.
+gc.disable()
 
 # The same examples in every CI run; at a desk, new ones each time. No deadline: a machine may be busy.
 settings.register_profile("ci", derandomize=True, deadline=None)
@@ -77,6 +82,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     yield
     if config.getoption("twice"):  # only now, as pytest itself leaves out what is there twice
         items += items
+
+
+def pytest_collection_finish() -> None:
+    """What there is now stays: see `gc.disable` above."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -103,8 +103,7 @@ def test_an_npz_becomes_a_model_in_fewer_epochs_than_it_is_given(copy, here, pro
 
 
 def test_each_workload_brings_tests_that_pass(copy, here, project, warm, wine_table):
-    """Those of a table and an npz, and, in one process with them, those of the workloads above where these were
-    begun.
+    """Those of a table and an npz, and in one process with them those of the workloads above, where begun.
 
     It has imported TFX; that such tests bear the warnings of its imports is seen in test_own_parts.py.
     """

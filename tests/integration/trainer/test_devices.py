@@ -41,7 +41,7 @@ def notes(training):
 
 
 def test_eight_tensorflow_devices_learn_what_one_learns(train):
-    # Each step is a meeting of eight threads, which takes seconds where the machine is busy: two in each epoch.
+    # Each step is a meeting of eight threads, which takes seconds where the machine is busy: two an epoch.
     steps = {"batch_size": 120, "epochs": 2}
     one = train(step=ONE_STEP, **steps)
     eight = train(compute=ComputeSettings(device="cpu", cpu_devices=8), **steps)
