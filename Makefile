@@ -5,6 +5,7 @@ PYTHON := $(VENV)/bin/python
 READY := $(VENV)/.ready
 IMAGE := slipway
 JOBS := 2
+DURATIONS = $(if $(SLOWEST),--durations=$(SLOWEST))
 # What the Dockerfile's base is: one Python on one platform.
 IN_IMAGE := --python-version 3.11 --python-platform x86_64-manylinux_2_34 --generate-hashes --no-emit-index-url \
 	--no-annotate --no-header --quiet
@@ -18,9 +19,9 @@ check: lint ## Before a commit, in under a minute: lint, types, layers, and the 
 	@PYTHONPATH=tests/support $(PYTHON) -m touched | xargs -r $(PYTHON) -m pytest -q -n $(JOBS)
 
 # A run of TFX holds some 2 GB, and takes more than one core in parts only.
-test: setup ## The tests that need nothing but .venv, two files side by side; make test JOBS=0
+test: setup ## The tests that need nothing but .venv, two files side by side; make test JOBS=0 SLOWEST=20
 	@$(if $(COVERAGE),rm -rf .cache/coverage)
-	@$(PYTHON) -m $(if $(COVERAGE),coverage run -m) pytest -n $(JOBS) -m "not external"
+	@$(PYTHON) -m $(if $(COVERAGE),coverage run -m) pytest -n $(JOBS) $(DURATIONS) -m "not external"
 
 # One process is told the folders, so that modules which no test imports count as not run. Without warnings: of
 # files that a killed process left torn.
@@ -31,7 +32,7 @@ floors: ## After make test COVERAGE=1: which share of each package it has run, a
 	@PYTHONPATH=tests/support $(PYTHON) -m floors .cache/coverage/report.json
 
 test-external: setup ## The others: JAX, the TPU compiler, Airflow, Beam's engines, databases, browser, shells, random kills
-	@$(PYTHON) -m pytest -n $(JOBS) -m external
+	@$(PYTHON) -m pytest -n $(JOBS) $(DURATIONS) -m external
 
 test-all: setup ## All tests
 	@$(PYTHON) -m pytest -n $(JOBS)

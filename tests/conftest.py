@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 # that each worker takes to collect them. For this process alone: what it starts keeps to the variable.
 sys.dont_write_bytecode = False
 
-# Nothing that collecting makes is garbage before the end; to look for some took half of what it takes, and the
-# same anew at each collection of the tests.
+# Nothing that collecting the tests makes is garbage: to look for some took half of each worker's seconds.
 gc.disable()
 
 # The same examples in every CI run; at a desk, new ones each time. No deadline: a machine may be busy.
@@ -71,8 +70,16 @@ def _place(item: pytest.Item) -> int:
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
-    """Marks what needs another Python environment as external, before `-m` chooses, and orders."""
+def pytest_collection_modifyitems(
+    session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
+) -> Iterator[None]:
+    """Marks what needs another Python environment as external, before `-m` chooses, and orders.
+
+    What pyproject.toml ignores is ignored too where a test's own filter lets warnings of imports pass: of all
+    marks, the session's count most.
+    """
+    ignored = (each for each in config.getini("filterwarnings") if each.startswith("ignore"))
+    session.add_marker(pytest.mark.filterwarnings(*ignored))
     for item in items:
         if FOREIGN.intersection(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.external)
