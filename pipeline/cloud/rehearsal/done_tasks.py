@@ -5,20 +5,16 @@ Resolvers look for artifacts here, and a task that may be cached for an equal on
 
 import hashlib
 import json
-import re
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TypedDict
 
-from slipway.components.errors import ComponentError
-from slipway.pipeline.cloud.complete_job import title_of
+from slipway.pipeline.cloud.artifact_query import ArtifactQuery
+from slipway.pipeline.cloud.execution import Done, ExecutorInput, RuntimeArtifact
 from slipway.pipeline.cloud.pipeline_job import ComponentSpec, PipelineContainerSpec
-from slipway.pipeline.cloud.rehearsal.execution import Done, ExecutorInput, RuntimeArtifact
 from slipway.pipeline.runs.record import file_name, write_json
 from slipway.pipeline.runs.typed_json import read_document
-
-_CLAUSE = re.compile(r'(schema_title|state|name|metadata\.(\w+)\.(number|string)_value)="?([^"]*)"?')
 
 
 class DoneTask(TypedDict):
@@ -92,10 +88,10 @@ class DoneTasks:
         Raises:
             ComponentError: a clause of another form.
         """
-        wanted = [_clause(text) for text in query.split(" AND ")]
+        wanted = ArtifactQuery(query)
         produced = (d for d in self._all() if d["key"])  # not what was found or taken from the cache
         artifacts = [a for document in produced for a in _artifacts(document) if _is_there(a)]
-        return [artifact for artifact in artifacts if all(_fits(artifact, *clause) for clause in wanted)][-1:]
+        return [artifact for artifact in artifacts if wanted.fits(artifact)][-1:]
 
     def _all(self) -> list[DoneTask]:
         folders = self._runs.glob("*/tasks")
@@ -130,20 +126,3 @@ def _artifacts(document: DoneTask) -> list[RuntimeArtifact]:
 
 def _is_there(artifact: RuntimeArtifact) -> bool:
     return "://" in artifact["uri"] or Path(artifact["uri"]).exists()
-
-
-def _clause(text: str) -> tuple[str, str, str]:
-    match = _CLAUSE.fullmatch(text)
-    if match is None:
-        raise ComponentError(f"the resolver's filter {text} cannot be evaluated here")
-    attribute, name, _, value = match.groups()
-    return ("metadata" if name else attribute), name or "", value
-
-
-def _fits(artifact: RuntimeArtifact, attribute: str, name: str, value: str) -> bool:
-    if attribute == "metadata":
-        found = artifact["metadata"].get(name)
-        return found == value or (isinstance(found, (int, float)) and float(found) == float(value))
-    if attribute == "schema_title":
-        return title_of(artifact["type"]) == value
-    return attribute == "state" or artifact["name"] == value  # whatever is on disk is live

@@ -13,8 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from slipway.pipeline.cloud.complete_job import TFX_DAG
+from slipway.pipeline.cloud.execution import PipelineTaskFinalStatus
 from slipway.pipeline.cloud.image import image_environment, on_this_machine, read_image
-from slipway.pipeline.cloud.rehearsal.execution import PipelineTaskFinalStatus
 from slipway.pipeline.cloud.rehearsal.rehearsal_target import rehearsal_target
 from slipway.pipeline.cloud.rehearsal.tasks import EXIT_HANDLER, STATUS_FILE
 from slipway.pipeline.engine.journal import Journal

@@ -42,8 +42,8 @@ class TaskServer(ForkServer):
         from slipway.pipeline.cloud.compile import compile_job, compile_other
         from slipway.pipeline.cloud.complete_job import to_text
         from slipway.pipeline.cloud.container.task import find_our_types
+        from slipway.pipeline.cloud.execution import check_wiring
         from slipway.pipeline.cloud.image import on_this_machine
-        from slipway.pipeline.cloud.rehearsal.execution import check_wiring
         from slipway.pipeline.cloud.rehearsal.rehearsable import check_containers
         from slipway.pipeline.cloud.rehearsal.remote_files import TfxFiles
         from slipway.pipeline.cloud.rehearsal.tasks import Rehearsed

@@ -24,6 +24,15 @@ from slipway.pipeline.cloud.complete_job import (
     tasks_of,
     title_of,
 )
+from slipway.pipeline.cloud.execution import (
+    ExecutorInput,
+    ExecutorOutput,
+    RuntimeArtifact,
+    command_of,
+    executor_input,
+    filled,
+    fold,
+)
 from slipway.pipeline.cloud.pipeline_job import (
     ImporterSpec,
     PipelineContainerSpec,
@@ -33,15 +42,6 @@ from slipway.pipeline.cloud.pipeline_job import (
 )
 from slipway.pipeline.cloud.rehearsal.condition import holds
 from slipway.pipeline.cloud.rehearsal.done_tasks import DoneTasks, cache_key
-from slipway.pipeline.cloud.rehearsal.execution import (
-    ExecutorInput,
-    ExecutorOutput,
-    RuntimeArtifact,
-    command_of,
-    executor_input,
-    filled,
-    fold,
-)
 from slipway.pipeline.runs import record
 from slipway.pipeline.runs.graph import Graph, Node
 
