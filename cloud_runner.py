@@ -16,6 +16,7 @@ from slipway.pipeline.cloud import back_fill, commands, schedule, submit
 from slipway.pipeline.cloud.airflow import command as airflow
 from slipway.pipeline.cloud.airflow.dag_file import Place
 from slipway.pipeline.cloud.cloud_choice import CloudChoice
+from slipway.pipeline.cloud.rehearsal.services import ServiceName
 from slipway.pipeline.cloud.services.service import Schedule
 from slipway.pipeline.commands import options as o
 from slipway.pipeline.commands.command_line import Profile, Sets, Verbose, Workload, call
@@ -82,6 +83,9 @@ def rehearse(
         str | None,
         typer.Option(help="Folder for the artifacts, local or gs://...; by default in rehearsal/."),
     ] = None,
+    service: Annotated[
+        ServiceName, typer.Option(help="Service as which the tasks are run.")
+    ] = ServiceName.VERTEX,
     pipeline: Annotated[
         str | None, typer.Option(help="MODULE:FUNCTION of any TFX pipeline, instead of a workload.")
     ] = None,
@@ -100,7 +104,9 @@ def rehearse(
         beam_args=beam or [],
         overrides=o.overrides(accept_data, bless),
     )
-    raise typer.Exit(commands.rehearse_request(asked, jobs=jobs, root=root, again=same_command()))
+    raise typer.Exit(
+        commands.rehearse_request(asked, jobs=jobs, root=root, service=service, again=same_command())
+    )
 
 
 Run = Annotated[str, typer.Argument(metavar="RUN", help="The run's name: the last part of its link.")]

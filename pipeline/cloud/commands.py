@@ -12,6 +12,7 @@ from slipway.components.project import INSTALL
 from slipway.pipeline.cloud.complete_job import to_text
 from slipway.pipeline.cloud.image import read_image
 from slipway.pipeline.cloud.pipeline_job import PipelineJob
+from slipway.pipeline.cloud.rehearsal.services import ServiceName
 from slipway.pipeline.cloud.workload_in_image import Target
 from slipway.pipeline.config import WorkloadChoice
 from slipway.pipeline.errors import UsageError
@@ -73,13 +74,15 @@ def compiled_job(target: Target) -> PipelineJob:
         return compile_job(target)
 
 
-def rehearse_request(request: Request, *, jobs: int | None, root: str | None, again: str) -> int:
+def rehearse_request(
+    request: Request, *, jobs: int | None, root: str | None, service: ServiceName, again: str
+) -> int:
     """Runs the compiled job of a workload, or of any TFX pipeline, on this machine, as the service would.
 
     Args:
         request: what to run; `request.output` is the folder of the local runs, and rehearsals are kept in
             `rehearsal/` below it.
-        jobs, root, again: as in `slipway.pipeline.cloud.rehearsal.run.rehearse`.
+        jobs, root, service, again: as in `slipway.pipeline.cloud.rehearsal.run.rehearse`.
 
     Returns:
         The exit code; 1 also where what the rehearsal made differs from what a local run made.
@@ -100,7 +103,7 @@ def rehearse_request(request: Request, *, jobs: int | None, root: str | None, ag
     from slipway.pipeline.screen.run_display import stderr_display
 
     with closing(stderr_display()) as display:
-        record = rehearse(request, display=display, jobs=jobs, root=root, again=again)
+        record = rehearse(request, display=display, jobs=jobs, root=root, service=service, again=again)
         display.ends(record)
     code = record.exit_code or 0
     if code in (DONE, GATE_STOPPED):

@@ -6,7 +6,7 @@ from typing import Any
 
 from tfx.orchestration.kubeflow.v2 import kubeflow_v2_dag_runner
 
-from slipway.pipeline.cloud.complete_job import complete, container_tasks, mend
+from slipway.pipeline.cloud.complete_job import TASK, complete, container_tasks, mend
 from slipway.pipeline.cloud.pipeline_job import PipelineJob
 from slipway.pipeline.cloud.rehearsal.rehearsable import redirect_pushes
 from slipway.pipeline.cloud.workload_in_image import Target
@@ -40,7 +40,7 @@ def compile_job(target: Target) -> PipelineJob:
         pipeline,
         name=target.config.name,
         image=target.image,
-        commands=["python", "-m", "slipway.pipeline.cloud.container.task"],
+        commands=["python", "-m", TASK],
         exit_handler=_component(handler) if handler else None,
     )
     return complete(job, target.config, root=target.root)

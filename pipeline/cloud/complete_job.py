@@ -29,6 +29,9 @@ from slipway.pipeline.errors import ConfigError
 TFX_DAG = "tfx-dag"
 """The task that wraps all others if there is an exit handler."""
 
+TASK = "slipway.pipeline.cloud.container.task"
+"""The entry point of our containers."""
+
 # As the local engine's: the wait before a retry doubles up to this.
 _BACKOFF_FACTOR = 2.0
 _MAX_BACKOFF = "600s"

@@ -34,9 +34,10 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 class RuntimeArtifact(TypedDict):
-    """An artifact of a task."""
+    """An artifact of a task; only Kubeflow Pipelines without ML Metadata has `artifactId`."""
 
     name: str
+    artifactId: NotRequired[str]
     uri: str
     type: ArtifactTypeSchema
     metadata: dict[str, Any]

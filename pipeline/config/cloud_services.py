@@ -90,8 +90,8 @@ class KubeflowConfig(Section):
     )
     without_baseline: bool = Field(
         default=False,
-        description="Whether to run without the last blessed model and the last passed data to compare with: "
-        "Kubeflow Pipelines looks neither up.",
+        description="Whether to run without the last blessed model and the last passed data to compare with; "
+        "else they are looked up in records that the tasks keep in cloud.root.",
     )
 
     @field_validator("host")

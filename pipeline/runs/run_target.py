@@ -153,11 +153,13 @@ class ImageRun(OfWorkload):
 
     Attributes:
         source: the folder of its data and the patterns in it, by input split.
+        service: the service as which the tasks are run, see `slipway.pipeline.cloud.rehearsal.services`.
     """
 
     source: tuple[str, dict[str, str]]
     image: str
     root: str
+    service: str = "vertex"
 
 
 @dataclass(frozen=True, kw_only=True)

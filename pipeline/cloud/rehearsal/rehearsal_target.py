@@ -4,8 +4,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from slipway.pipeline.cloud.image import Image
+from slipway.pipeline.cloud.rehearsal.services import ServiceName
 from slipway.pipeline.cloud.workload_in_image import Target
 from slipway.pipeline.config import BeamConfig
+from slipway.pipeline.errors import UsageError
 from slipway.pipeline.plan.run_request import Request
 from slipway.pipeline.runs.run_target import ImageModuleRun, ImageRun, ModuleRun
 from slipway.pipeline.wiring.vertex_tpu_machines import tpu_slice
@@ -15,18 +17,28 @@ WITHOUT_IMAGE = "slipway:rehearsed"
 
 
 def rehearsal_target(
-    request: Request, image: Image, *, output: Path, staged: Path, root: str | None
+    request: Request,
+    image: Image,
+    *,
+    output: Path,
+    staged: Path,
+    root: str | None,
+    service: ServiceName = ServiceName.VERTEX,
 ) -> ImageRun | ImageModuleRun:
     """The target that the task server compiles.
 
     Args:
         output: the folder of rehearsals.
         root: folder for the artifacts, on gs:// or here; None: in `output`.
+        service: the service as which the tasks are run; only Vertex AI's takes `root` and other pipelines.
 
     Raises:
         ConfigError: the workload cannot run in containers.
+        UsageError: the service takes no such pipeline or folder.
     """
     name = request.workload.replace(":", ".")
+    if service is not ServiceName.VERTEX:
+        _check_kubeflow(request, root)
     root = (root or str(output / "artifacts" / name)).rstrip("/")
     if isinstance(request.target, ModuleRun):
         # Files of the project are found only as far as they are in the image.
@@ -49,7 +61,21 @@ def rehearsal_target(
         root=root,
         destination=str(output / "serving" / name),
     )
-    return _trained_here(_with_beam_here(target), image).image_run
+    return replace(_trained_here(_with_beam_here(target), image).image_run, service=service.value)
+
+
+def _check_kubeflow(request: Request, root: str | None) -> None:
+    if isinstance(request.target, ModuleRun):
+        raise UsageError(
+            "a pipeline of --pipeline cannot be rehearsed as Kubeflow Pipelines would run it: its containers "
+            "run TFX's own entry point, which fails at what Kubeflow's launcher gives it.",
+            hint="rehearse it without --service, or make it a workload",
+        )
+    if root is not None:
+        raise UsageError(
+            f"--root {root}: Kubeflow's launcher brings artifacts to its tasks and away, here from a folder.",
+            hint="leave --root out",
+        )
 
 
 def _with_beam_here(target: Target) -> Target:

@@ -16,6 +16,7 @@ from slipway.pipeline.cloud.complete_job import TFX_DAG
 from slipway.pipeline.cloud.execution import PipelineTaskFinalStatus
 from slipway.pipeline.cloud.image import image_environment, on_this_machine, read_image
 from slipway.pipeline.cloud.rehearsal.rehearsal_target import rehearsal_target
+from slipway.pipeline.cloud.rehearsal.services import ServiceName
 from slipway.pipeline.cloud.rehearsal.tasks import EXIT_HANDLER, STATUS_FILE
 from slipway.pipeline.engine.journal import Journal
 from slipway.pipeline.engine.processes.client import Server
@@ -53,7 +54,13 @@ def rehearsal_folder(output: Path) -> Path:
 
 
 def rehearse(
-    request: Request, *, display: RunDisplay, again: str, jobs: int | None = None, root: str | None = None
+    request: Request,
+    *,
+    display: RunDisplay,
+    again: str,
+    jobs: int | None = None,
+    root: str | None = None,
+    service: ServiceName = ServiceName.VERTEX,
 ) -> RunRecord:
     """Runs the compiled job of a workload or another pipeline, task by task, as the service would.
 
@@ -62,6 +69,7 @@ def rehearse(
         again: the command that rehearses once more, for hints.
         jobs: tasks at once, >= 1; None: from the machine.
         root: folder for the artifacts, on gs:// or here; None: among the rehearsals.
+        service: the service as which the tasks are run.
 
     Returns:
         The finished record, as of a local run.
@@ -74,7 +82,7 @@ def rehearse(
     history = History(output)
     image = read_image()
     staged = output / _STAGED
-    target = rehearsal_target(request, image, output=output, staged=staged, root=root)
+    target = rehearsal_target(request, image, output=output, staged=staged, root=root, service=service)
     run_id = history.new_run_id()
     with locked(output, run_id=run_id):
         end_leftovers(output / "runs")

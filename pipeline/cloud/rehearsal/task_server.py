@@ -44,20 +44,32 @@ class TaskServer(ForkServer):
         from slipway.pipeline.cloud.container.task import find_our_types
         from slipway.pipeline.cloud.execution import check_wiring
         from slipway.pipeline.cloud.image import on_this_machine
+        from slipway.pipeline.cloud.rehearsal.kubeflow import BUCKET, Kubeflow, ObjectStore
         from slipway.pipeline.cloud.rehearsal.rehearsable import check_containers
         from slipway.pipeline.cloud.rehearsal.remote_files import TfxFiles
-        from slipway.pipeline.cloud.rehearsal.tasks import Rehearsed
+        from slipway.pipeline.cloud.rehearsal.services import Service, ServiceName, Vertex
+        from slipway.pipeline.cloud.rehearsal.tasks import Files, Rehearsed
+        from slipway.pipeline.cloud.services.kubeflow_job import kubeflow_job
         from slipway.pipeline.cloud.workload_in_image import Target
         from slipway.pipeline.engine.processes.listeners import bind_to_loopback
         from slipway.pipeline.engine.tfx.beam_answers import keep_beams_answers
         from slipway.pipeline.errors import UsageError
         from slipway.pipeline.wiring.beam_options import run_in_process_by_default
 
-        target = order.target
+        target, output = order.target, order.folder.parent.parent
+        files: Files = TfxFiles()
+        service: Service = Vertex()
         if isinstance(target, ImageModuleRun):
             job = compile_other(target)
         elif isinstance(target, ImageRun):
             job = compile_job(Target.of_run(target))
+            if target.service != ServiceName.VERTEX:
+                # What only the launcher reaches has another address than what tasks reach themselves.
+                job["runtimeConfig"]["gcsOutputDirectory"] = f"{BUCKET}/{target.settings.name}"
+                records = str(output / "records" / target.settings.name)
+                job = kubeflow_job(job, target.settings, records=records)
+                files = ObjectStore(output / "artifacts")
+                service = Kubeflow(files, with_mlmd=target.service == ServiceName.KUBEFLOW)
         else:
             raise UsageError(f"{type(target).__name__} cannot be rehearsed.")
         check_containers(job["pipelineSpec"], image=target.image)
@@ -70,7 +82,7 @@ class TaskServer(ForkServer):
         bind_to_loopback()
         run_in_process_by_default()
         find_our_types()  # also for a user's own pipeline, whose tasks TFX's entry point runs
-        return Rehearsed(job=job, run_id=order.run_id, runs=order.folder.parent, files=TfxFiles())
+        return Rehearsed(job=job, run_id=order.run_id, runs=order.folder.parent, files=files, service=service)
 
 
 def main(arguments: Sequence[str]) -> None:

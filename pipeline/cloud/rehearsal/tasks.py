@@ -11,7 +11,7 @@ import sys
 import time
 import traceback
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -29,7 +29,6 @@ from slipway.pipeline.cloud.execution import (
     ExecutorOutput,
     RuntimeArtifact,
     command_of,
-    executor_input,
     filled,
     fold,
 )
@@ -41,7 +40,8 @@ from slipway.pipeline.cloud.pipeline_job import (
     ResolverSpec,
 )
 from slipway.pipeline.cloud.rehearsal.condition import holds
-from slipway.pipeline.cloud.rehearsal.done_tasks import DoneTasks, cache_key
+from slipway.pipeline.cloud.rehearsal.done_tasks import DoneTasks
+from slipway.pipeline.cloud.rehearsal.services import Service, Vertex
 from slipway.pipeline.runs import record
 from slipway.pipeline.runs.graph import Graph, Node
 
@@ -72,12 +72,14 @@ class Rehearsed:
     Attributes:
         job: compiled, with the paths of this machine.
         files: where artifacts lie elsewhere.
+        service: the service as which the tasks are run.
     """
 
     job: PipelineJob
     run_id: str
     runs: Path
     files: Files
+    service: Service = field(default_factory=Vertex)
 
     @property
     def spec(self) -> PipelineSpec:
@@ -149,13 +151,13 @@ class Rehearsed:
         Raises:
             Exception: whatever the task raised.
         """
-        pipeline = self.spec["pipelineInfo"]["name"]
+        pipeline = self.service.known_as(self.spec["pipelineInfo"]["name"])
         tasks = DoneTasks(self.runs, self.run_id, pipeline)
         done = tasks.of_this_run()
         if is_exit_handler(tasks_of(self.spec)[name]):
             status = (self.runs / self.run_id / STATUS_FILE).read_text(encoding="utf-8")
             done[TFX_DAG] = {"artifacts": {}, "parameters": {}, "status": json.loads(status)}
-        given = executor_input(
+        given = self.service.inputs(
             self.spec,
             name,
             done=done,
@@ -201,13 +203,12 @@ class Rehearsed:
         self, name: str, container: PipelineContainerSpec, given: ExecutorInput, tasks: DoneTasks
     ) -> record.Made:
         output_file: str = given["outputs"]["outputFile"]
-        if not _is_remote(output_file):
-            Path(output_file).parent.mkdir(parents=True, exist_ok=True)
+        self.service.before(given)
         driver = container.get("lifecycle", {}).get("preCacheCheck")
         if driver:
             _run(command_of(driver, given))
             fold(given, self._read(output_file))
-        key = cache_key(component_of(self.spec, name), container, given)
+        key = self.service.cache_key(component_of(self.spec, name), container, given)
         may_be_cached = tasks_of(self.spec)[name].get("cachingOptions", {}).get("enableCache", False)
         if may_be_cached and (earlier := tasks.cached(name, key)):
             artifacts, parameters = earlier["artifacts"], earlier["parameters"]
@@ -215,8 +216,7 @@ class Rehearsed:
             return {**self._result(name, artifacts), "state": "cached", "why": "an equal task ran before"}
         _run(command_of(container, given))
         output = self._read(output_file)
-        fold(given, output)
-        made = {key: entry["artifacts"] for key, entry in given["outputs"]["artifacts"].items()}
+        made = self.service.after(given, output)
         parameters = {
             key: output.get("parameterValues", {})[key]
             for key in given["outputs"]["parameters"]

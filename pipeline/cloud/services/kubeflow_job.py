@@ -1,7 +1,8 @@
 """A compiled job as Kubeflow Pipelines can carry it out. Pure.
 
 Its backend refuses resolvers ("resolver not implemented yet", backend/src/v2/compiler/argocompiler/argo.go in
-kubeflow/pipelines) and runs no drivers of components, by which TFX finds spans.
+kubeflow/pipelines) and runs no drivers of components, by which TFX finds spans. Its launcher gives containers
+other inputs than TFX expects: see `slipway.pipeline.cloud.container.kubeflow_input`.
 """
 
 import copy
@@ -10,7 +11,14 @@ import re
 from collections.abc import Mapping
 from datetime import date, datetime
 
-from slipway.pipeline.cloud.complete_job import component_of, container_tasks, executor_of, tasks_of
+from slipway.pipeline.cloud.complete_job import (
+    TASK,
+    component_of,
+    container_tasks,
+    executor_of,
+    tasks_of,
+    title_of,
+)
 from slipway.pipeline.cloud.pipeline_job import PipelineJob, PipelineSpec
 from slipway.pipeline.cloud.scheduled_span import scheduled_kind
 from slipway.pipeline.cloud.vertex_request import checked_parameters
@@ -18,6 +26,8 @@ from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.cloud_services import ScheduleConfig
 from slipway.pipeline.errors import ConfigError
 
+_TASK_HERE = "slipway.pipeline.cloud.container.kubeflow_task"
+_FIND = "slipway.pipeline.cloud.container.find_artifacts"
 _INPUT_CONFIG = "input_config"
 # Macros of recurring runs, filled in when a run starts, in UTC; the format is that of Go's package time.
 _MACROS = {"YYYY": "[[ScheduledTime.2006]]", "MM": "[[ScheduledTime.01]]", "DD": "[[ScheduledTime.02]]"}
@@ -26,29 +36,60 @@ _WIDTH = re.compile(r"\{SPAN(?::(\d+))?\}")
 
 
 def kubeflow_job(
-    job: PipelineJob, config: WorkloadConfig, *, when: ScheduleConfig | None = None
+    job: PipelineJob,
+    config: WorkloadConfig,
+    *,
+    when: ScheduleConfig | None = None,
+    records: str | None = None,
 ) -> PipelineJob:
-    """A compiled job without resolvers and drivers; the patterns of files hold the span itself.
+    """A compiled job without drivers, its resolvers tasks; the patterns of files hold the span itself.
 
     Args:
         job: as `slipway.pipeline.cloud.compile` makes it; it stays as it is.
         when: the schedule that it is for; None: a run of its own.
+        records: the folder, here or on gs://, that tells of the artifacts of earlier runs; None: in the job's
+            folder for artifacts.
 
     Returns:
         `pipelineSpec`, and `runtimeConfig` with `gcsOutputDirectory` and `parameterValues`.
 
     Raises:
-        ConfigError: it has resolvers and `cloud.kubeflow.without_baseline` is not set, the span cannot be
-            told beforehand, or a parameter is wrong.
+        ConfigError: the span cannot be told beforehand, a parameter is wrong, or other machines than the
+            task's own would read its artifacts.
     """
+    _check_machines(config)
     spec = copy.deepcopy(job["pipelineSpec"])
-    _remove_resolvers(spec, allowed=config.cloud.kubeflow.without_baseline)
+    root = job["runtimeConfig"]["gcsOutputDirectory"]
+    kept: list[str] = []
+    if config.cloud.kubeflow.without_baseline:
+        _remove_resolvers(spec)
+    else:
+        kept = _look_up(spec, records or f"{root}/records/{config.name}")
+    for container in (container for _, container in container_tasks(spec)):
+        if TASK in container["command"]:
+            container["command"] = [_TASK_HERE if word == TASK else word for word in container["command"]]
+            container["args"] = [*container["args"], *kept]
     values = checked_parameters(spec, config.cloud.parameters)
     for name, container in container_tasks(spec):
         if container.pop("lifecycle", None) is not None:
             values |= _fill_spans(spec, name, config, when)
-    root = job["runtimeConfig"]["gcsOutputDirectory"]
     return {"pipelineSpec": spec, "runtimeConfig": {"gcsOutputDirectory": root, "parameterValues": values}}
+
+
+def _check_machines(config: WorkloadConfig) -> None:
+    """Rejects what reads artifacts from elsewhere: the launcher brings them to the task's own folders."""
+    if config.beam.runner != "direct":
+        raise ConfigError(
+            f"beam.runner: at Kubeflow Pipelines {config.beam.runner} would not find a task's artifacts, "
+            "which are in its container",
+            hint="--set beam.runner=direct",
+        )
+    if config.train.device == "tpu":
+        raise ConfigError(
+            "train.device: at Kubeflow Pipelines machines with TPUs would not find a task's artifacts, which "
+            "are in its container",
+            hint="cloud.service: vertex",
+        )
 
 
 def fill_macros(values: Mapping[str, object], moment: datetime) -> dict[str, object]:
@@ -77,16 +118,41 @@ def kubeflow_cron(when: ScheduleConfig) -> str:
     return cron if when.time_zone == "UTC" else f"TZ={when.time_zone} {cron}"
 
 
-def _remove_resolvers(spec: PipelineSpec, *, allowed: bool) -> None:
+def _look_up(spec: PipelineSpec, records: str) -> list[str]:
+    """Has a task of ours answer in place of each resolver.
+
+    Returns:
+        The arguments by which the other tasks keep records of what is looked for; none if nothing is.
+    """
+    tasks = tasks_of(spec)
+    found = {
+        name: executor["resolver"] for name in tasks if "resolver" in (executor := executor_of(spec, name))
+    }
+    if not found:
+        return []
+    image = next(container["image"] for _, container in container_tasks(spec))
+    titles = set()
+    for name, resolver in found.items():
+        queries = {key: query["filter"] for key, query in resolver["outputArtifactQueries"].items()}
+        made = component_of(spec, name)["outputDefinitions"]["artifacts"]
+        titles |= {title_of(made[key]["artifactType"]) for key in queries}
+        # Neither the driver and the launcher nor Argo are to see placeholders in a filter.
+        text = json.dumps(queries, sort_keys=True).replace("{{$", "\\u007b\\u007b\\u0024")
+        executors = spec["deploymentSpec"]["executors"]
+        executors[component_of(spec, name)["executorLabel"]] = {
+            "container": {
+                "image": image,
+                "command": ["python", "-m", _FIND],
+                "args": ["--given={{$}}", f"--queries={text}", f"--records={records}"],
+            }
+        }
+        tasks[name]["cachingOptions"] = {"enableCache": False}  # another run may find something else
+    return [f"--records={records}", f"--keep={','.join(sorted(titles))}"]
+
+
+def _remove_resolvers(spec: PipelineSpec) -> None:
     tasks = tasks_of(spec)
     gone = {name for name in tasks if "resolver" in executor_of(spec, name)}
-    if gone and not allowed:
-        raise ConfigError(
-            f"Kubeflow Pipelines cannot look up the last blessed model and the last passed data "
-            f"({', '.join(sorted(gone))})",
-            hint="--set cloud.kubeflow.without_baseline=true compares with neither: max_drop and drift then "
-            "stop nothing",
-        )
     for name, task in tasks.items():
         if name not in gone:
             given = task.get("inputs", {}).get("artifacts", {})

@@ -121,6 +121,41 @@ def test_second_rehearsal_takes_equal_tasks_from_the_cache_finds_the_baseline_an
     assert record["pushed"]
 
 
+def test_kubeflow_carries_taxi_from_the_first_model_to_the_second_with_and_without_ml_metadata(
+    first_run, fewer, cloud_here, output
+):
+    cached = ("--set", "cloud.cache=true", "--set", "cloud.image=slipway:1.0", "--output", str(output))
+    finished = cloud_here("rehearse", *fewer, *cached, "--service", "kubeflow")
+    assert finished.returncode == 0, finished.stderr
+    record = record_of(output)
+    assert {node["state"] for node in record["nodes"]} == {"complete"}
+    [equal] = [line for line in finished.stderr.splitlines() if line.startswith("Equal to the local run")]
+    assert [name for name in COMPARED if name not in equal] == []
+    assert "Differs" not in finished.stderr
+    assert _verdict(record)["baseline_metrics"] == {}, "no rehearsal of another service is looked at"
+
+    another = (
+        "--set",
+        "train.epochs=4",
+        "--set",
+        "evaluate.serving=null",
+        "--service",
+        "kubeflow-without-mlmd",
+    )
+    finished = cloud_here("rehearse", *cached, *another)
+    assert finished.returncode == 0, finished.stderr
+    second = record_of(output)
+    states = {node["id"]: node["state"] for node in second["nodes"]}
+    assert (states["Transform"], states["Trainer"]) == ("cached", "complete"), states
+    assert _verdict(second)["baseline_metrics"] == _verdict(record)["metrics"], "the first model's"
+    assert second["pushed"]["version"] != record["pushed"]["version"]
+
+
+def _verdict(record):
+    [gate] = [node for node in record["nodes"] if node["id"] == "ModelGate"]
+    return json.loads(Path(gate["outputs"]["blessing"][0]["uri"], "verdict.json").read_text())
+
+
 HANDLER = """
 import pathlib
 

@@ -21,6 +21,9 @@ REASONS = {
     ),
     "works in a process of its own, which tests/integration/ starts": (
         "slipway.pipeline.cloud.container.task",
+        "slipway.pipeline.cloud.container.artifact_records",
+        "slipway.pipeline.cloud.container.find_artifacts",
+        "slipway.pipeline.cloud.container.kubeflow_task",
         "slipway.pipeline.cloud.container.local_files",
         "slipway.pipeline.cloud.container.span_driver",
         "slipway.pipeline.cloud.rehearsal.task_server",

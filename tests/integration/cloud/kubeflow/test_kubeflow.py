@@ -185,18 +185,6 @@ def test_run_is_followed_again_and_cancelled(service, workload, submit, capsys):
         cancel_run("r9", chosen)
 
 
-def test_job_with_resolvers_is_refused_before_the_service_does(service, workload, project, golden):
-    from slipway.pipeline.cloud.services.kubeflow import Kubeflow
-    from slipway.pipeline.config import load_workload
-
-    sets = ["cloud.kubeflow.without_baseline=false"]
-    client = Kubeflow(load_workload(workload, sets=read_assignments(sets), profile="prod", root=project))
-    with pytest.raises(ConfigError, match="cannot look up the last blessed model") as caught:
-        client.request(golden)
-    assert "without_baseline=true" in caught.value.hint
-    assert service.requests == []
-
-
 def test_missing_address_is_named_with_the_way_to_one(service, workload):
     with pytest.raises(ConfigError, match=r"cloud\.kubeflow\.host is not set") as caught:
         submit_workload(

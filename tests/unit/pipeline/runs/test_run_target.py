@@ -76,6 +76,7 @@ def test_record_of_a_rehearsal_holds_its_target_beside_the_command_that_repeats_
         "source": ["/app/data", {"all": "*.csv"}],
         "image": "i:1",
         "root": "gs://b/root",
+        "service": "vertex",
         "output": "/data/output",
         "again": "rehearse",
     }

@@ -4,15 +4,16 @@ import pytest
 
 from slipway.pipeline.cloud.image import read_image
 from slipway.pipeline.cloud.rehearsal.rehearsal_target import rehearsal_target
+from slipway.pipeline.cloud.rehearsal.services import ServiceName
 from slipway.pipeline.cloud.workload_in_image import Target
 from slipway.pipeline.config import WorkloadChoice, read_assignments, read_parameters
-from slipway.pipeline.errors import ConfigError
+from slipway.pipeline.errors import ConfigError, UsageError
 from slipway.pipeline.plan.run_request import pipeline_request, workload_request
 
 
 @pytest.fixture
 def target(project, tmp_path):
-    def make(*sets, root=None, pipeline=None):
+    def make(*sets, root=None, pipeline=None, service=ServiceName.VERTEX):
         options = {"output": tmp_path, "beam_args": ()}
         if pipeline:
             request = pipeline_request(pipeline, parameters=read_parameters(sets), **options)
@@ -20,7 +21,7 @@ def target(project, tmp_path):
             chosen = WorkloadChoice(project / "workloads/taxi/workload.yaml", read_assignments(sets))
             request = workload_request(chosen, **options)
         places = {"output": tmp_path / "rehearsal", "staged": tmp_path / "staged"}
-        return rehearsal_target(request, read_image(project), root=root, **places)
+        return rehearsal_target(request, read_image(project), root=root, service=service, **places)
 
     return make
 
@@ -31,6 +32,18 @@ def test_artifacts_go_where_the_root_says_and_models_never_to_their_real_destina
     assert target(*sets, root="gs://other/place/").root == "gs://other/place"
     assert "gs://bucket/serving" not in target(*sets).config
     assert f"{tmp_path}/rehearsal/serving/taxi" in target(*sets).config
+
+
+def test_service_is_handed_on_and_kubeflow_takes_no_root_and_no_other_pipeline(target, project, monkeypatch):
+    assert target().service == "vertex"
+    there = {"service": ServiceName.KUBEFLOW_WITHOUT_MLMD}
+    assert target(**there).service == "kubeflow-without-mlmd"
+    with pytest.raises(UsageError, match=r"--root gs://b: Kubeflow's launcher brings artifacts") as caught:
+        target(root="gs://b", **there)
+    assert caught.value.hint == "leave --root out"
+    monkeypatch.chdir(project)
+    with pytest.raises(UsageError, match="TFX's own entry point, which fails at what Kubeflow's launcher"):
+        target(pipeline="module:function", **there)
 
 
 def test_training_for_tpus_takes_what_is_here_but_no_slice_that_is_not_there(target, project):

@@ -22,7 +22,6 @@ def job(project):
 @pytest.fixture
 def config(project):
     def load(*sets):
-        sets = ("cloud.kubeflow.without_baseline=true", *sets)
         return load_workload(
             project / "workloads/taxi/workload.yaml", sets=read_assignments(sets), root=project
         )
@@ -41,7 +40,7 @@ def with_pattern(job, pattern):
 
 def test_resolvers_are_gone_with_what_took_their_outputs(job, config):
     before = copy.deepcopy(job)
-    spec = kubeflow_job(job, config())["pipelineSpec"]
+    spec = kubeflow_job(job, config("cloud.kubeflow.without_baseline=true"))["pipelineSpec"]
     assert job == before
     finders = ("Baseline", "Reference")
     gone = {f"{name}-{found}" for name in finders for found in ("model-blessing-resolver", "model-resolver")}
@@ -51,6 +50,30 @@ def test_resolvers_are_gone_with_what_took_their_outputs(job, config):
     assert "blessing" not in component_of(spec, "DataGate")["inputDefinitions"]["artifacts"]
     assert "baseline_model" not in tasks_of(spec)["Evaluator"]["inputs"]["artifacts"]
     assert "lifecycle" not in executor_of(spec, "Ingest")["container"]
+
+
+def test_a_task_of_ours_answers_for_each_resolver_and_the_others_keep_records(job, config):
+    spec = kubeflow_job(job, config())["pipelineSpec"]
+    resolvers = [name for name in tasks_of(spec) if "resolver" in executor_of(job["pipelineSpec"], name)]
+    assert len(resolvers) == 4
+    for name in resolvers:
+        container = executor_of(spec, name)["container"]
+        given, queries, records = container["args"]
+        assert container["image"] == "registry/slipway:1.0"
+        assert container["command"][-1] == "slipway.pipeline.cloud.container.find_artifacts"
+        assert (given, records) == ("--given={{$}}", "--records=gs://bucket/pipelines/records/taxi")
+        asked = executor_of(job["pipelineSpec"], name)["resolver"]["outputArtifactQueries"]
+        assert "{{" not in queries, "which the driver, the launcher and Argo would fill in"
+        assert json.loads(queries.removeprefix("--queries=")) == {k: q["filter"] for k, q in asked.items()}
+        assert tasks_of(spec)[name]["cachingOptions"] == {"enableCache": False}
+    gate = executor_of(spec, "ModelGate")["container"]
+    assert gate["command"][-1] == "slipway.pipeline.cloud.container.kubeflow_task"
+    assert gate["args"][-2:] == [records, "--keep=tfx.Model,tfx.ModelBlessing"]
+    from google.protobuf import json_format
+    from kfp.pipeline_spec import pipeline_spec_pb2 as types
+
+    parsed = json_format.ParseDict(spec, types.PipelineSpec())
+    assert "baseline_model" in parsed.root.dag.tasks["Evaluator"].inputs.artifacts
 
 
 @pytest.mark.parametrize(
@@ -91,6 +114,15 @@ def test_days_are_not_counted_for_a_source_with_numbers(job, config):
     with pytest.raises(ConfigError, match=r"cannot count them for \{SPAN\}") as caught:
         kubeflow_job(with_pattern(job, "{SPAN}.csv"), asked, when=asked.cloud.schedule)
     assert "{YYYY}" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("sets", "key"),
+    [(("beam.runner=flink",), r"beam\.runner"), (("train.device=tpu", "train.tpu=v5e-8"), r"train\.device")],
+)
+def test_other_machines_would_not_find_the_artifacts(job, config, sets, key):
+    with pytest.raises(ConfigError, match=rf"{key}: at Kubeflow Pipelines .* in its container"):
+        kubeflow_job(job, config(*sets))
 
 
 def test_version_is_refused(job, config):

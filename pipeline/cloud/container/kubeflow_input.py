@@ -1,0 +1,144 @@
+"""A task's inputs and outputs at Kubeflow Pipelines, as TFX's entry point understands them. Pure.
+
+Its driver and launcher differ from what TFX expects in these points (kubeflow/pipelines, backend/src/v2):
+
+- The type of an input is `{"instanceSchema": ""}`: the driver does not know it (metadata/client.go). After ML
+  Metadata was removed it is a title that holds the whole schema (component/importer_launcher.go). TFX fails
+  at both. Here the type is the one that the component declares.
+- An artifact's name is a number, or the output's key, which others share. Here it is its address.
+- The launcher brings inputs to folders of the container, and takes outputs from there (`LocalPathForURI` in
+  component/launcher_v2.go); TFX would write to the store itself, where the launcher stumbles over what
+  TensorFlow leaves there (kubeflow/pipelines issue 13476), or misses the outputs. Here TFX gets the folders.
+- A task has one output more than its component declares, its log (`provisionOutputs` in driver/driver.go), of
+  a type that TFX does not have. Here it is left out.
+- Lists and mappings in metadata come back wrapped, without ML Metadata they do not; nulls are refused
+  (metadata/converter.go).
+"""
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+from slipway.pipeline.cloud.execution import ExecutorInput, ExecutorOutput, RuntimeArtifact
+from slipway.pipeline.cloud.pipeline_job import ComponentInputsSpec
+
+PLACE_VARIABLE = "ARTIFACT_LOCAL_PATH"
+"""The environment variable with a folder in which the launcher's folders are; by default the root."""
+ABSENT = "slipway_absent"
+"""The metadata of an artifact that stands for none: an output of Kubeflow Pipelines cannot be left out."""
+
+LOGS = "executor-logs"
+"""The output that the launcher writes itself."""
+
+_FOLDERS = {"gs://": "/gcs/", "s3://": "/s3/", "minio://": "/minio/"}
+# Kubeflow's own, which no component has given.
+_ITS_METADATA = ("display_name", "store_session_info")
+
+
+def local_path(uri: str, *, place: str = "") -> str:
+    """The launcher's folder for an artifact; an address of another kind stays as it is.
+
+    Args:
+        uri: the artifact's address.
+        place: the value of `PLACE_VARIABLE`.
+    """
+    for scheme, folder in _FOLDERS.items():
+        if uri.startswith(scheme):
+            return f"{place}{folder}{uri.removeprefix(scheme)}"
+    return uri
+
+
+def for_tfx(given: ExecutorInput, declared: ComponentInputsSpec, *, place: str = "") -> ExecutorInput:
+    """What the launcher gives a task, as TFX reads it.
+
+    Args:
+        given: the launcher's; parts that are empty are missing in it.
+        declared: the component's inputs, with their types.
+        place: see `local_path`.
+    """
+    left = copy.deepcopy(given)
+    made: ExecutorInput = {
+        "inputs": {"artifacts": {}, "parameterValues": {}, **left.get("inputs", {})},
+        "outputs": {"artifacts": {}, "parameters": {}, **left["outputs"]},
+    }
+    inputs, outputs = made["inputs"], made["outputs"]
+    outputs["artifacts"].pop(LOGS, None)
+    types = declared.get("artifacts", {})
+    places = _places(given, place)
+    inputs["artifacts"] = {
+        key: entry
+        for key, entry in inputs["artifacts"].items()
+        if not any(ABSENT in artifact.get("metadata", {}) for artifact in entry.get("artifacts", ()))
+    }
+    for key, entry in inputs["artifacts"].items():
+        for artifact in entry.get("artifacts", ()):
+            if key in types:
+                artifact["type"] = types[key]["artifactType"]
+            artifact["metadata"] = {
+                name: _renamed(_unwrapped(value), places)
+                for name, value in artifact.get("metadata", {}).items()
+                if name not in _ITS_METADATA
+            }
+            _bring_here(artifact, places)
+    for entry in outputs["artifacts"].values():
+        for artifact in entry.get("artifacts", ()):
+            _bring_here(artifact, places)
+    return made
+
+
+def for_launcher(output: ExecutorOutput, given: ExecutorInput, *, place: str = "") -> ExecutorOutput:
+    """What TFX writes at a task's end, as the launcher reads it.
+
+    Args:
+        output: TFX's.
+        given: what the launcher gave the task.
+        place: see `local_path`.
+    """
+    addresses = {path: uri for uri, path in _places(given, place).items()}
+    made = copy.deepcopy(output)
+    for entry in made.get("artifacts", {}).values():
+        for artifact in entry["artifacts"]:
+            artifact.pop("name", None)  # type: ignore[typeddict-item]
+            if "uri" in artifact:
+                artifact["uri"] = addresses.get(artifact["uri"], artifact["uri"])
+            artifact["metadata"] = {
+                name: _renamed(value, addresses)
+                for name, value in artifact.get("metadata", {}).items()
+                if value is not None
+            }
+    return made
+
+
+def _places(given: ExecutorInput, place: str) -> dict[str, str]:
+    """The launcher's folder of each artifact that is kept in a store, by its address."""
+    sides: tuple[Mapping[str, Any], ...] = (given.get("inputs", {}), given.get("outputs", {}))
+    uris = [
+        artifact.get("uri", "")
+        for side in sides
+        for entry in side.get("artifacts", {}).values()
+        for artifact in entry.get("artifacts", ())
+    ]
+    return {uri: path for uri in uris if (path := local_path(uri, place=place)) != uri}
+
+
+def _bring_here(artifact: RuntimeArtifact, places: Mapping[str, str]) -> None:
+    uri = artifact.get("uri", "")
+    artifact["name"], artifact["uri"] = uri, places.get(uri, uri)
+
+
+def _unwrapped(value: object) -> object:
+    match value:
+        case {"list": list() as inner, **rest} if not rest:
+            return inner
+        case {"struct": dict() as inner, **rest} if not rest:
+            return inner
+    return value
+
+
+def _renamed(value: object, names: Mapping[str, str]) -> object:
+    """A text that names a place gets the other name of it."""
+    if isinstance(value, str):
+        for before, after in names.items():
+            if value == before or value.startswith(f"{before}/"):
+                return after + value.removeprefix(before)
+    return value

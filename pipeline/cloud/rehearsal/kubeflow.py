@@ -1,0 +1,261 @@
+"""Kubeflow Pipelines' way with a task: what its driver hands over, and its launcher brings and takes away.
+
+After kubeflow/pipelines, backend/src/v2: driver/driver.go (`provisionOutputs`), driver/resolve.go,
+driver/cache.go, cacheutils/cache.go, component/launcher_v2.go, metadata/client.go, metadata/converter.go of
+2.17.0; without ML Metadata: driver/container.go, cacheutils/cache.go, component/launcher_v2.go of its branch
+mlmd-removal at e2520ff. The object store is a folder.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import time
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import cast
+
+from slipway.components.errors import ComponentError
+from slipway.pipeline.cloud.complete_job import component_of, title_of
+from slipway.pipeline.cloud.container.kubeflow_input import LOGS, PLACE_VARIABLE, local_path
+from slipway.pipeline.cloud.execution import (
+    Done,
+    ExecutorInput,
+    ExecutorOutput,
+    RuntimeArtifact,
+    executor_input,
+)
+from slipway.pipeline.cloud.pipeline_job import (
+    ArtifactTypeSchema,
+    ComponentSpec,
+    PipelineContainerSpec,
+    PipelineSpec,
+)
+
+BUCKET = "minio://rehearsal"
+"""The address of the object store: no code of a container reaches it."""
+
+_OUTPUT_FILE = "output_metadata.json"
+_PARAMETERS = "/tmp/kfp/outputs"  # noqa: S108  (of a container)
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    "NUMBER_INTEGER": (int, float),
+    "NUMBER_DOUBLE": (int, float),
+    "BOOLEAN": (bool,),
+    "LIST": (list,),
+    "STRUCT": (dict,),
+}
+
+
+class ObjectStore:
+    """The object store.
+
+    Args:
+        folder: in place of the bucket.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def read(self, address: str) -> str | None:
+        """The text of an object; None if there is none."""
+        path = self._at(address)
+        return path.read_text(encoding="utf-8") if path.is_file() else None
+
+    def fetch(self, address: str, folder: Path) -> None:
+        """Copies all objects below an address; does nothing if there are none."""
+        if self._at(address).exists():
+            shutil.copytree(self._at(address), folder, dirs_exist_ok=True)
+
+    def put(self, folder: Path, address: str) -> None:
+        """Uploads the files of a folder; empty folders are nothing in an object store."""
+        for path in folder.rglob("*"):
+            if path.is_file():
+                target = self._at(address) / path.relative_to(folder)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, target)
+
+    def _at(self, address: str) -> Path:
+        return self._folder / address.removeprefix(f"{BUCKET}/")
+
+
+class Kubeflow:
+    """Kubeflow Pipelines.
+
+    Args:
+        store: where artifacts are kept.
+        with_mlmd: whether it keeps metadata in ML Metadata.
+        place: in which the launcher's folders are; None: a temporary folder, new for each task.
+    """
+
+    def __init__(self, store: ObjectStore, *, with_mlmd: bool, place: str | None = None) -> None:
+        self._store = store
+        self._with_mlmd = with_mlmd
+        self._place = place
+
+    def known_as(self, pipeline: str) -> str:
+        """The name under which a pipeline's artifacts are kept; the same with and without ML Metadata."""
+        return f"{pipeline} at Kubeflow"
+
+    def inputs(
+        self,
+        spec: PipelineSpec,
+        name: str,
+        *,
+        done: Mapping[str, Done],
+        parameters: Mapping[str, object],
+        folder: str,
+    ) -> ExecutorInput:
+        """What the driver gives a task.
+
+        Raises:
+            ComponentError: a parameter is missing, or of another type than the component declares.
+        """
+        # `{{$}}` names no container's folders beforehand, but the output file is in one of them.
+        if self._place is None:
+            self._place = tempfile.mkdtemp(prefix="container-")
+        folder = f"{folder}/{uuid.uuid4()}"
+        given = executor_input(spec, name, done=done, parameters=parameters, folder=folder)
+        declared = component_of(spec, name).get("inputDefinitions", {}).get("parameters", {})
+        values = given["inputs"]["parameterValues"]
+        for key, parameter in declared.items():
+            if key in values:
+                values[key] = _checked(name, key, values[key], parameter.get("parameterType", "STRING"))
+            elif not parameter.get("isOptional") and "defaultValue" not in parameter:
+                raise ComponentError(f"{name} gets no value for its parameter {key!r}, which has no default")
+        for entry in given["inputs"]["artifacts"].values():
+            entry["artifacts"] = [self._sent(artifact) for artifact in entry["artifacts"]]
+        for key, entry in given["outputs"]["artifacts"].items():
+            for artifact in entry["artifacts"]:
+                artifact["name"] = key
+        logs: RuntimeArtifact = {
+            "name": LOGS,
+            "uri": f"{folder}/{LOGS}",
+            "type": {"schemaTitle": "system.Artifact"},
+            "metadata": {},
+        }
+        given["outputs"]["artifacts"][LOGS] = {"artifacts": [logs]}
+        for key, parameter_file in given["outputs"]["parameters"].items():
+            parameter_file["outputFile"] = f"{self._place}{_PARAMETERS}/{key}"
+        given["outputs"]["outputFile"] = f"{local_path(folder, place=self._place)}/{_OUTPUT_FILE}"
+        return given
+
+    def _sent(self, recorded: RuntimeArtifact) -> RuntimeArtifact:
+        """An artifact as the driver sends it to later tasks."""
+        if self._with_mlmd:
+            return {
+                "name": recorded["artifactId"],
+                "uri": recorded["uri"],
+                "type": {"instanceSchema": ""},
+                "metadata": {
+                    "display_name": recorded["name"],
+                    "store_session_info": "{}",
+                    **{key: _through_mlmd(value) for key, value in recorded["metadata"].items()},
+                },
+            }
+        return {**recorded, "type": {"schemaTitle": _title_without_mlmd(recorded["type"])}}
+
+    def cache_key(
+        self, component: ComponentSpec, container: PipelineContainerSpec, given: ExecutorInput
+    ) -> str:
+        """The key by which the driver finds an equal task: not the task's name, nor where outputs go."""
+        outputs = component.get("outputDefinitions", {}).get("parameters", {})
+        parts = {
+            "inputArtifactNames": {
+                key: [artifact.get("artifactId") or artifact["name"] for artifact in entry["artifacts"]]
+                for key, entry in given["inputs"]["artifacts"].items()
+            },
+            "inputParameterValues": given["inputs"]["parameterValues"],
+            "outputArtifactsSpec": {
+                key: {part: artifact.get(part) for part in ("name", "type", "metadata")}
+                for key, entry in given["outputs"]["artifacts"].items()
+                for artifact in entry["artifacts"][:1]
+            },
+            "outputParametersSpec": {key: outputs[key].get("parameterType") for key in outputs},
+            "image": container.get("image"),
+            "cmdArgs": [*container.get("command", ()), *container.get("args", ())],
+        }
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+    def before(self, given: ExecutorInput) -> None:
+        """Brings the inputs to the container's folders, and makes those above the outputs."""
+        os.environ[PLACE_VARIABLE] = str(self._place)
+        for entry in given["inputs"]["artifacts"].values():
+            for artifact in entry["artifacts"]:
+                self._store.fetch(artifact["uri"], self._here(artifact))
+        for entry in given["outputs"]["artifacts"].values():
+            for artifact in entry["artifacts"]:
+                self._here(artifact).parent.mkdir(parents=True, exist_ok=True)
+        for parameter in given["outputs"]["parameters"].values():
+            Path(parameter["outputFile"]).parent.mkdir(parents=True, exist_ok=True)
+
+    def after(self, given: ExecutorInput, output: ExecutorOutput) -> dict[str, list[RuntimeArtifact]]:
+        """Uploads the outputs, and ends the container.
+
+        Raises:
+            ComponentError: the launcher would fail at the output file, or at what is missing.
+        """
+        made = {}
+        for key, entry in given["outputs"]["artifacts"].items():
+            changed = output.get("artifacts", {}).get(key, {"artifacts": []})["artifacts"]
+            for artifact, new in zip(entry["artifacts"], changed, strict=False):
+                artifact["uri"] = new.get("uri") or artifact["uri"]
+                artifact["metadata"] = {**artifact["metadata"], **new.get("metadata", {})}
+            if key != LOGS:  # which the engine keeps
+                for artifact in entry["artifacts"]:
+                    self._take(key, artifact)
+                made[key] = entry["artifacts"]
+        shutil.rmtree(str(self._place), ignore_errors=True)
+        return made
+
+    def _take(self, key: str, artifact: RuntimeArtifact) -> None:
+        if self._with_mlmd and (nulls := [name for name, it in artifact["metadata"].items() if it is None]):
+            raise ComponentError(f"Kubeflow's launcher refuses nulls in metadata: {key}.{', '.join(nulls)}")
+        here = self._here(artifact)
+        if here.exists():
+            self._store.put(here, artifact["uri"])
+        elif not self._with_mlmd:
+            raise ComponentError(f"Kubeflow's launcher misses the output {key} at {here}")
+        artifact["artifactId"] = str(time.time_ns())
+
+    def _here(self, artifact: RuntimeArtifact) -> Path:
+        return Path(local_path(artifact["uri"], place=str(self._place)))
+
+
+def _checked(name: str, key: str, value: object, kind: str) -> object:
+    """A parameter's value as the driver hands it over: it turns any into text, and converts nothing else."""
+    if kind == "STRING":
+        return value if isinstance(value, str) else _text(value)
+    if kind in _KINDS and (
+        not isinstance(value, _KINDS[kind]) or (kind.startswith("NUMBER") and isinstance(value, bool))
+    ):
+        raise ComponentError(f"{name}.{key} is a {kind}, and its value {value!r} is not")
+    return value
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return json.dumps(value)
+
+
+def _through_mlmd(value: object) -> object:
+    """A value of metadata after ML Metadata has kept it."""
+    if isinstance(value, bool):
+        return float(value)
+    if isinstance(value, list):
+        return {"list": value}
+    return {"struct": value} if isinstance(value, dict) else value
+
+
+def _title_without_mlmd(kind: ArtifactTypeSchema) -> str:
+    """What becomes of a type that is not Kubeflow's own: the whole schema is kept as if it was the title."""
+    title = title_of(kind)
+    return (
+        title.removeprefix("system.")
+        if title.startswith("system.")
+        else str(*cast(dict[str, str], kind).values())
+    )
