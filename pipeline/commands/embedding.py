@@ -188,11 +188,12 @@ def run(
     from slipway.pipeline.commands.end_listeners import END_LISTENERS
     from slipway.pipeline.engine.execution import execute
     from slipway.pipeline.runs.history import History
-    from slipway.pipeline.screen.run_display import SilentDisplay, stderr_display
+    from slipway.pipeline.screen.display_protocol import RunDisplay
+    from slipway.pipeline.screen.run_display import stderr_display
 
     folder = Path(output).absolute()
     request = _request(pipeline, folder, dict(parameters or {}), beam_args, options)
-    with contextlib.closing(SilentDisplay() if quiet else stderr_display()) as display:
+    with contextlib.closing(RunDisplay() if quiet else stderr_display()) as display:
         record = execute(request, display=display, warm=warm, listeners=END_LISTENERS)
         display.ends(record)
     return RunResult(record, History(folder).folder(record.run_id))

@@ -1,23 +1,12 @@
-"""Reports on a run in progress: to the screen, to a log, or to a caller."""
+"""The reports of a run in progress, for the screen, a log or nobody."""
 
 from collections.abc import Mapping
-from typing import Protocol
 
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
 
 
-class Display(Protocol):
-    """The engine's reports while it works."""
-
-    def changed(self, record: RunRecord, node: NodeRecord) -> None:
-        """A node's state changed."""
-
-    def tick(self, record: RunRecord, progress: Mapping[str, str]) -> None:
-        """Time passed; `progress` holds a few words for each running node that reported some."""
-
-
-class RunDisplay(Display, Protocol):
-    """The reports of a run, from the first line to the last."""
+class RunDisplay:
+    """Takes the reports of a run, from the first to the last, and shows nothing."""
 
     def begins(self, record: RunRecord) -> None:
         """The run has an id; nothing is imported yet."""
@@ -27,6 +16,12 @@ class RunDisplay(Display, Protocol):
 
     def waiting(self, record: RunRecord, what: str) -> None:
         """Time passes before nodes can start, e.g. while TFX is imported."""
+
+    def changed(self, record: RunRecord, node: NodeRecord) -> None:
+        """A node's state changed."""
+
+    def tick(self, record: RunRecord, progress: Mapping[str, str]) -> None:
+        """Time passed; `progress` holds a few words for each running node that reported some."""
 
     def ends(self, record: RunRecord) -> None:
         """The run is over."""

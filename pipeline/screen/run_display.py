@@ -36,32 +36,7 @@ def choose_display(stream: TextIO) -> RunDisplay:
     )
 
 
-class SilentDisplay:
-    """Shows nothing."""
-
-    def begins(self, record: RunRecord) -> None:
-        """Silent."""
-
-    def waiting(self, record: RunRecord, what: str) -> None:
-        """Silent."""
-
-    def planned(self, record: RunRecord, expected_s: Mapping[str, float]) -> None:
-        """Silent."""
-
-    def changed(self, record: RunRecord, node: NodeRecord) -> None:
-        """Silent."""
-
-    def tick(self, record: RunRecord, progress: Mapping[str, str]) -> None:
-        """Silent."""
-
-    def ends(self, record: RunRecord) -> None:
-        """Silent."""
-
-    def close(self) -> None:
-        """Silent."""
-
-
-class LineDisplay:
+class LineDisplay(RunDisplay):
     """One line per change, and a sign of life when nothing changes."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -105,15 +80,12 @@ class LineDisplay:
         ):
             self._say(line)
 
-    def close(self) -> None:
-        """Leaves the stream as it was."""
-
     def _say(self, line: str) -> None:
         self._last_said = time.monotonic()
         print(printable(line), file=self._stream, flush=True)
 
 
-class TableDisplay:
+class TableDisplay(RunDisplay):
     """A table of all nodes, redrawn in place."""
 
     def __init__(self, stream: TextIO) -> None:

@@ -16,7 +16,7 @@ from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.history import History, result_of
 from slipway.pipeline.runs.record import NodeRecord
 from slipway.pipeline.runs.run_target import ModuleRun
-from slipway.pipeline.screen.run_display import SilentDisplay
+from slipway.pipeline.screen.display_protocol import RunDisplay
 
 GRAPH = Graph("taxi", (Node("Ingest", "Ingest", ()), Node("Trainer", "Trainer", ("Ingest",))))
 
@@ -62,7 +62,7 @@ def test_graph_of_a_wheel_that_was_built_anew_is_compiled_anew(asked, monkeypatc
 def test_a_name_that_is_no_node_is_refused_before_there_is_a_run(asked, monkeypatch, compiles, option):
     monkeypatch.setattr(graphs, "known_graph", lambda request, history: GRAPH)
     begun = []
-    display = SilentDisplay()
+    display = RunDisplay()
     display.begins = begun.append
     with pytest.raises(UsageError, match=r"No node 'Trainr'\. Closest: 'Trainer'\."):
         execute(replace(asked, **{option: "Trainr"}), display=display)
