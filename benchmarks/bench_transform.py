@@ -1,15 +1,18 @@
-"""Transform beside TFX's own executor, on the artifacts of a finished taxi run, in turns.
+"""Transform beside TFX's own executor, in turns: on a finished taxi run's artifacts, and on wide tables.
 
     python local_runner.py run taxi --output out
-    python benchmarks/bench_transform.py out --times 1 40
+    python benchmarks/bench_transform.py out --times 1 40 --columns 100
 
-The rows are repeated as often as asked for. Each measurement is a process of its own, which has imported TFX
+The rows are repeated as often as asked for; of a wide table each column is scaled by an analysis of its own. Each measurement is a process of its own, which has imported TFX
 before the clock starts. Lines of JSON: seconds on the clock and of the processor, megabytes; then how many
 times as long TFX's own executor takes.
 """
 
+import random
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from bench_ingest import measured
 from stock_and_ours import (
@@ -24,6 +27,38 @@ from stock_and_ours import (
 )
 
 
+_WIDE_ROWS = {"train": 400, "eval": 200}
+
+
+def scale_each(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """A preprocessing_fn with as many analyses as columns."""
+    import tensorflow_transform as tft
+
+    return {f"{name}_scaled": tft.scale_to_z_score(column) for name, column in inputs.items()}
+
+
+def write_wide(folder: Path, *, columns: int) -> None:
+    """Writes a table of so many columns of numbers, and its schema."""
+    import tensorflow as tf
+
+    rng = random.Random(1)  # noqa: S311
+    names = [f"column_{column}" for column in range(columns)]
+    for split, rows in _WIDE_ROWS.items():
+        path = folder / "examples" / f"Split-{split}" / "data_tfrecord-00000-of-00001.gz"
+        path.parent.mkdir(parents=True)
+        with tf.io.TFRecordWriter(str(path), "GZIP") as writer:
+            for _ in range(rows):
+                example = tf.train.Example()
+                for name in names:
+                    example.features.feature[name].float_list.value.append(rng.random())
+                writer.write(example.SerializeToString())
+    (folder / "schema").mkdir()
+    feature = (
+        'feature {{ name: "{}" type: FLOAT presence {{ min_fraction: 1 }} shape {{ dim {{ size: 1 }} }} }}\n'
+    )
+    (folder / "schema" / "schema.pbtxt").write_text("".join(map(feature.format, names)), encoding="utf-8")
+
+
 def transform(output: Path, folder: Path, *, stock: bool) -> dict[str, float]:
     """Runs one of the executors in this process, and measures it."""
     from tfx.components.transform.executor import Executor as Stock
@@ -34,16 +69,22 @@ def transform(output: Path, folder: Path, *, stock: bool) -> dict[str, float]:
 
     keep_beams_answers()  # as in a run: TFX's own gains by it
 
+    schema = folder / "schema"
+    is_wide = schema.is_dir()
     inputs = {
         "examples": examples_in(folder / "examples", ("train", "eval")),
-        "schema": artifact(standard_artifacts.Schema, latest(output, "SchemaGen", "schema")),
+        "schema": artifact(
+            standard_artifacts.Schema, schema if is_wide else latest(output, "SchemaGen", "schema")
+        ),
     }
     outputs = {
         "transform_graph": artifact(standard_artifacts.TransformGraph, folder / f"graph-{stock}"),
         "transformed_examples": artifact(standard_artifacts.Examples, folder / f"transformed-{stock}"),
     }
     properties = {
-        "preprocessing_fn": "workloads.taxi.preprocessing.preprocessing_fn",
+        "preprocessing_fn": "bench_transform.scale_each"
+        if is_wide
+        else "workloads.taxi.preprocessing.preprocessing_fn",
         "disable_statistics": 1,
         "force_tf_compat_v1": 0,
         "custom_config": "null",
@@ -55,7 +96,8 @@ def transform(output: Path, folder: Path, *, stock: bool) -> dict[str, float]:
 def main() -> None:
     """Measures both at each size."""
     parser = arguments(__doc__)
-    parser.add_argument("--times", type=int, nargs="+", default=[1, 40])
+    parser.add_argument("--times", type=int, nargs="*", default=[1, 40])
+    parser.add_argument("--columns", type=int, nargs="*", default=[])
     asked = parser.parse_args()
     if measured_here(asked, transform):
         return
@@ -63,6 +105,10 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             repeat_rows(latest(asked.output, "Ingest", "examples"), Path(folder, "examples"), times)
             compare(__file__, asked, folder, times=times)
+    for columns in asked.columns:
+        with tempfile.TemporaryDirectory() as folder:
+            write_wide(Path(folder), columns=columns)
+            compare(__file__, asked, folder, columns=columns)
 
 
 if __name__ == "__main__":

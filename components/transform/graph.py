@@ -1,18 +1,21 @@
 """The user's preprocessing_fn as TensorFlow graphs: those for the analysis, and the finished one.
 
-It is what TFT does inside its Beam stages, with TFT's own functions; but the function is traced three or four
-times, not nine, and the graph of the first pass is run as it was traced, not saved and loaded before.
+It is what TFT does inside its Beam stages, with TFT's own functions; but the function is traced once or twice
+(more where an analyzer needs another's result), not nine times, and the graph of the first pass is run as it
+was traced, not saved and loaded before.
 """
 
 import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import tensorflow as tf
 import tensorflow_transform as tft
 from tensorflow.python.eager import wrap_function
+from tensorflow.python.framework import ops
 from tensorflow_transform import (
     analyzer_nodes,
     annotators,
@@ -25,9 +28,10 @@ from tensorflow_transform import (
 from tensorflow_transform.beam import common as beam_common
 from tensorflow_transform.common_types import TensorType
 from tensorflow_transform.saved import saved_transform_io_v2
-from tensorflow_transform.tf_metadata import metadata_io
+from tensorflow_transform.tf_metadata import dataset_metadata, metadata_io
 
 from slipway.components.errors import ComponentError
+from slipway.components.transform.annotations import Annotated
 
 Replacements = Mapping[str, tf.Tensor]
 """The constant tensors that stand for what is analyzed, by the name of the tensor in the traced graph."""
@@ -42,18 +46,26 @@ class Preprocessing:
         specs: the type of each column.
         temporary: a folder for what lies between the passes.
         concrete: the function, traced with nothing analyzed yet.
+        annotated: what it gives and annotates, in that graph.
         inputs: the columns' tensors in it.
         assets: the files of vocabularies, by the name that the function gives them.
-        fingerprint: of the analyzers, by which TFT notices a function that is another one each time.
     """
 
     function: Callable[..., Any]
     specs: Mapping[str, tf.TypeSpec]
     temporary: str
     concrete: Any
+    annotated: Annotated
     inputs: Mapping[str, TensorType]
     assets: Mapping[str, str]
-    fingerprint: Mapping[str, graph_tools.AnalyzersFingerprint]
+
+    @cached_property
+    def fingerprint(self) -> Mapping[str, graph_tools.AnalyzersFingerprint]:
+        """Of the analyzers, by which TFT notices a function that is another one each time."""
+        found: Mapping[str, graph_tools.AnalyzersFingerprint] = graph_tools.get_analyzers_fingerprint(
+            self.concrete.graph, self.inputs
+        )
+        return found
 
     def analyzed_columns(self) -> list[str]:
         """Return the columns that analyzers need. Call it before building TFT's analysis graph."""
@@ -87,7 +99,7 @@ class Preprocessing:
         """
         loader = None if replacements else self._stateless(tensors)
         if loader is None:
-            loader = saved_transform_io_v2.SavedModelLoader(self._save(replacements, tensors))
+            loader = saved_transform_io_v2.SavedModelLoader(self._save(replacements, tensors)[0])
         loader.finalize(set(columns), set(tensors))
         apply: Callable[[Mapping[str, TensorType]], dict[str, TensorType]] = loader.apply_transform_model
         return apply
@@ -113,10 +125,8 @@ class Preprocessing:
 
     def finish(self, replacements: Replacements, folder: str) -> None:
         """Writes the finished graph, and what it says about its outputs."""
-        saved = self._save(replacements, {})
-        described = f"{saved}/{impl_helper.METADATA_DIR_NAME}"
-        metadata = metadata_io.read_metadata(described)
-        tf.io.gfile.rmtree(described)
+        saved, annotated = self._save(replacements, {})
+        metadata = dataset_metadata.DatasetMetadata(annotated.schema())
         tf.io.gfile.rename(saved, f"{folder}/{tft.TFTransformOutput.TRANSFORM_FN_DIR}")
         about = f"{folder}/{tft.TFTransformOutput.TRANSFORMED_METADATA_DIR}"
         metadata_io.write_metadata(metadata, about)
@@ -124,19 +134,49 @@ class Preprocessing:
             with tf.io.gfile.GFile(f"{about}/{tft.TFTransformOutput.ASSET_MAP}", "w") as file:
                 file.write(json.dumps(self.assets))
 
-    def _save(self, replacements: Replacements, tensors: Mapping[str, str]) -> str:
+    def _save(self, replacements: Replacements, tensors: Mapping[str, str]) -> tuple[str, Annotated]:
+        """Writes the graph with what is analyzed, as `impl_helper.trace_and_write_v2_saved_model` does."""
         folder: str = beam_common.get_unique_temp_path(self.temporary)
-        impl_helper.trace_and_write_v2_saved_model(
-            saved_model_dir=folder,
-            preprocessing_fn=self.function,
-            input_signature=self.specs,
-            base_temp_dir=self.temporary,
-            baseline_analyzers_fingerprint=self.fingerprint,
-            tensor_replacement_map=dict(replacements) or None,
-            output_keys_to_name_map=dict(tensors),
-            save_options=None,
+        is_finished = not tensors
+        again = self._filled_in(replacements) if is_finished else None
+        annotated = again or Annotated(self.function)
+        concrete = impl_helper._trace_and_write_transform_fn(
+            folder, annotated, self.specs, self.temporary, dict(replacements) or None, dict(tensors), None
         )
-        return folder
+        if again is None:
+            impl_helper._validate_analyzers_fingerprint(
+                self.fingerprint,
+                concrete.graph,
+                tf2_utils.get_structured_inputs_from_func_graph(concrete.graph),
+            )
+        annotated.traced = concrete
+        return folder, annotated
+
+    def _filled_in(self, replacements: Replacements) -> Annotated | None:
+        """The traced graph with the results in it; None where only the function itself can be trusted.
+
+        That is where tracing makes more than a graph (tables, variables, files), or where it may make another
+        one: of a result that is known, shapes may be known that were not.
+        """
+        graph, outputs = self.concrete.graph, self.annotated.outputs
+        is_settled = all(
+            isinstance(one, tf.Tensor) and one.shape.rank and one.shape[1:].is_fully_defined()
+            for one in outputs.values()
+        )
+        if not is_settled or self.assets or graph.captures or graph.variables or _has_state(graph):
+            return None
+        definition = graph.as_graph_def()
+
+        def again(inputs: Mapping[str, TensorType]) -> Any:
+            new = tf.nest.flatten([inputs[name] for name in self.inputs], expand_composites=True)
+            old = tf.nest.flatten(list(self.inputs.values()), expand_composites=True)
+            known = {one.name: tensor for one, tensor in zip(old, new, strict=True)}
+            known |= {name: ops.get_default_graph().capture(one) for name, one in replacements.items()}
+            wanted, structure = self.annotated.flat()
+            found = tf.graph_util.import_graph_def(definition, known, [one.name for one in wanted], name="")
+            return structure(found)
+
+        return Annotated(self.function, again)
 
 
 def trace(function: Callable[..., Any], specs: Mapping[str, tf.TypeSpec], *, temporary: str) -> Preprocessing:
@@ -153,8 +193,9 @@ def trace(function: Callable[..., Any], specs: Mapping[str, tf.TypeSpec], *, tem
     context = graph_context.TFGraphContext(
         module_to_export=tf.Module(), temp_dir=temporary, evaluated_replacements=None
     )
+    annotated = Annotated(function)
     with annotators.object_tracker_scope(annotators.ObjectTracker()):
-        concrete = impl_helper.get_traced_transform_fn(function, specs, context).get_concrete_function()
+        concrete = impl_helper.get_traced_transform_fn(annotated, specs, context).get_concrete_function()
     graph, outputs = concrete.graph, concrete.structured_outputs
     if not isinstance(outputs, dict) or not outputs:
         what = "an empty dictionary" if outputs == {} else type(outputs).__name__
@@ -170,8 +211,16 @@ def trace(function: Callable[..., Any], specs: Mapping[str, tf.TypeSpec], *, tem
     inputs = tf2_utils.get_structured_inputs_from_func_graph(graph)
     assets = annotators.get_asset_annotations(graph)
     annotators.clear_asset_annotations(graph)
-    fingerprint = graph_tools.get_analyzers_fingerprint(graph, inputs)
-    return Preprocessing(function, specs, temporary, concrete, inputs, assets, fingerprint)
+    return Preprocessing(function, specs, temporary, concrete, annotated, inputs, assets)
+
+
+def _has_state(graph: Any) -> bool:
+    """Whether running the graph does more than computing its outputs, or needs more than its inputs."""
+    return any(
+        (one.op_def is not None and one.op_def.is_stateful)
+        or any(output.dtype == tf.resource for output in one.outputs)
+        for one in graph.get_operations()
+    )
 
 
 class _Traced(saved_transform_io_v2.SavedModelLoader):  # type: ignore[misc]

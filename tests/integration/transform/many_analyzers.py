@@ -46,3 +46,23 @@ def one_name_for_two(inputs):
     tft.vocabulary(inputs["key"], vocab_filename="same")
     tft.vocabulary(inputs["words"], vocab_filename="same")
     return {"amount": inputs["amount"]}
+
+
+TRACED = []
+
+
+def only_numbers(inputs):
+    """No table and no file: what is analyzed are numbers, some of them many, one of another's result."""
+    TRACED.append(1)
+    amount = inputs["amount"]
+    scaled = tft.scale_to_z_score(amount)
+    wide = tf.concat([amount / (1.0 + power) for power in range(20)], 1)
+    return {
+        "z": scaled,
+        "again": tft.scale_to_0_1(tf.abs(scaled)),
+        "bucket": tft.bucketize(amount, num_buckets=5),
+        "together": 0.01 * wide @ tft.covariance(wide, tf.float32),
+        "share": amount / tf.cast(tft.size(amount), tf.float32),
+        "count": inputs["count"],
+        "unused": inputs["amount"] * 0,
+    }

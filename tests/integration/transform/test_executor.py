@@ -107,8 +107,8 @@ def transform(executor, made, folder, **parameters):
     return folder
 
 
-@pytest.fixture(scope="module")
-def both(made, project, tmp_path_factory):
+@pytest.fixture(scope="module", params=["preprocessing_fn", "only_numbers"])
+def both(request, made, project, tmp_path_factory):
     """What TFX's executor and ours make of them."""
     from tfx.components.transform.executor import Executor as Stock
 
@@ -121,10 +121,23 @@ def both(made, project, tmp_path_factory):
                 executor,
                 made,
                 tmp_path_factory.mktemp(name),
-                preprocessing_fn="many_analyzers.preprocessing_fn",
+                preprocessing_fn=f"many_analyzers.{request.param}",
             )
             for name, executor in (("stock", Stock), ("ours", Executor))
         ]
+
+
+def test_function_without_tables_is_traced_once_more_only_for_what_needs_a_result(
+    made, project, tmp_path, monkeypatch
+):
+    from slipway.components.transform.executor import Executor
+
+    monkeypatch.syspath_prepend(project / "tests/integration/transform")
+    import many_analyzers
+
+    many_analyzers.TRACED.clear()
+    transform(Executor, made, tmp_path, preprocessing_fn="many_analyzers.only_numbers")
+    assert len(many_analyzers.TRACED) == 2
 
 
 def files(folder):

@@ -159,6 +159,7 @@ REASONS = {
         "slipway.components.transform.component",
         "slipway.components.transform.examples",
         "slipway.components.transform.executor",
+        "slipway.components.transform.annotations",
         "slipway.components.transform.graph",
         "slipway.components.transform.materialize",
         "slipway.components.transform.operations",
