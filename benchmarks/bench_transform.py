@@ -3,9 +3,9 @@
     python local_runner.py run taxi --output out
     python benchmarks/bench_transform.py out --times 1 40 --columns 100
 
-The rows are repeated as often as asked for; of a wide table each column is scaled by an analysis of its own. Each measurement is a process of its own, which has imported TFX
-before the clock starts. Lines of JSON: seconds on the clock and of the processor, megabytes; then how many
-times as long TFX's own executor takes.
+The rows are repeated as often as asked for; each column of a wide table is scaled by an analysis of its own.
+Each measurement is a process of its own, which has imported TFX before the clock starts. Lines of JSON:
+seconds on the clock and of the processor, megabytes; then how many times as long TFX's own executor takes.
 """
 
 import random
@@ -25,7 +25,6 @@ from stock_and_ours import (
     measured_here,
     repeat_rows,
 )
-
 
 _WIDE_ROWS = {"train": 400, "eval": 200}
 
