@@ -8,6 +8,7 @@ SlipwayError (slipway.components.errors)
 A node that fails and a gate that says no are outcomes for the engine (slipway.pipeline.runs.outcome).
 """
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import ClassVar
@@ -51,4 +52,6 @@ def of_the_machine(error: OSError | MemoryError) -> PipelineError:
     if isinstance(error, MemoryError):
         return PipelineError("This machine ran out of memory.")
     where = f"{error.filename}: " if error.filename else ""
-    return PipelineError(f"{where}{error.strerror or error}.")
+    is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    hint = "make room on the disk: the command gc removes what no kept run needs" if is_full else ""
+    return PipelineError(f"{where}{error.strerror or error}.", hint=hint)

@@ -89,7 +89,8 @@ def call(app: typer.Typer, *, first: Callable[[], None] | None = None) -> NoRetu
     except (OSError, MemoryError) as error:  # an error of the machine, wherever it occurred
         if _verbose:
             raise
-        _end(of_the_machine(error).message, _other_hint(app, FAILED), FAILED)
+        told = of_the_machine(error)
+        _end(told.message, told.hint or _other_hint(app, FAILED), FAILED)
 
 
 def _with_home(word: str) -> str:

@@ -115,8 +115,10 @@ def locked(
                 f"{output} cannot be locked: {error.strerror}.",
                 hint="choose a folder on a disk of this machine with --output",
             ) from error
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, json.dumps({"pid": os.getpid(), "run_id": run_id}).encode(), 0)
+        # Says only who holds it. On a full disk that has to wait: `gc` could not make room otherwise.
+        with contextlib.suppress(OSError):
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, json.dumps({"pid": os.getpid(), "run_id": run_id}).encode(), 0)
         yield
     finally:
         os.close(descriptor)

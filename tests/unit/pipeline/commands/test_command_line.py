@@ -1,5 +1,6 @@
 """What the command line answers to wrong words: an error, a hint, an exit code; never a traceback."""
 
+import errno
 import importlib.util
 import json
 import subprocess
@@ -102,6 +103,12 @@ def test_wrong_words_are_an_error_a_hint_and_2(local_runner, words, message):
         (PipelineError("no"), 1, "add --verbose to see where it comes from"),
         (ComponentError("no", hint="mend it"), 1, "mend it"),
         (GateStopError("no", verdict={}), 1, "add --verbose to see where it comes from"),
+        (OSError(errno.EIO, "no"), 1, "add --verbose to see where it comes from"),
+        (
+            OSError(errno.ENOSPC, "no"),
+            1,
+            "make room on the disk: the command gc removes what no kept run needs",
+        ),
     ],
 )
 def test_an_error_ends_with_its_code_and_a_hint(local_runner, runner, monkeypatch, error, code, hint):
@@ -111,7 +118,7 @@ def test_an_error_ends_with_its_code_and_a_hint(local_runner, runner, monkeypatc
     monkeypatch.setattr(runner.showing, "listed", fail)
     ended, _, err = local_runner("runs")
     assert ended == code
-    assert err.splitlines()[0] == "error: no"
+    assert err.splitlines()[0].rstrip(".") == "error: no"
     assert err.splitlines()[1].startswith("hint: ")
     assert err.splitlines()[1].endswith(hint)
 

@@ -263,3 +263,13 @@ def test_folder_that_cannot_be_locked_is_refused_in_words(tmp_path, monkeypatch)
     ):
         pytest.fail("it was taken for locked")
     assert not is_locked(tmp_path)
+
+
+def test_folder_on_a_full_disk_can_be_locked_for_what_makes_room(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", full)
+    with alone(tmp_path, run_id="gc"):
+        assert is_locked(tmp_path)
+    assert not is_locked(tmp_path)
