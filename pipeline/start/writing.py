@@ -24,6 +24,9 @@ _RARE_SHARE = 0.2
 # A text with at most this many values gets a domain, so that the data gate reports a new one.
 _DOMAIN_VALUES = 20
 _SAMPLE_ROWS = 5
+# A category's vocabulary takes 0.07 s of CPU to load, and as long again to be asked for the first time.
+# With more of them the limits of the serving check would be reached on a slow or busy machine.
+_MANY_CATEGORIES, _LOAD_S, _CHECK_S = 100, 0.6, 1.2
 
 
 @dataclass(frozen=True)
@@ -135,6 +138,7 @@ def _values(plan: Plan, table: Table, split: Split, *, name: str, source: str) -
         "times": any(d.facts.moment == "time" for d in moments),
         "seconds": [d for d in moments if d.facts.moment == "seconds"],
         "missing": [d for d in features if d.facts.missing],
+        "serving": _serving_limits(len(plan.with_role(Role.CATEGORY))),
         "gate": {**skew_limits(split.units or plan.rows), **split.gate},
         "kept_leaks": plan.kept_leaks,
         "rejected": table.rejected,
@@ -177,6 +181,13 @@ def _training(plan: Plan) -> dict[str, object]:
         "hyperparameters": hyperparameters,
         "patience": None if is_small else 10,
     }
+
+
+def _serving_limits(categories: int) -> dict[str, float]:
+    """Keys of `evaluate.serving` for a wide table; {}: use the defaults."""
+    if categories <= _MANY_CATEGORIES:
+        return {}
+    return {"limit_s": round(_CHECK_S * categories), "max_load_s": round(_LOAD_S * categories)}
 
 
 def bad_share_limit(bad: int, rows: int) -> float | None:

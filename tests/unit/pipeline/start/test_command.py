@@ -95,6 +95,17 @@ def test_bytes_that_are_text_in_nearly_all_rows_are_read_as_text_by_the_run_too(
     assert config.data.types == {"remark": "text"}
 
 
+@pytest.mark.parametrize(("columns", "limits"), [(100, (120, 60)), (250, (300, 150))])
+def test_wide_table_gets_the_time_that_its_vocabularies_take_to_load(root, columns, limits):
+    wide = {
+        f"c{number}": lambda row, n=number: "abc"[(row * (1 + n % 2) + n) % 3] for number in range(columns)
+    }
+    _write(root, {**wide, "churned": COLUMNS["churned"]})
+    _begin(root)
+    serving = load_workload(root / "workloads/customers/workload.yaml", root=root).evaluate.serving
+    assert (serving.limit_s, serving.max_load_s) == limits
+
+
 def test_the_schema_says_what_was_seen(root):
     _write(root, COLUMNS)
     _begin(root)
