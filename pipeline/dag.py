@@ -274,7 +274,7 @@ def _reference_models(config: WorkloadConfig, transform: BaseNode) -> BaseNode |
     return ReferenceModels(
         examples=transform.outputs["transformed_examples"],
         transform_graph=transform.outputs["transform_graph"],
-        label=config.transform.label,
+        label=config.transform.labels[0],
         weight=config.transform.weight or "",
         pass_through=list(config.transform.apart),
         seed=config.train.seed,

@@ -16,6 +16,7 @@ from slipway.components.evaluator.request import Request
 from slipway.components.evaluator.results import Values
 from slipway.components.evaluator.slices import SliceKey
 from slipway.components.evaluator.spreads import Spreads
+from slipway.components.model_gate.metrics import of_output, output_of, plain_name
 
 # Of the two bounds of an interval of 95 %, each by itself.
 _ONE_SIDED = 0.975
@@ -73,8 +74,12 @@ def _with_differences(request: Request, values: Values) -> dict[Any, float | byt
     """By TFMA's keys; numbers that both models have with the candidate's less the baseline's."""
 
     def key_of(model: str, name: str) -> Any:
-        weighted = request.is_weighted(name)
-        return tfma.metrics.MetricKey(name=name, model_name=model, example_weighted=weighted)
+        return tfma.metrics.MetricKey(
+            name=plain_name(name),
+            model_name=model,
+            output_name=output_of(name),
+            example_weighted=request.is_weighted(name),
+        )
 
     found: dict[Any, float | bytes] = {key_of(model, name): value for (model, name), value in values.items()}
     baseline = next((model.name for model in request.models if model.is_baseline), None)
@@ -88,7 +93,8 @@ def _with_differences(request: Request, values: Values) -> dict[Any, float | byt
 def _with_intervals(record: Any, spreads: Spreads) -> Any:
     """As TensorFlow Model Analysis writes its own."""
     for entry in record.metric_keys_and_values:
-        spread = spreads.get((entry.key.model_name, entry.key.name, entry.key.is_diff))
+        name = of_output(entry.key.output_name, entry.key.name)
+        spread = spreads.get((entry.key.model_name, name, entry.key.is_diff))
         if spread is not None:
             half = spread.half(_ONE_SIDED)
             value, interval = entry.value.double_value.value, entry.confidence_interval

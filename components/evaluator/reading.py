@@ -47,7 +47,8 @@ class Judge:
 
     def __init__(self, request: Request, models: Mapping[str, str], schema: bytes | None) -> None:
         self._request = request
-        self._models = [_Model(each, models[each.name], request.columns) for each in request.models]
+        by_name = itertools.groupby(request.models, lambda each: each.name)
+        self._models = [_Model(list(heads), models[name], request.columns) for name, heads in by_name]
         self._weigher = next(place for place, each in enumerate(request.models) if not each.is_baseline)
         # As in TensorFlow Model Analysis, a column is looked for among the transformed ones first.
         transformed = {name for model in self._models for name in model.columns}
@@ -71,8 +72,8 @@ class Judge:
         """
         rows = 0
         for batch, judged in itertools.chain.from_iterable(map(self._judged, _batches(file))):
-            for labels_and_answers, _ in judged:
-                check_shapes(self._request, labels_and_answers)
+            for asked, (labels_and_answers, _) in zip(self._request.models, judged, strict=True):
+                check_shapes(self._request, labels_and_answers, asked.output)
             columns = self._columns(batch, [found for _, found in judged])
             tally.add(columns, [each for each, _ in judged], first=row_number(place, rows))
             rows += int(batch.shape[0])
@@ -83,7 +84,7 @@ class Judge:
         rows = int(batch.shape[0])
         if rows <= self._most_rows:
             try:
-                judged = [model.judge(batch) for model in self._models]
+                judged = [head for model in self._models for head in model.judge(batch)]
                 if self._request.weight:
                     weights = judged[self._weigher][0].weights
                     judged = [(replace(each, weights=weights), columns) for each, columns in judged]
@@ -121,7 +122,9 @@ class Judge:
 class _Model:
     """One SavedModel; answers and labels are computed in one call, so that rows are parsed once."""
 
-    def __init__(self, request: ModelRequest, folder: str, columns: Sequence[str]) -> None:
+    def __init__(self, heads: Sequence[ModelRequest], folder: str, columns: Sequence[str]) -> None:
+        request = heads[0]
+        labels = {head.output: head.label for head in heads}
         if tf.io.gfile.exists(f"{folder}/keras_metadata.pb"):
             raise NotOursError("a model is one of Keras, which has metrics of its own")
         self._name = request.name or "candidate"
@@ -137,35 +140,39 @@ class _Model:
             ) from error
         serve, answers = _signature(self._model, _SERVE)
         transform, transformed = _signature(self._model, _TRANSFORM)
-        if len(answers) != 1:
+        if "" in labels and len(answers) == 1:
+            labels = {next(iter(answers)): request.label}
+        if set(labels) != set(answers):
             raise NotOursError(f"the model gives {len(answers)} outputs")
-        [output] = answers
-        if request.label not in transformed:
-            raise NotOursError(f"{_TRANSFORM} gives no {request.label}")
-        self._label = request.label
+        for label in labels.values():
+            if label not in transformed:
+                raise NotOursError(f"{_TRANSFORM} gives no {label}")
+        self._labels = labels
         # By the candidate's weights both models are measured: a baseline may know of none.
         self._weight = "" if request.is_baseline else request.weight
         if self._weight and self._weight not in transformed:
             raise NotOursError(f"{_TRANSFORM} gives no {self._weight}")
         self.columns = [name for name in columns if name in transformed]
         for name, spec in (*transformed.items(), *answers.items()):
-            if name in {request.label, output, *self.columns} and not isinstance(spec, tf.TensorSpec):
+            if name in {*labels, *labels.values(), *self.columns} and not isinstance(spec, tf.TensorSpec):
                 raise NotOursError(f"{name} is not a dense tensor")
-        if not _is_number(answers[output].dtype):
-            raise NotOursError(f"the model answers {answers[output].dtype.name}")
-        if not _is_number(transformed[request.label].dtype):
-            raise NotOursError(f"{request.label} is {transformed[request.label].dtype.name}")
-        wanted = {request.label, *self.columns} | ({self._weight} if self._weight else set())
+        for output, label in labels.items():
+            if not _is_number(answers[output].dtype):
+                raise NotOursError(f"the model answers {answers[output].dtype.name}")
+            if not _is_number(transformed[label].dtype):
+                raise NotOursError(f"{label} is {transformed[label].dtype.name}")
+        wanted = {*labels.values(), *self.columns} | ({self._weight} if self._weight else set())
 
         @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
         def judge(examples: Any) -> Any:
             found = transform(examples)
-            return serve(examples)[output], {name: found[name] for name in sorted(wanted)}
+            answered = serve(examples)
+            return {name: answered[name] for name in labels}, {name: found[name] for name in sorted(wanted)}
 
         self._judge = judge.get_concrete_function()
 
-    def judge(self, batch: Any) -> tuple[Judged, dict[str, np.ndarray]]:
-        """Labels and answers of a batch, and the columns that it is sliced by."""
+    def judge(self, batch: Any) -> list[tuple[Judged, dict[str, np.ndarray]]]:
+        """Of each output labels and answers of a batch, and the columns that it is sliced by."""
         try:
             answers, found = self._judge(batch)
         except tf.errors.ResourceExhaustedError:
@@ -180,7 +187,10 @@ class _Model:
         rows = int(batch.shape[0])
         arrays = {name: tensor.numpy() for name, tensor in found.items()}
         weights = self._weights(arrays[self._weight], rows) if self._weight else None
-        return Judged(_flat(arrays[self._label], rows), _flat(answers.numpy(), rows), weights), arrays
+        return [
+            (Judged(_flat(arrays[label], rows), _flat(answers[output].numpy(), rows), weights), arrays)
+            for output, label in self._labels.items()
+        ]
 
     def _weights(self, values: Any, rows: int) -> Any:
         """What each row counts, float64 [rows]."""

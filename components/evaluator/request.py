@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
-from slipway.components.model_gate.metrics import METRICS
+from slipway.components.model_gate.metrics import METRICS, of_output, output_of, plain_name
 from slipway.components.model_gate.trivial import LABEL_PREFIX
 
 EXAMPLE_COUNT = "ExampleCount"
@@ -33,6 +33,7 @@ class ModelSpec(TypedDict, total=False):
 
     name: str
     label_key: str
+    label_keys: dict[str, str]
     example_weight_key: str
     is_baseline: bool
     signature_name: str
@@ -65,6 +66,7 @@ class MetricsSpec(TypedDict, total=False):
 
     metrics: list[MetricConfig]
     model_names: list[str]
+    output_names: list[str]
     example_weights: WeightOptions
 
 
@@ -82,19 +84,21 @@ class NotOursError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One model.
+    """One output of one model.
 
     Attributes:
         name: stands in the metrics' keys; empty where there is one model only.
-        label: the transformed feature that holds the label.
+        label: the transformed feature that holds the output's label.
         is_baseline: whether the others are compared with it.
         weight: the transformed feature that says how much a row counts; empty: all count the same.
+        output: its name, where a model has several; else empty.
     """
 
     name: str
     label: str
     is_baseline: bool
     weight: str = ""
+    output: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +106,9 @@ class Request:
     """The metrics, slices and models to evaluate.
 
     Attributes:
-        models: the candidate and, where there is one, the baseline.
+        models: the candidate and, where there is one, the baseline; of several outputs each.
         slices: the columns of each kind of slice, sorted, each once; () is all rows.
-        metrics: the class by the metric's name, without those below.
+        metrics: the class by the metric's name, without those below; of several outputs `sold/auc`.
         example_count: the name under which rows are counted; None: they are not.
         label_statistics: whether to report the labels of each slice.
         answers: whether to report the answers together with the labels.
@@ -124,7 +128,12 @@ class Request:
 
     def is_weighted(self, metric: str) -> bool:
         """Whether a metric, or a statistic of the labels, depends on the rows' weights."""
-        return bool(self.weight) and (metric in self.metrics or metric.startswith(LABEL_PREFIX))
+        is_of_labels = plain_name(metric).startswith(LABEL_PREFIX)
+        return bool(self.weight) and (metric in self.metrics or is_of_labels)
+
+    def metrics_of(self, output: str) -> dict[str, str]:
+        """The metrics of one output."""
+        return {name: each for name, each in self.metrics.items() if output_of(name) == output}
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -142,21 +151,26 @@ def read_request(config: EvalConfig) -> Request:
         NotOursError: it asks for something that is not known here.
     """
     _only(config, {"model_specs", "slicing_specs", "metrics_specs"}, "eval_config")
-    models = tuple(_model(spec) for spec in config.get("model_specs", ()))
-    names = [model.name for model in models]
-    if not 1 <= len(models) <= 2 or sum(not model.is_baseline for model in models) != 1:
+    by_spec = [_models(spec) for spec in config.get("model_specs", ())]
+    names = [heads[0].name for heads in by_spec]
+    if not 1 <= len(by_spec) <= 2 or sum(not heads[0].is_baseline for heads in by_spec) != 1:
         raise NotOursError("it names other models than a candidate and a baseline")
+    models = tuple(head for heads in by_spec for head in heads)
+    outputs = [head.output for head in by_spec[0]]
+    if any([head.output for head in heads] != outputs for heads in by_spec):
+        raise NotOursError("its models have labels of different outputs")
     specs = [_columns(spec) for spec in config.get("slicing_specs", [SlicingSpec()])]
     has_weights = any(model.weight for model in models)
     if has_weights and not all(model.weight for model in models):
         raise NotOursError("it has weights of one of the models only")
     metrics: dict[str, str] = {}
     for spec in config.get("metrics_specs", ()):
-        _only(spec, {"metrics", "model_names", "example_weights"}, "metrics_specs")
+        _only(spec, {"metrics", "model_names", "output_names", "example_weights"}, "metrics_specs")
         if sorted(spec.get("model_names", names)) != sorted(names):
             raise NotOursError("it has metrics of one of the models only")
         for metric in spec.get("metrics", ()):
             name, class_name = _metric(metric)
+            name = of_output(_output(spec, class_name, outputs), name)
             if has_weights and (class_name in _COUNTS) == _is_weighted(spec):
                 raise NotOursError(
                     f"it has {class_name} {'with' if class_name in _COUNTS else 'without'} weights"
@@ -168,6 +182,10 @@ def read_request(config: EvalConfig) -> Request:
         raise NotOursError("it names no metrics")
     if list(metrics.values()).count(EXAMPLE_COUNT) > 1:
         raise NotOursError(f"it has {EXAMPLE_COUNT} twice")
+    classes = list(metrics.values())
+    for of_each in (LABEL_STATISTICS, ANSWERS):
+        if classes.count(of_each) not in (0, len(outputs)):
+            raise NotOursError(f"it has {of_each} of some outputs only")
     by_class = {class_name: name for name, class_name in metrics.items()}
     return Request(
         models=models,
@@ -185,21 +203,40 @@ def _only(found: Mapping[str, object], known: set[str], where: str) -> None:
             raise NotOursError(f"it has {where}.{key}")
 
 
-def _model(spec: ModelSpec) -> ModelRequest:
-    known = {"name", "label_key", "example_weight_key", "is_baseline", "signature_name"}
+def _output(spec: MetricsSpec, class_name: str, outputs: Sequence[str]) -> str:
+    """The output that a metric of a spec is of; rows are counted of none."""
+    named = spec.get("output_names", [])
+    if class_name == EXAMPLE_COUNT:
+        if named:
+            raise NotOursError("it counts the rows of an output")
+        return ""
+    if not named and outputs == [""]:
+        return ""
+    if len(named) != 1 or named[0] not in outputs:
+        raise NotOursError("it has metrics of other outputs than those with a label")
+    return named[0]
+
+
+def _models(spec: ModelSpec) -> list[ModelRequest]:
+    known = {"name", "label_key", "label_keys", "example_weight_key", "is_baseline", "signature_name"}
     _only(spec, known | {"preprocessing_function_names"}, "model_specs")
     if spec.get("signature_name", _SIGNATURE) != _SIGNATURE:
         raise NotOursError(f"it asks for the signature {spec['signature_name']}")
     if list(spec.get("preprocessing_function_names", ())) != [_TRANSFORM]:
         raise NotOursError(f"its labels do not come from the signature {_TRANSFORM}")
-    if not spec.get("label_key"):
+    labels = spec.get("label_keys") or {"": spec.get("label_key", "")}
+    if not all(labels.values()):
         raise NotOursError("it names no label")
-    return ModelRequest(
-        spec.get("name", ""),
-        spec["label_key"],
-        bool(spec.get("is_baseline")),
-        spec.get("example_weight_key", ""),
-    )
+    return [
+        ModelRequest(
+            spec.get("name", ""),
+            label,
+            bool(spec.get("is_baseline")),
+            spec.get("example_weight_key", ""),
+            output,
+        )
+        for output, label in sorted(labels.items())
+    ]
 
 
 def _is_weighted(spec: MetricsSpec) -> bool:

@@ -14,6 +14,7 @@ from slipway.components.evaluator.row_values import CONFUSION, CURVES, HINGES, M
 from slipway.components.evaluator.slices import SliceKey
 from slipway.components.evaluator.tally import BUCKETS, ModelTally, Tally
 from slipway.components.model_gate.answers import Answers, Group
+from slipway.components.model_gate.metrics import of_output
 from slipway.components.model_gate.trivial import LABEL_PREFIX, LabelStatistics
 
 # Thresholds of the AUC, and how far TensorFlow Model Analysis moves them (`binary_confusion_matrices.py`).
@@ -47,7 +48,8 @@ def results(request: Request, tally: Tally) -> dict[SliceKey, Values]:
             f"the weight {request.weight} is 0 in every row of the eval split",
             hint="check transform.weight, and what preprocessing_fn makes of it",
         )
-    tally.labels.compact()
+    for labels in tally.labels.values():
+        labels.compact()
     for model in tally.models:
         for sums in (model.curve, model.answers, model.cells):
             sums.compact()
@@ -56,7 +58,7 @@ def results(request: Request, tally: Tally) -> dict[SliceKey, Values]:
     computed = {
         (asked.name, name): _of_slices(class_name, model, len(tally.keys))
         for asked, model in zip(request.models, tally.models, strict=True)
-        for name, class_name in request.metrics.items()
+        for name, class_name in request.metrics_of(asked.output).items()
     }
     return {key: _of_slice(request, tally, place, computed) for place, key in enumerate(tally.keys)}
 
@@ -66,18 +68,19 @@ def _of_slice(request: Request, tally: Tally, place: int, computed: Mapping[Name
     for asked, model in zip(request.models, tally.models, strict=True):
         if request.example_count is not None:
             values[asked.name, request.example_count] = float(tally.rows[place])
-        for name in request.metrics:
+        for name in request.metrics_of(asked.output):
             values[asked.name, name] = computed[asked.name, name][place]
         if request.answers and (told := _answers(model, place).to_json()):
-            values[asked.name, ANSWERS_NAME] = json.dumps(told, separators=(",", ":")).encode()
-    if request.label_statistics:
-        labels, counts = tally.labels.of_slice(place)
+            name = of_output(asked.output, ANSWERS_NAME)
+            values[asked.name, name] = json.dumps(told, separators=(",", ":")).encode()
+    for output, of_labels in tally.labels.items() if request.label_statistics else ():
+        labels, counts = of_labels.of_slice(place)
         if counts.any():
             by_label = dict(zip(labels.tolist(), counts[:, 0].tolist(), strict=True))
             squares = float(counts[:, 1].sum()) if request.weight else None
             found = LabelStatistics.of_counts(by_label, squares=squares)
             for field, value in dataclasses.asdict(found).items():
-                values[request.models[0].name, LABEL_PREFIX + field] = value
+                values[request.models[0].name, of_output(output, LABEL_PREFIX + field)] = value
     return values
 
 

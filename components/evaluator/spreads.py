@@ -13,7 +13,7 @@ from slipway.components.evaluator.row_values import CONFUSION, CURVES
 from slipway.components.evaluator.slices import SliceKey
 from slipway.components.evaluator.tally import COARSE_BUCKETS, ModelTally, Tally
 from slipway.components.model_gate.intervals import FEW_FREEDOM, Spread
-from slipway.components.model_gate.metrics import METRICS
+from slipway.components.model_gate.metrics import METRICS, output_of
 
 Spreads = dict[tuple[str, str, bool], Spread]
 """By model, metric, and whether it is of the difference to the baseline."""
@@ -40,16 +40,18 @@ def spreads(request: Request, tally: Tally) -> dict[SliceKey, Spreads]:
     if not many:
         return {}
     found: dict[SliceKey, Spreads] = {key: {} for key in tally.keys[:many]}
-    baseline = next((place for place, model in enumerate(request.models) if model.is_baseline), None)
     for model in tally.models:
         model.curve.compact()
     telling = tally.telling[:many]
     for name, class_name in request.metrics.items():
-        values = [_replicates(class_name, model, many) for model in tally.models]
-        least = [_ROWS_AT_LEAST / _counted(class_name, model, telling) for model in tally.models]
+        pairs = zip(request.models, tally.models, strict=True)
+        heads, models = zip(*((a, m) for a, m in pairs if a.output == output_of(name)), strict=True)
+        baseline = next((place for place, head in enumerate(heads) if head.is_baseline), None)
+        values = [_replicates(class_name, model, many) for model in models]
+        least = [_ROWS_AT_LEAST / _counted(class_name, model, telling) for model in models]
         weights = tally.weights[:many, 0]
-        deciding = [telling * _deciding(class_name, model, weights) for model in tally.models]
-        for place, asked in enumerate(request.models):
+        deciding = [telling * _deciding(class_name, model, weights) for model in models]
+        for place, asked in enumerate(heads):
             errors = np.maximum(_errors(values[place]), least[place])
             for key, spread in _told(tally, errors, deciding[place]):
                 found[key][asked.name, name, False] = spread

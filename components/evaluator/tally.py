@@ -78,7 +78,9 @@ class ModelTally:
         self.lost = 0
         self.replicates = Replicates()
 
-    def add(self, request: Request, judged: Judged, at: Memberships, samples: Samples) -> None:
+    def add(
+        self, request: Request, judged: Judged, at: Memberships, samples: Samples, *, output: str = ""
+    ) -> None:
         """Counts a batch.
 
         Args:
@@ -86,10 +88,11 @@ class ModelTally:
             judged: the batch.
             at: its slices.
             samples: its replicates.
+            output: of the model, that this is; empty where there is one only.
         """
         labels, answers = judged.labels, judged.answers
         self.outputs = answers.shape[1]
-        classes = set(request.metrics.values())
+        classes = set(request.metrics_of(output).values())
         for name, formula in {**MEANS, **HINGES}.items():
             if name in classes:
                 self._add_sampled(name, _weighed(formula(labels, answers), judged.weights), at, samples)
@@ -175,7 +178,7 @@ class Tally:
         total: rows.
         rows: float64 [slices].
         weights: float64 [slices, 2], the sums of the rows' weights and of the squares of these.
-        labels: by slice and label, what its rows weigh, and the squares: those of the first model.
+        labels: by output, those of the first model: by slice and label, what its rows weigh, and the squares.
         models: one for each of the request's.
     """
 
@@ -187,7 +190,10 @@ class Tally:
         self.total = 0
         self.rows: Floats = np.zeros(0)
         self.weights: Floats = np.zeros((0, 2))
-        self.labels = GroupedSums(2, most=DISTINCT_LABELS, rounded=_rounded_labels)
+        self.labels = {
+            each.output: GroupedSums(2, most=DISTINCT_LABELS, rounded=_rounded_labels)
+            for each in request.models
+        }
         self.models = [ModelTally() for _ in request.models]
 
     @property
@@ -250,12 +256,15 @@ class Tally:
         self.weights = _grown(self.weights, many, 2)
         for power in (1, 2):
             self.weights[:, power - 1] += np.bincount(slices, weights=weights[rows] ** power, minlength=many)
-        for labels in _labels(judged[0].labels).T if self._request.label_statistics else ():
-            kept = ~np.isnan(labels)[rows]
-            weighing = weights[rows[kept], None]
-            self.labels.add(slices[kept], labels[rows[kept]], np.hstack([weighing, weighing**2]))
-        for model, each in zip(self.models, judged, strict=True):
-            model.add(self._request, each, at, samples)
+        first_model = list(zip(self._request.models, judged, strict=True))[: len(self.labels)]
+        for asked, each in first_model if self._request.label_statistics else ():
+            for labels in _labels(each.labels).T:
+                kept = ~np.isnan(labels)[rows]
+                weighing = weights[rows[kept], None]
+                sums = np.hstack([weighing, weighing**2])
+                self.labels[asked.output].add(slices[kept], labels[rows[kept]], sums)
+        for model, asked, each in zip(self.models, self._request.models, judged, strict=True):
+            model.add(self._request, each, at, samples, output=asked.output)
 
     def merge(self, other: "Tally") -> None:
         """Takes in what was counted elsewhere, of the same request.
@@ -271,7 +280,8 @@ class Tally:
         self.rows[places[: len(other.rows)]] += other.rows
         self.weights = _grown(self.weights, many, 2)
         self.weights[places[: len(other.weights)]] += other.weights
-        self.labels.merge(other.labels, places)
+        for output, theirs_of_output in other.labels.items():
+            self.labels[output].merge(theirs_of_output, places)
         for mine, theirs in zip(self.models, other.models, strict=True):
             mine.merge(theirs, places, many, self.bounded)
         if self.is_cut:
@@ -373,14 +383,14 @@ def _cells(labels: Floats, answers: Floats, finite: Array) -> tuple[Floats, Arra
     return cells, told
 
 
-def check_shapes(request: Request, judged: Judged) -> None:
+def check_shapes(request: Request, judged: Judged, output: str = "") -> None:
     """Leave label and answer shapes that its metrics may not accept to TFX's own executor.
 
     Raises:
         NotOursError: labels do not go with the answers as a number, a class, or a number for each output.
     """
     width, outputs = judged.labels.shape[1], judged.answers.shape[1]
-    classes = set(request.metrics.values())
+    classes = set(request.metrics_of(output).values())
     if outputs == 0 or width not in (1, outputs):
         raise NotOursError(f"a row has {width} labels and {outputs} answers")
     if (width > 1 and classes & ONE_LABEL) or (width != outputs and classes & ONE_LABEL_AN_ANSWER):

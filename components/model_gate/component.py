@@ -20,7 +20,7 @@ from slipway.components.model_gate.evaluation import read_evaluation
 from slipway.components.model_gate.reference_rules import reference_checks
 from slipway.components.model_gate.rules import Measured, Threshold, threshold_checks
 from slipway.components.model_gate.serving_rules import ServingLimits, serving_checks
-from slipway.components.model_gate.trivial_rules import trivial_checks, trivial_document
+from slipway.components.model_gate.trivial_rules import checks_of_outputs, trivial_document
 from slipway.components.saved_model.digest import PROPERTY, require_unchanged
 from slipway.components.saved_model.digest_files import exported_digest, model_digest
 from slipway.schemas.artifacts import Quarantine, ReferenceReport, ServingReport
@@ -81,7 +81,7 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
         for name, group in thresholds.items()
     }
     checks, notes = threshold_checks(limits, slices, min_slice_rows=min_slice_rows)
-    more_checks, more_notes = trivial_checks(
+    more_checks, more_notes = checks_of_outputs(
         metrics, limits.get(OVERALL, {}), overall, beat=beat_trivial, classes=classes or ()
     )
     report: Any = _read_json(f"{serving.uri}/report.json") if serving else {}

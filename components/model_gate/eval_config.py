@@ -1,11 +1,11 @@
 """Makes the Evaluator's configuration from the workload's few keys."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tensorflow_model_analysis.proto import config_pb2
 
-from slipway.components.model_gate.metrics import METRICS
+from slipway.components.model_gate.metrics import metric_of, output_of, plain_name
 
 # The names by which the evaluation tells the two models apart; evaluation.py reads them back.
 CANDIDATE = "candidate"
@@ -13,7 +13,11 @@ BASELINE = "baseline"
 
 
 def eval_config(
-    *, label: str, metrics: Sequence[str], slices: Sequence[Sequence[str]], weight: str | None = None
+    *,
+    label: str | Mapping[str, str],
+    metrics: Sequence[str],
+    slices: Sequence[Sequence[str]],
+    weight: str | None = None,
 ) -> config_pb2.EvalConfig:
     """The Evaluator's configuration.
 
@@ -21,52 +25,64 @@ def eval_config(
     blessed model would also find those that the gate refused.
 
     Args:
-        label: the transformed feature that holds the label.
-        metrics: names in `metrics.METRICS`, e.g. `auc`, `binary_accuracy`.
+        label: the transformed feature that holds the label; of several outputs that of each, by its name.
+        metrics: names in `metrics.METRICS`, e.g. `auc`, `binary_accuracy`; of several outputs `sold/auc`.
         slices: groups of raw feature names; the metrics are computed for each combination of their values,
             and always overall.
         weight: the transformed feature that says how much each row counts in the metrics; rows and answers
             are counted as they are. None: all rows count the same.
     """
-    counts = [
-        config_pb2.MetricConfig(class_name="ExampleCount"),
-        config_pb2.MetricConfig(
-            class_name="AnswersMetric", module="slipway.components.model_gate.answers_metric"
-        ),
-    ]
-    weighted = [
-        *map(_metric, metrics),
-        config_pb2.MetricConfig(
-            class_name="LabelStatisticsMetric", module="slipway.components.model_gate.label_statistics"
-        ),
-    ]
+    specs = []
+    rows = config_pb2.MetricConfig(class_name="ExampleCount")
+    if not isinstance(label, str):
+        specs.append(_spec([rows], output="", is_weighted=False if weight else None))
+    for output in ("",) if isinstance(label, str) else label:
+        counts = [rows, _of_the_gate("AnswersMetric", "answers_metric")]
+        if output:
+            counts = counts[1:]
+        weighted = [
+            *(_metric(name) for name in metrics if output_of(name) == output),
+            _of_the_gate("LabelStatisticsMetric", "label_statistics"),
+        ]
+        if weight:
+            specs += [_spec(counts, output=output, is_weighted=False), _spec(weighted, output=output)]
+        else:
+            specs.append(_spec([*counts[:-1], *weighted, counts[-1]], output=output))
     return config_pb2.EvalConfig(
         model_specs=[_model_spec(name, label, weight) for name in (CANDIDATE, BASELINE)],
         slicing_specs=[
             config_pb2.SlicingSpec(),
             *(config_pb2.SlicingSpec(feature_keys=list(keys)) for keys in slices),
         ],
-        metrics_specs=[
-            config_pb2.MetricsSpec(
-                metrics=counts, example_weights=config_pb2.ExampleWeightOptions(unweighted=True)
-            ),
-            config_pb2.MetricsSpec(metrics=weighted),
-        ]
-        if weight
-        else [config_pb2.MetricsSpec(metrics=[counts[0], *weighted, counts[1]])],
+        metrics_specs=specs,
     )
 
 
-def _model_spec(name: str, label: str, weight: str | None) -> config_pb2.ModelSpec:
+def _spec(
+    metrics: Sequence[config_pb2.MetricConfig], *, output: str, is_weighted: bool | None = None
+) -> config_pb2.MetricsSpec:
+    """Metrics of an output; without weights although there are some, or as there are some."""
+    spec = config_pb2.MetricsSpec(metrics=metrics, output_names=[output] if output else [])
+    if is_weighted is False:
+        spec.example_weights.unweighted = True
+    return spec
+
+
+def _model_spec(name: str, label: str | Mapping[str, str], weight: str | None) -> config_pb2.ModelSpec:
     return config_pb2.ModelSpec(
         name=name,
         is_baseline=name == BASELINE,
         signature_name="serving_default",
         preprocessing_function_names=["transform_features"],
-        label_key=label,
         example_weight_key=weight or "",
+        **({"label_key": label} if isinstance(label, str) else {"label_keys": dict(label)}),
     )
 
 
 def _metric(name: str) -> config_pb2.MetricConfig:
-    return config_pb2.MetricConfig(class_name=METRICS[name].class_name, config=json.dumps({"name": name}))
+    config = json.dumps({"name": plain_name(name)})
+    return config_pb2.MetricConfig(class_name=metric_of(name).class_name, config=config)
+
+
+def _of_the_gate(class_name: str, module: str) -> config_pb2.MetricConfig:
+    return config_pb2.MetricConfig(class_name=class_name, module=f"slipway.components.model_gate.{module}")

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import tensorflow_model_analysis as tfma
@@ -12,6 +13,7 @@ from slipway.components.model_gate.answers_metric import ANSWERS
 from slipway.components.model_gate.check import OVERALL
 from slipway.components.model_gate.eval_config import BASELINE, CANDIDATE
 from slipway.components.model_gate.intervals import Spread
+from slipway.components.model_gate.metrics import of_output, output_of, plain_name
 from slipway.components.model_gate.rules import Measured
 from slipway.components.model_gate.trivial import LABEL_PREFIX, LabelStatistics
 
@@ -39,14 +41,27 @@ class Evaluation:
         """The evaluation of each slice, the statistics of the labels apart from the metrics."""
         return {
             name: Measured(
-                metrics={key: value for key, value in found.items() if not key.startswith(LABEL_PREFIX)},
+                metrics={
+                    key: value for key, value in found.items() if not plain_name(key).startswith(LABEL_PREFIX)
+                },
                 baseline=self.baseline.get(name, {}),
                 labels=LabelStatistics.from_metrics(found),
+                labels_of_outputs=_labels_of_outputs(found),
                 spreads=self.spreads.get(name, {}),
                 difference_spreads=self.difference_spreads.get(name, {}),
             )
             for name, found in self.candidate.items()
         }
+
+
+def _labels_of_outputs(found: Mapping[str, float]) -> dict[str, LabelStatistics]:
+    """The statistics of each output's labels, of a model that has several."""
+    by_output: dict[str, dict[str, float]] = {}
+    for key, value in found.items():
+        if output := output_of(key):
+            by_output.setdefault(output, {})[plain_name(key)] = value
+    read = {output: LabelStatistics.from_metrics(metrics) for output, metrics in by_output.items()}
+    return {output: labels for output, labels in read.items() if labels is not None}
 
 
 def read_evaluation(uri: str) -> Evaluation:
@@ -59,16 +74,17 @@ def read_evaluation(uri: str) -> Evaluation:
         for entry in record.metric_keys_and_values:
             # With one model TFMA leaves the model's name empty.
             name = entry.key.model_name or CANDIDATE
-            if entry.key.name == ANSWERS and slice_name == OVERALL:
+            metric = of_output(entry.key.output_name, entry.key.name)
+            if metric == ANSWERS and slice_name == OVERALL:
                 answers[name] = json.loads(entry.value.bytes_value)
             if name == CANDIDATE and (spread := _spread(entry.confidence_interval)):
-                spreads[entry.key.is_diff].setdefault(slice_name, {})[entry.key.name] = spread
+                spreads[entry.key.is_diff].setdefault(slice_name, {})[metric] = spread
             if entry.key.is_diff or not entry.value.HasField("double_value"):
                 continue
             model = by_model[name]
             value = entry.value.double_value.value
             if not math.isnan(value):
-                model.setdefault(slice_name, {})[entry.key.name] = value
+                model.setdefault(slice_name, {})[metric] = value
     return Evaluation(
         by_model[CANDIDATE],
         by_model[BASELINE],

@@ -39,6 +39,30 @@ class Metric:
     at_most: float | None = None
 
 
+OF_OUTPUT = "/"
+"""Between the name of an output and that of its metric, `sold/auc`, where a model has several outputs."""
+
+
+def output_of(name: str) -> str:
+    """The output that a metric is of; empty where the model has one only."""
+    return name.rpartition(OF_OUTPUT)[0]
+
+
+def plain_name(name: str) -> str:
+    """A metric's name without that of its output."""
+    return name.rpartition(OF_OUTPUT)[2]
+
+
+def of_output(output: str, name: str) -> str:
+    """The full name of an output's metric."""
+    return f"{output}{OF_OUTPUT}{name}" if output else name
+
+
+def metric_of(name: str) -> "Metric":
+    """What is known of a metric, by its name with or without an output's."""
+    return METRICS[plain_name(name)]
+
+
 METRICS = {
     "accuracy": Metric("Accuracy", "higher", "one", "majority_share", "proportion", at_most=1),
     "auc": Metric("AUC", "higher", None, "chance", "auc", at_most=1),

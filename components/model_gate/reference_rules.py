@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from slipway.components.model_gate.check import OVERALL, Check
-from slipway.components.model_gate.metrics import METRICS
+from slipway.components.model_gate.metrics import metric_of
 
 
 def reference_checks(
@@ -17,10 +17,10 @@ def reference_checks(
         references: model -> metric -> value.
         asked: the workload's metrics, the most telling first.
     """
-    name = next((each for each in asked if METRICS[each].better and each in metrics), None)
+    name = next((each for each in asked if metric_of(each).better and each in metrics), None)
     if name is None:
         return []
-    higher = METRICS[name].better == "higher"
+    higher = metric_of(name).better == "higher"
     checks = []
     for model, scores in references.items():
         if name not in scores:

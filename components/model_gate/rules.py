@@ -1,7 +1,7 @@
 """Checks the measurements against the workload's thresholds. Pure: numbers in, checks in words out."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from slipway.components.model_gate.check import OVERALL, Check
 from slipway.components.model_gate.intervals import (
@@ -11,7 +11,7 @@ from slipway.components.model_gate.intervals import (
     least_difference,
     proportion_bounds,
 )
-from slipway.components.model_gate.metrics import METRICS
+from slipway.components.model_gate.metrics import METRICS, metric_of, output_of, plain_name
 from slipway.components.model_gate.trivial import LabelStatistics, slice_columns
 from slipway.components.settings import setting
 
@@ -59,6 +59,7 @@ class Measured:
         labels: the slice's labels; None where they are not known.
         spreads: how far chance moves the candidate's values, where that was measured.
         difference_spreads: the same for the candidate's value less the baseline's on the same rows.
+        labels_of_outputs: the labels of each output, where a model has several.
     """
 
     metrics: Mapping[str, float]
@@ -66,11 +67,20 @@ class Measured:
     labels: LabelStatistics | None
     spreads: Mapping[str, Spread] = field(default_factory=dict)
     difference_spreads: Mapping[str, Spread] = field(default_factory=dict)
+    labels_of_outputs: Mapping[str, LabelStatistics] = field(default_factory=dict)
+
+    def of_output(self, output: str) -> "Measured":
+        """The same with the labels of one output; of the only one where its name is empty."""
+        return replace(self, labels=self.labels_of_outputs.get(output)) if output else self
 
     @property
     def defined(self) -> dict[str, float]:
         """The candidate's metrics that mean something here: an AUC over labels of one class is left out."""
-        return {name: value for name, value in self.metrics.items() if not _is_undefined(name, self)}
+        return {
+            name: value
+            for name, value in self.metrics.items()
+            if not _is_undefined(name, self.of_output(output_of(name)))
+        }
 
     @property
     def rows(self) -> float:
@@ -105,7 +115,10 @@ def threshold_checks(
         The checks, those of `overall` first, and notes on what was not judged.
     """
     overall = slices.get(OVERALL, Measured({}, {}, None))
-    judged = [(metric, limits, OVERALL, overall) for metric, limits in thresholds.get(OVERALL, {}).items()]
+    judged = [
+        (metric, limits, OVERALL, overall.of_output(output_of(metric)))
+        for metric, limits in thresholds.get(OVERALL, {}).items()
+    ]
     notes: list[str] = []
     small = 0
     for name in sorted(slices.keys() - {OVERALL}):
@@ -114,10 +127,11 @@ def threshold_checks(
             small += 1
             continue
         for metric, limits in wanted:
-            if _is_undefined(metric, slices[name]):
+            at = slices[name].of_output(output_of(metric))
+            if _is_undefined(metric, at):
                 notes.append(f"{metric} is not judged on {name}: all its labels are equal")
             else:
-                judged.append((metric, limits, name, slices[name]))
+                judged.append((metric, limits, name, at))
     if small:
         kept = "slice is" if small == 1 else "slices are"
         notes.append(f"{small} {kept} not judged: fewer than {min_slice_rows} rows (evaluate.min_slice_rows)")
@@ -143,12 +157,12 @@ def bounds(
     found = _by_formula(metric, value, at, confidence)
     if found is not None or spread is None:
         return found or (value, value)
-    half, most = spread.half(confidence), METRICS[metric].at_most if metric in METRICS else None
+    half, most = spread.half(confidence), metric_of(metric).at_most if plain_name(metric) in METRICS else None
     return value - half, value + half if most is None else max(value, min(value + half, most))
 
 
 def _by_formula(metric: str, value: float, at: Measured, confidence: float) -> tuple[float, float] | None:
-    kind = METRICS[metric].interval if metric in METRICS else None
+    kind = metric_of(metric).interval if plain_name(metric) in METRICS else None
     if kind == "proportion" and at.telling_rows > 0:
         return proportion_bounds(min(max(value, 0.0), 1.0), at.telling_rows, confidence=confidence)
     labels = at.labels
@@ -194,9 +208,10 @@ def _keys_of(name: str) -> tuple[str, ...]:
 
 def _is_undefined(metric: str, at: Measured) -> bool:
     """Whether a metric that tells two classes apart was asked for where there is only one."""
-    if metric not in METRICS or at.labels is None or at.labels.classes >= 2:
+    name = plain_name(metric)
+    if name not in METRICS or at.labels is None or at.labels.classes >= 2:
         return False
-    return METRICS[metric].trivial in ("chance", "positive_share") or metric in ("recall", "f1_score")
+    return METRICS[name].trivial in ("chance", "positive_share") or name in ("recall", "f1_score")
 
 
 def _not_there(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NotRequired, TypedDict
 
 from slipway.components.model_gate.check import Check
-from slipway.components.model_gate.metrics import METRICS
+from slipway.components.model_gate.metrics import metric_of, output_of
 from slipway.components.settings import setting
 
 _MIB = 2**20
@@ -42,6 +42,12 @@ class Latency(TypedDict, total=False):
     rows_per_s: float
 
 
+class Served(TypedDict):
+    """A signature; its outputs by name as type, shape and the tensor's own name."""
+
+    outputs: dict[str, tuple[str, list[int | None], str]]
+
+
 class ServingReport(TypedDict):
     """What the gate reads of ServingCheck's `report.json`; see `serving_check.check.check_served_model`."""
 
@@ -55,6 +61,7 @@ class ServingReport(TypedDict):
     strange: list[str]
     refused: list[Refused]
     outputs: int
+    signatures: NotRequired[dict[str, Served]]
     features: dict[str, Apart]
     parity: NotRequired[Apart]
     alone: NotRequired[Apart]
@@ -190,21 +197,34 @@ def _features_apart(report: ServingReport, tolerance: float) -> str:
 
 def _fit_checks(report: ServingReport, metrics: Sequence[str]) -> list[Check]:
     """A metric for several outputs computes nonsense of one, without a word, and the other way round."""
-    outputs = "one" if report["outputs"] == 1 else "classes"
-    wrong = [name for name in metrics if METRICS[name].outputs not in (None, outputs)]
+    widths = {name: _width(report, output_of(name)) for name in metrics}
+    wrong = [
+        name
+        for name, width in widths.items()
+        if metric_of(name).outputs not in (None, "one" if width == 1 else "classes")
+    ]
     return [
         Check(
             metric=f"metric {name}",
             slice="",
-            required="one output" if METRICS[name].outputs == "one" else "one output for each class",
-            got=float(report["outputs"]),
+            required="one output" if metric_of(name).outputs == "one" else "one output for each class",
+            got=float(widths[name]),
             baseline=None,
             passed=False,
-            unit="output" if report["outputs"] == 1 else "outputs",
+            unit="output" if widths[name] == 1 else "outputs",
             note="this metric says nothing about such a model; choose another",
         )
         for name in wrong
     ]
+
+
+def _width(report: ServingReport, output: str) -> int:
+    """How many numbers a row's answer has: all of them, or those of one of several outputs."""
+    served = report.get("signatures", {}).get("serving_default")
+    if served is None or output not in served["outputs"]:
+        return report["outputs"]
+    _, shape, _ = served["outputs"][output]
+    return int(shape[-1] or 1) if len(shape) > 1 else 1
 
 
 def _speed_checks(report: ServingReport, limits: ServingLimits) -> list[Check]:

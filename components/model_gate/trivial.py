@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from slipway.components.model_gate.metrics import METRICS
+from slipway.components.model_gate.metrics import METRICS, metric_of, plain_name
 
 LABEL_PREFIX = "label_"
 """Before the names of the label's statistics among the Evaluator's metrics."""
@@ -95,7 +95,7 @@ def trivial_value(metric: str, labels: LabelStatistics) -> float | None:
     The constants are: the majority for an accuracy, the mean for squared errors, the median for the absolute
     error, the shares of the classes for a cross-entropy, always "yes" for a precision, any for an AUC.
     """
-    known = METRICS.get(metric)
+    known = METRICS.get(plain_name(metric))
     match known.trivial if known else None:
         case "majority_share":
             return labels.majority_share
@@ -118,10 +118,10 @@ def trivial_answer(metric: str, labels: LabelStatistics, classes: Sequence[str] 
     """The constant answer in words, e.g. `always answering 0`.
 
     Args:
-        metric: one of METRICS.
+        metric: one of METRICS, with or without the name of an output.
         classes: their names, in the order of the labels' numbers; (): they have none.
     """
-    match METRICS[metric].trivial:
+    match metric_of(metric).trivial:
         case "majority_share":
             return f"always answering {class_name(labels.majority, classes)}"
         case "variance" | "deviation":

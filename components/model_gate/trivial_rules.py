@@ -7,7 +7,7 @@ from typing import Literal
 
 from slipway.components.model_gate.check import OVERALL, Check
 from slipway.components.model_gate.intervals import auc_of_chance
-from slipway.components.model_gate.metrics import METRICS
+from slipway.components.model_gate.metrics import metric_of, output_of
 from slipway.components.model_gate.rules import Measured, Threshold, bounds, is_unbounded, not_sure
 from slipway.components.model_gate.trivial import (
     LabelStatistics,
@@ -26,6 +26,33 @@ _SKEWED_SHARE = 0.95
 _ROUNDING = 1e-6
 
 BeatTrivial = Literal["one", "all", "none"]
+
+
+def checks_of_outputs(
+    metrics: Sequence[str],
+    thresholds: Mapping[str, Threshold],
+    overall: Measured,
+    *,
+    beat: BeatTrivial,
+    classes: Sequence[str] = (),
+) -> tuple[list[Check], list[str]]:
+    """`trivial_checks` of each output by itself: every one of them must be worth its answers."""
+    checks: list[Check] = []
+    notes: list[str] = []
+    for output in overall.labels_of_outputs or ("",):
+        found, more = trivial_checks(
+            [name for name in metrics if output_of(name) == output],
+            {name: limits for name, limits in thresholds.items() if output_of(name) == output},
+            overall.of_output(output),
+            beat=beat,
+            classes=classes,
+        )
+        checks += [
+            replace(check, metric=f"{output} label") if check.metric == "label" and output else check
+            for check in found
+        ]
+        notes += [f"{output}: {note}" if output else note for note in more]
+    return checks, notes
 
 
 def trivial_checks(
@@ -73,23 +100,35 @@ def trivial_document(
     metrics: Sequence[str], slices: Mapping[str, Measured], classes: Sequence[str] = ()
 ) -> Mapping[str, object]:
     """All trivial values, for the verdict: metric -> name of the trivial model -> value, and by slice."""
-    overall = slices[OVERALL].labels if OVERALL in slices else None
-    if overall is None:
-        return {}
-    labels = {name: at.labels for name, at in slices.items() if at.labels is not None}
-    by_column = majority_per_slice(labels)
     found: dict[str, dict[str, dict[str, float | None]]] = {"overall": {}, "slices": {}}
+    overall = slices.get(OVERALL, Measured({}, {}, None))
+    for output in overall.labels_of_outputs or ("",):
+        _add_trivial(found, [name for name in metrics if output_of(name) == output], slices, output, classes)
+    return found if found["overall"] or overall.labels or overall.labels_of_outputs else {}
+
+
+def _add_trivial(
+    found: dict[str, dict[str, dict[str, float | None]]],
+    metrics: Sequence[str],
+    slices: Mapping[str, Measured],
+    output: str,
+    classes: Sequence[str],
+) -> None:
+    labels = {name: each for name, at in slices.items() if (each := at.of_output(output).labels) is not None}
+    overall = labels.get(OVERALL)
+    if overall is None:
+        return
+    by_column = majority_per_slice(labels)
     for name in metrics:
         value = trivial_value(name, overall)
         if value is None:
             continue
         found["overall"][name] = {trivial_answer(name, overall, classes): value}
-        if METRICS[name].trivial == "majority_share":
+        if metric_of(name).trivial == "majority_share":
             found["overall"][name] |= {f"the majority of each {c}": share for c, share in by_column.items()}
         found["slices"][name] = {
             key: trivial_value(name, each) for key, each in labels.items() if key != OVERALL
         }
-    return found
 
 
 def _is_worse(check: Check, labels: LabelStatistics) -> bool:
@@ -97,7 +136,7 @@ def _is_worse(check: Check, labels: LabelStatistics) -> bool:
     value = trivial_value(check.metric, labels)
     if value is None or check.got is None or math.isclose(check.got, value, rel_tol=_ROUNDING):
         return False
-    return check.got < value if METRICS[check.metric].better == "higher" else check.got > value
+    return check.got < value if metric_of(check.metric).better == "higher" else check.got > value
 
 
 def _beats(name: str, at: Measured, labels: LabelStatistics, classes: Sequence[str]) -> Check | None:
@@ -106,7 +145,7 @@ def _beats(name: str, at: Measured, labels: LabelStatistics, classes: Sequence[s
         return None
     got = at.metrics.get(name)
     answer = trivial_answer(name, labels, classes)
-    if METRICS[name].interval == "auc":
+    if metric_of(name).interval == "auc":
         if not labels.is_binary:
             return None  # one value for several classes is an average of areas; its chance is not known here
         positives = round(labels.positives)
@@ -117,7 +156,7 @@ def _beats(name: str, at: Measured, labels: LabelStatistics, classes: Sequence[s
     if got is not None and got == got:
         low, high = bounds(name, got, at, CONFIDENCE, at.spreads.get(name))
     note = ""
-    if METRICS[name].better == "higher":
+    if metric_of(name).better == "higher":
         passed = low is not None and low > value
         required = f"above {value:.4g} ({answer})"
         if got is not None and got > value and not passed:
@@ -134,7 +173,7 @@ def _accuracy_says_little(
     metrics: Sequence[str], labels: LabelStatistics, classes: Sequence[str]
 ) -> list[Check]:
     """Return a finding if one class is so frequent that always answering it is nearly always right."""
-    shares = [name for name in metrics if METRICS[name].trivial == "majority_share"]
+    shares = [name for name in metrics if metric_of(name).trivial == "majority_share"]
     if not shares or labels.majority_share <= _SKEWED_SHARE:
         return []
     others = "auc, " if labels.is_binary and "auc" in metrics else ""
@@ -162,7 +201,7 @@ def _means_something(
     value = trivial_value(name, labels)
     if value is None:
         return []
-    if METRICS[name].better == "higher":
+    if metric_of(name).better == "higher":
         key, side, limit = "min", "above", limits.min
         met = limit is not None and limit <= value
     else:

@@ -104,7 +104,7 @@ def _answer(question: Question) -> Answer:
     policy = "mixed_bfloat16" if question.precision == "auto" else question.precision
     keras.config.set_dtype_policy(policy)
     features = {each["name"]: Feature.from_json(each) for each in question.features}
-    inputs = {name: feature for name, feature in features.items() if name != question.label}
+    inputs = {name: feature for name, feature in features.items() if name not in question.labels}
     facts: dict[str, Any] = {
         "target": "tpu" if question.slice.generation else "cpu",
         "is_fast": question.is_fast,
@@ -285,8 +285,8 @@ class TrainingStep:
             shape = (batch_size, *feature.shape)
             return jax.ShapeDtypeStruct(shape, feature.model_dtype, sharding=self._sharding("batch"))
 
-        label = self._question.label
-        inputs = {name: spec(each) for name, each in self._features.items() if name != label}
+        labels = self._question.labels
+        inputs = {name: spec(each) for name, each in self._features.items() if name not in labels}
         known = getattr(self._model, "_inputs_struct", None)
         if isinstance(known, dict):
             if foreign := [name for name in known if name not in inputs]:
@@ -295,7 +295,10 @@ class TrainingStep:
                     f"{', '.join(inputs)}"
                 )
             inputs = {name: inputs[name] for name in known}
-        return inputs, spec(self._features[label])
+        label = self._question.label
+        if isinstance(label, str):
+            return inputs, spec(self._features[label])
+        return inputs, {output: spec(self._features[name]) for output, name in label.items()}
 
     def _state(self) -> Any:
         model = self._model

@@ -166,6 +166,7 @@ class Question:
     Attributes:
         slice: to compile for; its generation "" means the CPU.
         features: with the label.
+        label: its name; of several outputs, that of each.
         batch_size: global, examples.
         precision: Keras dtype policy, or "auto": mixed_bfloat16.
         accumulate_steps: as `train` has it.
@@ -179,7 +180,7 @@ class Question:
     model: str
     hyperparameters: Mapping[str, object]
     features: tuple[PlainFeature, ...]
-    label: str
+    label: str | Mapping[str, str]
     batch_size: int
     precision: str = "auto"
     accumulate_steps: int = 1
@@ -198,6 +199,11 @@ class Question:
         return cls(
             **{**values, "slice": Slice(**values["slice"]), "features": tuple(values["features"])},
         )
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of all labels."""
+        return (self.label,) if isinstance(self.label, str) else tuple(self.label.values())
 
     @property
     def replicas(self) -> int:

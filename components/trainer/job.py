@@ -41,7 +41,8 @@ GROUPS: dict[str, type[SettingsGroup]] = {
 """The groups of settings, by the name of their field in `TrainingJob`."""
 _JSON_VALUES: dict[str, tuple[Any, str]] = {
     **dict.fromkeys(("train_files", "eval_files", "features"), (list, "a list")),
-    **dict.fromkeys(("label", "model", "output_dir"), (str, "a string")),
+    **dict.fromkeys(("model", "output_dir"), (str, "a string")),
+    "label": (str | dict, "a string or a mapping"),
     **dict.fromkeys(("checkpoint_dir", "log_dir", "weight"), (str | None, "a string or null")),
     "class_weights": (dict | str | None, "a mapping, balanced or null"),
     "hyperparameters": (dict, "a mapping"),
@@ -56,7 +57,8 @@ class TrainingJob:
         train_files: TFRecord files of transformed tf.Examples; a name ending in .gz is gzip.
         eval_files: the same, for the metrics after each epoch; none: no such metrics.
         features: every transformed column the model may use, and the label.
-        label: the name of the feature that is to be predicted.
+        label: the name of the feature that is to be predicted; of a model with several outputs, that of each
+            by the output's name.
         weight: of the feature that says how much each example counts; None: all count the same.
         class_weights: by the code of the label's class, as text, what its examples count times as much in
             the training; `BALANCED`: each class as much as any other; None: as they are.
@@ -83,7 +85,7 @@ class TrainingJob:
     train_files: tuple[str, ...]
     eval_files: tuple[str, ...]
     features: tuple[Feature, ...]
-    label: str
+    label: str | dict[str, str]
     model: str
     hyperparameters: dict[str, object]
     batch_size: int = setting(MISSING, "Examples per training step.", ge=1)
@@ -114,14 +116,16 @@ class TrainingJob:
         names = [feature.name for feature in self.features]
         if len(set(names)) != len(names):
             raise ComponentError(f"the training job names a feature twice: {', '.join(sorted(names))}")
-        if self.label not in names:
-            raise ComponentError(
-                f"label {self.label!r} is not a transformed feature; there are {', '.join(sorted(names))}",
-                hint="name the label as preprocessing_fn returns it",
-            )
+        for label in self.labels:
+            if label not in names:
+                raise ComponentError(
+                    f"label {label!r} is not a transformed feature; there are {', '.join(sorted(names))}",
+                    hint="name the label as preprocessing_fn returns it",
+                )
         self._check_weights()
         if not self.inputs:
-            raise ComponentError(f"the training job has only the label {self.label!r} and no feature")
+            told = ", ".join(map(repr, self.labels))
+            raise ComponentError(f"the training job has only the label {told} and no feature")
         if not all(part.isidentifier() for part in self.model.split(".")) or "." not in self.model:
             raise ComponentError(
                 f"model {self.model!r} is not the dotted path of a function",
@@ -129,18 +133,28 @@ class TrainingJob:
             )
 
     @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of all features that are predicted."""
+        return (self.label,) if isinstance(self.label, str) else tuple(self.label.values())
+
+    @property
     def inputs(self) -> dict[str, Feature]:
         """The features by name, without the label and the weight: what `build_model` gets."""
-        apart = (self.label, self.weight)
+        apart = (*self.labels, self.weight)
         return {feature.name: feature for feature in self.features if feature.name not in apart}
 
     def _check_weights(self) -> None:
         if isinstance(self.class_weights, str) and self.class_weights != BALANCED:
             raise ComponentError(f"class_weights ({self.class_weights!r}) is a mapping or {BALANCED}")
+        if self.class_weights is not None and not isinstance(self.label, str):
+            raise ComponentError(
+                f"class weights are of one label, and there are {len(self.labels)}",
+                hint="remove train.class_weights; transform.weight can weigh the rows",
+            )
         if self.weight is None:
             return
-        if self.weight == self.label:
-            raise ComponentError(f"the label {self.label!r} cannot be the weight as well")
+        if self.weight in self.labels:
+            raise ComponentError(f"the label {self.weight!r} cannot be the weight as well")
         found = next((feature for feature in self.features if feature.name == self.weight), None)
         if found is None:
             raise ComponentError(

@@ -75,7 +75,7 @@ def lay_out(
         features=features_of(
             transform.transformed_metadata.schema,
             images=settings["images"],
-            apart=set(settings["pass_through"]) - {settings["label"], settings["weight"]},
+            apart=set(settings["pass_through"]) - {*labels_of(settings["label"]), settings["weight"]},
             weight=settings["weight"],
         ),
         label=settings["label"],
@@ -89,6 +89,11 @@ def lay_out(
         output_dir=str(folder),
         **_groups(settings),
     )
+
+
+def labels_of(label: str | Mapping[str, str]) -> tuple[str, ...]:
+    """The columns of a label: that one, or one for each output."""
+    return (label,) if isinstance(label, str) else tuple(label.values())
 
 
 def tuned_values(config: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -107,6 +112,10 @@ def first_rows(
     """The first rows of some files, as arrays by feature, and their labels."""
     records = records_of_all(tuple(files)).take(rows)
     columns = next(iter(parsed(records, job.features, rows=rows)))
+    if not isinstance(job.label, str):
+        raise ComponentError(
+            "train.exports are of models with one output", hint="remove train.exports, or name one label"
+        )
     features, label, *_ = Targets.judged(job).split(columns)
     return {name: values.numpy() for name, values in features.items()}, label.numpy()
 

@@ -132,6 +132,12 @@ def fit_at_once(job: TrainingJob) -> tuple[Any, Result, list[dict[str, float]]]:
     """
     from slipway.components.trainer.devices.opening import open_devices
 
+    if not isinstance(job.label, str):
+        raise ComponentError(
+            f"{job.model.rpartition('.')[0]} fits its model to one label, and transform.label names "
+            f"{len(job.labels)}",
+            hint="set train.model to a network with an output for each, or name one label",
+        )
     began = time.monotonic()
     # OpenMP's threads spin while they wait, and take the processor from those that they wait for where
     # anything else computes: 60 rounds over 36,000 rows took 8 to 21 s on two busy cores, and 1.0 to 1.4 s

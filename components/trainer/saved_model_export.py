@@ -1,7 +1,8 @@
 """The SavedModel: the user's transform and the trained model behind one door, with three signatures.
 
-    serving_default     examples: serialized tf.Examples, string [rows]  ->  outputs: float32 [rows, ...]
-    serve_raw           one tensor for each raw column                   ->  outputs: float32 [rows, ...]
+    serving_default     examples: serialized tf.Examples, string [rows]  ->  outputs: float32 [rows, ...], or
+                                                                             each of several by its name
+    serve_raw           one tensor for each raw column                   ->  the same
     transform_features  examples, with the label's columns               ->  the transformed columns, for TFMA
 
 The first two take the columns of the schema's SERVING environment. In `serve_raw` a column is [rows, 1], or
@@ -86,7 +87,8 @@ class ServedModel(tf.Module):  # type: ignore[misc]
     def _predict(self, raw: dict[str, tf.Tensor | tf.SparseTensor]) -> dict[str, tf.Tensor]:
         transformed = self._transform(raw)
         inputs = {name: model_input(transformed[name], feature) for name, feature in self._features.items()}
-        return {"outputs": self.model(inputs, training=False)}
+        answers = self.model(inputs, training=False)
+        return dict(answers) if isinstance(answers, Mapping) and len(answers) > 1 else {"outputs": answers}
 
     def _transform(self, raw: dict[str, tf.Tensor | tf.SparseTensor]) -> dict[str, tf.Tensor]:
         """The transformed columns, at least [rows, 1]: tf.Transform may return scalars as [rows]."""

@@ -59,7 +59,7 @@ from slipway.components.trainer.loop.host_agreement import require_agreement
 from slipway.components.trainer.loop.preemption import PreemptedError, Preemption
 from slipway.components.trainer.own_fit import fit_at_once, has_own_fit
 from slipway.components.trainer.result import Facts, Result, summarise
-from slipway.components.trainer.user_model import build_model, describe
+from slipway.components.trainer.user_model import build_model, describe, require_outputs
 from slipway.components.whole_file import whole_file
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -211,6 +211,7 @@ def _model(job: TrainingJob, devices: Devices, *, full_batches: int) -> tuple[An
         _require_tpu_model(job, devices)
     with devices.scope():
         model = build_model(job.model, job.inputs, job.hyperparameters)
+        require_outputs(model, job.label, job.model)
         spread = devices.check(model)
         batch_size = job.batch_size * job.step.accumulate_steps
         factor = scale_learning_rate(

@@ -89,6 +89,38 @@ def build_model(
     return model
 
 
+def require_outputs(model: Any, label: str | Mapping[str, str], dotted_path: str) -> None:
+    """Refuses a model whose outputs are not those that labels are named for.
+
+    What a model of the user's own class answers is not known before it is asked; its `loss` then tells.
+
+    Args:
+        model: compiled and built.
+        label: of its one output, or by the names of its outputs.
+        dotted_path: of the user's function, for messages.
+
+    Raises:
+        ComponentError: there are others, or none of that name.
+    """
+    outputs = getattr(model, "_outputs_struct", None)
+    if outputs is None:
+        return
+    found = sorted(outputs) if isinstance(outputs, Mapping) else []
+    if isinstance(label, str):
+        if len(found) > 1 or (isinstance(outputs, list | tuple) and len(outputs) > 1):
+            raise ComponentError(
+                f"{dotted_path} returns a model with {len(outputs)} outputs, and transform.label names one",
+                hint="write transform.label as {OUTPUT: COLUMN, ...}, a transformed column for each output",
+            )
+    elif found != sorted(label):
+        has = ", ".join(found) if found else "outputs without names"
+        raise ComponentError(
+            f"transform.label names the outputs {', '.join(sorted(label))}, and the model of {dotted_path} "
+            f"has {has}",
+            hint="return keras.Model(inputs, {OUTPUT: tensor, ...}) with these names",
+        )
+
+
 def _build(model: Any, features: Mapping[str, Feature], dotted_path: str) -> None:
     """Makes the weights of a model that names no shapes itself, for the features that it will be given.
 

@@ -5,13 +5,13 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from slipway.components.model_gate.metrics import METRICS
+from slipway.components.model_gate.metrics import METRICS, metric_of, plain_name
 from slipway.components.model_gate.rules import EVERY_SLICE, Threshold
 from slipway.components.model_gate.serving_rules import ServingLimits
 from slipway.components.model_gate.trivial_rules import BeatTrivial
 from slipway.components.nearest import nearest
 from slipway.components.reference_models import ReferenceModel
-from slipway.pipeline.config.section import Metrics, Section, SettingsOf, Slices, SnakeName, Text, setting_of
+from slipway.pipeline.config.section import MetricName, Metrics, Section, SettingsOf, Slices, Text, setting_of
 from slipway.pipeline.config.settings_errors import KeyRuleError
 
 References = Annotated[tuple[ReferenceModel, ...], Field(strict=False)]
@@ -39,16 +39,18 @@ class EvaluateConfig(Section):
     """How the trained model is judged on the eval split."""
 
     metrics: Metrics = Field(
-        default=("auc", "binary_accuracy"), description="Keras metrics to compute, by their snake_case names."
+        default=("auc", "binary_accuracy"),
+        description="Keras metrics to compute, by their snake_case names; of a model with several outputs "
+        "OUTPUT/METRIC, as sold/auc.",
     )
     slices: Slices = Field(
         default=(),
         description="Lists of raw columns; the metrics are also computed for each of their values.",
     )
-    thresholds: dict[SnakeName, SettingsOf[Threshold]] = Field(
+    thresholds: dict[MetricName, SettingsOf[Threshold]] = Field(
         default={}, description="Bounds per metric that the model must keep to be blessed and pushed."
     )
-    slice_thresholds: dict[Text, dict[SnakeName, SettingsOf[Threshold]]] = Field(
+    slice_thresholds: dict[Text, dict[MetricName, SettingsOf[Threshold]]] = Field(
         default={},
         description="The same for slices: 'all' of them, those of a column (payment_type) or a single one "
         "(payment_type=Cash).",
@@ -84,7 +86,7 @@ class EvaluateConfig(Section):
                 if item in items[:index]:
                     raise KeyRuleError("given twice; keep one", key, index)
         for index, metric in enumerate(self.metrics):
-            if metric not in METRICS:
+            if plain_name(metric) not in METRICS:
                 raise KeyRuleError(_unknown_metric(metric), "metrics", index)
         columns = [", ".join(keys) for keys in self.slices]
         for name in self.slice_thresholds:
@@ -113,7 +115,7 @@ class EvaluateConfig(Section):
         if metric not in self.metrics:
             listed = ", ".join(self.metrics)
             raise KeyRuleError(f"not one of evaluate.metrics ({listed}); add it there", *path)
-        known = METRICS[metric]
+        known = metric_of(metric)
         for key, better, other in (("max_drop", "lower", "max_rise"), ("max_rise", "higher", "max_drop")):
             if getattr(threshold, key) is not None and known.better == better:
                 raise KeyRuleError(f"of {metric} {better} is better; use {other}", *path, key)
@@ -134,7 +136,7 @@ def _is_one_of(name: str, columns: str) -> bool:
 
 
 def _unknown_metric(name: str) -> str:
-    found = nearest(name, list(METRICS))
+    found = nearest(plain_name(name), list(METRICS))
     if found:
         return f"no metric of that name; nearest: {found}"
     return f"no metric of that name; there are: {', '.join(METRICS)}"

@@ -12,6 +12,7 @@ from slipway.components.trainer.settings.watch import STEP_RANGE
 
 _NAME = r"^[a-z][a-z0-9_-]{0,62}$"
 _SNAKE_NAME = r"^[a-z][a-z0-9_]*$"
+_METRIC_NAME = r"^([a-z][a-z0-9_]*/)?[a-z][a-z0-9_]*$"
 _DOTTED_PATH = r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)+$"
 _VARIABLE_NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
 _NODE_ID = r"^[A-Za-z][A-Za-z0-9_.-]*$"
@@ -33,6 +34,7 @@ PATTERN_WORDS = {
     _LETTER: "one ASCII character, as ',' or \"\\t\"",
     _NAME: "a letter, then letters, digits, - and _, all lower case and at most 63",
     _SNAKE_NAME: "a letter, then letters, digits and _, all lower case",
+    _METRIC_NAME: "a metric's name in small letters, after an output's and a / where there are several",
     _DOTTED_PATH: "a dotted path, module and function, as workloads.taxi.model.build_model",
     _VARIABLE_NAME: "the name of an environment variable: letters, digits and _, no leading digit",
     _GS_PATH: f"gs://BUCKET/PATH, without blanks and empty parts; {BUCKET_WORDS}",
@@ -51,6 +53,7 @@ Text = Annotated[str, Field(min_length=1)]
 PathText = Annotated[Text, AfterValidator(at_home)]
 Column = Text
 Name = Annotated[str, Field(pattern=_NAME)]
+MetricName = Annotated[str, Field(pattern=_METRIC_NAME)]
 SnakeName = Annotated[str, Field(pattern=_SNAKE_NAME)]
 DottedPath = Annotated[str, Field(pattern=_DOTTED_PATH)]
 VariableName = Annotated[str, Field(pattern=_VARIABLE_NAME)]
@@ -65,7 +68,7 @@ ServiceAccount = Annotated[str, Field(pattern=_ACCOUNT)]
 Network = Annotated[str, Field(pattern=_NETWORK)]
 KmsKey = Annotated[str, Field(pattern=_KMS_KEY)]
 # YAML has lists only; everything inside them stays strict.
-Metrics = Annotated[tuple[SnakeName, ...], Field(strict=False, min_length=1)]
+Metrics = Annotated[tuple[MetricName, ...], Field(strict=False, min_length=1)]
 Slice = Annotated[tuple[Column, ...], Field(strict=False, min_length=1)]
 Columns = Annotated[tuple[Column, ...], Field(strict=False)]
 Texts = Annotated[tuple[Text, ...], Field(strict=False)]

@@ -32,6 +32,7 @@ from slipway.pipeline.config.section import (
     DottedPath,
     Section,
     SettingsOf,
+    SnakeName,
     StepRange,
     Text,
     Texts,
@@ -43,6 +44,41 @@ from slipway.pipeline.config.settings_errors import KeyRuleError
 # YAML has lists only; everything inside them stays strict.
 Axes = Annotated[tuple[Axis | None, ...], Field(strict=False, min_length=1)]
 Exports = Annotated[tuple[ExportKind, ...], Field(strict=False)]
+
+
+class _ColumnOrKeys:
+    """Lets one name stand for keys with values; of pydantic's own union, each error would be told twice."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return no_info_wrap_validator_function(
+            self._read,
+            handler(dict[SnakeName, Column]),
+            # As it is: the keys' own would warn of the name.
+            serialization=plain_serializer_function_ser_schema(lambda value: value),
+        )
+
+    @staticmethod
+    def _read(value: Any, keys: Callable[[Any], dict[str, str]]) -> dict[str, str] | str:
+        if not isinstance(value, dict):
+            if not isinstance(value, str) or not value:
+                raise KeyRuleError(
+                    "must be a column's name, or one for each output, as {sold: sold, price: price}"
+                )
+            return value
+        found = keys(value)
+        if len(found) < 2:
+            raise KeyRuleError("names one output; write the column's name alone")
+        if len(set(found.values())) < len(found):
+            raise KeyRuleError("names a column twice; every output has a label of its own")
+        return found
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {"anyOf": [{"type": "string", "minLength": 1}, handler(schema)]}
+
+
+Label = Annotated[str | dict[str, str], _ColumnOrKeys()]
 
 
 class _BalancedOrKeys:
@@ -84,9 +120,10 @@ class TransformConfig(Section):
         description="Dotted path of the preprocessing function for TensorFlow Transform.",
         examples=["workloads.taxi.preprocessing.preprocessing_fn"],
     )
-    label: Column = Field(
+    label: Label = Field(
         default="",
-        description="The transformed feature that holds the label; the name of data.label where not given.",
+        description="The transformed feature that holds the label; the name of data.label where not given. "
+        "Of a model with several outputs, that of each: {sold: sold, price: price_scaled}.",
         json_schema_extra=without_default,
     )
     weight: Column | None = Field(
@@ -109,6 +146,16 @@ class TransformConfig(Section):
     )
 
     @property
+    def labels(self) -> tuple[str, ...]:
+        """The transformed columns that are predicted."""
+        return (self.label,) if isinstance(self.label, str) else tuple(self.label.values())
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of the model's outputs, where it has several; else none."""
+        return () if isinstance(self.label, str) else tuple(self.label)
+
+    @property
     def apart(self) -> tuple[str, ...]:
         """The columns that are no input of the model, beside the label: the weight is one."""
         weight = (self.weight,) if self.weight is not None else ()
@@ -116,14 +163,16 @@ class TransformConfig(Section):
 
     @model_validator(mode="after")
     def _apart_from_the_label(self) -> Self:
-        if self.weight is not None and self.weight == self.label:
+        if self.classes and self.outputs:
+            raise KeyRuleError("names the classes of one label, and transform.label names several", "classes")
+        if self.weight is not None and self.weight in self.labels:
             raise KeyRuleError(
                 "is transform.label as well; a row cannot count as much as its label", "weight"
             )
         for index, name in enumerate(self.pass_through):
             if name in self.pass_through[:index]:
                 raise KeyRuleError("given twice; keep one", "pass_through", index)
-            if name == self.label:
+            if isinstance(self.label, str) and name == self.label:
                 raise KeyRuleError(
                     "is the label, which is no input anyway; remove it here", "pass_through", index
                 )

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 
+from slipway.components.model_gate.metrics import output_of
 from slipway.components.nearest import nearest
 from slipway.pipeline.config.beam import BeamConfig
 from slipway.pipeline.config.cloud import CloudConfig
@@ -125,6 +126,33 @@ class WorkloadConfig(Section):
         for key in ("project", "region"):
             if self.push.endpoint is not None and not getattr(self.cloud.vertex, key):
                 raise KeyRuleError(f"needs cloud.vertex.{key}: where the endpoint is", "push", "endpoint")
+        return self
+
+    @model_validator(mode="after")
+    def _metrics_are_of_outputs(self) -> Self:
+        outputs = self.transform.outputs
+        for index, metric in enumerate(self.evaluate.metrics):
+            if output_of(metric) not in (outputs or ("",)):
+                there = (
+                    f"OUTPUT/METRIC, with one of {', '.join(outputs)}"
+                    if outputs
+                    else "the metric's name alone"
+                )
+                words = f"must be {there}: transform.label names {len(outputs) or 'one'} output"
+                raise KeyRuleError(words + "s" * bool(outputs), "evaluate", "metrics", index)
+        for output in outputs:
+            if not any(output_of(metric) == output for metric in self.evaluate.metrics):
+                words = f"has none of the output {output}, which would not be judged; add one"
+                raise KeyRuleError(words, "evaluate", "metrics")
+        if outputs and self.evaluate.baselines:
+            raise KeyRuleError(
+                "are fitted to one label, and transform.label names several", "evaluate", "baselines"
+            )
+        if outputs and self.train.exports:
+            raise KeyRuleError("are of models with one output; remove this key", "train", "exports")
+        if outputs and self.train.class_weights is not None:
+            words = "is of one label, and transform.label names several; transform.weight weighs rows"
+            raise KeyRuleError(words, "train", "class_weights")
         return self
 
     @model_validator(mode="after")

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from slipway.components.model_gate.metrics import METRICS
+from slipway.components.model_gate.metrics import METRICS, plain_name
 from slipway.pipeline.runs.outcome import read_stops, read_verdict
 from slipway.pipeline.runs.record import OVERRIDES, RunRecord, Training, Verdict
 from slipway.pipeline.screen.wording import metrics_line, rollback_line, summary
@@ -126,7 +126,7 @@ def _change(change: float) -> str:
 
 def is_better(name: str, change: float) -> bool | None:
     """Whether the change of a metric is an improvement; None if unchanged or unknown."""
-    known = METRICS.get(name)
+    known = METRICS.get(plain_name(name))
     if known is None or known.better is None or change == 0 or math.isnan(change):
         return None
     return (change > 0) == (known.better == "higher")

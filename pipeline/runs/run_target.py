@@ -22,10 +22,10 @@ IR_NAME = "pipeline.pb"
 
 @dataclass(frozen=True)
 class KeptTransform:
-    """The names of the label's classes, and of the transformed label."""
+    """The names of the label's classes, and of the transformed label: of several outputs each one's."""
 
     classes: tuple[str, ...] = ()
-    label: str = ""
+    label: str | dict[str, str] = ""
 
 
 @dataclass(frozen=True)

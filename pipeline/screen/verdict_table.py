@@ -4,7 +4,7 @@ import io
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from slipway.components.model_gate.metrics import METRICS
+from slipway.components.model_gate.metrics import METRICS, plain_name
 from slipway.pipeline.runs.record import Verdict, VerdictCheck
 from slipway.pipeline.terminal.printable import printable
 
@@ -98,7 +98,7 @@ def worst_first(
         The names, and which of them are of small slices.
     """
     small = frozenset(name for name, each in slices.items() if each.get("example_count", math.inf) < min_rows)
-    known = METRICS.get(metric)
+    known = METRICS.get(plain_name(metric))
     sign = -1 if known is not None and known.better == "lower" else 1
 
     def place(name: str) -> tuple[bool, float]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from slipway.components.data_gate.limits import Limits
 from slipway.components.model_gate.check import OVERALL
-from slipway.components.model_gate.metrics import METRICS
+from slipway.components.model_gate.metrics import metric_of
 from slipway.components.model_gate.rules import Threshold
 from slipway.components.model_gate.serving_rules import ServingLimits
 from slipway.components.parameters import as_parameter
@@ -34,7 +34,7 @@ def data_gate_settings(config: WorkloadConfig) -> dict[str, object]:
         **({} if (span := span_of(gate.reference)) is None else {"reference_span": span}),
         "serving_folder": gate.serving_statistics or "",
         "preprocessing_fn": config.transform.preprocessing_fn,
-        "label_feature": config.transform.label,
+        "label_feature": config.transform.labels[0],
         "schema_file": _shown(config.schema_path),
         "sample_rows": gate.sample_rows,
         "pass_through": list(config.transform.apart),
@@ -62,10 +62,10 @@ def model_gate_settings(evaluate: EvaluateConfig) -> dict[str, object]:
 
 def reference_models_settings(evaluate: EvaluateConfig) -> dict[str, object]:
     """The ReferenceModels' settings: which to fit, the task, and the metrics to show beside the network's."""
-    of_classes = any(METRICS[name].trivial in _OF_CLASSES for name in evaluate.metrics)
+    of_classes = any(metric_of(name).trivial in _OF_CLASSES for name in evaluate.metrics)
     return {
         "task": "classes" if of_classes else "numbers",
-        "metrics": {name: METRICS[name].class_name for name in evaluate.metrics},
+        "metrics": {name: metric_of(name).class_name for name in evaluate.metrics},
         "models": list(evaluate.baselines),
     }
 

@@ -16,12 +16,12 @@ class Targets:
     """The columns of a batch that are no features.
 
     Attributes:
-        label: the name of the label's column.
+        label: the name of the label's column; of several outputs, that of each.
         weight: of the column that says how much a row counts; None: all count the same.
         class_weights: by the label's class, a factor of that; a class that is not named has 1.
     """
 
-    label: str
+    label: str | Mapping[str, str]
     weight: str | None = None
     class_weights: Mapping[int, float] | None = None
 
@@ -46,11 +46,17 @@ class Targets:
             columns: [..., *shape] each, with any number of dimensions in front of a row's shape.
 
         Returns:
-            Features by name, the label as float32 [..., *shape], and, where rows count differently, how much
-            they do, float32 [...].
+            Features by name, the label as float32 [..., *shape], or one by the name of each output, and,
+            where rows count differently, how much they do, float32 [...].
         """
-        features = dict(columns)
-        label = tf.cast(features.pop(self.label), tf.float32)
+        names = {self.label} if isinstance(self.label, str) else set(self.label.values())
+        labels = {name: tf.cast(columns[name], tf.float32) for name in names}
+        features = {name: column for name, column in columns.items() if name not in names}
+        label: Any
+        if isinstance(self.label, str):
+            label = labels[self.label]
+        else:
+            label = {output: labels[name] for output, name in self.label.items()}
         weight = None
         if self.weight is not None:
             weight = tf.cast(tf.squeeze(features.pop(self.weight), -1), tf.float32)

@@ -80,7 +80,7 @@ def require_weights(values: npt.NDArray[np.float64], *, name: str, split: str) -
 
 
 def _weigh(job: TrainingJob, files: Sequence[str], split: str, *, by_class: bool = False) -> _Weighed:
-    wanted = {job.weight, job.label if by_class else None}
+    wanted = {job.weight, *(job.labels if by_class else ())}
     features: list[Feature] = [each for each in job.features if each.name in wanted]
     found = _Weighed()
     try:
@@ -92,7 +92,7 @@ def _weigh(job: TrainingJob, files: Sequence[str], split: str, *, by_class: bool
                 require_weights(weights, name=job.weight, split=split)
             found.total += float(weights.sum())
             if by_class:
-                _add_classes(found.classes, columns[job.label].numpy().astype(np.float64), weights)
+                _add_classes(found.classes, columns[job.labels[0]].numpy().astype(np.float64), weights)
     except tf.errors.InvalidArgumentError as error:
         raise wrong_examples(error) from error
     if job.weight is not None and not found.total:
