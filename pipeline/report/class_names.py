@@ -29,7 +29,9 @@ def class_names(record: RunRecord) -> tuple[str, ...]:
     if settings.transform.classes:
         return settings.transform.classes
     label, raw_label = settings.transform.label, settings.data.label
-    for folder in folders(record, "TransformGraph") if isinstance(label, str) else ():
+    if not isinstance(label, str):  # of several outputs
+        return ()
+    for folder in folders(record, "TransformGraph"):
         if label and (names := _vocabulary(folder, label, (label, raw_label))):
             return names
     return ()

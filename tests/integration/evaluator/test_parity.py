@@ -249,6 +249,77 @@ def content(folder, *, spreads=False):
     return found
 
 
+HEADS = {
+    "number": ("mean_absolute_error", "root_mean_squared_error"),
+    "yes": ("auc", "precision", "binary_accuracy"),
+}
+
+
+@pytest.fixture(scope="module")
+def two_heads(tfx, evaluate, tmp_path_factory):
+    """Both executors' results of models with two outputs, with weights and without."""
+    tf = tfx.tf
+    from slipway.components.model_gate.eval_config import eval_config
+    from slipway.pipeline.testing import tiny_examples
+
+    folder, draw = tmp_path_factory.mktemp("heads"), random.Random(3)  # noqa: S311
+    names = ("number", "yes", "weight", "candidate", "baseline")
+    rows = []
+    for _ in range(ROWS):
+        number, yes = 9 * draw.random(), float(draw.random() > 0.6)
+        weight, skill = draw.choice([0.0, 0.5, 2.0]), draw.random()
+        values = (number, yes, weight, number + 2 * skill - 1, (yes + skill) / 2)
+        text = draw.choice([["a"], ["b"], []])
+        rows.append({"text": text, **{name: [value] for name, value in zip(names, values, strict=True)}})
+    examples = tiny_examples({"train": [], "eval": rows}, into=folder)
+    spec = {name: tf.io.FixedLenFeature([1], tf.float32) for name in names}
+    models = {}
+    for name in ("candidate", "baseline"):
+        module, off = tf.Module(), 0.0 if name == "candidate" else 0.25
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
+        def serve(given, off=off):
+            found = tf.io.parse_example(given, spec)
+            return {
+                "number": found["candidate"] + off,
+                "yes": tf.clip_by_value(found["baseline"] + off, 0, 1),
+            }
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
+        def transform(given):
+            found = tf.io.parse_example(given, spec)
+            return {"n": found["number"], "y": found["yes"], "weight": found["weight"]}
+
+        module.serve, module.transform = serve, transform
+        models[name] = tfx.artifacts.Model()
+        models[name].uri = str(folder / name)
+        signatures = {"serving_default": serve, "transform_features": transform}
+        tf.saved_model.save(
+            module, tfx.path_utils.serving_model_path(models[name].uri), signatures=signatures
+        )
+
+    def results(weight):
+        metrics = [f"{output}/{metric}" for output, of_it in HEADS.items() for metric in of_it]
+        label = {"number": "n", "yes": "y"}
+        config = eval_config(label=label, metrics=metrics, slices=[["text"]], weight=weight)
+        return [evaluate(examples, config, models, stock=stock) for stock in (False, True)]
+
+    return results
+
+
+@pytest.mark.parametrize("weight", [None, "weight"])
+def test_every_output_has_the_values_of_the_stock_executor(two_heads, weight):
+    from slipway.components.model_gate.evaluation import read_evaluation
+
+    folders = two_heads(weight)
+    assert_same(*map(content, folders))
+    ours, theirs = (read_evaluation(str(folder)) for folder in folders)
+    names = {f"{output}/{metric}" for output, of_it in HEADS.items() for metric in of_it}
+    assert ours.candidate["overall"].keys() == theirs.candidate["overall"].keys() > names
+    assert ours.spreads["overall"].keys() == names
+    assert ours.slices()["text=a"].labels_of_outputs.keys() == set(HEADS)
+
+
 def close(ours, theirs, size=1.0):
     """Whether they are the same; `size` is that of the numbers that a difference is made of."""
     if isinstance(theirs, float):

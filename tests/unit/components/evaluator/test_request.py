@@ -42,6 +42,52 @@ def weighted(counts, others):
     )
 
 
+HEAD = {**{key: MODEL[key] for key in MODEL if key != "label_key"}, "label_keys": {"b": "y", "a": "x"}}
+
+
+def with_heads(*specs, heads=HEAD):
+    models = [{**heads, "name": "candidate"}, {**heads, "name": "baseline", "is_baseline": True}]
+    return config(model_specs=models, metrics_specs=list(specs))
+
+
+COUNT, OF_A, OF_B = (
+    {"metrics": METRICS[:1]},
+    *({"metrics": METRICS[1:], "output_names": [output]} for output in "ab"),
+)
+
+
+def test_every_output_has_metrics_of_its_own():
+    found = read_request(with_heads(COUNT, OF_A, OF_B))
+    assert [(model.name, model.output, model.label) for model in found.models] == [
+        ("candidate", "a", "x"), ("candidate", "b", "y"), ("baseline", "a", "x"), ("baseline", "b", "y")
+    ]  # fmt: skip
+    assert found.metrics == {"a/auc": "AUC", "b/auc": "AUC"}
+    assert found.metrics_of("b") == {"b/auc": "AUC"}
+    assert (found.example_count, found.label_statistics, found.answers) == ("example_count", True, True)
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        (with_heads(COUNT, OF_A), "it has LabelStatisticsMetric of some outputs only"),
+        (with_heads({"metrics": METRICS}), "it has metrics of other outputs than those with a label"),
+        (
+            with_heads({**OF_A, "output_names": ["c"]}),
+            "it has metrics of other outputs than those with a label",
+        ),
+        (with_heads({**COUNT, "output_names": ["a"]}), "it counts the rows of an output"),
+        (
+            config(model_specs=[HEAD, {**MODEL, "is_baseline": True, "name": "baseline"}]),
+            "its models have labels of different outputs",
+        ),
+    ],
+)
+def test_other_uses_of_outputs_are_left_to_tfx(given, reason):
+    with pytest.raises(NotOursError) as told:
+        read_request(given)
+    assert str(told.value) == reason
+
+
 @pytest.mark.parametrize("others", [None, {"weighted": True}])
 def test_rows_and_answers_are_counted_and_the_rest_is_weighted(others):
     found = read_request(weighted({"unweighted": True}, others))

@@ -389,3 +389,33 @@ def test_verdict_is_plain_json():
     assert document["metrics"] == {"auc": 0.95}
     assert document["checks"][0]["required"] == "at least 0.9"
     assert {"blessed", "reasons", "warnings", "notes", "overrides", "baseline_metrics"} <= document.keys()
+
+
+def test_metric_of_an_output_is_judged_with_the_labels_of_that_output():
+    # Of the output `many`, all labels are equal: its area means nothing there.
+    outputs = {"tip": LABELS, "many": LabelStatistics.of_counts({1: 1000})}
+    metrics = {"tip/auc": 0.8, "many/auc": 0.5, "tip/binary_accuracy": 0.9, "example_count": 1000.0}
+    at = Measured(metrics, {}, None, labels_of_outputs=outputs)
+    limits = {"tip/auc": Threshold(min=0.7, confidence=0.95), "many/auc": Threshold(min=0.7)}
+    checks, notes = threshold_checks(
+        {"overall": limits, "all": limits}, {"overall": at, "a=1": at}, min_slice_rows=1
+    )
+    assert [(check.metric, check.slice, check.passed) for check in checks] == [
+        ("tip/auc", "overall", True), ("many/auc", "overall", False), ("tip/auc", "a=1", True)
+    ]  # fmt: skip
+    assert notes == ["many/auc is not judged on a=1: all its labels are equal"]
+    assert at.defined.keys() == metrics.keys() - {"many/auc"}
+    alone = Measured({"auc": 0.8, "example_count": 1000.0}, {}, LABELS)
+    found, _ = threshold_checks({"overall": {"auc": limits["tip/auc"]}}, {"overall": alone}, min_slice_rows=1)
+    assert checks[0].note == found[0].note, "the bound is that of a model with this output alone"
+
+
+def test_weights_that_differ_tell_less_than_the_rows_that_there_are():
+    few = LabelStatistics.of_counts({0: 800, 1: 200}, squares=4000)
+    assert (few.rows, few.mean, few.majority_share) == (250.0, 0.2, 0.8)
+    metrics = {"binary_accuracy": 0.9, "example_count": 1000.0}
+    low, sure = (
+        bounds("binary_accuracy", 0.9, Measured(metrics, {}, each), 0.95)[0] for each in (few, LABELS)
+    )
+    assert low == pytest.approx(proportion_bounds(0.9, 250, confidence=0.95)[0])
+    assert low < sure

@@ -16,7 +16,11 @@ from slipway.components.model_gate.trivial import (
     slice_columns,
     trivial_value,
 )
-from slipway.components.model_gate.trivial_rules import trivial_checks, trivial_document
+from slipway.components.model_gate.trivial_rules import (
+    checks_of_outputs,
+    trivial_checks,
+    trivial_document,
+)
 
 TAXI = LabelStatistics.of_counts({0: 775, 1: 225})
 
@@ -355,3 +359,25 @@ def test_accuracy_of_a_rare_class_is_told_to_say_little(metrics, look):
 def test_no_word_of_accuracy_where_it_says_something_or_is_not_asked_for(metrics, rows):
     checks = check(metrics, labels=LabelStatistics.of_counts(rows))
     assert [each for each in checks if each.metric == "label"] == []
+
+
+def test_every_output_must_be_worth_its_answers():
+    labels = {"tip": TAXI, "cost": LabelStatistics.of_counts({1.0: 500, 3.0: 500})}
+    metrics = {"tip/binary_accuracy": 0.9, "cost/mean_squared_error": 1.2, "example_count": 1000.0}
+    overall = Measured(metrics, {}, None, labels_of_outputs=labels)
+    names = ["tip/binary_accuracy", "cost/mean_squared_error"]
+    checks, _ = checks_of_outputs(names, {}, overall, beat="one")
+    assert [(check.metric, check.passed, check.stops) for check in checks] == [
+        ("tip/binary_accuracy", True, False), ("cost/mean_squared_error", False, True)
+    ]  # fmt: skip
+    told = trivial_document(names, {"overall": overall, "day=1": overall})
+    assert told["overall"]["cost/mean_squared_error"] == {"always answering 2, the mean": 1.0}
+    assert told["slices"]["tip/binary_accuracy"] == {"day=1": 0.775}
+
+
+def test_an_output_whose_labels_are_all_equal_is_named():
+    labels = {"tip": TAXI, "cost": LabelStatistics.of_counts({2.0: 1000})}
+    overall = Measured({"tip/auc": 0.9, "example_count": 1000.0}, {}, None, labels_of_outputs=labels)
+    checks, notes = checks_of_outputs(["tip/auc"], {}, overall, beat="one")
+    assert [check.metric for check in checks] == ["tip/auc", "cost label"]
+    assert notes == []

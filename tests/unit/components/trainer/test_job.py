@@ -54,6 +54,18 @@ def test_the_weight_is_no_input(job):
     assert TrainingJob.from_json(weighed.to_json()) == weighed
 
 
+def test_several_outputs_have_a_label_each_and_none_is_an_input(job):
+    other = Feature(name="cost", dtype="float32")
+    heads = dataclasses.replace(job, features=(FARE, LABEL, other), label={"tip": "big_tip", "cost": "cost"})
+    assert heads.labels == ("big_tip", "cost")
+    assert heads.inputs == {"fare": FARE}
+    assert TrainingJob.from_json(heads.to_json()) == heads
+    with pytest.raises(ComponentError, match="label 'tips' is not a transformed feature"):
+        dataclasses.replace(heads, label={"tip": "tips", "cost": "cost"})
+    with pytest.raises(ComponentError, match="class weights are of one label, and there are 2"):
+        dataclasses.replace(heads, class_weights="balanced")
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

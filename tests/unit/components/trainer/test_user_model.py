@@ -7,7 +7,7 @@ import pytest
 
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.features import Feature
-from slipway.components.trainer.user_model import build_model, describe, source_root
+from slipway.components.trainer.user_model import build_model, describe, require_outputs, source_root
 
 # What Keras finds odd in the models below is what makes them worth a test.
 KERAS_SAYS = (
@@ -159,3 +159,36 @@ def test_another_wrong_argument_in_the_code_is_no_hyperparameters_fault(broken, 
 
 def test_error_outside_the_users_code_is_told_without_a_place():
     assert describe(ValueError("first\nsecond"), "workloads.taxi.model.build_model") == "ValueError: first"
+
+
+@pytest.mark.slow  # Keras starts
+@pytest.mark.filterwarnings("default")  # of TensorFlow's own imports
+@pytest.mark.parametrize(
+    ("outputs", "label", "words"),
+    [
+        (["a", "b"], "y", "a model with 2 outputs, and transform.label names one"),
+        (
+            ["a", "b"],
+            {"a": "y", "c": "z"},
+            "names the outputs a, c, and the model of my.build_model has a, b",
+        ),
+        (
+            [],
+            {"a": "y", "c": "z"},
+            "names the outputs a, c, and the model of my.build_model has outputs without",
+        ),
+        (["a", "b"], {"b": "y", "a": "z"}, ""),
+        ([], "y", ""),
+    ],
+)
+def test_outputs_must_be_those_that_have_a_label(outputs, label, words):
+    import keras
+
+    given = keras.Input((1,), name="x")
+    answers = {name: keras.layers.Dense(1, name=name)(given) for name in outputs}
+    model = keras.Model(given, answers or keras.layers.Dense(1)(given))
+    if not words:
+        require_outputs(model, label, "my.build_model")
+        return
+    with pytest.raises(ComponentError, match=words):
+        require_outputs(model, label, "my.build_model")

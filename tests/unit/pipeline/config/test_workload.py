@@ -371,6 +371,49 @@ def test_weights_and_columns_that_pass_through_are_checked(lines_of, sets, line)
     assert line in told
 
 
+HEADS = "transform.label={tip: big_tip, cost: cost}"
+
+
+@pytest.mark.parametrize(
+    ("sets", "line"),
+    [
+        (
+            [HEADS],
+            "evaluate.metrics.0: must be OUTPUT/METRIC, with one of tip, cost: transform.label names 2 outputs",
+        ),
+        (["evaluate.metrics=[tip/auc]"], "must be the metric's name alone: transform.label names one output"),
+        (
+            [HEADS, "evaluate.metrics=[tip/auc]"],
+            "has none of the output cost, which would not be judged; add one",
+        ),
+        ([HEADS, "evaluate.metrics=[tip/auk, cost/auc]"], "no metric of that name; nearest: auc"),
+        ([HEADS, "evaluate.metrics=[tip/a/b]"], "must be a metric's name in small letters"),
+        (["transform.label={tip: big_tip}"], "names one output; write the column's name alone"),
+        (["transform.label={tip: x, cost: x}"], "names a column twice; every output has a label of its own"),
+        (["transform.label=[a, b]"], "must be a column's name, or one for each output"),
+        (["transform.label={tip: 3, cost: x}"], "transform.label.tip = 3: must be text, found a number"),
+        (
+            [HEADS, "transform.classes=[a, b]"],
+            "names the classes of one label, and transform.label names several",
+        ),
+        ([HEADS, "train.class_weights=balanced"], "is of one label, and transform.label names several"),
+        ([HEADS, "evaluate.baselines=[logistic]"], "are fitted to one label"),
+        ([HEADS, "train.exports=[litert]"], "are of models with one output"),
+    ],
+)
+def test_several_outputs_are_checked_against_what_is_asked_of_them(lines_of, sets, line):
+    if HEADS in sets and not any("metrics" in each for each in sets) and len(sets) > 1:
+        sets = [*sets, "evaluate.metrics=[tip/auc, cost/mean_squared_error]"]
+    assert line in lines_of(sets=sets)[0]
+
+
+def test_thresholds_are_of_the_metrics_of_outputs(load):
+    limits = "evaluate.thresholds={cost/mean_squared_error: {max: 3}, tip/auc: {min: 0.9}}"
+    config = load(sets=[HEADS, "evaluate.metrics=[tip/auc, cost/mean_squared_error]", limits])
+    assert (config.transform.labels, config.transform.outputs) == (("big_tip", "cost"), ("tip", "cost"))
+    assert config.evaluate.thresholds["tip/auc"] == Threshold(min=0.9)
+
+
 def test_weight_is_one_of_the_columns_that_are_no_input(load):
     config = load(sets=["transform.weight=w", "transform.pass_through=[id, w]"])
     assert config.transform.apart == ("id", "w")

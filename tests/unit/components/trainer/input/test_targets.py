@@ -20,7 +20,8 @@ def split(columns, **job):
     given = SimpleNamespace(**{"label": "y", "weight": None, "class_weights": None, **job})
     batch = {name: tf.constant(values) for name, values in columns.items()}
     return [
-        [part.numpy().tolist() for part in found[1:]] + [sorted(found[0])]
+        [tf.nest.map_structure(lambda each: each.numpy().tolist(), part) for part in found[1:]]
+        + [sorted(found[0])]
         for found in (Targets.fitted(given).split(batch), Targets.judged(given).split(batch))
     ]
 
@@ -48,6 +49,13 @@ def test_both_are_multiplied_also_in_blocks_of_batches():
         {name: [values] for name, values in COLUMNS.items()}, weight="w", class_weights={"0": 4.0}
     )
     assert fitted == [[LABELS], [[2.0, 2.0, 0.0]], ["x"]]
+
+
+def test_every_output_has_a_label_of_its_own():
+    fitted, judged = split({**COLUMNS, "z": [[1], [2], [3]]}, label={"a": "y", "b": "z"}, weight="w")
+    assert fitted == judged
+    assert fitted[1:] == [[0.5, 2.0, 0.0], ["x"]]
+    assert fitted[0] == {"a": LABELS, "b": [[1.0], [2.0], [3.0]]}
 
 
 def test_a_one_hot_label_is_its_class():

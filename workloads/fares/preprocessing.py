@@ -1,0 +1,64 @@
+"""What is known of a trip as it begins, to features; its fare and its tip to two labels, its fare to a weight.
+
+Nothing of what the meter shows at the end (fare, tips, miles, seconds) becomes a feature: these columns are
+`transform.pass_through`. Every output is dense, [rows, 1].
+"""
+
+from typing import Any
+
+import tensorflow as tf
+import tensorflow_transform as tft
+
+CATEGORIES = {"payment_type": 5, "company": 16}
+WHOLE_NUMBERS = {
+    "trip_start_hour": (0, 24),
+    "trip_start_day": (1, 7),
+    "trip_start_month": (1, 12),
+    "pickup_community_area": (0, 78),
+    "dropoff_community_area": (0, 78),
+}
+"""The first value of each column, and how many there are."""
+PLACES = ("pickup_latitude", "pickup_longitude", "dropoff_latitude", "dropoff_longitude")
+MOST_WEIGHT = 5.0
+
+
+def preprocessing_fn(inputs: dict[str, Any]) -> dict[str, tf.Tensor]:
+    """Returns the features, the labels and the weight of a batch of raw trips.
+
+    Args:
+        inputs: the columns of schemas/taxi.pbtxt; a dense [rows, 1] tensor where every row has a value,
+            else sparse.
+
+    Returns:
+        The transformed columns by name, each [rows, 1]: `cost`, the natural logarithm of 1 + the fare;
+        `big_tip`, 1 where the tip is above 20% of the fare; `weight`, the fare by its mean, at most
+        `MOST_WEIGHT`: a mistake about an expensive trip counts more.
+    """
+    filled = {name: _filled(column) for name, column in inputs.items()}
+    fare = tf.maximum(filled["fare"], 0.0)
+    outputs = {
+        name: tft.compute_and_apply_vocabulary(
+            filled[name], top_k=count, num_oov_buckets=1, vocab_filename=name
+        )
+        for name, count in CATEGORIES.items()
+    }
+    for name, (first, count) in WHOLE_NUMBERS.items():
+        boundaries = [float(first + number) for number in range(1, count)]
+        outputs[name] = tft.apply_buckets(filled[name], [boundaries])
+    for name in PLACES:
+        outputs[name] = tft.scale_to_z_score(filled[name])
+    return {
+        **outputs,
+        "cost": tf.math.log1p(fare),
+        "big_tip": tf.cast(tf.round(filled["tips"] * 100) * 5 > tf.round(fare * 100), tf.int64),
+        "weight": tf.minimum(fare / tft.mean(fare), MOST_WEIGHT),
+    }
+
+
+def _filled(column: Any) -> tf.Tensor:
+    """A dense [rows, 1] column; empty cells become 0, or "" in a column of strings."""
+    if not isinstance(column, tf.SparseTensor):
+        return column
+    shape = [column.dense_shape[0], 1]
+    empty = "" if column.dtype == tf.string else 0
+    return tf.sparse.to_dense(tf.SparseTensor(column.indices, column.values, shape), empty)
