@@ -34,7 +34,7 @@ PATTERN_WORDS = {
     _LETTER: "one ASCII character, as ',' or \"\\t\"",
     _NAME: "a letter, then letters, digits, - and _, all lower case and at most 63",
     _SNAKE_NAME: "a letter, then letters, digits and _, all lower case",
-    _METRIC_NAME: "a metric's name in small letters, after an output's and a / where there are several",
+    _METRIC_NAME: "a letter, then letters, digits and _, all lower case; of several outputs OUTPUT/METRIC",
     _DOTTED_PATH: "a dotted path, module and function, as workloads.taxi.model.build_model",
     _VARIABLE_NAME: "the name of an environment variable: letters, digits and _, no leading digit",
     _GS_PATH: f"gs://BUCKET/PATH, without blanks and empty parts; {BUCKET_WORDS}",

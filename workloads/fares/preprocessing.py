@@ -1,4 +1,4 @@
-"""What is known of a trip as it begins, to features; its fare and its tip to two labels, its fare to a weight.
+"""What is known of a trip as it begins to features, its fare and its tip to two labels, its fare to a weight.
 
 Nothing of what the meter shows at the end (fare, tips, miles, seconds) becomes a feature: these columns are
 `transform.pass_through`. Every output is dense, [rows, 1].
@@ -9,16 +9,18 @@ from typing import Any
 import tensorflow as tf
 import tensorflow_transform as tft
 
-CATEGORIES = {"payment_type": 5, "company": 16}
+CATEGORIES = {"payment": ("payment_type", 5), "company_code": ("company", 16)}
+"""By feature: the column, and how many of its values have a code of their own."""
 WHOLE_NUMBERS = {
-    "trip_start_hour": (0, 24),
-    "trip_start_day": (1, 7),
-    "trip_start_month": (1, 12),
-    "pickup_community_area": (0, 78),
-    "dropoff_community_area": (0, 78),
+    "hour": ("trip_start_hour", 0, 24),
+    "weekday": ("trip_start_day", 1, 7),
+    "month": ("trip_start_month", 1, 12),
+    "pickup_area": ("pickup_community_area", 0, 78),
+    "dropoff_area": ("dropoff_community_area", 0, 78),
 }
-"""The first value of each column, and how many there are."""
-PLACES = ("pickup_latitude", "pickup_longitude", "dropoff_latitude", "dropoff_longitude")
+"""By feature: the column, its first value, and how many there are."""
+KM_PER_DEGREE = 111.2
+LATITUDE_OF_CHICAGO = 0.731  # radians
 MOST_WEIGHT = 5.0
 
 
@@ -38,21 +40,28 @@ def preprocessing_fn(inputs: dict[str, Any]) -> dict[str, tf.Tensor]:
     fare = tf.maximum(filled["fare"], 0.0)
     outputs = {
         name: tft.compute_and_apply_vocabulary(
-            filled[name], top_k=count, num_oov_buckets=1, vocab_filename=name
+            filled[column], top_k=count, num_oov_buckets=1, vocab_filename=name
         )
-        for name, count in CATEGORIES.items()
+        for name, (column, count) in CATEGORIES.items()
     }
-    for name, (first, count) in WHOLE_NUMBERS.items():
+    for name, (column, first, count) in WHOLE_NUMBERS.items():
         boundaries = [float(first + number) for number in range(1, count)]
-        outputs[name] = tft.apply_buckets(filled[name], [boundaries])
-    for name in PLACES:
-        outputs[name] = tft.scale_to_z_score(filled[name])
+        outputs[name] = tft.apply_buckets(filled[column], [boundaries])
     return {
         **outputs,
+        "distance": tft.scale_to_z_score(_distance_km(filled)),
         "cost": tf.math.log1p(fare),
         "big_tip": tf.cast(tf.round(filled["tips"] * 100) * 5 > tf.round(fare * 100), tf.int64),
         "weight": tf.minimum(fare / tft.mean(fare), MOST_WEIGHT),
     }
+
+
+def _distance_km(trip: dict[str, tf.Tensor]) -> tf.Tensor:
+    """From pick-up to drop-off as the crow flies; 0 where one of the two is unknown."""
+    known = (trip["pickup_latitude"] != 0) & (trip["dropoff_latitude"] != 0)
+    north = trip["pickup_latitude"] - trip["dropoff_latitude"]
+    east = (trip["pickup_longitude"] - trip["dropoff_longitude"]) * tf.math.cos(LATITUDE_OF_CHICAGO)
+    return tf.where(known, KM_PER_DEGREE * tf.sqrt(north**2 + east**2), 0.0)
 
 
 def _filled(column: Any) -> tf.Tensor:

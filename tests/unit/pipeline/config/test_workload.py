@@ -387,7 +387,7 @@ HEADS = "transform.label={tip: big_tip, cost: cost}"
             "has none of the output cost, which would not be judged; add one",
         ),
         ([HEADS, "evaluate.metrics=[tip/auk, cost/auc]"], "no metric of that name; nearest: auc"),
-        ([HEADS, "evaluate.metrics=[tip/a/b]"], "must be a metric's name in small letters"),
+        ([HEADS, "evaluate.metrics=[tip/a/b]"], "all lower case; of several outputs OUTPUT/METRIC"),
         (["transform.label={tip: big_tip}"], "names one output; write the column's name alone"),
         (["transform.label={tip: x, cost: x}"], "names a column twice; every output has a label of its own"),
         (["transform.label=[a, b]"], "must be a column's name, or one for each output"),
