@@ -143,6 +143,12 @@ class _Model:
         if "" in labels and len(answers) == 1:
             labels = {next(iter(answers)): request.label}
         if set(labels) != set(answers):
+            if self._is_baseline and max(len(labels), len(answers)) > 1:
+                asked = ", ".join(filter(None, labels)) or "one"
+                raise ComponentError(
+                    f"the last blessed model gives the outputs {', '.join(sorted(answers))}, and "
+                    f"transform.label names {asked}: the two cannot be compared"
+                )
             raise NotOursError(f"the model gives {len(answers)} outputs")
         for label in labels.values():
             if label not in transformed:

@@ -104,6 +104,31 @@ def test_values_that_are_no_number_are_one_slice_however_many_batches_they_stand
     assert rows == {"()": 20, "(('text', nan),)": 12, "(('text', 0.0),)": 8}
 
 
+def test_every_output_is_counted_as_a_model_of_its_own_is():
+    heads = tuple(ModelRequest("", name, is_baseline=False, output=name) for name in ("a", "b"))
+    metrics = {"a/precision": "Precision", "b/root_mean_squared_error": "RootMeanSquaredError"}
+    asked = replace(request(**ALL), models=heads, metrics=metrics)
+    judged = [Judged(labels.reshape(-1, 1), ANSWERS.reshape(-1, 1)) for labels in (LABELS, 2 * LABELS + 1)]
+    both, other = Tally(asked), Tally(asked)
+    both.add(columns(TEXTS), judged, first=0)
+    other.add(columns(TEXTS), judged, first=5)
+    found, bounds = values(asked, both), spreads(asked, both)
+    alone = {"a": request("precision", **ALL), "b": request("root_mean_squared_error", **ALL)}
+    for (output, single), each in zip(alone.items(), judged, strict=True):
+        tally = Tally(single)
+        tally.add(columns(TEXTS), [each], first=0)
+        for key, wanted in values(single, tally).items():
+            counts = {"example_count": wanted.pop("example_count")}
+            got = {name: value for name, value in found[key].items() if name.startswith(output)}
+            assert str(got) == str({f"{output}/{name}": value for name, value in wanted.items()})
+            assert counts.items() <= found[key].items()
+        for key, of_it in spreads(single, tally).items():
+            for (model, name, is_difference), spread in of_it.items():
+                assert str(bounds[key][model, f"{output}/{name}", is_difference]) == str(spread)
+    both.merge(other)
+    assert both.labels["b"].of_slice(0)[1][:, 0].tolist() == [4.0, 6.0]
+
+
 WEIGHTED = (ModelRequest("", "label", is_baseline=False, weight="w"),)
 
 
