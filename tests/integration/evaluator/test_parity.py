@@ -270,7 +270,9 @@ def two_heads(tfx, evaluate, tmp_path_factory):
         weight, skill = draw.choice([0.0, 0.5, 2.0]), draw.random()
         values = (number, yes, weight, number + 2 * skill - 1, (yes + skill) / 2)
         text = draw.choice([["a"], ["b"], []])
-        rows.append({"text": text, **{name: [value] for name, value in zip(names, values, strict=True)}})
+        rows.append(
+            {"text": text, "whole": [0], **{name: [value] for name, value in zip(names, values, strict=True)}}
+        )
     examples = tiny_examples({"train": [], "eval": rows}, into=folder)
     spec = {name: tf.io.FixedLenFeature([1], tf.float32) for name in names}
     models = {}
