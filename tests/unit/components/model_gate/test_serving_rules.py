@@ -218,3 +218,13 @@ def test_metric_must_fit_the_number_of_outputs(metric, outputs, found):
     note = "this metric says nothing about such a model; choose another"
     told = [] if found is None else [f"metric {metric} {found} ({note})"]
     assert reasons(metrics=[metric], outputs=outputs) == told
+
+
+def test_metric_of_an_output_must_fit_that_output():
+    served = {"many": ["float32", [None, 10], "a:0"], "one": ["float32", [None, 1], "b:0"]}
+    given = {"outputs": 11, "signatures": {"serving_default": {"outputs": served}}}
+    assert (
+        reasons(metrics=["one/auc", "one/binary_accuracy", "many/sparse_categorical_accuracy"], **given) == []
+    )
+    [told] = reasons(metrics=["many/mean_squared_error", "one/auc"], **given)
+    assert told.startswith("metric many/mean_squared_error 10 outputs, needs one output")
