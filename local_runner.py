@@ -267,6 +267,36 @@ def diff(
 
 
 @app.command()
+def sweep(
+    workload: Workload = DEFAULT_WORKLOAD,
+    sets: o.Varied = None,
+    trials: o.Trials = None,
+    method: o.Method = None,
+    by: o.Metric = None,
+    seed: o.SweepSeed = 0,
+    seeds: o.Seeds = 1,
+    resume: o.SweepResume = None,
+    jobs: o.Jobs = None,
+    output: o.Output = DEFAULT_OUTPUT,
+    profile: Profile = None,
+    verbose: Verbose = False,
+) -> None:
+    """Try many settings, as runs that share every cached node, and say which was best. Pushes nothing."""
+    from slipway.pipeline.commands.end_listeners import write_page
+    from slipway.pipeline.sweep import command as sweeps
+
+    folder = output.absolute()
+    if resume is not None:
+        asked = sweeps.resume(resume, folder, sets=sets or [])
+    else:
+        options = sweeps.Asked(
+            sets=sets or [], profile=profile, method=method, trials=trials, by=by, seed=seed, seeds=seeds
+        )
+        asked = sweeps.begin(workload, folder, options)
+    raise typer.Exit(sweeps.carry_out(asked, jobs=jobs, listeners=[write_page], tell=sweeps.to_stderr))
+
+
+@app.command()
 def baseline(
     workload: Workload = DEFAULT_WORKLOAD,
     new: o.BaselineRun = None,

@@ -6,6 +6,7 @@ does not know goes to TFX's executor, which it extends, as a whole.
 
 import json
 import logging
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +31,8 @@ from slipway.components.evaluator.request import NotOursError, Request, read_req
 from slipway.components.evaluator.results import results
 from slipway.components.evaluator.spreads import spreads
 from slipway.components.evaluator.tally import Tally
+from slipway.components.model_gate.eval_config import CANDIDATE
+from slipway.components.model_gate.trivial import LABEL_PREFIX
 from slipway.components.progress import report as tell
 
 _EVAL = "eval"
@@ -81,6 +84,8 @@ class Executor(StockExecutor):
             logging.warning("%s; it takes %s, and gives no confidence bounds", words, _STOCK_COST)
             tell(words)
             super().Do(input_dict, output_dict, exec_properties)
+        for evaluation in output_dict[standard_component_specs.EVALUATION_KEY]:
+            evaluation.set_string_custom_property("metrics", _overall_metrics(evaluation.uri))
 
     def _measure(self, work: _Work) -> None:
         options = PipelineOptions(self._beam_pipeline_args).view_as(StandardOptions)
@@ -190,6 +195,20 @@ def _write(work: _Work, tally: Tally) -> None:
     if tally.is_cut:
         logging.warning(words)  # on another machine, progress is told to nobody
     tell(words)
+
+
+def _overall_metrics(folder: str) -> str:
+    """The candidate's metrics of all rows, as JSON: who reads a run's record need not read TFMA's files."""
+    found = {}
+    for record in tfma.load_metrics(folder):
+        if record.slice_key.single_slice_keys:
+            continue
+        for entry in record.metric_keys_and_values:
+            is_own = entry.key.model_name in ("", CANDIDATE) and not entry.key.is_diff
+            value = entry.value.double_value.value
+            if is_own and entry.value.HasField("double_value") and math.isfinite(value):
+                found[entry.key.name] = value
+    return json.dumps({name: value for name, value in found.items() if not name.startswith(LABEL_PREFIX)})
 
 
 def _work(

@@ -8,6 +8,7 @@ import typer
 from slipway.pipeline.commands.completion import (
     complete_node,
     complete_run,
+    complete_setting,
     complete_version,
     complete_workload,
 )
@@ -129,6 +130,38 @@ Clear = Annotated[bool, typer.Option("--clear", help="Compare the next model wit
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be removed.")]
 Keep = Annotated[int, typer.Option(help="How many runs of each pipeline to keep.")]
 Deep = Annotated[bool, typer.Option("--deep", help="Also start the interpreters and contact TPUs.")]
+
+# Sweeps.
+Varied = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUES",
+        help="What to try: KEY=A,B,C, or a range, KEY=log(A,B), uniform(A,B) or int(A,B). Repeatable.",
+        autocompletion=complete_setting,
+    ),
+]
+Trials = Annotated[
+    int | None, typer.Option(min=1, help="How many settings to try; by default a whole grid, otherwise 20.")
+]
+Method = Annotated[
+    str | None,
+    typer.Option(help="grid, random or bayes; by default grid where all values are listed, else bayes."),
+]
+Metric = Annotated[
+    str | None,
+    typer.Option(metavar="METRIC", help="The metric to judge by; by default the workload's first."),
+]
+SweepSeed = Annotated[int, typer.Option(help="Seed of the search.")]
+Seeds = Annotated[
+    int, typer.Option(min=1, help="Train the best settings with so many seeds in the end: their spread.")
+]
+SweepResume = Annotated[
+    str | None,
+    typer.Option(
+        "--resume", metavar="SWEEP", help="Go on with this sweep: its id, the start of it, or latest."
+    ),
+]
 
 # TPUs.
 Slices = Annotated[

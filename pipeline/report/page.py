@@ -67,6 +67,16 @@ def write_difference(difference: Difference, old: RunRecord, new: RunRecord, pat
     return path
 
 
+def write_sweep(page: object, path: Path) -> Path:
+    """Writes the page of a sweep, see `slipway.pipeline.sweep.page`, whole or not at all; returns the file.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    _write(path, render("sweep.html.j2", page=page))
+    return path
+
+
 def render(template: str, **values: Any) -> str:
     """A page as HTML; every value is escaped."""
     style, script = _style(), _source("page.js")

@@ -15,7 +15,7 @@ from slipway.pipeline.runs.record import (
     Verdict,
     verdict_path,
 )
-from slipway.pipeline.runs.typed_json import DocumentError, read_document
+from slipway.pipeline.runs.typed_json import DocumentError, read_document, typed_text
 
 _STATES: Mapping[int, RunState] = {
     DONE: "complete", FAILED: "failed", GATE_STOPPED: "stopped", INTERRUPTED: "interrupted",
@@ -38,6 +38,9 @@ def complete_outcome(record: RunRecord) -> None:
     from the `verdict.json` that our ModelGate writes beside its blessing.
     """
     _complete_blessing(record)
+    if not record.metrics:  # no gate was reached
+        for _, evaluation in record.outputs_of("ModelEvaluation"):
+            record.metrics = _metrics_of(evaluation)
     for _, model_run in record.outputs_of("ModelRun"):
         record.training = _training_in(Path(model_run["uri"]))
     for _, pushed in record.outputs_of("PushedModel"):
@@ -68,6 +71,14 @@ def _complete_blessing(record: RunRecord) -> None:
         if is_blessed == record.blessed
         for reason in verdict.get("reasons") or ([] if is_blessed else [f"{node_id} did not bless the model"])
     ]
+
+
+def _metrics_of(evaluation: Artifact) -> dict[str, float]:
+    """The metrics of all rows, as our Evaluator notes them with its output; empty for others."""
+    try:
+        return typed_text(dict[str, float], str(evaluation["properties"].get("metrics", "{}")))
+    except DocumentError:  # another Evaluator's property of that name
+        return {}
 
 
 def pushed_to(artifact: Artifact) -> str:

@@ -152,3 +152,23 @@ def test_verdict_of_a_gate_that_stopped_is_read_from_the_runs_folder(tmp_path):
     path.parent.mkdir(parents=True)
     path.write_text('{"lines": ["tips: 3 rows"]}', encoding="utf-8")
     assert read_stops(record) == {"Gate": {"lines": ["tips: 3 rows"]}, "Lost": {}}
+
+
+@pytest.mark.parametrize(
+    ("properties", "metrics"),
+    [
+        ({"metrics": '{"example_count": 10, "auc": 0.5}'}, {"example_count": 10.0, "auc": 0.5}),
+        ({}, {}),
+        ({"metrics": "of another kind"}, {}),
+        ({"metrics": '["auc"]'}, {}),
+    ],
+)
+def test_without_a_gate_the_metrics_are_the_evaluators(properties, metrics):
+    outputs = {"evaluation": [artifact("ModelEvaluation", **properties)]}
+    assert outcome(NodeRecord("Evaluator", state="complete", outputs=outputs)).metrics == metrics
+
+
+def test_a_gates_metrics_count_more_than_the_evaluators(tmp_path):
+    outputs = {"evaluation": [artifact("ModelEvaluation", metrics='{"auc": 0.5}')]}
+    evaluator = NodeRecord("Evaluator", state="complete", outputs=outputs)
+    assert outcome(evaluator, gate(tmp_path, blessed=True)).metrics == {"auc": 0.95}

@@ -1,0 +1,187 @@
+"""The command `sweep`: checks what is asked for, runs the trials, and writes the page."""
+
+import contextlib
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from slipway.components.nearest import nearest
+from slipway.pipeline.config import WorkloadChoice, WorkloadConfig, read_assignments
+from slipway.pipeline.engine.execution import execute
+from slipway.pipeline.engine.processes.warm import Warm, WarmProcess
+from slipway.pipeline.engine.run_end import Listener
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.exit_codes import INTERRUPTED
+from slipway.pipeline.plan.run_request import workload_request
+from slipway.pipeline.runs.comparison import is_lower_better
+from slipway.pipeline.runs.history import History
+from slipway.pipeline.runs.record import NodeRecord, RunRecord
+from slipway.pipeline.sweep.page import write_page
+from slipway.pipeline.sweep.record import Sweep, new_sweep_id, read_sweep
+from slipway.pipeline.sweep.search import choose
+from slipway.pipeline.sweep.space import Space, read_space
+from slipway.pipeline.sweep.trials import LAST_NODE, Trials, summary
+from slipway.pipeline.terminal.invocation import command
+from slipway.pipeline.terminal.printable import printable
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What is asked of a new sweep; None: the default. See `Sweep`."""
+
+    sets: Sequence[str] = ()
+    profile: str | None = None
+    method: str | None = None
+    trials: int | None = None
+    by: str | None = None
+    seed: int = 0
+    seeds: int = 1
+
+
+def begin(workload: Path, output: Path, asked: Asked) -> Sweep:
+    """A new sweep, with every check that needs no run.
+
+    Raises:
+        UsageError: the options do not fit each other.
+        ConfigError: the workload does not take one of the values.
+    """
+    space = read_space(asked.sets)
+    configs = [
+        WorkloadChoice(workload, read_assignments(sets), asked.profile).config() for sets in space.corners()
+    ]
+    by = _metric(asked.by, configs[0])
+    if asked.seeds > 1 and any("train.seed" in text.partition("=")[0] for text in asked.sets):
+        raise UsageError(
+            f"--seeds {asked.seeds}: --set names train.seed as well.", hint="leave out one of the two"
+        )
+    method, trials = choose(space, method=asked.method, trials=asked.trials)
+    return Sweep(
+        sweep_id=new_sweep_id(output),
+        workload=configs[0].name,
+        file=str(workload),
+        sets=tuple(asked.sets),
+        profile=asked.profile,
+        method=method,
+        trials=trials,
+        by=by,
+        is_lower_better=is_lower_better(by),
+        seed=asked.seed,
+        seeds=asked.seeds,
+        output=output,
+    )
+
+
+def resume(name: str, output: Path, *, sets: Sequence[str]) -> Sweep:
+    """A sweep to go on with.
+
+    Raises:
+        UsageError: there is no such sweep, or it is given other settings.
+    """
+    if sets:
+        raise UsageError("--resume goes on with the settings of the sweep: give no --set.")
+    return read_sweep(name, output)
+
+
+def carry_out(
+    sweep: Sweep,
+    *,
+    jobs: int | None,
+    tell: Callable[[str], None],
+    listeners: Sequence[Listener] = (),
+    warm: WarmProcess | None = None,
+) -> int:
+    """Runs what a sweep has not done, and writes its page; returns the exit code.
+
+    Args:
+        sweep: new, or interrupted.
+        jobs: how many nodes of a trial run at once; None: from the machine.
+        tell: takes each line for the screen.
+        listeners: called at the end of each trial's run.
+        warm: forks the processes of all trials; None: one of the sweep's own, which imports TFX once.
+    """
+    space = read_space(sweep.sets)
+    seed = _choice(sweep, _first(space)).config().train.seed
+    again = command("sweep", "--resume", sweep.sweep_id, output=sweep.output)
+    tell(f"{sweep.workload}: sweep {sweep.sweep_id}, {sweep.method}, {sweep.trials} trials by {sweep.by}")
+    sweep.save()
+    with Warm() if warm is None else contextlib.nullcontext(warm) as forks:
+
+        def run(sets: tuple[str, ...], *, resumed: str, begun: Callable[[str], None]) -> RunRecord:
+            chosen = _choice(sweep, sets)
+            request = workload_request(chosen, output=sweep.output, beam_args=(), end=LAST_NODE, jobs=jobs)
+            earlier = _unfinished(resumed, sweep.output)
+            return execute(request, display=_Quiet(begun), resumed=earlier, warm=forks, listeners=listeners)
+
+        code = Trials(sweep, space, run, seed, tell).carry_on()
+    page = write_page(sweep)
+    if code == INTERRUPTED:
+        tell(f"Interrupted after {len(sweep.done)} of {sweep.trials} trials; what is finished is kept.")
+        tell(f"hint: {again}")
+        return code
+    for line in summary(sweep):
+        tell(line)
+    tell(f"Page: {page}")
+    if sweep.best:
+        tell(f"hint: {sweep.push_command()}   # its checks, its gates, its push")
+    return code
+
+
+def to_stderr(line: str) -> None:
+    """Prints a line for the user."""
+    print(printable(line), file=sys.stderr, flush=True)
+
+
+def _choice(sweep: Sweep, sets: Sequence[str]) -> WorkloadChoice:
+    return WorkloadChoice(Path(sweep.file), read_assignments(sets), sweep.profile)
+
+
+def _first(space: Space) -> tuple[str, ...]:
+    return next(space.corners())
+
+
+def _unfinished(run_id: str, output: Path) -> RunRecord | None:
+    """The run to go on with, if there is one that did not end by itself."""
+    found = list(History(output).runs(prefix=run_id)) if run_id else []
+    return found[0] if found and found[0].state in ("running", "interrupted", "killed") else None
+
+
+def _metric(by: str | None, config: WorkloadConfig) -> str:
+    metrics = config.evaluate.metrics
+    if by is None:
+        return metrics[0]
+    if by not in metrics:
+        near = nearest(by, metrics)
+        raise UsageError(
+            f"--by {by}: the workload does not measure it{f'; nearest: {near}' if near else ''}.",
+            hint=f"evaluate.metrics has {', '.join(metrics)}; add one: --set 'evaluate.metrics=[{by}]'",
+        )
+    return by
+
+
+class _Quiet:
+    """Shows nothing of a trial's nodes; passes on that it began."""
+
+    def __init__(self, begun: Callable[[str], None]) -> None:
+        self._begun = begun
+
+    def begins(self, record: RunRecord) -> None:
+        self._begun(record.run_id)
+
+    def planned(self, record: RunRecord, expected_s: Mapping[str, float]) -> None:
+        pass
+
+    def waiting(self, record: RunRecord, what: str) -> None:
+        pass
+
+    def changed(self, record: RunRecord, node: NodeRecord) -> None:
+        pass
+
+    def tick(self, record: RunRecord, progress: Mapping[str, str]) -> None:
+        pass
+
+    def ends(self, record: RunRecord) -> None:
+        pass
+
+    def close(self) -> None:
+        pass

@@ -1,0 +1,117 @@
+"""Which settings a sweep tries next: the grid in order, or what Optuna proposes."""
+
+from collections.abc import Sequence
+from typing import Any, Literal, cast, get_args
+
+from slipway.components.nearest import nearest
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.sweep.space import Choice, Params, Space
+
+Method = Literal["grid", "random", "bayes"]
+METHODS: tuple[str, ...] = get_args(Method)
+DEFAULT_TRIALS = 20
+
+
+def choose(space: Space, *, method: str | None, trials: int | None) -> tuple[Method, int]:
+    """The method and the number of trials; by default all of a grid, or 20 proposed from ranges.
+
+    Raises:
+        UsageError: there is no such method, it does not fit, or Optuna is not installed.
+    """
+    size = space.size
+    if method is None:
+        method = "grid" if size is not None and size <= (trials or size) else "bayes"
+    if method not in METHODS:
+        near = nearest(method, METHODS)
+        raise UsageError(
+            f"--method {method}: must be one of {', '.join(METHODS)}{f'; nearest: {near}' if near else ''}."
+        )
+    if method == "grid":
+        if size is None:
+            ranges = ", ".join(axis.key for axis in space.axes if not isinstance(axis, Choice))
+            raise UsageError(
+                f"--method grid: a range has no end of values: {ranges}.",
+                hint="list values, KEY=A,B,C, or take --method bayes or random",
+            )
+        if trials is not None and trials < size:
+            raise UsageError(
+                f"--trials {trials}: the grid has {size} settings.",
+                hint=f"--trials {size}, or take some of them: --method random",
+            )
+        return "grid", size
+    _optuna()
+    return cast(Method, method), trials or min(DEFAULT_TRIALS, size or DEFAULT_TRIALS)
+
+
+def propose(
+    space: Space,
+    method: Method,
+    earlier: Sequence[tuple[Params, float | None]],
+    *,
+    is_lower_better: bool,
+    seed: int,
+) -> Params:
+    """The next settings.
+
+    The same ones for the same arguments: so a sweep that was interrupted goes on as if it had not been.
+
+    Args:
+        space: what is tried.
+        method: how.
+        earlier: the settings that were tried, in order, each with its metric; None: it has none.
+        is_lower_better: whether a lower metric is the better one.
+        seed: of the random numbers.
+    """
+    if method == "grid":
+        return list(space.grid())[len(earlier)]
+    optuna = _optuna()
+    distributions = {axis.key: _distribution(axis) for axis in space.axes}
+    # A sampler of its own for each proposal: one that was started again would repeat its first numbers.
+    kind = optuna.samplers.RandomSampler if method == "random" else optuna.samplers.TPESampler
+    study = optuna.create_study(
+        sampler=kind(seed=seed + len(earlier)), direction="minimize" if is_lower_better else "maximize"
+    )
+    states = optuna.trial.TrialState
+    for params, value in earlier:
+        study.add_trial(
+            optuna.trial.create_trial(
+                params={axis.key: _read(axis, params[axis.key]) for axis in space.axes},
+                distributions=distributions,
+                value=value,
+                state=states.FAIL if value is None else states.COMPLETE,
+            )
+        )
+    found = study.ask(distributions).params
+    return {
+        axis.key: found[axis.key] if isinstance(axis, Choice) else axis.text(found[axis.key])
+        for axis in space.axes
+    }
+
+
+def _optuna() -> Any:
+    try:
+        import optuna
+    except ImportError as error:
+        raise UsageError(
+            "a random or Bayesian search needs the package optuna, which is not installed.",
+            hint="pip install 'optuna>=4.5,<6' (the extra `sweep`); a grid, KEY=A,B,C, needs none",
+        ) from error
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    return optuna
+
+
+def _distribution(axis: Any) -> Any:
+    distributions = _optuna().distributions
+    if isinstance(axis, Choice):
+        return distributions.CategoricalDistribution(axis.values)
+    if axis.scale == "int":
+        return distributions.IntDistribution(int(axis.low), int(axis.high))
+    return distributions.FloatDistribution(axis.low, axis.high, log=axis.scale == "log")
+
+
+def _read(axis: Any, text: str) -> Any:
+    if isinstance(axis, Choice):
+        return text
+    # Six digits of a number may lie beyond the end that they were rounded from.
+    value = min(max(float(text), axis.low), axis.high)
+    return int(value) if axis.scale == "int" else value

@@ -1,0 +1,166 @@
+"""The settings that a sweep tries: each `--set` read as one value, a list of values or a range. Pure."""
+
+import itertools
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from slipway.pipeline.errors import UsageError
+
+Scale = Literal["log", "uniform", "int"]
+Params = Mapping[str, str]
+"""The values of one trial, in YAML, by key."""
+
+_RANGE = re.compile(r"(log|uniform|int)\((.*)\)")
+_DIGITS = 6
+_OPEN, _CLOSE, _QUOTES = "[{(", "]})", "\"'"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A key and the values that it takes, in YAML; at least two, all different."""
+
+    key: str
+    values: tuple[str, ...]
+
+    def ends(self) -> tuple[str, ...]:
+        """The values to check before anything runs: all."""
+        return self.values
+
+
+@dataclass(frozen=True)
+class Range:
+    """A key and the range of its numbers: `log` and `uniform` of fractions, `int` of whole numbers."""
+
+    key: str
+    scale: Scale
+    low: float
+    high: float
+
+    def ends(self) -> tuple[str, ...]:
+        """The values to check before anything runs: the two ends."""
+        return self.text(self.low), self.text(self.high)
+
+    def text(self, value: float) -> str:
+        """A number of the range in YAML, to six digits."""
+        if self.scale == "int":
+            return str(round(value))
+        text = f"{value:.{_DIGITS}g}"
+        # YAML takes 1e-05 for text, and 1.0e-05 for a number.
+        return text.replace("e", ".0e") if "e" in text and "." not in text else text
+
+
+@dataclass(frozen=True)
+class Space:
+    """What a sweep tries.
+
+    Attributes:
+        fixed: `--set`s with one value, as given.
+        axes: the keys that vary, in the order given; at least one.
+    """
+
+    fixed: tuple[str, ...]
+    axes: tuple[Choice | Range, ...]
+
+    @property
+    def size(self) -> int | None:
+        """How many settings there are; None: a range has no end of them."""
+        if any(isinstance(axis, Range) for axis in self.axes):
+            return None
+        return math.prod(len(axis.values) for axis in self.axes if isinstance(axis, Choice))
+
+    def grid(self) -> Iterator[Params]:
+        """Every setting of a space of choices, the last key's values changing first."""
+        choices = [axis for axis in self.axes if isinstance(axis, Choice)]
+        for values in itertools.product(*(axis.values for axis in choices)):
+            yield {axis.key: value for axis, value in zip(choices, values, strict=True)}
+
+    def sets(self, params: Params) -> tuple[str, ...]:
+        """The `--set`s of a trial with these values."""
+        return (*self.fixed, *(f"{key}={value}" for key, value in params.items()))
+
+    def corners(self) -> Iterator[tuple[str, ...]]:
+        """The `--set`s that take each value once, and each end of a range: to check before anything runs."""
+        first = {axis.key: axis.ends()[0] for axis in self.axes}
+        yield self.sets(first)
+        for axis in self.axes:
+            for value in axis.ends()[1:]:
+                yield self.sets({**first, axis.key: value})
+
+
+def read_space(texts: Iterable[str]) -> Space:
+    """Reads each `--set KEY=VALUE`.
+
+    A value is one (`train.epochs=3`), several with commas between them (`train.batch_size=128,256`), or a
+    range: `log(1e-4,1e-2)`, `uniform(0,0.5)`, `int(1,8)`. Commas inside brackets or quotes part nothing.
+
+    Raises:
+        UsageError: no key varies, one is given twice, or a range has no two ends.
+    """
+    fixed: list[str] = []
+    axes: dict[str, Choice | Range] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        key = key.strip()
+        if not equals or not key:
+            raise UsageError(f"--set {text}: must be KEY=VALUE, for example --set train.batch_size=128,256")
+        axis = _axis(key, value.strip())
+        if axis is None:
+            fixed.append(text)
+        elif key in axes:
+            raise UsageError(f"--set {key} is given twice.", hint="give all its values in one: KEY=A,B,C")
+        else:
+            axes[key] = axis
+    if not axes:
+        raise UsageError(
+            "a sweep needs a key that varies; none was given.",
+            hint="values, --set train.batch_size=128,256, or a range: log(A,B), uniform(A,B), int(A,B)",
+        )
+    return Space(tuple(fixed), tuple(axes.values()))
+
+
+def _axis(key: str, value: str) -> Choice | Range | None:
+    if found := _RANGE.fullmatch(value):
+        return _range(key, found[1], _parted(found[2]))
+    values = _parted(value)
+    if len(values) < 2:
+        return None
+    if "" in values:
+        raise UsageError(f"--set {key}={value}: a value between the commas is missing.")
+    return Choice(key, tuple(dict.fromkeys(values))) if len(set(values)) > 1 else None
+
+
+def _range(key: str, scale: str, ends: Sequence[str]) -> Range:
+    shown = f"--set {key}={scale}({','.join(ends)})"
+    try:
+        low, high = (float(end) for end in ends)
+    except ValueError:
+        raise UsageError(f"{shown}: needs two numbers, as {scale}(1,8).") from None
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise UsageError(f"{shown}: the first number must be below the second.")
+    if scale == "log" and low <= 0:
+        raise UsageError(f"{shown}: a logarithmic range begins above 0.", hint="or take uniform(A,B)")
+    if scale == "int" and (low != int(low) or high != int(high)):
+        raise UsageError(f"{shown}: int takes whole numbers.", hint="or take uniform(A,B)")
+    return Range(key, "log" if scale == "log" else "int" if scale == "int" else "uniform", low, high)
+
+
+def _parted(text: str) -> list[str]:
+    """The parts between commas that are in no brackets and no quotes."""
+    parts, depth, quote = [""], 0, ""
+    for letter in text:
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in _QUOTES:
+            quote = letter
+        elif letter in _OPEN:
+            depth += 1
+        elif letter in _CLOSE:
+            depth -= 1
+        elif letter == "," and depth == 0:
+            parts.append("")
+            continue
+        parts[-1] += letter
+    return [part.strip() for part in parts]

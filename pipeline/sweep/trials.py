@@ -1,0 +1,156 @@
+"""Runs a sweep's trials one after the other: ordinary runs up to the Evaluator, which push nothing."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from slipway.components.counted_words import counted
+from slipway.pipeline.errors import PipelineError
+from slipway.pipeline.exit_codes import DONE, FAILED, INTERRUPTED
+from slipway.pipeline.runs.comparison import number, short_names
+from slipway.pipeline.runs.record import RunRecord
+from slipway.pipeline.sweep.record import Sweep, Trial, finite
+from slipway.pipeline.sweep.search import propose
+from slipway.pipeline.sweep.space import Space
+from slipway.pipeline.terminal.durations import seconds
+from slipway.pipeline.terminal.invocation import command
+
+# A sweep's trials end here: what follows would bless models, and change which one the next is compared with.
+LAST_NODE = "Evaluator"
+
+
+class RunTrial(Protocol):
+    """Runs a workload with more `--set`s up to `LAST_NODE`."""
+
+    def __call__(self, sets: tuple[str, ...], *, resumed: str, begun: Callable[[str], None]) -> RunRecord:
+        """The record of the run, which is over.
+
+        Args:
+            sets: the trial's.
+            resumed: the run to go on with; empty: a new one.
+            begun: called with its id when it begins.
+        """
+
+
+@dataclass(frozen=True)
+class Trials:
+    """A sweep at work.
+
+    Attributes:
+        sweep: its record, saved after each change.
+        space: what it tries.
+        run: runs a trial.
+        first_seed: the `train.seed` of the trials.
+        tell: takes each line for the screen.
+    """
+
+    sweep: Sweep
+    space: Space
+    run: RunTrial
+    first_seed: int
+    tell: Callable[[str], None]
+
+    def carry_on(self) -> int:
+        """Runs what is not done; returns the exit code.
+
+        Raises:
+            PipelineError: the first trial failed, so the others would.
+        """
+        sweep = self.sweep
+        for trial in [each for each in sweep.done if each.state == "running"]:
+            if not self._try(trial):
+                return INTERRUPTED
+        while len(sweep.searched) < sweep.trials:
+            if not self._try(self._begin(self._proposed())):
+                return INTERRUPTED
+        best = sweep.best
+        again = [trial for trial in sweep.done if trial.seed is not None]
+        for place in range(len(again) + 1, sweep.seeds if best else 0):
+            assert best is not None  # noqa: S101
+            if not self._try(self._begin(Trial(dict(best.params), seed=self.first_seed + place))):
+                return INTERRUPTED
+        return DONE if best else FAILED
+
+    def _proposed(self) -> Trial:
+        sweep = self.sweep
+        earlier = [(trial.params, trial.value) for trial in sweep.searched]
+        lower = sweep.is_lower_better
+        params = propose(self.space, sweep.method, earlier, is_lower_better=lower, seed=sweep.seed)
+        return Trial(dict(params))
+
+    def _begin(self, trial: Trial) -> Trial:
+        done = self.sweep.done
+        done.append(trial)
+        for at, other in enumerate(done[:-1], 1):
+            if (other.params, other.seed) == (trial.params, trial.seed) and other.state != "running":
+                trial.repeats = other.repeats or at
+                trial.run_id, trial.state, trial.value = other.run_id, other.state, other.value
+                break
+        self.sweep.save()
+        return trial
+
+    def _try(self, trial: Trial) -> bool:
+        """Runs a trial; False if the user interrupted."""
+        sweep = self.sweep
+        at = sweep.done.index(trial) + 1 if trial.seed is None else 0
+        name = f"trial {at}/{sweep.trials}" if at else f"seed {trial.seed}"
+        shown = in_words(trial)
+        if trial.repeats is not None:
+            self.tell(f"{name}  the same settings as trial {trial.repeats}  {shown}")
+            return True
+        began = time.monotonic()
+
+        def begun(run_id: str) -> None:
+            trial.run_id = run_id
+            sweep.save()
+
+        record = self.run(sweep.settings(trial), resumed=trial.run_id, begun=begun)
+        if record.state == "interrupted":
+            return False
+        trial.run_id, trial.wall_s = record.run_id, round(time.monotonic() - began, 3)
+        trial.value = finite(record.metrics.get(sweep.by)) if record.state == "complete" else None
+        trial.state = "failed" if trial.value is None else "complete"
+        if trial.value is None:
+            trial.why = _why(record, sweep.by)
+        sweep.save()
+        said = f"failed: {trial.why}" if trial.value is None else f"{sweep.by} {number(trial.value)}"
+        best = ", the best so far" if trial is sweep.best else ""
+        self.tell(f"{name}  {said}{best}  {seconds(trial.wall_s)}  {shown}")
+        if trial.value is None and len(sweep.done) == 1:
+            raise PipelineError(
+                f"The first trial failed: {trial.why}",
+                hint=f"{command('show', record.run_id, output=sweep.output)}; then start the sweep again",
+            )
+        return True
+
+
+def in_words(trial: Trial) -> str:
+    """A trial's values, each with its key's last words."""
+    names = short_names(trial.params)
+    return ", ".join(f"{names[key]} {value}" for key, value in trial.params.items())
+
+
+def summary(sweep: Sweep) -> list[str]:
+    """The last lines: the best, its spread, and how to push it."""
+    best = sweep.best
+    if best is None or best.value is None:
+        return [f"No trial of {len(sweep.searched)} has a value of {sweep.by}."]
+    at = sweep.done.index(best) + 1
+    lines = [f"Best: trial {at}, run {best.run_id}: {sweep.by} {number(best.value)} with {in_words(best)}"]
+    if spread := sweep.spread:
+        mean, deviation, count = spread
+        lines.append(f"Over {count} seeds: {number(mean)}, standard deviation {deviation:.2g}")
+    failed = sum(trial.state == "failed" for trial in sweep.done)
+    ran = sum(trial.repeats is None for trial in sweep.done)
+    lines.append(
+        f"{counted(ran, 'run')} of {counted(len(sweep.done), 'trial')}, {failed} failed; nothing was pushed"
+    )
+    return lines
+
+
+def _why(record: RunRecord, by: str) -> str:
+    failed = [node for node in record.nodes if node.state == "failed"]
+    if failed:
+        return f"{failed[0].id}: {failed[0].failure['message'].splitlines()[0]}"
+    return f"its run is {record.state}, and has no {by} that is a number"

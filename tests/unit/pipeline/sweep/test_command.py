@@ -1,0 +1,67 @@
+"""What the command refuses before anything runs."""
+
+import pytest
+
+from slipway.pipeline.errors import ConfigError, UsageError
+from slipway.pipeline.runs.record import RunRecord
+from slipway.pipeline.sweep import command
+from slipway.pipeline.sweep.command import Asked, begin, carry_out, resume
+
+SETS = ("train.batch_size=128,256",)
+
+
+@pytest.fixture
+def taxi(project):
+    return project / "workloads/taxi/workload.yaml"
+
+
+def test_a_sweep_is_judged_by_the_first_metric(taxi, tmp_path):
+    found = begin(taxi, tmp_path, Asked(sets=SETS))
+    assert (found.workload, found.by, found.is_lower_better, found.trials) == ("taxi", "auc", False, 2)
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "message"),
+    [
+        (Asked(sets=["train.batch_size=128,0"]), ConfigError, "batch_size"),
+        (Asked(sets=["train.batch_siz=1,2"]), ConfigError, "batch_siz"),
+        (Asked(sets=SETS, by="acu"), UsageError, "--by acu: the workload does not measure it; nearest: auc"),
+        (Asked(sets=["train.seed=1,2"], seeds=2), UsageError, "--set names train.seed as well"),
+    ],
+)
+def test_what_is_wrong_is_refused(taxi, tmp_path, asked, error, message):
+    with pytest.raises(error, match=message):
+        begin(taxi, tmp_path, asked)
+    assert not (tmp_path / "sweeps").exists()
+
+
+def test_a_sweep_goes_on_with_its_own_settings(tmp_path):
+    with pytest.raises(UsageError, match="give no --set"):
+        resume("latest", tmp_path, sets=SETS)
+
+
+def test_trials_run_up_to_the_evaluator_in_one_warm_process(taxi, tmp_path, monkeypatch):
+    """Nothing is pushed, and no model is blessed, which the next trial would be compared with."""
+    asked = []
+
+    class Warm:
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+    def execute(request, *, display, resumed, warm, listeners):
+        record = RunRecord(f"run-{len(asked)}", "taxi", state="complete", metrics={"auc": 0.5})
+        asked.append((request.end, request.origin.sets, type(warm)))
+        display.begins(record)
+        return record
+
+    monkeypatch.setattr(command, "Warm", Warm)
+    monkeypatch.setattr(command, "execute", execute)
+    told = []
+    sweep = begin(taxi, tmp_path, Asked(sets=SETS))
+    assert carry_out(sweep, jobs=None, tell=told.append) == 0
+    assert asked == [("Evaluator", (f"train.batch_size={size}",), Warm) for size in (128, 256)]
+    assert told[-1].startswith("hint: ")
+    assert (sweep.folder / "report.html").is_file()

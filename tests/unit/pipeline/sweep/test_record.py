@@ -1,0 +1,46 @@
+"""The record of a sweep."""
+
+import pytest
+
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.sweep.record import Sweep, Trial, finite, new_sweep_id, read_sweep
+
+
+def made(output, sweep_id, **facts):
+    sweep = Sweep(sweep_id, "taxi", "taxi", ("a=1,2",), None, "grid", 2, "auc", False, output=output, **facts)
+    sweep.save()
+    return sweep
+
+
+def test_what_was_written_is_read(tmp_path):
+    sweep = made(tmp_path, "20261123-000000-0001", done=[Trial({"a": "1"}, "run", "complete", 0.5, 2.0)])
+    assert read_sweep("20261123-000000-0001", tmp_path) == sweep
+
+
+def test_ids_sort_and_the_latest_is_found(tmp_path):
+    made(tmp_path, "20991123-000000-0001")
+    later = new_sweep_id(tmp_path)
+    assert later > "20991123-000000-0001"
+    made(tmp_path, later)
+    assert read_sweep("latest", tmp_path).sweep_id == later
+
+
+def test_an_unknown_sweep_is_refused(tmp_path):
+    with pytest.raises(UsageError, match="no sweep 'latest' in") as refused:
+        read_sweep("latest", tmp_path)
+    assert refused.value.hint.startswith("there is none yet")
+    made(tmp_path, "20261123-000000-0001")
+    made(tmp_path, "20261123-000000-0002")
+    with pytest.raises(UsageError, match="'2026' fits 2 sweeps"):
+        read_sweep("2026", tmp_path)
+
+
+def test_the_earliest_of_equals_is_the_best(tmp_path):
+    trials = [Trial({"a": text}, text, "complete", 0.5) for text in "12"]
+    assert made(tmp_path, "20261123-000000-0001", done=trials).best is trials[0]
+    assert made(tmp_path, "20261123-000000-0002").best is None
+
+
+@pytest.mark.parametrize(("value", "expected"), [(None, None), (0.5, 0.5), (float("nan"), None)])
+def test_only_numbers_are_judged(value, expected):
+    assert finite(value) == expected

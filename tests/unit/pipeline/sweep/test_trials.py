@@ -1,0 +1,131 @@
+"""A sweep's trials, with runs that take no time."""
+
+from dataclasses import replace
+
+import pytest
+
+from slipway.pipeline.errors import PipelineError
+from slipway.pipeline.runs.record import NodeRecord, RunRecord
+from slipway.pipeline.sweep.record import Sweep, read_sweep
+from slipway.pipeline.sweep.space import read_space
+from slipway.pipeline.sweep.trials import Trials, in_words, summary
+
+SETS = ("train.batch_size=1,2,3", "train.epochs=5")
+AUC = {"1": 0.7, "2": 0.9, "3": 0.8}
+
+
+class Runs:
+    """Runs of a workload: keeps what was asked for; `auc` by batch size, None for a failure."""
+
+    def __init__(self, auc, interrupted_at=None):
+        self.auc, self.interrupted_at, self.asked = auc, interrupted_at, []
+
+    def __call__(self, sets, *, resumed, begun):
+        run_id = resumed or f"run-{len(self.asked)}"
+        begun(run_id)
+        self.asked.append((sets, resumed))
+        if len(self.asked) == self.interrupted_at:
+            return RunRecord(run_id, "taxi", state="interrupted")
+        size = next(text for text in sets if "batch_size" in text).partition("=")[2]
+        auc = self.auc[size]
+        if auc is None:
+            node = NodeRecord("Trainer", state="failed", error={"message": "out of memory\nat 3"})
+            return RunRecord(run_id, "taxi", state="failed", nodes=[node])
+        if any(text.startswith("train.seed=") for text in sets):
+            auc -= 0.01
+        return RunRecord(run_id, "taxi", state="complete", metrics={"auc": auc})
+
+
+@pytest.fixture
+def sweep(tmp_path):
+    return Sweep("20261123-000000-0001", "taxi", "taxi", SETS, None, "grid", 3, "auc", False, output=tmp_path)
+
+
+def carry_on(sweep, runs, told=None):
+    tell = (told if told is not None else []).append
+    return Trials(sweep, read_space(sweep.sets), runs, 1, tell).carry_on()
+
+
+def test_each_trial_is_one_run_and_the_best_is_found(sweep):
+    runs, told = Runs(AUC), []
+    assert carry_on(sweep, runs, told) == 0
+    assert [sets for sets, _ in runs.asked] == [
+        ("train.epochs=5", f"train.batch_size={size}") for size in (1, 2, 3)
+    ]
+    assert sweep.best is sweep.done[1]
+    assert told[1].startswith("trial 2/3  auc 0.9000, the best so far  ")
+    assert "the best" not in told[2]
+    assert summary(sweep)[0] == "Best: trial 2, run run-1: auc 0.9000 with batch_size 2"
+    assert sweep.push_command().endswith(
+        "run taxi --set train.epochs=5 --set train.batch_size=2 --output " + str(sweep.output)
+    )
+
+
+def test_the_least_is_the_best_of_a_loss(sweep):
+    sweep = replace(sweep, is_lower_better=True)
+    carry_on(sweep, Runs(AUC))
+    assert sweep.best.value == 0.7
+
+
+def test_settings_that_were_tried_are_not_run_again(sweep, monkeypatch):
+    from slipway.pipeline.sweep import trials
+
+    proposed = iter(["1", "2", "1"])
+    monkeypatch.setattr(trials, "propose", lambda *_, **__: {"train.batch_size": next(proposed)})
+    runs = Runs(AUC)
+    carry_on(sweep, runs)
+    assert len(runs.asked) == 2
+    assert (sweep.done[2].repeats, sweep.done[2].run_id, sweep.done[2].value) == (1, "run-0", 0.7)
+    assert "2 runs of 3 trials" in summary(sweep)[1]
+
+
+def test_an_interrupted_sweep_goes_on_where_it_was(sweep, tmp_path):
+    assert carry_on(sweep, Runs(AUC, interrupted_at=2)) == 130
+    again = read_sweep("latest", tmp_path)
+    assert [trial.state for trial in again.done] == ["complete", "running"]
+    runs = Runs(AUC)
+    assert carry_on(again, runs) == 0
+    assert runs.asked[0] == (("train.epochs=5", "train.batch_size=2"), "run-1"), "the run goes on"
+    assert len(runs.asked) == 2
+    assert [trial.value for trial in read_sweep("2026", tmp_path).done] == [0.7, 0.9, 0.8]
+
+
+def test_a_sweep_that_is_done_runs_nothing(sweep, tmp_path):
+    carry_on(sweep, Runs(AUC))
+    runs = Runs(AUC)
+    assert carry_on(read_sweep(sweep.sweep_id, tmp_path), runs) == 0
+    assert runs.asked == []
+
+
+def test_the_best_is_trained_with_more_seeds(sweep):
+    sweep.seeds = 3
+    runs = Runs(AUC)
+    carry_on(sweep, runs)
+    assert [sets[-1] for sets, _ in runs.asked[3:]] == ["train.seed=2", "train.seed=3"]
+    mean, deviation, count = sweep.spread
+    assert (round(mean, 6), round(deviation, 6), count) == (0.893333, 0.005774, 3)
+    assert sweep.best.seed is None
+    assert "Over 3 seeds: 0.8933, standard deviation 0.0058" in summary(sweep)
+
+
+def test_a_trial_that_fails_is_told_and_the_others_go_on(sweep):
+    told = []
+    assert carry_on(sweep, Runs({**AUC, "2": None}), told) == 0
+    assert told[1].startswith("trial 2/3  failed: Trainer: out of memory  ")
+    assert [trial.state for trial in sweep.done] == ["complete", "failed", "complete"]
+
+
+def test_if_the_first_trial_fails_the_sweep_ends(sweep):
+    with pytest.raises(PipelineError, match="The first trial failed: Trainer: out of memory") as refused:
+        carry_on(sweep, Runs({**AUC, "1": None}))
+    assert "show run-0" in refused.value.hint
+
+
+def test_a_run_without_the_metric_is_a_failure(sweep):
+    with pytest.raises(PipelineError, match="its run is complete, and has no auc that is a number"):
+        carry_on(sweep, Runs(dict.fromkeys("123", float("nan"))))
+
+
+def test_values_are_told_by_the_last_words_of_their_keys(sweep):
+    carry_on(sweep, Runs(AUC))
+    assert in_words(sweep.done[0]) == "batch_size 1"
