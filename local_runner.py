@@ -279,6 +279,7 @@ def sweep(
     jobs: o.Jobs = None,
     output: o.Output = DEFAULT_OUTPUT,
     profile: Profile = None,
+    as_json: o.Json = False,
     verbose: Verbose = False,
 ) -> None:
     """Try many settings, as runs that share every cached node, and say which was best. Pushes nothing."""
@@ -293,7 +294,10 @@ def sweep(
             sets=sets or [], profile=profile, method=method, trials=trials, by=by, seed=seed, seeds=seeds
         )
         asked = sweeps.begin(workload, folder, options)
-    raise typer.Exit(sweeps.carry_out(asked, jobs=jobs, listeners=[write_page], tell=sweeps.to_stderr))
+    code = sweeps.carry_out(asked, jobs=jobs, listeners=[write_page], tell=sweeps.to_stderr)
+    if as_json:
+        _print(asked.to_json())
+    raise typer.Exit(code)
 
 
 @app.command()

@@ -110,9 +110,13 @@ class Sweep:
     def save(self) -> None:
         """Writes `sweep.json`."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        document = plain(self)
+        write_json(self.folder / "sweep.json", self.to_json())
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data, as `sweep.json` holds it."""
+        document: dict[str, object] = plain(self)
         del document["output"]
-        write_json(self.folder / "sweep.json", document)
+        return document
 
     def settings(self, trial: Trial) -> tuple[str, ...]:
         """The `--set`s of a trial's run, all that `run` needs to have the same model."""
