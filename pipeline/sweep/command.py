@@ -2,7 +2,7 @@
 
 import contextlib
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,8 @@ from slipway.pipeline.exit_codes import INTERRUPTED
 from slipway.pipeline.plan.run_request import workload_request
 from slipway.pipeline.runs.comparison import is_lower_better
 from slipway.pipeline.runs.history import History
-from slipway.pipeline.runs.record import NodeRecord, RunRecord
+from slipway.pipeline.runs.record import RunRecord
+from slipway.pipeline.screen.display_protocol import RunDisplay
 from slipway.pipeline.sweep.page import write_page
 from slipway.pipeline.sweep.record import Sweep, new_sweep_id, read_sweep
 from slipway.pipeline.sweep.search import choose
@@ -159,7 +160,7 @@ def _metric(by: str | None, config: WorkloadConfig) -> str:
     return by
 
 
-class _Quiet:
+class _Quiet(RunDisplay):
     """Shows nothing of a trial's nodes; passes on that it began."""
 
     def __init__(self, begun: Callable[[str], None]) -> None:
@@ -167,21 +168,3 @@ class _Quiet:
 
     def begins(self, record: RunRecord) -> None:
         self._begun(record.run_id)
-
-    def planned(self, record: RunRecord, expected_s: Mapping[str, float]) -> None:
-        pass
-
-    def waiting(self, record: RunRecord, what: str) -> None:
-        pass
-
-    def changed(self, record: RunRecord, node: NodeRecord) -> None:
-        pass
-
-    def tick(self, record: RunRecord, progress: Mapping[str, str]) -> None:
-        pass
-
-    def ends(self, record: RunRecord) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
