@@ -250,14 +250,20 @@ def report(
 def diff(
     old: o.OldRun,
     new: o.NewRun,
+    more: o.MoreRuns = None,
     to: o.DifferenceFile = None,
     output: o.Output = DEFAULT_OUTPUT,
     as_json: o.Json = False,
     verbose: Verbose = False,
 ) -> None:
     """Show what changed from one run to another: settings, code, data, metrics, times."""
+    from slipway.pipeline.commands import compare_runs
     from slipway.pipeline.commands import report as pages
 
+    if more:
+        side_by_side = compare_runs.named([old, new, *more], output, page=to)
+        _print(side_by_side.to_json() if as_json else side_by_side.text())
+        return
     if to is not None:
         written = pages.diff_page(old, new, output, to)
         _print({"page": str(written)} if as_json else str(written))

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from slipway.components.nearest import nearest
-from slipway.pipeline.commands.show import listed
+from slipway.pipeline.commands.show import find, listed
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.runs.comparison import Comparison, compare_runs
 from slipway.pipeline.runs.record import RunRecord
@@ -38,6 +38,24 @@ def compared(
     if first is not None:
         found = [record for record in found if _began(record) >= first]
     return compare_runs(found, by=by)
+
+
+def named(names: Sequence[str], output: Path, *, page: Path | None = None) -> Comparison:
+    """Runs side by side, in the order given.
+
+    Args:
+        names: each as in `find`.
+        output: the folder that holds `runs/`.
+        page: must be None: a page shows two runs.
+
+    Raises:
+        UsageError: there is no such run, or a page is asked for.
+    """
+    if page is not None:
+        raise UsageError(
+            f"-o {page}: a page shows two runs, and {len(names)} are named.", hint="leave out -o"
+        )
+    return compare_runs([find(name, output) for name in names])
 
 
 def begin_of(since: str, *, now: datetime | None = None) -> datetime:

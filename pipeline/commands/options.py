@@ -26,6 +26,12 @@ OldRun = Annotated[
 NewRun = Annotated[
     str, typer.Argument(metavar="RUN", help="The run to compare with it.", autocompletion=complete_run)
 ]
+MoreRuns = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[RUN]...", help="More runs: metrics and changed keys.", autocompletion=complete_run
+    ),
+]
 StepRun = Annotated[
     str,
     typer.Argument(

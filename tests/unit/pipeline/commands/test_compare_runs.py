@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from slipway.pipeline.commands.compare_runs import begin_of, compared
+from slipway.pipeline.commands.compare_runs import begin_of, compared, named
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.runs.history import History
 
@@ -83,3 +83,14 @@ def test_what_is_no_time_is_refused(since):
 
 def test_ages_ago_is_before_every_run():
     assert begin_of("99999999999w", now=NOW).year < 1930
+
+
+def test_more_than_two_named_runs_are_side_by_side_as_given(tmp_path):
+    names = [f"20261120-000000-000{at}" for at in (2, 1, 3)]
+    for name in names:
+        make(tmp_path, name, metrics={"auc": 0.5})
+    assert ids(named(names, tmp_path)) == names
+    with pytest.raises(UsageError, match="a page shows two runs, and 3 are named"):
+        named(names, tmp_path, page=tmp_path / "diff.html")
+    with pytest.raises(UsageError, match="No run 'nope'"):
+        named(["nope", *names], tmp_path)
