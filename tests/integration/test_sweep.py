@@ -32,8 +32,9 @@ def test_a_sweep_of_two_trials_runs_two_trainings_and_evaluations_and_nothing_el
     # The best is pushed without training it again.
     best = read_assignments(sweep.settings(sweep.best))
     plan = plan_only(workload_request(WorkloadChoice(taxi, best), output=tmp_path, beam_args=()), history)
-    assert [node for node, decided in plan.decisions.items() if decided.action == "run"] == [
+    told = {node: decided.why for node, decided in plan.decisions.items() if decided.action == "run"}
+    assert list(told) == [
         "ServingCheck",
         "ModelGate",
         "Pusher",
-    ]
+    ], told
