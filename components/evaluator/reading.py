@@ -39,13 +39,16 @@ class Judge:
         request: what is measured.
         models: folders of the SavedModels, by name.
         schema: of the raw examples, as bytes; its columns can be sliced by. None: every column can.
+        most_rows: of a batch.
 
     Raises:
         ComponentError: a model cannot be loaded.
         NotOursError: a model has other signatures than one that takes examples and gives one answer each.
     """
 
-    def __init__(self, request: Request, models: Mapping[str, str], schema: bytes | None) -> None:
+    def __init__(
+        self, request: Request, models: Mapping[str, str], schema: bytes | None, most_rows: int = BATCH_ROWS
+    ) -> None:
         self._request = request
         by_name = itertools.groupby(request.models, lambda each: each.name)
         self._models = [_Model(list(heads), models[name], request.columns) for name, heads in by_name]
@@ -56,7 +59,7 @@ class Judge:
         self._transformed = sorted(transformed)
         self._decoder = _decoder(raw, schema)
         self._raw = raw
-        self._most_rows = BATCH_ROWS
+        self._most_rows = most_rows
 
     def tally(self, file: str, place: int, tally: Tally) -> Iterator[int]:
         """Counts the rows of a file; yields after each batch how many rows it had.

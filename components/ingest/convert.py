@@ -93,7 +93,7 @@ def convert(
         ShardWriter(
             f"{folder}/task-{task.index:05d}",
             lanes=task.lanes,
-            target_bytes=options.target_shard_bytes,
+            target_bytes=min(task.shard_bytes or options.target_shard_bytes, options.target_shard_bytes),
             compression=options.compression,
             gzip_level=options.gzip_level,
             open_output=open_output,

@@ -23,9 +23,11 @@ from slipway.components.ingest.options import Options
 from slipway.components.ingest.planning import Task
 from slipway.components.ingest.storage import fetched
 from slipway.components.ingest.typed_rows import GuessError
-from slipway.components.ingest.worker_pool import SideBySide, TaskProgress, WorkerDiedError
 from slipway.components.progress import report as tell
+from slipway.components.worker_pool import SideBySide, TaskProgress, WorkerDiedError
 
+# Without TensorFlow it starts in some tenths of a second, also while the engine still imports that.
+WORKER = "slipway.components.ingest.worker"
 # A process is worth its start, some tenths of a second, for this much; that is a second of work.
 WORKER_BYTES = 24 << 20
 GUESSED_BLOCKS = 1
@@ -88,7 +90,7 @@ def _run(
     progress = _Progress(tasks)
     infer = partial(_infer_here, options=infer_by, known=known)
     try:
-        with SideBySide(workers) as processes:
+        with SideBySide(workers, worker=WORKER) as processes:
             for found in processes.map(infer, tasks, progress=progress.tell):
                 columns = merge(columns, found)
             check_columns(columns, options.limits, of="the source")

@@ -16,6 +16,10 @@ TASK_BYTES = 64 * MEBIBYTE
 # It takes one some half a second to convert as much as the least.
 MANY_TASKS = 16
 LEAST_TASK_BYTES = 16 * MEBIBYTE
+# A large file becomes so many files of examples and more, but none smaller than the least, so that the nodes
+# after this one can share them out, too.
+MANY_SHARDS = 64
+LEAST_SHARD_BYTES = 4 * MEBIBYTE
 # Opening a file costs more than reading a small one.
 TASK_FILES = 5_000
 
@@ -30,6 +34,7 @@ class Task:
         splits: where each split's files go, by its name; in the order of the split rule.
         quarantine: path of the file for rejected rows.
         lanes: files of each split that are filled side by side.
+        shard_bytes: a file of examples that has it is followed by another one; None: as the options say.
         fixed_split: the split of all rows, where the source's files decide that; else None.
         skipped_bytes: of the files of earlier tasks, for the display.
         total_bytes: of all files, for the display.
@@ -40,6 +45,7 @@ class Task:
     splits: Mapping[str, str]
     quarantine: str
     lanes: int = 1
+    shard_bytes: int | None = None
     fixed_split: str | None = None
     skipped_bytes: int = 0
     total_bytes: int = 0
@@ -73,6 +79,7 @@ def plan_tasks(
                 splits=dict(splits) if split is None else {split: splits[split]},
                 quarantine=f"{quarantine}/rows-{index:05d}.jsonl",
                 lanes=math.ceil(min_shards / beside),
+                shard_bytes=max(total // MANY_SHARDS, LEAST_SHARD_BYTES),
                 fixed_split=split,
                 skipped_bytes=done,
                 total_bytes=total,

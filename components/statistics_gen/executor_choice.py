@@ -24,7 +24,6 @@ say of each."""
 def why_stock(
     *,
     runner: str,
-    workers: int,
     examples: tuple[str, str],
     has_patterns: bool,
     splits: Collection[str],
@@ -35,7 +34,6 @@ def why_stock(
 
     Args:
         runner: Beam's, by its name.
-        workers: processes or threads that Beam's runner is asked for; 0: one a core.
         examples: the format of their payload and that of their files.
         has_patterns: whether the examples' files are found by a pattern of their own for each split.
         splits: which are wanted.
@@ -44,9 +42,6 @@ def why_stock(
     """
     if runner != IN_PROCESS:
         return f"the runner is {runner}"
-    if workers != 1:
-        asked = f"{workers} workers" if workers else "one worker per core"
-        return f"Beam is set to {asked}"
     if examples != (_EXAMPLES, _FILES):
         payload, files = examples
         return f"the examples are {payload} in {files}"

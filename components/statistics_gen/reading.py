@@ -29,12 +29,13 @@ _LENGTH = struct.Struct("<Q")
 _HEAD_BYTES, _FOOT_BYTES = 12, 4
 
 
-def batches(file: str, sample: float | None = None) -> Iterator[pa.RecordBatch]:
+def batches(file: str, sample: float | None = None, *, parts: int = 1) -> Iterator[pa.RecordBatch]:
     """The rows of a compressed file of examples, in its order; each column is a list of values per row.
 
     Args:
         file: its path, local or on gs://.
         sample: the share of rows wanted, 0 to 1; the same rows each time. None: all.
+        parts: a batch is so many times smaller than usual.
 
     Raises:
         ComponentError: the file is damaged.
@@ -50,7 +51,7 @@ def batches(file: str, sample: float | None = None) -> Iterator[pa.RecordBatch]:
         for record in wanted:
             records.append(record)
             size += len(record)
-            if len(records) >= BATCH_ROWS or size >= BATCH_BYTES:
+            if len(records) >= BATCH_ROWS // parts or size >= BATCH_BYTES // parts:
                 yield decoder.DecodeBatch(records)
                 records, size = [], 0
     if records:

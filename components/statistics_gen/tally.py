@@ -20,6 +20,7 @@ from slipway.components.statistics_gen.value_counts import ValueCounts
 MOST_SLICES = 1000
 """Of more, the sketches of each column and slice alone would take gigabytes."""
 
+States = dict[str, list[Any]]
 _Slicer = Callable[[pa.RecordBatch], Iterator[tuple[str, pa.RecordBatch]]]
 
 
@@ -34,7 +35,7 @@ class Tally:
         self._options = options
         self._generators = _generators(options)
         self._slicers = _slicers(options)
-        self._states: dict[str, list[Any]] = {}
+        self._states: States = {}
         self.rows = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
@@ -58,6 +59,36 @@ class Tally:
                 ]
 
         if len(self._states) > max(before, 1):
+            self._share_memory()
+
+    @property
+    def states(self) -> States:
+        """What the generators have gathered, by slice; can be pickled."""
+        return self._states
+
+    def merge(self, states: States, rows: int) -> None:
+        """Adds what another tally of the same options has gathered.
+
+        Args:
+            states: are changed.
+            rows: how many it has seen.
+
+        Raises:
+            ComponentError: there are too many slices.
+        """
+        self.rows += rows
+        for key, theirs in states.items():
+            if key not in self._states:
+                self._check_number()
+                self._states[key] = theirs
+                continue
+            mine = self._states[key]
+            with np.errstate(invalid="ignore", over="ignore"):
+                self._states[key] = [
+                    generator.merge_accumulators(pair)
+                    for generator, *pair in zip(self._generators, mine, theirs, strict=True)
+                ]
+        if len(self._states) > 1:
             self._share_memory()
 
     def result(self) -> Any:
@@ -87,13 +118,16 @@ class Tally:
             ) from error
 
     def _new(self) -> list[Any]:
+        self._check_number()
+        return self._empty()
+
+    def _check_number(self) -> None:
         if len(self._states) > MOST_SLICES:  # that of all rows is not one of them
             raise ComponentError(
                 f"the statistics are to be sliced into more than {counted(MOST_SLICES, 'slice')}",
                 hint="slice by columns with fewer values (slicing_config of the StatsOptions); TFX's own "
                 "executor has no such limit (beam.stock_nodes: [StatisticsGen])",
             )
-        return self._empty()
 
     def _share_memory(self) -> None:
         for place, generator in enumerate(self._generators):

@@ -5,33 +5,58 @@ some ten stages for each analyzer. Here the same graph is evaluated as it is: wh
 phase by phase and fed side by side in one pass, the rest are functions.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from apache_beam.internal import pickler
+from tensorflow_metadata.proto.v0 import schema_pb2
 from tensorflow_transform import nodes
 from tensorflow_transform.beam import analysis_graph_builder, beam_nodes
 from tensorflow_transform.beam import impl as beam_impl
 from tensorflow_transform.common_types import TensorType
 
+from slipway.components.shards import Rows, Shard
+from slipway.components.transform.examples import BATCH_ROWS, Columns
 from slipway.components.transform.failed_rows import told_in_words
-from slipway.components.transform.graph import Preprocessing, Replacements
-from slipway.components.transform.operations import Accumulator, Values, accumulator, evaluator
+from slipway.components.transform.graph import Apply, Preprocessing, Replacements, loaded
+from slipway.components.transform.operations import Accumulator, Values, accumulator, evaluator, together
+from slipway.components.worker_pool import SideBySide, TaskProgress
 
-Batches = Callable[[], Iterable[Mapping[str, TensorType]]]
-"""Goes over the rows once: tensors by column, a batch at a time."""
+_SMALLER = 8
 
 
-def analyze(preprocessing: Preprocessing, batches: Batches, columns: Sequence[str]) -> Replacements:
+@dataclass(frozen=True)
+class Reading:
+    """The rows to look at.
+
+    Attributes:
+        shards: of their files, at least one.
+        processes: look at them.
+        schema: of the examples, as bytes.
+        columns: which are read.
+    """
+
+    shards: Sequence[Shard]
+    processes: SideBySide
+    schema: bytes
+    columns: Sequence[str]
+
+    def gather(self, gather: "Gather") -> Iterator[list[Values]]:
+        """What it gives for each shard, in their order."""
+        tell = Rows(self.shards, " looked at").tell
+        return self.processes.map(gather, self.shards, progress=tell, again=replace(gather, parts=_SMALLER))
+
+
+def analyze(preprocessing: Preprocessing, reading: Reading) -> Replacements:
     """Evaluates everything that is analyzed.
 
     Args:
         preprocessing: the traced function; TFT marks in its graph what it took from there.
-        batches: the rows to look at.
-        columns: what a batch holds.
+        reading: the rows to look at.
 
     Returns:
         What stands for it in the finished graph.
@@ -42,9 +67,64 @@ def analyze(preprocessing: Preprocessing, batches: Batches, columns: Sequence[st
     root, _, _ = analysis_graph_builder.build(
         preprocessing.concrete.graph, preprocessing.inputs, preprocessing.concrete.structured_outputs
     )
-    finished = nodes.Traverser(_Evaluate(preprocessing, batches, columns)).visit_value_node(root)
+    finished = nodes.Traverser(_Evaluate(preprocessing, reading)).visit_value_node(root)
     replacements: Replacements = finished.replacements()
     return replacements
+
+
+@dataclass(frozen=True)
+class Gather:
+    """What accumulators gather of a shard.
+
+    Attributes:
+        apply: a function from a batch to the tensors that they read; None: that of the folder.
+        folder: where it is saved, for other processes; None: it is not.
+        schema: of the examples, as bytes.
+        columns: which are read.
+        names: of the tensors.
+        kept: what makes each accumulator, and which tensors that takes; None: all of them, by name.
+        parts: batches are so many times smaller than usual.
+    """
+
+    apply: Apply | None
+    folder: str | None
+    schema: bytes
+    columns: Sequence[str]
+    names: Sequence[str]
+    kept: Sequence[tuple[Any, Callable[[], Accumulator]]]
+    parts: int = 1
+
+    @cached_property
+    def _loaded(self) -> Apply:
+        return self.apply or loaded(str(self.folder), self.columns, self.names)
+
+    def __call__(self, shard: Shard, progress: TaskProgress) -> list[Values]:
+        """Return what each accumulator has."""
+        gathered = [(keys, make()) for keys, make in self.kept]
+        reader = Columns(schema_pb2.Schema.FromString(self.schema), self.columns)
+        rows = 0
+        for batch in reader.batches(shard.files, BATCH_ROWS // self.parts):
+            with told_in_words(tf.errors.OpError, memory=tf.errors.ResourceExhaustedError):
+                results = self._loaded(batch)
+            found = {
+                name: np.asarray(value) if isinstance(value, tf.Tensor) else value
+                for name, value in results.items()
+            }
+            for keys, each in gathered:
+                each.add(_picked(found, keys))
+            first = next(iter(batch.values()), None)
+            rows += int(first.shape[0] or 0) if first is not None else 0
+            progress(rows, 0)
+        progress(rows, shard.size_bytes)
+        return [each.result() for _, each in gathered]
+
+    def __getstate__(self) -> dict[str, object]:
+        # Each process loads the graph. TFT's combiners hold functions, which only Beam's pickler takes.
+        state = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {**state, "apply": None, "kept": pickler.dumps(list(self.kept))}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, kept=pickler.loads(state["kept"]))
 
 
 @dataclass
@@ -75,20 +155,18 @@ class _Graph:
 class _Pass:
     """One pass over the rows, and what is kept of it."""
 
-    run: Callable[["_Pass"], None]
+    run: Callable[["_Pass"], list[Values]]
     graph: _Graph
-    kept: list[tuple[Any, Accumulator]] = field(default_factory=list)
-    is_done: bool = False
+    kept: list[tuple[Any, Any, Callable[[], Accumulator]]] = field(default_factory=list)
 
-    def keep(self, keys: Any, what: Accumulator) -> _Later:
-        self.kept.append((keys, what))
-        return _Later(lambda: self._results(what))
+    def keep(self, keys: Any, operation: Any) -> _Later:
+        place = len(self.kept)
+        self.kept.append((keys, operation, accumulator(operation)))
+        return _Later(lambda: self._results[place])
 
-    def _results(self, what: Accumulator) -> Values:
-        if not self.is_done:
-            self.run(self)
-            self.is_done = True
-        return what.result()
+    @cached_property
+    def _results(self) -> list[Values]:
+        return self.run(self)
 
 
 @dataclass
@@ -102,10 +180,9 @@ class _Part:
 class _Evaluate(nodes.Visitor):  # type: ignore[misc]
     """Makes of each operation what can be evaluated; nothing is, before all have been visited."""
 
-    def __init__(self, preprocessing: Preprocessing, batches: Batches, columns: Sequence[str]) -> None:
+    def __init__(self, preprocessing: Preprocessing, reading: Reading) -> None:
         self._preprocessing = preprocessing
-        self._batches = batches
-        self._columns = columns
+        self._reading = reading
 
     def visit(self, operation: Any, inputs: Sequence[Any]) -> tuple[Any, ...]:
         """The outputs of an operation."""
@@ -118,7 +195,7 @@ class _Evaluate(nodes.Visitor):  # type: ignore[misc]
         if inputs and isinstance(inputs[0], _Part):
             if isinstance(operation, beam_nodes.ExtractFromDict):
                 return (_Part(inputs[0].of, operation.keys),)
-            return (inputs[0].of.keep(inputs[0].keys, accumulator(operation)),)
+            return (inputs[0].of.keep(inputs[0].keys, operation),)
         graph = self._preprocessing.concrete.graph
         evaluate = evaluator(operation, folder=self._preprocessing.temporary, graph=graph)
         outputs = _Later(lambda: list(evaluate([each.values for each in inputs])))
@@ -127,18 +204,27 @@ class _Evaluate(nodes.Visitor):  # type: ignore[misc]
     def validate_value(self, value: Any) -> None:
         """Required by TFT; nothing to validate."""
 
-    def _run(self, one: _Pass) -> None:
+    def _run(self, one: _Pass) -> list[Values]:
         tensors = {name: tensor.name for name, tensor in one.graph.tensors.items()}
-        apply = self._preprocessing.analyzed(tensors, one.graph.replacements(), self._columns)
-        for batch in self._batches():
-            with told_in_words(tf.errors.OpError):
-                results = apply(batch)
-            found = {
-                name: np.asarray(value) if isinstance(value, tf.Tensor) else value
-                for name, value in results.items()
-            }
-            for keys, kept in one.kept:
-                kept.add(_picked(found, keys))
+        replacements = one.graph.replacements()
+        folder = apply = None
+        if self._reading.processes.others:
+            folder = self._preprocessing.save(replacements, tensors)
+        else:
+            apply = self._preprocessing.analyzed(tensors, replacements, self._reading.columns)
+        gather = Gather(
+            apply,
+            folder,
+            self._reading.schema,
+            self._reading.columns,
+            list(tensors),
+            [(keys, make) for keys, _, make in one.kept],
+        )
+        parts = list(self._reading.gather(gather))
+        return [
+            together(operation, [part[place] for part in parts])
+            for place, (_, operation, _) in enumerate(one.kept)
+        ]
 
 
 def _picked(found: Mapping[str, object], keys: Any) -> Any:

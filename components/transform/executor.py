@@ -1,14 +1,15 @@
 """The executor of Transform: ours if it does the same as TFX's, otherwise TFX's own."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import tensorflow as tf
 import tensorflow_transform as tft
 from absl import logging  # type: ignore[import-untyped]
-from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions
-from tensorflow_transform.common_types import TensorType
+from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 from tensorflow_transform.tf_metadata import dataset_metadata, metadata_io
 from tfx.components.transform import executor as tfx_executor
 from tfx.components.transform import executor_utils, labels
@@ -19,13 +20,19 @@ from tfx.types import artifact_utils, standard_component_specs
 from tfx.utils import io_utils
 
 from slipway.components.errors import ComponentError
-from slipway.components.transform.analysis import analyze
+from slipway.components.progress import report as tell
+from slipway.components.shards import Rows, Shard, process_count, redone_in_words, shards_of
+from slipway.components.transform.analysis import Reading, analyze
 from slipway.components.transform.examples import Columns
 from slipway.components.transform.executor_choice import why_stock
-from slipway.components.transform.graph import trace
-from slipway.components.transform.materialize import Finished, told
+from slipway.components.transform.graph import Preprocessing, trace
+from slipway.components.transform.materialize import Materialize
 from slipway.components.transform.operations import UnknownOperationError
+from slipway.components.worker_pool import SideBySide
 
+# Of compressed examples: another process is worth it for some seconds of work.
+_WORTH_BYTES = 8 << 20
+_SMALLER = 8
 _TEMPORARY = ".temp_path"
 
 
@@ -64,7 +71,6 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
         examples = input_dict[standard_component_specs.EXAMPLES_KEY]
         return why_stock(
             runner=options.view_as(StandardOptions).runner or StandardOptions.DEFAULT_RUNNER,
-            workers=options.view_as(DirectOptions).direct_num_workers,
             examples=[
                 (
                     example_gen_pb2.PayloadFormat.Name(examples_utils.get_payload_format(each)),
@@ -91,16 +97,26 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
         )
         schema = io_utils.SchemaReader().read(schema_file)
         graph = artifact_utils.get_single_uri(output_dict[standard_component_specs.TRANSFORM_GRAPH_KEY])
-        analyzed = [file for split in splits.analyze for file in _files(examples, split)]
         outputs = output_dict.get(standard_component_specs.TRANSFORMED_EXAMPLES_KEY)
         executor_utils.SetSplitNames(splits.transform, outputs)
-        with _local(graph) as folder:
-            wanted = _write_graph(self._function(exec_properties, schema_file), schema, analyzed, folder)
-            if outputs:
-                finished = Finished(folder, Columns(schema, wanted))
-                prefixes = executor_utils.GetSplitPaths(outputs)
-                for split, prefix in zip(splits.transform, prefixes, strict=True):
-                    finished.materialize(_files(examples, split), prefix)
+        prefixes = (
+            dict(zip(splits.transform, executor_utils.GetSplitPaths(outputs), strict=True)) if outputs else {}
+        )
+        files = {split: _files(examples, split) for split in {*splits.analyze, *prefixes}}
+        function = self._function(exec_properties, schema_file)
+        with _local(graph) as folder, _temporary(folder) as temporary:
+            traced = trace(function, Columns(schema).specs, temporary=temporary)
+            wanted = traced.transformed_columns()
+            if not wanted:
+                raise UnknownOperationError("outputs that are made of no column")
+            analyzed = [shard for split in splits.analyze for shard in shards_of(split, *files[split])]
+            workers = process_count(analyzed, self._beam_pipeline_args or (), worth_bytes=_WORTH_BYTES)
+            with SideBySide(workers if traced.can_be_shared else 1) as processes:
+                serialized = schema.SerializeToString()
+                reading = Reading(analyzed, processes, serialized, traced.analyzed_columns())
+                _write_graph(traced, reading, schema, folder)
+                work = Materialize(folder, serialized, wanted, prefixes)
+                _materialize(work, {split: files[split] for split in prefixes}, processes)
 
     def _function(self, exec_properties: Mapping[str, object], schema_file: str) -> Any:
         """The user's preprocessing_fn, found as TFX finds it."""
@@ -126,29 +142,45 @@ def _local(folder: str) -> Iterator[str]:
         io_utils.copy_dir(place, folder)
 
 
-def _write_graph(function: Callable[..., Any], schema: Any, files: Sequence[str], folder: str) -> list[str]:
-    """Analyzes some files and writes the finished graph; returns the columns that its outputs need."""
+@contextmanager
+def _temporary(folder: str) -> Iterator[str]:
+    """A folder for what lies between the passes."""
     temporary = f"{folder}/{_TEMPORARY}"
     fileio.makedirs(temporary)
     try:
-        traced = trace(function, Columns(schema).specs, temporary=temporary)
-        columns, wanted = traced.analyzed_columns(), traced.transformed_columns()
-        if not wanted:
-            raise UnknownOperationError("outputs that are made of no column")
-
-        def batches() -> Iterator[dict[str, TensorType]]:
-            return told(Columns(schema, columns).batches(files), "looked at")
-
-        replacements = analyze(traced, batches, columns)
-        raw = f"{folder}/{tft.TFTransformOutput.RAW_METADATA_DIR}"
-        metadata_io.write_metadata(dataset_metadata.DatasetMetadata(schema), raw)
-        traced.finish(replacements, folder)
+        yield temporary
     finally:
         fileio.rmtree(temporary)
-    return wanted
 
 
-def _files(examples: Sequence[Any], split: str) -> list[str]:
+def _write_graph(traced: Preprocessing, reading: Reading, schema: Any, folder: str) -> None:
+    """Analyzes some files and writes the finished graph."""
+    replacements = analyze(traced, reading)
+    raw = f"{folder}/{tft.TFTransformOutput.RAW_METADATA_DIR}"
+    metadata_io.write_metadata(dataset_metadata.DatasetMetadata(schema), raw)
+    traced.finish(replacements, folder)
+
+
+def _materialize(
+    work: Materialize, files: Mapping[str, tuple[list[str], list[int]]], processes: SideBySide
+) -> None:
+    """Transforms splits, file by file."""
+    shards = [
+        Shard(split, place, len(found[0]), (file,), size)
+        for split, found in files.items()
+        for place, (file, size) in enumerate(zip(*found, strict=True))
+    ]
+    for prefix in work.prefixes.values():
+        fileio.makedirs(prefix.rpartition("/")[0])
+    progress = Rows(shards, " transformed").tell
+    for _ in processes.map(work, shards, progress=progress, again=replace(work, parts=_SMALLER)):
+        pass
+    if processes.redone:
+        tell(redone_in_words(processes.redone).removeprefix("; "))
+
+
+def _files(examples: Sequence[Any], split: str) -> tuple[list[str], list[int]]:
+    """The files of a split, and how many bytes each has."""
     (folder,) = artifact_utils.get_split_uris(examples, split)
     files = sorted(fileio.glob(io_utils.all_files_pattern(folder)))
     if not files:
@@ -156,4 +188,4 @@ def _files(examples: Sequence[Any], split: str) -> list[str]:
             f"the split {split!r} has no file of examples in {folder}",
             hint="write at least one file for each split, even if it has no rows",
         )
-    return files
+    return files, [tf.io.gfile.stat(file).length for file in files]

@@ -15,7 +15,6 @@ _KNOWN = frozenset(
 def why_stock(
     *,
     runner: str,
-    workers: int,
     examples: Collection[tuple[str, str]],
     outputs: Collection[str],
     parameters: Mapping[str, object],
@@ -24,16 +23,12 @@ def why_stock(
 
     Args:
         runner: Beam's, by its name.
-        workers: processes or threads that Beam's runner is asked for; 0: one a core.
         examples: for each artifact the format of its payload and that of its files.
         outputs: keys of the artifacts that are wanted.
         parameters: the node's.
     """
     if runner != IN_PROCESS:
         return f"the runner is {runner}"
-    if workers != 1:
-        asked = f"{workers} workers" if workers else "one worker per core"
-        return f"Beam is set to {asked}"
     if len(examples) != 1:
         return f"there are {len(examples)} artifacts of examples"
     for payload, files in examples:

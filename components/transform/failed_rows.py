@@ -14,17 +14,21 @@ _MOST_CHARACTERS = 300
 
 
 @contextlib.contextmanager
-def told_in_words(errors: type[Exception]) -> Iterator[None]:
+def told_in_words(errors: type[Exception], *, memory: type[Exception]) -> Iterator[None]:
     """Rewords an error of TensorFlow.
 
     Args:
         errors: the class of them, `tf.errors.OpError`.
+        memory: the class of those that say nothing about rows, `tf.errors.ResourceExhaustedError`.
 
     Raises:
+        MemoryError: in the place of the latter.
         ComponentError: in its place.
     """
     try:
         yield
+    except memory as error:
+        raise MemoryError(str(error)) from error
     except errors as error:
         sentence, place = in_words(str(error))
         raise ComponentError(

@@ -37,6 +37,12 @@ Replacements = Mapping[str, tf.Tensor]
 """The constant tensors that stand for what is analyzed, by the name of the tensor in the traced graph."""
 
 
+Apply = Callable[[Mapping[str, TensorType]], dict[str, TensorType]]
+"""From tensors by column to tensors by name."""
+
+_PYTHON = {"PyFunc", "PyFuncStateless", "EagerPyFunc"}
+
+
 @dataclass(frozen=True)
 class Preprocessing:
     """A traced preprocessing_fn.
@@ -86,7 +92,7 @@ class Preprocessing:
 
     def analyzed(
         self, tensors: Mapping[str, str], replacements: Replacements, columns: Sequence[str]
-    ) -> Callable[[Mapping[str, TensorType]], dict[str, TensorType]]:
+    ) -> Apply:
         """Return a function from a batch to the tensors that the analyzers read.
 
         Args:
@@ -99,10 +105,8 @@ class Preprocessing:
         """
         loader = None if replacements else self._stateless(tensors)
         if loader is None:
-            loader = saved_transform_io_v2.SavedModelLoader(self._save(replacements, tensors)[0])
-        loader.finalize(set(columns), set(tensors))
-        apply: Callable[[Mapping[str, TensorType]], dict[str, TensorType]] = loader.apply_transform_model
-        return apply
+            return loaded(self.save(replacements, tensors), columns, list(tensors))
+        return _applied(loader, columns, list(tensors))
 
     def _stateless(self, tensors: Mapping[str, str]) -> Any:
         """The part of the traced graph that gives some tensors; None where it has tables or variables."""
@@ -133,6 +137,25 @@ class Preprocessing:
         if self.assets:
             with tf.io.gfile.GFile(f"{about}/{tft.TFTransformOutput.ASSET_MAP}", "w") as file:
                 file.write(json.dumps(self.assets))
+
+    @property
+    def can_be_shared(self) -> bool:
+        """Whether another process can run the graph: Python in it is only in this one."""
+        definition = self.concrete.graph.as_graph_def()
+        operations = [
+            *definition.node,
+            *(node for each in definition.library.function for node in each.node_def),
+        ]
+        return not any(operation.op in _PYTHON for operation in operations)
+
+    def save(self, replacements: Replacements, tensors: Mapping[str, str]) -> str:
+        """Writes the graph as it is after some passes, and returns the folder.
+
+        Args:
+            replacements: the results of these passes.
+            tensors: as for `analyzed`.
+        """
+        return self._save(replacements, tensors)[0]
 
     def _save(self, replacements: Replacements, tensors: Mapping[str, str]) -> tuple[str, Annotated]:
         """Writes the graph with what is analyzed, as `impl_helper.trace_and_write_v2_saved_model` does."""
@@ -221,6 +244,23 @@ def _has_state(graph: Any) -> bool:
         or any(output.dtype == tf.resource for output in one.outputs)
         for one in graph.get_operations()
     )
+
+
+def loaded(folder: str, columns: Sequence[str], names: Sequence[str]) -> Apply:
+    """A graph that `Preprocessing.save` wrote, as a function.
+
+    Args:
+        folder: where.
+        columns: what a batch holds.
+        names: of the tensors that it gives.
+    """
+    return _applied(saved_transform_io_v2.SavedModelLoader(folder), columns, names)
+
+
+def _applied(loader: Any, columns: Sequence[str], names: Sequence[str]) -> Apply:
+    loader.finalize(set(columns), set(names))
+    apply: Apply = loader.apply_transform_model
+    return apply
 
 
 class _Traced(saved_transform_io_v2.SavedModelLoader):  # type: ignore[misc]

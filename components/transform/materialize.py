@@ -1,20 +1,21 @@
 """Applies the finished graph to files of examples, in large batches."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import tensorflow as tf
 import tensorflow_transform as tft
-from tensorflow_transform.common_types import TensorType
+from tensorflow_metadata.proto.v0 import schema_pb2
 from tensorflow_transform.saved.saved_transform_io_v2 import SavedModelLoader
 from tensorflow_transform.tf_metadata import metadata_io
-from tfx.dsl.io import fileio
 
-from slipway.components.counted_words import counted
-from slipway.components.progress import report as tell
+from slipway.components.shards import Shard
 from slipway.components.transform.examples import BATCH_ROWS, Columns, Encoder, write
 from slipway.components.transform.failed_rows import told_in_words
+from slipway.components.worker_pool import TaskProgress
 
 _OUTPUT_BYTES = 64 << 20
 
@@ -35,22 +36,59 @@ class Finished:
         self._encoder = Encoder(described.schema)
         self._most_rows = _most_rows(self._loader.structured_outputs.values())
 
-    def materialize(self, files: Sequence[str], prefix: str) -> None:
-        """Transforms a split: each file of examples becomes one of transformed ones, in its order.
+    def transformed(self, file: str, *, parts: int = 1) -> Iterator[list[bytes]]:
+        """The transformed examples of a file, in its order.
 
         Args:
-            files: of serialised examples.
-            prefix: path of what is written, without the number and the suffix.
+            file: of serialised examples.
+            parts: a batch is so many times smaller than usual.
         """
-        fileio.makedirs(prefix.rpartition("/")[0])
-        for number, file in enumerate(files):
-            write(f"{prefix}-{number:05d}-of-{len(files):05d}.gz", self._transformed(file))
-
-    def _transformed(self, file: str) -> Iterator[list[bytes]]:
-        for batch in told(self._columns.batches([file], self._most_rows), "transformed"):
-            with told_in_words(tf.errors.OpError):
+        for batch in self._columns.batches([file], max(self._most_rows // parts, 1)):
+            with told_in_words(tf.errors.OpError, memory=tf.errors.ResourceExhaustedError):
                 features = self._loader.apply_transform_model(batch)
             yield from self._encoder.encode(features)
+
+
+@dataclass(frozen=True)
+class Materialize:
+    """Transforms a file: each file of examples becomes one of transformed ones.
+
+    Attributes:
+        folder: of the artifact `transform_graph`.
+        schema: of the examples, as bytes.
+        columns: which are read.
+        prefixes: by split, path of what is written, without the number and the suffix.
+        parts: batches are so many times smaller than usual.
+    """
+
+    folder: str
+    schema: bytes
+    columns: Sequence[str]
+    prefixes: Mapping[str, str]
+    parts: int = 1
+
+    @cached_property
+    def _finished(self) -> Finished:
+        return Finished(self.folder, Columns(schema_pb2.Schema.FromString(self.schema), self.columns))
+
+    def __call__(self, shard: Shard, progress: TaskProgress) -> None:
+        """Writes the file of a shard of one file."""
+        [file] = shard.files
+        path = f"{self.prefixes[shard.split]}-{shard.first:05d}-of-{shard.of:05d}.gz"
+        rows = write(path, _told(self._finished.transformed(file, parts=self.parts), progress))
+        progress(rows, shard.size_bytes)
+
+    def __getstate__(self) -> dict[str, object]:
+        # Without the graph: each process loads its own.
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+
+def _told(records: Iterable[list[bytes]], progress: TaskProgress) -> Iterator[list[bytes]]:
+    rows = 0
+    for some in records:
+        yield some
+        rows += len(some)
+        progress(rows, 0)
 
 
 def _most_rows(outputs: Iterable[Any]) -> int:
@@ -58,13 +96,3 @@ def _most_rows(outputs: Iterable[Any]) -> int:
     dense = [one for one in outputs if isinstance(one, tf.Tensor) and one.shape.rank]
     row: int = sum(one.dtype.size * math.prod(size or 1 for size in one.shape[1:]) for one in dense)
     return max(1, min(BATCH_ROWS, _OUTPUT_BYTES // max(row, 1)))
-
-
-def told(batches: Iterator[dict[str, TensorType]], what: str) -> Iterator[dict[str, TensorType]]:
-    """The batches, while people are told how many rows went by."""
-    rows = 0
-    for batch in batches:
-        yield batch
-        first = next(iter(batch.values()), None)
-        rows += int(first.shape[0] or 0) if first is not None else 0
-        tell(f"{counted(rows, 'row')} {what}")

@@ -8,6 +8,7 @@ import hashlib
 import heapq
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -53,8 +54,8 @@ class _Combined:
 class _Packed:
     """Several of them, each of which takes some of the tensors."""
 
-    def __init__(self, operations: Sequence[Any]) -> None:
-        self._each = [(one.label, one.keys, _Combined(one.combiner)) for one in operations]
+    def __init__(self, parts: Sequence[tuple[str, Sequence[Any], Any]]) -> None:
+        self._each = [(label, keys, _Combined(combiner)) for label, keys, combiner in parts]
 
     def add(self, batch: Any) -> None:
         for _, keys, combined in self._each:
@@ -110,24 +111,35 @@ class _Weighed:
         return list(self._sums.items())
 
 
-def accumulator(operation: Any) -> Accumulator:
-    """Return an accumulator for an operation.
+def accumulator(operation: Any) -> Callable[[], Accumulator]:
+    """Return what makes accumulators for an operation; Beam's pickler takes it.
 
     Raises:
         UnknownOperationError: it is not here.
     """
     if isinstance(operation, analyzer_nodes.CacheableCombineAccumulate):
-        return _Combined(operation.combiner)
+        return partial(_Combined, operation.combiner)
     if isinstance(operation, analyzer_nodes.PackedCombineAccumulate):
-        return _Packed(operation.combiners)
+        return partial(_Packed, [(one.label, one.keys, one.combiner) for one in operation.combiners])
     if isinstance(operation, analyzer_nodes.CacheableCombinePerKeyAccumulate):
-        return _CombinedPerKey(operation.combiner)
+        return partial(_CombinedPerKey, operation.combiner)
     if isinstance(operation, analyzer_nodes.VocabularyAccumulate):
         if operation.vocab_ordering_type == _Ordering.FREQUENCY:
-            return _Counted()
+            return _Counted
         if operation.vocab_ordering_type == _Ordering.WEIGHTED_FREQUENCY:
-            return _Weighed()
+            return _Weighed
     raise UnknownOperationError(f"{type(operation).__name__} of {operation.label}")
+
+
+def together(operation: Any, parts: Sequence[Values]) -> Values:
+    """Return what accumulators of the same operation have, each of other rows, as one has it of all rows."""
+    values = [value for part in parts for value in part]
+    if not isinstance(operation, analyzer_nodes.VocabularyAccumulate):
+        return values
+    sums: dict[Any, Any] = {}
+    for token, count in values:
+        sums[token] = sums[token] + count if token in sums else count
+    return list(sums.items())
 
 
 def evaluator(operation: Any, *, folder: str, graph: Any) -> Callable[[list[Values]], Sequence[Values]]:

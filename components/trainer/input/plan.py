@@ -3,8 +3,8 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
+from slipway.components.available_memory import available_memory_bytes as available_memory_bytes
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.features import Feature
 
@@ -34,18 +34,6 @@ def block_steps(steps: int, *, batch_bytes: int) -> int:
     """
     most = max(1, MAX_BLOCK_BYTES // batch_bytes)
     return next(each for each in range(min(steps, most), 0, -1) if steps % each == 0)
-
-
-def available_memory_bytes(*, root: Path = Path("/")) -> int:
-    """Memory still available to this process: the machine's, or its control group's if less."""
-    lines = (root / "proc/meminfo").read_text().splitlines()
-    free = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
-    try:
-        group = root / "sys/fs/cgroup"
-        limit = int((group / "memory.max").read_text()) - int((group / "memory.current").read_text())
-    except (OSError, ValueError):  # no control groups of version 2, or "max": no limit
-        return free
-    return max(0, min(free, limit))
 
 
 def files_of_host(files: Sequence[str], *, index: int, count: int) -> tuple[str, ...]:

@@ -466,6 +466,18 @@ def test_files_that_an_engine_of_beam_deals_out_add_up_to_the_same(alone, evalua
         assert {key: value for key, value in each.items() if not close(ours[where][key], value)} == {}
 
 
+def test_two_processes_give_the_same_to_the_last_bit(alone, evaluate, monkeypatch):
+    from slipway.components import shards
+    from slipway.components.evaluator import executor
+
+    monkeypatch.setattr(shards, "LEAST_BYTES", 1)
+    found = []
+    for processes in (1, 2):
+        monkeypatch.setattr(executor, "process_count", lambda *_, n=processes, **__: n)
+        found.append(content(evaluate(alone[0], config_of("binary"), alone[1]), spreads=True))
+    assert repr(found[0]) == repr(found[1])  # NaN is there, too
+
+
 @pytest.fixture
 def loaded_once(tfx, monkeypatch):
     """Loads each model once: that takes longer than asking it."""

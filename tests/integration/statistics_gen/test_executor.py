@@ -307,3 +307,33 @@ def test_link_to_a_dashboard_that_fails_does_not_fail_the_node(made, tmp_path, m
     found = computed(Executor, made, tmp_path, splits=("empty",))
     assert found.get_string_custom_property("stats_dashboard_link") == ""
     assert len(datasets(found, "empty")) == 1
+
+
+def test_two_processes_give_the_same_bytes_and_what_one_cannot_do_is_done_again(made, tmp_path, monkeypatch):
+    from slipway.components import shards
+    from slipway.components.progress import PROGRESS_VARIABLE
+    from slipway.components.statistics_gen import executor
+
+    monkeypatch.setattr(shards, "LEAST_BYTES", 1)
+    shown = tmp_path / "progress.json"
+    monkeypatch.setenv(PROGRESS_VARIABLE, str(shown))
+    asked = options(num_quantiles_histogram_buckets=100)
+    found = []
+    for processes in (1, 2):
+        monkeypatch.setattr(executor, "process_count", lambda *_, n=processes, **__: n)
+        statistics = computed(executor.Executor, made, tmp_path / str(processes), stats_options_json=asked)
+        found.append([Path(statistics.uri, f"Split-{split}/FeatureStats.pb").read_bytes() for split in FILES])
+    assert found[0] == found[1]
+
+    def no_memory(batch_of, sample, *, parts):
+        if parts == 1:
+            raise MemoryError
+        return batches(batch_of, sample, parts=parts)
+
+    batches = executor.batches
+    monkeypatch.setattr(executor, "process_count", lambda *_, **__: 1)
+    monkeypatch.setattr(executor, "batches", no_memory)
+    statistics = computed(executor.Executor, made, tmp_path / "again", stats_options_json=asked)
+    again = [Path(statistics.uri, f"Split-{split}/FeatureStats.pb").read_bytes() for split in FILES]
+    assert again == found[0]  # the files are smaller than a smaller batch
+    assert "done again alone, in smaller batches" in json.loads(shown.read_text())["text"]

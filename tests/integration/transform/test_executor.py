@@ -182,7 +182,7 @@ def test_rows_are_the_same_to_the_last_bits_where_the_graph_is(both, made, tmp_p
     from tensorflow.train import Example
     from tensorflow_metadata.proto.v0 import schema_pb2
 
-    from slipway.components.transform.examples import Columns
+    from slipway.components.transform.examples import Columns, write
     from slipway.components.transform.materialize import Finished
 
     stock, _ = both
@@ -190,11 +190,42 @@ def test_rows_are_the_same_to_the_last_bits_where_the_graph_is(both, made, tmp_p
     finished = Finished(str(stock / "graph"), Columns(schema))
     for split in ROWS:
         files = sorted(map(str, (made / f"examples/Split-{split}").iterdir()))
-        finished.materialize(files, f"{tmp_path}/transformed/Split-{split}/it")
+        (tmp_path / f"transformed/Split-{split}").mkdir(parents=True)
+        for place, file in enumerate(files):
+            write(f"{tmp_path}/transformed/Split-{split}/{place}.gz", finished.transformed(file))
         mine, theirs = (list(map(Example.FromString, records(each, split))) for each in (tmp_path, stock))
         for one, other in zip(mine, theirs, strict=True):
             # Not the very last: a logarithm of eight numbers at once is rounded otherwise than one alone.
             assert_near(one, other, relative=1e-6, absolute=1e-6)
+
+
+def test_two_processes_give_the_same_values_to_the_last_bit(made, project, tmp_path, monkeypatch):
+    from tensorflow.train import Example
+
+    from slipway.components import shards
+    from slipway.components.transform import executor
+
+    monkeypatch.setattr(shards, "LEAST_BYTES", 1)
+    monkeypatch.syspath_prepend(project / "tests/integration/transform")
+    found = []
+    for processes in (1, 2):
+        monkeypatch.setattr(executor, "process_count", lambda *_, n=processes, **__: n)
+        folder = transform(
+            executor.Executor,
+            made,
+            tmp_path / str(processes),
+            preprocessing_fn="many_analyzers.preprocessing_fn",
+        )
+        for split, (_, count) in ROWS.items():
+            assert len(list((folder / f"transformed/Split-{split}").iterdir())) == count
+        # TFX's encoder writes the features of a row in any order.
+        rows = [
+            Example.FromString(each).SerializeToString(deterministic=True)
+            for split in ROWS
+            for each in records(folder, split)
+        ]
+        found.append(rows)
+    assert found[0] == found[1]
 
 
 def test_two_vocabularies_of_one_name_are_refused(made, project, tmp_path, monkeypatch):
@@ -215,7 +246,7 @@ def test_split_without_a_file_is_refused(tmp_path):
     examples = artifact("Examples", tmp_path, split_names='["train", "eval"]')
     (tmp_path / "Split-train").mkdir()
     (tmp_path / "Split-train" / "rows-00000-of-00001.gz").touch()
-    assert len(_files([examples], "train")) == 1
+    assert [len(each) for each in _files([examples], "train")] == [1, 1]
     with pytest.raises(ComponentError, match="the split 'eval' has no file of examples"):
         _files([examples], "eval")
 

@@ -39,6 +39,7 @@ REASONS = {
         "slipway.pipeline.engine.tfx.user_modules",
         "slipway.pipeline.engine.processes.warm",
         "slipway.components.ingest.worker",
+        "slipway.components.worker",
         "slipway.components.preflight.compile_and_measure",
         "slipway.components.python_process",
         "slipway.components.serving_check.client",

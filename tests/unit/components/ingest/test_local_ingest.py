@@ -9,15 +9,14 @@ import pytest
 
 from slipway.components.errors import ComponentError
 from slipway.components.ingest import local_ingest as here
-from slipway.components.ingest import worker_pool
 from slipway.components.ingest.blocks import FileError
 from slipway.components.ingest.column_types import ColumnType
 from slipway.components.ingest.local_ingest import run_tasks, worker_count
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.planning import TASK_BYTES, Task
 from slipway.components.ingest.storage import StoredFile, list_files
-from slipway.components.ingest.worker_pool import SideBySide
 from slipway.components.progress import PROGRESS_VARIABLE
+from slipway.components.worker_pool import SideBySide
 
 
 @pytest.fixture
@@ -140,7 +139,7 @@ def test_error_in_a_process_comes_with_its_remedy(run, several, write):
 
 @pytest.mark.slow
 def test_process_that_dies_is_told(run, several, monkeypatch):
-    monkeypatch.setattr(worker_pool, "WORKER", "slipway.components.ingest.no_such_module")
+    monkeypatch.setattr(here, "WORKER", "slipway.components.ingest.no_such_module")
     with pytest.raises(ComponentError, match="one of the 2 processes of Ingest died") as caught:
         run(several, workers=2)
     assert "direct_num_workers=1" in caught.value.hint

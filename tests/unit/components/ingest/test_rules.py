@@ -24,6 +24,7 @@ from slipway.components.ingest.example_encoding import ExampleEncoder, varint, v
 from slipway.components.ingest.example_message import parse_example
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.planning import (
+    LEAST_SHARD_BYTES,
     LEAST_TASK_BYTES,
     MANY_TASKS,
     TASK_BYTES,
@@ -328,6 +329,12 @@ def test_small_files_share_a_task_and_large_ones_do_not():
     assert [task.lanes for task in tasks] == [2, 2, 2, 2]
     assert [task.quarantine for task in tasks] == [f"q/rows-0000{i}.jsonl" for i in range(4)]
     assert [task.skipped_bytes for task in tasks] == [0, sum(sizes[:2]), sum(sizes[:3]), sum(sizes[:4])]
+
+
+def test_a_large_file_becomes_several_that_are_not_small():
+    for size, shard_bytes in ((1, LEAST_SHARD_BYTES), (128 * LEAST_SHARD_BYTES, 2 * LEAST_SHARD_BYTES)):
+        [task] = plan_tasks({None: [StoredFile("f", size)]}, {"all": "a"}, quarantine="q", min_shards=1)
+        assert task.shard_bytes == shard_bytes
 
 
 def test_several_files_are_several_tasks_so_that_processes_end_together():

@@ -6,7 +6,6 @@ from slipway.components.statistics_gen.executor_choice import why_stock
 
 OURS = {
     "runner": "FnApiRunner",
-    "workers": 1,
     "examples": ("FORMAT_TF_EXAMPLE", "tfrecords_gzip"),
     "has_patterns": False,
     "splits": ["train", "eval"],
@@ -23,8 +22,6 @@ def test_ours_does_what_a_workload_asks_for():
     ("changed", "why"),
     [
         ({"runner": "FlinkRunner"}, "the runner is FlinkRunner"),
-        ({"workers": 4}, "Beam is set to 4 workers"),
-        ({"workers": 0}, "Beam is set to one worker per core"),
         ({"examples": ("FORMAT_PROTO", "tfrecords_gzip")}, "the examples are FORMAT_PROTO in tfrecords_gzip"),
         ({"has_patterns": True}, "the examples have a pattern for each split"),
         ({"splits": []}, "no split is left"),

@@ -6,7 +6,6 @@ from slipway.components.transform.executor_choice import why_stock
 
 OURS = {
     "runner": "FnApiRunner",
-    "workers": 1,
     "examples": [("FORMAT_TF_EXAMPLE", "tfrecords_gzip")],
     "outputs": ["examples", "schema", "transform_graph", "transformed_examples"],
     "parameters": {
@@ -27,8 +26,6 @@ def test_ours_does_what_a_workload_asks_for():
     ("changed", "why"),
     [
         ({"runner": "FlinkRunner"}, "the runner is FlinkRunner"),
-        ({"workers": 4}, "Beam is set to 4 workers"),
-        ({"workers": 0}, "Beam is set to one worker per core"),
         ({"examples": OURS["examples"] * 2}, "there are 2 artifacts of examples"),
         ({"examples": [("FORMAT_PROTO", "tfrecords_gzip")]}, "are FORMAT_PROTO in tfrecords_gzip"),
         ({"examples": [("FORMAT_TF_EXAMPLE", "FORMAT_PARQUET")]}, "FORMAT_TF_EXAMPLE in FORMAT_PARQUET"),

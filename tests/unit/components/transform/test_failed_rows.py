@@ -36,11 +36,16 @@ def test_message_that_names_no_place_is_told_alone():
 def test_error_is_told_in_words():
     with (
         pytest.raises(ComponentError, match=r"fails at some rows: .*50 or more.* \(workloads/taxi/prep"),
-        told_in_words(ZeroDivisionError),
+        told_in_words(ZeroDivisionError, memory=RecursionError),
     ):
         raise ZeroDivisionError(SAID)
 
 
 def test_other_errors_are_left_as_they_are():
-    with pytest.raises(KeyError), told_in_words(ZeroDivisionError):
+    with pytest.raises(KeyError), told_in_words(ZeroDivisionError, memory=RecursionError):
         raise KeyError
+
+
+def test_lack_of_memory_says_nothing_about_rows():
+    with pytest.raises(MemoryError, match="no room"), told_in_words(Exception, memory=RecursionError):
+        raise RecursionError("no room")

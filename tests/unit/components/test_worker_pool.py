@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from slipway.components.ingest import worker_pool
-from slipway.components.ingest.worker_pool import SideBySide, WorkerDiedError
+from slipway.components import worker_pool
+from slipway.components.errors import ComponentError
+from slipway.components.worker_pool import SideBySide, WorkerDiedError
 
 # What is to be done, in a module that the workers find too; a task is a number here.
 WORKS = """
@@ -55,6 +56,38 @@ def die_in_worker(task, progress):
     until_a_worker_is_there()
     progress(task, 0)
 
+def fail_once_in_worker(task, progress):
+    if is_worker():
+        there.touch()
+        raise MemoryError("no room")
+    until_a_worker_is_there()
+    return task
+
+def once(task, progress):
+    return -task
+
+def refuse_in_worker(task, progress):
+    from slipway.components.errors import ComponentError
+    if is_worker():
+        there.touch()
+        raise ComponentError("these rows", hint="no")
+    until_a_worker_is_there()
+    return task
+
+def out_of_memory_at_2(task, progress):
+    if task == 2:
+        raise MemoryError
+    return task
+
+class Keeps:
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, task, progress):
+        self.calls += 1
+        time.sleep(0.02)
+        return os.getpid(), self.calls
+
 def tell_for_ever(task, progress):
     while True:
         progress(1, 1)
@@ -65,7 +98,7 @@ def has_pandas(task, progress):
     return "pandas" in sys.modules if is_worker() else None
 """
 
-_PROJECT = Path(worker_pool.__file__).resolve().parents[2]
+_PROJECT = Path(worker_pool.__file__).resolve().parents[1]
 
 pytestmark = pytest.mark.slow
 
@@ -94,7 +127,7 @@ def processes():
 
 def _is_worker(pid):
     try:
-        return b"slipway.components.ingest.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        return b"slipway.components.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:  # it has ended
         return False
 
@@ -109,7 +142,7 @@ def test_both_processes_work_and_the_results_are_in_order(works, processes):
     def tell(task, rows, done_bytes):
         told[task] = rows, done_bytes
 
-    pids = processes.map(works.who, range(10), progress=tell)
+    pids = list(processes.map(works.who, range(10), progress=tell))
     assert len(pids) == 10
     assert len(set(pids)) == 2
     assert os.getpid() in pids
@@ -117,7 +150,7 @@ def test_both_processes_work_and_the_results_are_in_order(works, processes):
 
 
 def test_no_process_keeps_tasks_that_another_could_do(works, processes):
-    pids = processes.map(works.slow_in_worker, range(8), progress=_ignore)
+    pids = list(processes.map(works.slow_in_worker, range(8), progress=_ignore))
     assert pids.count(os.getpid()) == 7
 
 
@@ -128,13 +161,13 @@ def test_processes_serve_one_map_after_the_other(works, processes):
 
 def test_first_error_by_order_is_raised_whichever_was_first_in_time(works, processes):
     with pytest.raises(ValueError, match="task 1"):
-        processes.map(works.fail_at_2_and_late_at_1, range(4), progress=_ignore)
+        list(processes.map(works.fail_at_2_and_late_at_1, range(4), progress=_ignore))
 
 
 def test_error_of_a_worker_comes_with_its_traceback_and_stops_the_rest(works, processes):
     done = []
     with pytest.raises(ValueError, match=r"task \d") as caught:
-        processes.map(works.fail_in_worker, range(100), progress=lambda task, *_: done.append(task))
+        list(processes.map(works.fail_in_worker, range(100), progress=lambda task, *_: done.append(task)))
     assert len(done) < 50  # of the 99 that this process would do alone, one every fifth of a second
     assert "in fail_in_worker" in str(caught.value.__cause__)
 
@@ -142,8 +175,45 @@ def test_error_of_a_worker_comes_with_its_traceback_and_stops_the_rest(works, pr
 def test_killed_worker_is_an_error_and_nobody_waits_for_it(works, processes):
     done = []
     with pytest.raises(WorkerDiedError):
-        processes.map(works.die_in_worker, range(100), progress=lambda task, *_: done.append(task))
+        list(processes.map(works.die_in_worker, range(100), progress=lambda task, *_: done.append(task)))
     assert len(done) < 50
+
+
+@pytest.mark.parametrize("what", ["die_in_worker", "fail_once_in_worker"])
+def test_what_a_worker_could_not_do_is_done_again_alone(works, processes, caplog, what):
+    found = list(
+        processes.map(
+            getattr(works, what), range(1, 7), progress=lambda *_: None, again=lambda task, _: -task
+        )
+    )
+    again = [place for place, value in enumerate(found) if value is not None and value < 0]
+    assert len(again) == processes.redone == 1
+    assert "again in one process, in smaller batches" in caplog.text
+    # And the next ones too.
+    assert set(processes.map(works.who, range(4), progress=_ignore)) == {os.getpid()}
+
+
+def test_refused_rows_are_not_tried_again(works, processes):
+    with pytest.raises(ComponentError, match="these rows"):
+        list(processes.map(works.refuse_in_worker, range(100), progress=_ignore, again=works.once))
+    assert processes.redone == 0
+
+
+def test_one_process_does_what_it_has_no_memory_for_again(works):
+    with SideBySide(1) as one:
+        assert list(one.map(works.out_of_memory_at_2, range(4), progress=_ignore, again=works.once)) == [
+            0, 1, -2, 3
+        ]  # fmt: skip
+        assert one.redone == 1
+        with pytest.raises(ValueError, match="task 1"):
+            list(one.map(works.fail_at_2_and_late_at_1, range(4), progress=_ignore, again=works.once))
+
+
+def test_a_process_keeps_what_its_work_keeps(works, processes):
+    found = list(processes.map(works.Keeps(), range(20), progress=_ignore))
+    for pid in {pid for pid, _ in found}:
+        calls = [call for who, call in found if who == pid]
+        assert calls == list(range(calls[0], calls[0] + len(calls)))
 
 
 def test_nobody_waits_for_a_worker_that_starts_late(works, tmp_path, monkeypatch):
@@ -156,9 +226,9 @@ def test_nobody_waits_for_a_worker_that_starts_late(works, tmp_path, monkeypatch
 
 
 def test_worker_that_cannot_start_is_an_error(works, monkeypatch):
-    monkeypatch.setattr(worker_pool, "WORKER", "slipway.components.ingest.no_such_module")
+    monkeypatch.setattr(worker_pool, "WORKER", "slipway.components.no_such_module")
     with SideBySide(2) as both, pytest.raises(WorkerDiedError):
-        both.map(works.who, range(500), progress=_ignore)
+        list(both.map(works.who, range(500), progress=_ignore))
 
 
 def test_workers_end_with_the_context(works):
@@ -171,13 +241,13 @@ def test_workers_end_with_the_context(works):
 def test_worker_outlives_nobody(works, is_busy):
     program = """
 import sys, time, works
-from slipway.components.ingest.worker_pool import SideBySide
+from slipway.components.worker_pool import SideBySide
 with SideBySide(2) as both:
     [(worker, started)] = both._started.items()
     started.result()
     print(worker._process.pid, flush=True)
     if len(sys.argv) > 1:
-        both.map(works.tell_for_ever, [1, 2], progress=lambda *_: None)
+        list(both.map(works.tell_for_ever, [1, 2], progress=lambda *_: None))
     sys.stdin.read()
 """
     parent = subprocess.Popen(
@@ -197,5 +267,8 @@ with SideBySide(2) as both:
         time.sleep(0.05)
 
 
-def test_worker_imports_no_pandas(works, processes):
-    assert set(processes.map(works.has_pandas, range(4), progress=_ignore)) == {False, None}
+def test_worker_of_ingest_imports_no_pandas(works):
+    with SideBySide(2, worker="slipway.components.ingest.worker") as both:
+        [started] = both._started.values()
+        started.result(timeout=60)
+        assert set(both.map(works.has_pandas, range(4), progress=_ignore)) == {False, None}

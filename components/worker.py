@@ -1,0 +1,42 @@
+"""A process beside a node's: takes tasks from its line, works on them, and ends with the line."""
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection
+
+from slipway.components.worker_pool import Ended, Task, Told, Work
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Entry point: `python -m slipway.components.worker DESCRIPTOR`, of a socket to `worker_pool`."""
+    [descriptor] = arguments
+    work: Work | None = None
+    with Connection(int(descriptor)) as line, suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        line.send(None)
+        while True:
+            given, task = line.recv()
+            work = given or work
+            line.send(_ended(line, work, task))
+    return 0
+
+
+def _ended(line: Connection, work: Work | None, task: Task) -> Ended:
+    assert work is not None  # noqa: S101  (for the type checker: the first message has it)
+    try:
+        return Ended(work(task, lambda rows, done_bytes: line.send(Told(rows, done_bytes))))
+    except Exception as error:
+        return Ended(error=error, trace=traceback.format_exc())
+
+
+def end(code: int) -> None:
+    """Ends this process at once: the node waits for it, and Python would first tear down all modules."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    end(main(sys.argv[1:]))

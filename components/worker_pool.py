@@ -1,0 +1,285 @@
+"""Work on several tasks side by side: in this process, and in others that it starts for that.
+
+A process of the others is `worker.py`. It has a line to this one, gets its next task on it when it is free,
+and ends with it. Nothing is locked between them: one that is killed leaves no other waiting.
+"""
+
+import logging
+import os
+import socket
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing.connection import Connection
+from threading import Lock
+from typing import Any, Self
+
+from slipway.components import python_process
+from slipway.components.errors import SlipwayError
+from slipway.components.import_path import import_path
+from slipway.components.project import PROJECT_ROOT
+from slipway.components.python_process import ForkedProcess
+
+WORKER = "slipway.components.worker"
+
+Task = Any
+# Told how many rows of a task are done, and how many bytes of its files.
+TaskProgress = Callable[[int, int], None]
+Work = Callable[[Task, TaskProgress], Any]
+Progress = Callable[[Task, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A worker's progress on a task."""
+
+    rows: int
+    done_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A worker's message at the end of a task: the result, or the exception and its traceback."""
+
+    result: Any = None
+    error: Exception | None = None
+    trace: str = ""
+
+
+class WorkerDiedError(Exception):
+    """A process that worked on a task is gone."""
+
+
+class _WorkersError(Exception):
+    """The traceback of an error in another process; this one's would not show it."""
+
+
+class SideBySide:
+    """A number of processes, this one among them; the others live as long as the context.
+
+    Args:
+        processes: >= 1.
+        worker: the module of the others; None: `WORKER`, forked by the engine where there is one.
+
+    Attributes:
+        others: how many there are beside this one, at the start.
+        redone: how many tasks were done again, see `map`.
+    """
+
+    def __init__(self, processes: int, *, worker: str | None = None) -> None:
+        self.others = processes - 1
+        self._module = worker
+        self._stack = ExitStack()
+        self._threads: ThreadPoolExecutor | None = None
+        self._started: dict[_Worker, Future[None]] = {}
+        self.redone = 0
+
+    def __enter__(self) -> Self:
+        if self.others:
+            with ExitStack() as stack:
+                workers = [stack.enter_context(_Worker(self._module)) for _ in range(self.others)]
+                self._threads = stack.enter_context(ThreadPoolExecutor(self.others))
+                for worker in workers:
+                    self._started[worker] = self._threads.submit(worker.start)
+                    stack.callback(worker.hang_up)
+                self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def map(
+        self, work: Work, tasks: Sequence[Task], *, progress: Progress, again: Work | None = None
+    ) -> Iterator[Any]:
+        """Yield the result of the work on each task, in the order of the tasks.
+
+        They are begun in that order, each by whichever process is free; after one that fails no other is.
+
+        Args:
+            work: can be pickled. A process gets it once, so it may keep what its next tasks need as well.
+            tasks: what is to be done.
+            progress: told how far each task is, by several threads.
+            again: takes the place of `work` for a task whose process has died, or fails at something else
+                than the data, such as a lack of memory. From then on this process works alone.
+
+        Raises:
+            WorkerDiedError: a process is gone, and there is no `again`.
+            Exception: what the work on a task raised; of several the first by the tasks' order.
+        """
+        turns = _Turns(work, tasks, progress, does_again=again is not None)
+        for worker, started in self._started.items():
+            assert self._threads is not None  # noqa: S101  (for the type checker: there are no workers without)
+            started.add_done_callback(partial(turns.go_on_beside, self._threads, worker))
+        try:
+            for task, future in turns.ended():
+                error = future.exception()
+                if again is not None and error is not None and not isinstance(error, SlipwayError):
+                    if self.others == 0 and not isinstance(error, MemoryError):
+                        raise error
+                    self._be_alone(turns, error)
+                    yield again(task, partial(progress, task))
+                else:
+                    yield future.result()
+        finally:
+            turns.stop()
+
+    def _be_alone(self, turns: "_Turns", error: BaseException) -> None:
+        """Ends the other processes, whose memory may be needed, when they are done with what they work on."""
+        turns.wait()
+        self._started = {}
+        self._stack.close()
+        self.redone += 1
+        why = "a process died" if isinstance(error, WorkerDiedError) else f"{type(error).__name__}: {error}"
+        logging.warning("%s; its rows are done again in one process, in smaller batches", why, exc_info=error)
+
+
+class _Turns:
+    """Hands out the tasks and collects their results."""
+
+    def __init__(self, work: Work, tasks: Sequence[Task], progress: Progress, *, does_again: bool) -> None:
+        self._work = work
+        self._progress = progress
+        self._does_again = does_again
+        self._tasks = len(tasks)
+        self._left = deque(tasks)
+        self._begun: deque[tuple[Task, Future[Any]]] = deque()
+        self._lock = Lock()
+
+    def ended(self) -> Iterator[tuple[Task, Future[Any]]]:
+        """Works on tasks until none is left, and yields each in order when it has ended, whoever did it."""
+        given = 0
+        while (begun := self._begin(lambda _: Future())) is not None:
+            task, future = begun
+            try:
+                future.set_result(self._work(task, partial(self._progress, task)))
+            except BaseException as error:
+                if not self._may_go_on(error):
+                    self.stop()
+                future.set_exception(error)
+            while self._begun and self._begun[0][1].done():
+                given += 1
+                yield self._begun.popleft()
+        while self._begun:
+            wait([self._begun[0][1]])
+            given += 1
+            yield self._begun.popleft()
+        if given < self._tasks:  # stopped by one that did not even start
+            raise WorkerDiedError
+
+    def go_on_beside(self, threads: ThreadPoolExecutor, worker: "_Worker", before: Future[None]) -> None:
+        """Gives a worker its next task, when it is done with the one before."""
+        error = before.exception()
+        if error is not None:
+            if not self._may_go_on(error):
+                self.stop()
+            return
+        begun = self._begin(lambda task: threads.submit(worker.do, self._work, task, self._progress))
+        if begun is not None:
+            begun[1].add_done_callback(partial(self.go_on_beside, threads, worker))
+
+    def wait(self) -> None:
+        """Returns when nobody works any more."""
+        with self._lock:
+            left, self._left = self._left, deque()
+        wait([future for _, future in self._begun])
+        self._left = left
+
+    def stop(self) -> None:
+        """Begins no more tasks."""
+        with self._lock:
+            self._left.clear()
+
+    def _may_go_on(self, error: BaseException) -> bool:
+        return self._does_again and isinstance(error, Exception) and not isinstance(error, SlipwayError)
+
+    def _begin(self, start: Callable[[Task], Future[Any]]) -> tuple[Task, Future[Any]] | None:
+        with self._lock:
+            if not self._left:
+                return None
+            task = self._left.popleft()
+            self._begun.append((task, start(task)))
+            return self._begun[-1]
+
+
+class _Worker:
+    """A process beside this one; it ends with the context.
+
+    Args:
+        module: as of `SideBySide`.
+    """
+
+    def __init__(self, module: str | None) -> None:
+        self._module = module
+        self._socket, self._theirs = socket.socketpair()
+        self._line = Connection(os.dup(self._socket.fileno()))
+        self._process: subprocess.Popen[bytes] | ForkedProcess | None = None
+        self._has: Work | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._theirs.close()
+        self._line.close()
+        self._socket.close()
+        if self._process:
+            self._process.wait()
+
+    def start(self) -> None:
+        """Starts it, and returns when it can take a task.
+
+        Raises:
+            OSError: there is no room for another process.
+        """
+        with self._theirs:
+            self._process = _started(self._module, self._theirs.fileno())
+        self._receive()
+
+    def do(self, work: Work, task: Task, progress: Progress) -> Any:
+        """Has it work on a task; returns, or raises, what the work gives."""
+        is_known = work is self._has
+        self._send((None if is_known else work, task))
+        self._has = work
+        while isinstance(told := self._receive(), Told):
+            progress(task, told.rows, told.done_bytes)
+        if told.error is not None:
+            raise told.error from _WorkersError(told.trace)
+        return told.result
+
+    def hang_up(self) -> None:
+        """Let it end, and release whoever waits for its messages."""
+        self._socket.shutdown(socket.SHUT_RDWR)
+
+    def _send(self, message: object) -> None:
+        try:
+            self._line.send(message)
+        except (BrokenPipeError, ConnectionError) as error:
+            raise WorkerDiedError from error
+
+    def _receive(self) -> Any:
+        try:
+            return self._line.recv()
+        except (EOFError, ConnectionError) as error:
+            raise WorkerDiedError from error
+
+
+def _started(module: str | None, line: int) -> subprocess.Popen[bytes] | ForkedProcess:
+    """Starts a worker, forked from the engine's warm process or afresh.
+
+    It is no fork of this process: TFX has started threads of gRPC in a node's process, whose locks a fork may
+    hold for ever, and TensorFlow has threads of its own. The engine's warm process has none. Nor is it one of
+    `multiprocessing`, which would import once more what this process was started with.
+    """
+    path = import_path(PROJECT_ROOT, inherited=os.environ.get("PYTHONPATH", ""))
+    environment = {**os.environ, "PYTHONPATH": path}
+    channel = python_process.fork_channel
+    if module is None and channel is not None:
+        return ForkedProcess(channel, WORKER, [], environment, descriptors=[1, 2, line])
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", module or WORKER, str(line)], pass_fds=[line], env=environment
+    )
