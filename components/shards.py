@@ -7,6 +7,7 @@ the result does not depend on how many processes there are, to the last bit.
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from threading import Lock
 
 from slipway.components import python_process
@@ -73,7 +74,8 @@ def process_count(shards: Sequence[Shard], beam_args: Sequence[str], *, worth_by
         worth_bytes: of the files, as much as a process that the engine forks is worth.
     """
     cores = len(os.sched_getaffinity(0))
-    named = [arg.partition("=")[2] for arg in beam_args if arg.startswith(f"{_WORKERS_OPTION}=")]
+    given = " ".join(beam_args).replace("=", " ").split()
+    named = [value for option, value in pairwise(given) if option == _WORKERS_OPTION]
     at_most = int(named[-1]) if named else cores
     if python_process.fork_channel is None:
         worth_bytes *= _AFRESH

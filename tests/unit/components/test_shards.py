@@ -52,7 +52,13 @@ def test_no_files_make_no_shards():
 
 @pytest.mark.parametrize(
     ("args", "expected"),
-    [((), 4), (("--direct_num_workers=2",), 2), (("--direct_num_workers=0",), 4), (("--runner=x",), 4)],
+    [
+        ((), 4),
+        (("--direct_num_workers=2",), 2),
+        (("--direct_num_workers", "3"), 3),
+        (("--direct_num_workers=0",), 4),
+        (("--runner=x",), 4),
+    ],
 )
 def test_as_many_processes_as_cores_or_as_asked(args, expected):
     assert process_count(dealt(*[LEAST_BYTES] * 8), args, worth_bytes=WORTH) == expected

@@ -1,0 +1,107 @@
+"""Two processes beside one: how long the nodes that share out their files take, in turns.
+
+    python benchmarks/bench_workers.py --rows 1000000 --rounds 3
+
+The taxi rows with a little noise, as four files of so many rows and as one file of four times as many. A
+first run makes what the nodes need; then each of them runs again and again, as a user runs it, with
+`direct_num_workers` 1 and 2 in turns. Lines of JSON: the nodes' seconds on the clock and the whole run's of
+the processor, then the median of the ratios of each pair. They mean something on a machine without other
+work: each process needs a core.
+"""
+
+import argparse
+import csv
+import importlib.util
+import json
+import os
+import random
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parent.parent
+NODES = ("StatisticsGen", "Transform", "Evaluator")
+# Column and how far a value is moved at most, so that rows differ.
+NOISE = {"pickup_latitude": 0.01, "pickup_longitude": 0.01}
+
+
+def write_rows(folder: Path, *, files: int, rows: int) -> None:
+    """Writes files of so many rows each."""
+    package = importlib.util.find_spec("tfx")
+    source = Path(package.origin).parent / "examples/chicago_taxi_pipeline/data/simple/data.csv"
+    with source.open(encoding="utf-8", newline="") as file:
+        known = list(csv.DictReader(file))
+    draw = random.Random(1)  # noqa: S311
+    for number in range(files):
+        with (folder / f"{number}.csv").open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, known[0])
+            writer.writeheader()
+            for place in range(rows):
+                row = dict(known[place % len(known)])
+                for name, most in NOISE.items():
+                    if row[name]:
+                        row[name] = f"{float(row[name]) + draw.uniform(-most, most):.5f}"
+                if row["trip_seconds"]:
+                    row["trip_seconds"] = str(abs(int(float(row["trip_seconds"])) + draw.randint(-30, 30)))
+                writer.writerow(row)
+
+
+def run(folder: Path, processes: int, more: Sequence[str]) -> dict[str, float]:
+    """Runs the pipeline to the Evaluator; seconds on the clock by node, and of the processor by the run."""
+    output = folder / "out"
+    command = [sys.executable, str(PROJECT / "local_runner.py"), "run", "taxi", "--profile", "dev"]
+    command += ["--set", f"data.source={folder}/*.csv", "--set", "train.batch_size=4096"]
+    command += ["--set", f"beam.options={{direct_num_workers: {processes}}}", "--accept-data", "a benchmark"]
+    command += ["--output", str(output), "--to", "Evaluator", *more]
+    before = _cpu_s()
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(done.stdout[-2000:] + done.stderr[-2000:])
+    record = max(output.glob("runs/*/run.json"))
+    nodes = json.loads(record.read_text(encoding="utf-8"))["nodes"]
+    found = {node["id"]: node["wall_s"] for node in nodes if node["id"] in NODES}
+    return {**found, "run_cpu_s": round(_cpu_s() - before, 1)}
+
+
+def _cpu_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def compare(folder: Path, rounds: int, size: dict[str, int]) -> None:
+    """Runs the nodes with one process and with two in turns, and prints what they took."""
+    run(folder, 1, [])
+    found: dict[str, list[float]] = {name: [] for name in NODES}
+    for _ in range(rounds):
+        pair = []
+        for processes in (1, 2):
+            pair.append(run(folder, processes, ["--no-cache", "--from", "StatisticsGen"]))
+            load = round(os.getloadavg()[0], 1)
+            print(json.dumps({"processes": processes, **size, "load": load, **pair[-1]}), flush=True)
+        for name, ratios in found.items():
+            ratios.append(pair[0][name] / pair[1][name])
+    medians = {name: round(statistics.median(ratios), 2) for name, ratios in found.items()}
+    print(json.dumps({"one_to_two": medians, **size}), flush=True)
+
+
+def main() -> None:
+    """Measures several files and one."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rows", type=int, default=150_000, help="of each of the four files")
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--files", type=int, nargs="*", default=[4, 1])
+    asked = parser.parse_args()
+    for files in asked.files:
+        with tempfile.TemporaryDirectory() as name:
+            write_rows(Path(name), files=files, rows=asked.rows * 4 // files)
+            compare(Path(name), asked.rounds, {"files": files, "rows": asked.rows * 4})
+
+
+if __name__ == "__main__":
+    main()
