@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from slipway.components.collector_pause import collector_paused
 from slipway.components.project import INSTALL
 from slipway.pipeline.cloud.complete_job import to_text
 from slipway.pipeline.cloud.image import read_image
@@ -69,7 +70,8 @@ def compiled_job(target: Target) -> PipelineJob:
         UsageError: see `compile.compile_job`.
     """
     with sign_of_life(f"{target.config.name}: compiles"), _libraries_silent():
-        from slipway.pipeline.cloud.compile import compile_job
+        with collector_paused():
+            from slipway.pipeline.cloud.compile import compile_job
 
         return compile_job(target)
 

@@ -17,19 +17,22 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from absl import app  # type: ignore[import-untyped]
-from tfx.dsl.component.experimental.json_compat import is_json_compatible
-from tfx.orchestration.kubeflow.v2.container import kubeflow_v2_entrypoint_utils as entrypoint
-from tfx.orchestration.kubeflow.v2.container import kubeflow_v2_run_executor as executor
-from tfx.types.standard_artifacts import ModelBlessing
-from tfx.utils import import_utils
-
+from slipway.components.collector_pause import collector_paused
 from slipway.components.errors import GateStopError, SlipwayError
-from slipway.pipeline.cloud.container.local_files import local_files
 from slipway.pipeline.exit_codes import FAILED, GATE_STOPPED
 from slipway.pipeline.runs.record import OVERRIDES, WHY
 from slipway.pipeline.terminal.printable import printable
-from slipway.schemas import artifacts as our_types
+
+with collector_paused():
+    from absl import app  # type: ignore[import-untyped]
+    from tfx.dsl.component.experimental.json_compat import is_json_compatible
+    from tfx.orchestration.kubeflow.v2.container import kubeflow_v2_entrypoint_utils as entrypoint
+    from tfx.orchestration.kubeflow.v2.container import kubeflow_v2_run_executor as executor
+    from tfx.types.standard_artifacts import ModelBlessing
+    from tfx.utils import import_utils
+
+    from slipway.pipeline.cloud.container.local_files import local_files
+    from slipway.schemas import artifacts as our_types
 
 _OURS = "slipway.components."
 

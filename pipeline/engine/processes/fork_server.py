@@ -22,6 +22,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from slipway.components.accelerators import share_gpus
+from slipway.components.collector_pause import collector_paused
 from slipway.components.errors import SlipwayError
 from slipway.components.isolated_script import IsolatedScript
 from slipway.pipeline.engine.failure import Cause, describe_exception, failed
@@ -127,7 +128,9 @@ class ForkServer:
 
     def _compile(self, order: Order) -> None:
         try:
-            self._compiled = self.load(order)
+            with collector_paused():
+                self._compiled = self.load(order)
+            gc.freeze()  # what is imported stays
         except (Exception, SystemExit) as error:  # user code may raise anything
             self._refuse(error)
             return
@@ -156,7 +159,8 @@ class ForkServer:
 
     def _import_ahead(self, module: str) -> None:
         try:
-            importlib.import_module(module)
+            with collector_paused():
+                importlib.import_module(module)
         except Exception:  # the node will fail at it again, and report why
             traceback.print_exc()
 

@@ -5,6 +5,7 @@ imports, and each run still imports the user's modules as they are on disk.
 """
 
 import contextlib
+import gc
 import importlib
 import os
 import select
@@ -16,6 +17,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Self
 
+from slipway.components.collector_pause import collector_paused
 from slipway.components.import_path import import_path
 from slipway.components.python_process import ForkedProcess
 from slipway.pipeline.engine.processes.module_forks import ModuleForks
@@ -126,8 +128,11 @@ def main() -> None:
 
 def import_ahead() -> None:
     """Imports what every run needs, and no user's code."""
-    for module in _MODULES:
-        importlib.import_module(module)
+    with collector_paused():
+        for module in _MODULES:
+            importlib.import_module(module)
+        # They stay for good: no later look for garbage, here or in a fork, need walk through them.
+        gc.freeze()
 
 
 class Forking:
