@@ -12,6 +12,7 @@ from fingerprints import fingerprints
 
 from slipway import run
 from slipway.pipeline.cloud.commands import rehearse_request
+from slipway.pipeline.cloud.rehearsal.services import ServiceName
 from slipway.pipeline.commands.gc.gc import collect
 from slipway.pipeline.engine.graphs import compile_graph
 from slipway.pipeline.engine.processes.client import Server
@@ -147,7 +148,7 @@ def test_rehearsal_publishes_nothing_and_is_compared_with_the_local_run(runs, pl
     )
     served = sorted((place / "artifacts" / "toys" / "serving_model").iterdir())
     with forked_servers(lambda: warm):
-        assert rehearse_request(request, jobs=None, root=None, again="") == 0
+        assert rehearse_request(request, jobs=None, root=None, service=ServiceName.VERTEX, again="") == 0
     assert sorted((place / "artifacts" / "toys" / "serving_model").iterdir()) == served
     record = next(History(place / "rehearsal").runs())
     assert Path(record.pushed["path"]).is_relative_to(place / "rehearsal" / "serving")
