@@ -38,6 +38,8 @@ def leave(minutes: float) -> str:
         standby.begin(60 * minutes)
     except UsageError as error:
         return f"No warm process is left: {error.message}\nhint: {error.hint}"
+    except OSError as error:  # the run is complete, whatever else goes wrong here
+        return f"No warm process is left: {error}"
     return ""
 
 

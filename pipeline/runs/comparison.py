@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from slipway.components.counted_words import counted
-from slipway.components.model_gate.metrics import METRICS
+from slipway.components.model_gate.metrics import METRICS, plain_name
 from slipway.components.nearest import nearest
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.runs.record import RunRecord
@@ -108,7 +108,7 @@ def compare_runs(records: Sequence[RunRecord], *, by: str | None = None) -> Comp
 
 def is_lower_better(metric: str) -> bool:
     """Whether a lower value of a metric is the better one; of an unknown metric a higher one is."""
-    known = METRICS.get(metric)
+    known = METRICS.get(plain_name(metric))
     # A workload's own metrics are called as in Keras, where a loss or an error is to be small.
     return known.better == "lower" if known else metric.endswith(("loss", "error", "crossentropy"))
 

@@ -62,7 +62,7 @@ def begin(idle_s: float) -> int:
         idle_s: it ends when it was not used for so long, in seconds.
 
     Raises:
-        UsageError: the folder for its socket is not safe, or cannot be made.
+        UsageError: the folder for its socket is not safe, or cannot be made; or no process can be started.
     """
     folder = _folder()
     _make(folder)
@@ -71,14 +71,20 @@ def begin(idle_s: float) -> int:
         with there:
             return there.pid
     path = import_path(PROJECT_ROOT, inherited=os.environ.get("PYTHONPATH", ""))
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "slipway.pipeline.engine.processes.standby", address, str(idle_s)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": path, **KERAS_VARIABLES},
-        start_new_session=True,
-    )
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "slipway.pipeline.engine.processes.standby", address, str(idle_s)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": path, **KERAS_VARIABLES},
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise UsageError(
+            f"The warm process cannot be started: {error.strerror}.",
+            hint="runs need none; see ulimit -u and free -h for what there is room for",
+        ) from error
     # Until it can be found: the next command may be the one that ends it.
     until = time.monotonic() + _BOUND_LIMIT_S
     while process.poll() is None and time.monotonic() < until:
@@ -93,7 +99,7 @@ def waiting() -> list[int]:
     """The process ids of all that there are, of any checkout and terminal of this user.
 
     Raises:
-        UsageError: the folder of their sockets is not safe.
+        UsageError: the folder of their sockets is not safe, or cannot be looked at.
     """
     found = []
     for address in sorted([*_folder().glob(f"*{IMPORTS}"), *_folder().glob(f"*{WAITS}")]):
@@ -125,7 +131,7 @@ def _folder() -> Path:
     """The folder of the sockets; it need not be there.
 
     Raises:
-        UsageError: others may enter it, or it is another user's.
+        UsageError: others may enter it, it is another user's, or it cannot be looked at.
     """
     parent = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
     folder = Path(parent) / f"slipway-{os.getuid()}"
@@ -133,6 +139,8 @@ def _folder() -> Path:
         found = folder.lstat()
     except FileNotFoundError:
         return folder
+    except OSError as error:  # its parent is a file, or one that another user alone may enter
+        raise _unusable(folder, "looked at", error) from error
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
         raise UsageError(
             f"{folder} must be a folder that only you can enter: who can reach a warm process's socket runs "
@@ -146,14 +154,18 @@ def _make(folder: Path) -> None:
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
-        is_named = bool(os.environ.get("XDG_RUNTIME_DIR"))
-        named = "XDG_RUNTIME_DIR names" if is_named else "temporary files go to"
-        remedy = "unset XDG_RUNTIME_DIR: the temporary folder is used then" if is_named else "set TMPDIR"
-        raise UsageError(
-            f"{folder}, for the warm process's socket, cannot be made: {error.strerror}; "
-            f"{named} {folder.parent}.",
-            hint=f"{remedy}; or make {folder.parent} a folder that you can write to",
-        ) from error
+        raise _unusable(folder, "made", error) from error
+
+
+def _unusable(folder: Path, deed: str, error: OSError) -> UsageError:
+    is_named = bool(os.environ.get("XDG_RUNTIME_DIR"))
+    named = "XDG_RUNTIME_DIR names" if is_named else "temporary files go to"
+    remedy = "unset XDG_RUNTIME_DIR: the temporary folder is used then" if is_named else "set TMPDIR"
+    return UsageError(
+        f"{folder}, for the warm process's socket, cannot be {deed}: {error.strerror}; "
+        f"{named} {folder.parent}.",
+        hint=f"{remedy}; or make {folder.parent} a folder that you can write to",
+    )
 
 
 def _name() -> str:

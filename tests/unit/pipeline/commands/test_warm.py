@@ -58,3 +58,11 @@ def test_process_that_cannot_be_left_is_told_and_no_error(monkeypatch):
     assert (warm.leave(15), asked) == ("", [900])
     monkeypatch.setattr(standby, "begin", refuse)
     assert warm.leave(15) == "No warm process is left: No.\nhint: say yes"
+
+
+def test_no_error_of_the_system_changes_how_a_complete_run_ends(monkeypatch):
+    def refuse(_idle_s):
+        raise FileNotFoundError(2, "No such file or directory")  # as of a working folder that was removed
+
+    monkeypatch.setattr(standby, "begin", refuse)
+    assert warm.leave(15) == "No warm process is left: [Errno 2] No such file or directory"

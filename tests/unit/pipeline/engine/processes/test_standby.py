@@ -185,3 +185,26 @@ def test_folder_that_cannot_be_made_is_told_with_a_remedy(tmp_path, monkeypatch)
         f"No such file or directory; XDG_RUNTIME_DIR names {tmp_path}/gone."
     )
     assert told.value.hint.startswith("unset XDG_RUNTIME_DIR")
+
+
+def test_folder_that_cannot_be_looked_at_is_told_with_a_remedy(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "file"))
+    assert found() is None
+    for ask in (lambda: standby.begin(1), standby.waiting, standby.end):
+        with pytest.raises(UsageError) as told:
+            ask()
+        assert told.value.message == (
+            f"{tmp_path}/file/slipway-{os.getuid()}, for the warm process's socket, cannot be looked at: "
+            f"Not a directory; XDG_RUNTIME_DIR names {tmp_path}/file."
+        )
+        assert told.value.hint.startswith("unset XDG_RUNTIME_DIR")
+
+
+def test_process_that_cannot_be_started_is_told(monkeypatch):
+    def refuse(*_args, **_options):
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(standby.subprocess, "Popen", refuse)
+    with pytest.raises(UsageError, match="cannot be started: Resource temporarily unavailable"):
+        standby.begin(1)
