@@ -37,7 +37,7 @@ def compared(
         found = _of(workload, found, output)
     if first is not None:
         found = [record for record in found if _began(record) >= first]
-    return compare_runs(found, by=by)
+    return compare_runs(found, by=by, searched=str(output.absolute()))
 
 
 def named(names: Sequence[str], output: Path, *, page: Path | None = None) -> Comparison:

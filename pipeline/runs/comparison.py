@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from slipway.components.counted_words import counted
+from slipway.components.escaped_text import escaped
 from slipway.components.model_gate.metrics import METRICS, plain_name
 from slipway.components.nearest import nearest
 from slipway.pipeline.errors import UsageError
@@ -35,12 +36,14 @@ class Comparison:
         metrics: the names of their metrics.
         keys: the keys that differ between two runs of one pipeline, those with the most values first.
         values: of each run, its value by key.
+        searched: the folder they were looked for in, to be named where there is none; empty: it is not.
     """
 
     runs: tuple[RunRecord, ...]
     metrics: tuple[str, ...]
     keys: tuple[str, ...]
     values: tuple[Mapping[str, Any], ...]
+    searched: str = ""
 
     def to_json(self) -> dict[str, object]:
         """Plain data: the names of the columns, then one mapping a run."""
@@ -51,7 +54,8 @@ class Comparison:
                 "state": run.state,
                 "started_at": run.started_at,
                 "wall_s": run.wall_s,
-                "metrics": run.metrics,
+                # NaN, as a metric of no rows is, would be no JSON.
+                "metrics": {name: v if math.isfinite(v) else None for name, v in run.metrics.items()},
                 "keys": {key: values[key] for key in self.keys if key in values},
                 "pushed": run.pushed["version"] if run.pushed else None,
             }
@@ -62,11 +66,13 @@ class Comparison:
     def text(self) -> str:
         """A table, one line a run; of many keys those with the most values."""
         if not self.runs:
-            return "No run fits."
+            return f"No run in {self.searched} fits." if self.searched else "No run fits."
         keys = self.keys[:_SHOWN_KEYS]
-        shown = short_names(keys)
+        # What tells a key from all others names it for `--by`, too.
+        shown = short_names(keys, among=[key for found in self.values for key in found])
         metrics = [name for name in self.metrics if name != COUNT]
-        lines = [["run", "state", "took", *metrics, *(shown[key] for key in keys), "pushed"]]
+        named = [escaped(name) for name in (*metrics, *(shown[key] for key in keys))]
+        lines = [["run", "state", "took", *named, "pushed"]]
         for run, values in zip(self.runs, self.values, strict=True):
             numbers = [number(run.metrics.get(name)) for name in metrics]
             settings = [cell(values[key]) if key in values else _ABSENT for key in keys]
@@ -82,18 +88,19 @@ class Comparison:
         return "\n".join(text)
 
 
-def compare_runs(records: Sequence[RunRecord], *, by: str | None = None) -> Comparison:
+def compare_runs(records: Sequence[RunRecord], *, by: str | None = None, searched: str = "") -> Comparison:
     """Puts runs side by side.
 
     Args:
         records: the runs, the newest first.
         by: what sorts them: a metric, the best first; a key, or one of `started_at` and `wall_s`, the least
             first. Runs without it come last. None: as they come.
+        searched: the folder they were looked for in, in words.
 
     Raises:
         UsageError: no run has anything of that name.
     """
-    values = [settings_of(record) for record in records]
+    values = _with_defaults(records, [settings_of(record) for record in records])
     metrics = tuple(dict.fromkeys(name for record in records for name in record.metrics))
     keys = _changed(records, values)
     order: Iterable[int] = range(len(records))
@@ -103,7 +110,8 @@ def compare_runs(records: Sequence[RunRecord], *, by: str | None = None) -> Comp
         sign = -1 if name in metrics and not is_lower_better(name) else 1
         order = sorted(order, key=lambda at: _place(_value(records[at], values[at], name), sign))
     order = list(order)
-    return Comparison(tuple(records[at] for at in order), metrics, keys, tuple(values[at] for at in order))
+    runs, settings = tuple(records[at] for at in order), tuple(values[at] for at in order)
+    return Comparison(runs, metrics, keys, settings, searched)
 
 
 def is_lower_better(metric: str) -> bool:
@@ -119,14 +127,15 @@ def settings_of(record: RunRecord) -> Mapping[str, Any]:
     return _flat_config(target.config) if isinstance(target, OfWorkload) else record.target.parameters
 
 
-def short_names(keys: Iterable[str]) -> dict[str, str]:
-    """For each dotted key its last words, as few as tell it from the others."""
+def short_names(keys: Iterable[str], *, among: Iterable[str] = ()) -> dict[str, str]:
+    """For each dotted key its last words, as few as tell it from the others, and from those of `among`."""
     keys = list(keys)
+    every = dict.fromkeys([*keys, *among])
     found = {}
     for key in keys:
         words = key.split(".")
         ends = (".".join(words[start:]) for start in range(len(words) - 1, -1, -1))
-        is_own = (end for end in ends if sum(f".{other}".endswith(f".{end}") for other in keys) == 1)
+        is_own = (end for end in ends if sum(f".{other}".endswith(f".{end}") for other in every) == 1)
         found[key] = next(is_own, key)
     return found
 
@@ -144,6 +153,37 @@ def cell(value: object) -> str:
         return f"{value:.4g}"
     text = printable(value if isinstance(value, str) else json.dumps(value))
     return text if len(text) <= _CELL_LENGTH else f"{text[: _CELL_LENGTH - 1]}…"
+
+
+def _with_defaults(
+    records: Sequence[RunRecord], values: Sequence[Mapping[str, Any]]
+) -> list[Mapping[str, Any]]:
+    """The settings; a key that another run of the pipeline has, and an older one lacks, has its default."""
+    every: dict[str, set[str]] = {}
+    for record, found in zip(records, values, strict=True):
+        every.setdefault(record.workload, set()).update(found)
+    filled: dict[
+        tuple[str, int], Mapping[str, Any]
+    ] = {}  # runs with equal settings go on sharing one mapping
+    for record, found in zip(records, values, strict=True):
+        target, known = record.target.target, every[record.workload]
+        if isinstance(target, OfWorkload) and len(found) < len(known):
+            defaults = {key: value for key, value in _filled(target.config).items() if key in known}
+            filled.setdefault((record.workload, id(found)), {**defaults, **found})
+    return [
+        filled.get((record.workload, id(found)), found) for record, found in zip(records, values, strict=True)
+    ]
+
+
+@lru_cache(maxsize=4096)
+def _filled(config: str) -> dict[str, Any]:
+    """The settings with the defaults of today; empty if these are no settings of today."""
+    from slipway.pipeline.config import WorkloadConfig  # half a second, which few comparisons need
+
+    try:
+        return dict(_flat_config(WorkloadConfig.model_validate_json(config).model_dump_json(by_alias=True)))
+    except ValueError:  # as pydantic's ValidationError is: a key that is gone, or a damaged record
+        return {}
 
 
 @lru_cache(maxsize=4096)
@@ -191,10 +231,14 @@ def _meant(by: str, metrics: Sequence[str], keys: Iterable[str]) -> str:
     if len(ending) == 1:
         return ending[0]
     if ending:
-        raise UsageError(f"--by {by} fits {len(ending)} keys: {', '.join(ending)}; name one of them.")
+        raise UsageError(
+            f"--by {by} fits {len(ending)} keys: {', '.join(ending)}; name one of them.",
+            hint=f"name it whole: --by {ending[0]}",
+        )
     near = nearest(by, [*metrics, *_FACTS, *keys, *short_names(keys).values()])
+    told = f"; nearest: {near}" if near else ""
     raise UsageError(
-        f"--by {by}: no run has a metric or key of that name{f'; nearest: {near}' if near else ''}.",
+        f"--by {by or repr(by)}: no run has a metric or key of that name{told}.",
         hint=f"metrics: {', '.join(metrics) or 'none'}; also {', '.join(_FACTS)}, any workload key",
     )
 

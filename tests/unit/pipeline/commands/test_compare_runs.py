@@ -54,8 +54,8 @@ def test_a_workload_that_never_ran_is_refused(tmp_path):
     assert refused.value.hint.startswith("of these it has: taxi; all runs: ")
 
 
-def test_of_an_empty_folder_nothing_is_compared(tmp_path):
-    assert compared("taxi", tmp_path, by="auc").text() == "No run fits."
+def test_of_an_empty_folder_nothing_is_compared_and_it_is_named(tmp_path):
+    assert compared("taxi", tmp_path, by="auc").text() == f"No run in {tmp_path} fits."
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from slipway.components.model_gate.metrics import METRICS, of_output
+from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.runs.comparison import compare_runs, is_lower_better, short_names
 from slipway.pipeline.runs.record import RunRecord
@@ -129,3 +130,51 @@ def test_short_names_tell_keys_apart():
 def test_a_metric_of_an_output_is_better_where_the_plain_one_is(metric):
     expected = METRICS[metric].better == "lower"
     assert (is_lower_better(metric), is_lower_better(of_output("sold", metric))) == (expected, expected)
+
+
+def of_taxi(run_id, *, lacks="", **train):
+    """A run with settings that are valid, but for the section `lacks`, which its Slipway did not know."""
+    given = {"model": "m.build", "epochs": 1, **train}
+    valid = {
+        "name": "taxi",
+        "data": {"source": "a.csv", "label": "y"},
+        "transform": {"preprocessing_fn": "m.fn"},
+        "train": given,
+    }
+    config = json.loads(WorkloadConfig.model_validate_json(json.dumps(valid)).model_dump_json(by_alias=True))
+    config.pop(lacks, None)
+    return RunRecord(
+        run_id, "taxi", target=Asked(workload="taxi", target=WorkloadRun(config=json.dumps(config)))
+    )
+
+
+def test_a_key_that_an_older_run_lacks_has_its_default():
+    runs = [of_taxi("new"), of_taxi("old", lacks="statistics")]
+    assert compare_runs(runs).keys == ()
+    runs = [of_taxi("new", seed=7), of_taxi("old", lacks="statistics", seed=8)]
+    assert compare_runs(runs).keys == ("train.seed",)
+
+
+def test_every_header_of_the_table_is_taken_by_by():
+    runs = [run(name, **{"seed": at, "hyperparameters": {"seed": 3}}) for at, name in enumerate("ab")]
+    header = compare_runs(runs).text().splitlines()[0].split()
+    assert header == ["run", "state", "took", "train.seed", "pushed"]
+    assert ids(compare_runs(runs, by="train.seed")) == ["a", "b"]
+    with pytest.raises(UsageError) as refused:
+        compare_runs(runs, by="seed")
+    assert refused.value.hint == "name it whole: --by train.hyperparameters.seed"
+
+
+def test_headers_stay_on_their_line_and_give_a_terminal_no_orders():
+    text = compare_runs([run("b", **{"a\x1b[2J\n": 1}), run("a", **{"a\x1b[2J\n": 2})]).text()
+    assert text.splitlines()[0].split() == ["run", "state", "took", r"a\x1b[2J\n", "pushed"]
+
+
+def test_a_metric_that_is_no_number_is_null_in_json():
+    [row] = compare_runs([run("a", auc=float("nan"))]).to_json()["runs"]
+    assert row["metrics"] == {"example_count": 10.0, "auc": None, "loss": None}
+
+
+def test_an_empty_name_is_quoted():
+    with pytest.raises(UsageError, match=r"--by '': no run has"):
+        compare_runs([run("a", auc=0.5)], by="")
