@@ -16,13 +16,14 @@ from slipway.pipeline.exit_codes import INTERRUPTED
 from slipway.pipeline.plan.run_request import workload_request
 from slipway.pipeline.runs.comparison import is_lower_better
 from slipway.pipeline.runs.history import History
+from slipway.pipeline.runs.lock import locked
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.screen.display_protocol import RunDisplay
 from slipway.pipeline.sweep.page import write_page
 from slipway.pipeline.sweep.record import Sweep, new_sweep_id, read_sweep
 from slipway.pipeline.sweep.search import choose
 from slipway.pipeline.sweep.space import Space, read_space
-from slipway.pipeline.sweep.trials import LAST_NODE, Trials, summary
+from slipway.pipeline.sweep.trials import LAST_NODE, Trials, progress, summary
 from slipway.pipeline.terminal.invocation import command
 from slipway.pipeline.terminal.printable import printable
 
@@ -48,15 +49,15 @@ def begin(workload: Path, output: Path, asked: Asked) -> Sweep:
         ConfigError: the workload does not take one of the values.
     """
     space = read_space(asked.sets)
-    configs = [
-        WorkloadChoice(workload, read_assignments(sets), asked.profile).config() for sets in space.corners()
-    ]
+    method, trials = choose(space, method=asked.method, trials=asked.trials)
+    # All that a grid will try; of a search, what can be known before it proposes.
+    tried = map(space.sets, space.grid()) if method == "grid" else space.corners()
+    configs = [WorkloadChoice(workload, read_assignments(sets), asked.profile).config() for sets in tried]
     by = _metric(asked.by, configs[0])
     if asked.seeds > 1 and any("train.seed" in text.partition("=")[0] for text in asked.sets):
         raise UsageError(
             f"--seeds {asked.seeds}: --set names train.seed as well.", hint="leave out one of the two"
         )
-    method, trials = choose(space, method=asked.method, trials=asked.trials)
     return Sweep(
         sweep_id=new_sweep_id(output),
         workload=configs[0].name,
@@ -100,13 +101,20 @@ def carry_out(
         tell: takes each line for the screen.
         listeners: called at the end of each trial's run.
         warm: forks the processes of all trials; None: one of the sweep's own, which imports TFX once.
+
+    Raises:
+        UsageError: another process works on this sweep, or in its output folder.
+        PipelineError: the first run failed, so the others would.
     """
     space = read_space(sweep.sets)
     seed = _choice(sweep, _first(space)).config().train.seed
     again = command("sweep", "--resume", sweep.sweep_id, output=sweep.output)
     tell(f"{sweep.workload}: sweep {sweep.sweep_id}, {sweep.method}, {sweep.trials} trials by {sweep.by}")
-    sweep.save()
-    with Warm() if warm is None else contextlib.nullcontext(warm) as forks:
+    with (
+        locked(sweep.folder, run_id=f"sweep {sweep.sweep_id}", what=f"sweep {sweep.sweep_id}"),
+        Warm() if warm is None else contextlib.nullcontext(warm) as forks,
+    ):
+        sweep.save()
 
         def run(sets: tuple[str, ...], *, resumed: str, begun: Callable[[str], None]) -> RunRecord:
             chosen = _choice(sweep, sets)
@@ -114,10 +122,12 @@ def carry_out(
             earlier = _unfinished(resumed, sweep.output)
             return execute(request, display=_Quiet(begun), resumed=earlier, warm=forks, listeners=listeners)
 
-        code = Trials(sweep, space, run, seed, tell).carry_on()
-    page = write_page(sweep)
+        try:
+            code = Trials(sweep, space, run, seed, tell).carry_on()
+        finally:
+            page = write_page(sweep)
     if code == INTERRUPTED:
-        tell(f"Interrupted after {len(sweep.done)} of {sweep.trials} trials; what is finished is kept.")
+        tell(f"Interrupted after {progress(sweep)}; what is finished is kept.")
         tell(f"hint: {again}")
         return code
     for line in summary(sweep):

@@ -53,7 +53,7 @@ class Row:
 
 @dataclass(frozen=True)
 class SweepPage:
-    """All that the page shows; `spread` has a mark for each seed, by its share of the axis from 0 to 1."""
+    """All that the page shows; `spread` tells of the best over seeds, empty for under two."""
 
     sweep: Sweep
     names: tuple[str, ...]

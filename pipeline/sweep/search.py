@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, Literal, cast, get_args
 
+import numpy
+
 from slipway.components.nearest import nearest
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.sweep.space import Choice, Params, Space
@@ -19,6 +21,8 @@ def choose(space: Space, *, method: str | None, trials: int | None) -> tuple[Met
         UsageError: there is no such method, it does not fit, or Optuna is not installed.
     """
     size = space.size
+    if trials is not None and trials < 1:
+        raise UsageError(f"--trials {trials}: must be at least 1.")
     if method is None:
         method = "grid" if size is not None and size <= (trials or size) else "bayes"
     if method not in METHODS:
@@ -68,8 +72,10 @@ def propose(
     distributions = {axis.key: _distribution(axis) for axis in space.axes}
     # A sampler of its own for each proposal: one that was started again would repeat its first numbers.
     kind = optuna.samplers.RandomSampler if method == "random" else optuna.samplers.TPESampler
+    # Mixed, not added: the next seed would propose the same again, one trial earlier.
+    mixed = int(numpy.random.SeedSequence([seed, len(earlier)]).generate_state(1)[0])
     study = optuna.create_study(
-        sampler=kind(seed=seed + len(earlier)), direction="minimize" if is_lower_better else "maximize"
+        sampler=kind(seed=mixed), direction="minimize" if is_lower_better else "maximize"
     )
     states = optuna.trial.TrialState
     for params, value in earlier:

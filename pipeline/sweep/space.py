@@ -57,7 +57,7 @@ class Space:
     """What a sweep tries.
 
     Attributes:
-        fixed: `--set`s with one value, as given.
+        fixed: `--set`s with one value.
         axes: the keys that vary, in the order given; at least one.
     """
 
@@ -97,8 +97,9 @@ def read_space(texts: Iterable[str]) -> Space:
     range: `log(1e-4,1e-2)`, `uniform(0,0.5)`, `int(1,8)`. Commas inside brackets or quotes part nothing.
 
     Raises:
-        UsageError: no key varies, one is given twice, or a range has no two ends.
+        UsageError: no key varies, one is given twice, or a range has no two ends that differ.
     """
+    given: set[str] = set()
     fixed: list[str] = []
     axes: dict[str, Choice | Range] = {}
     for text in texts:
@@ -107,10 +108,11 @@ def read_space(texts: Iterable[str]) -> Space:
         if not equals or not key:
             raise UsageError(f"--set {text}: must be KEY=VALUE, for example --set train.batch_size=128,256")
         axis = _axis(key, value.strip())
-        if axis is None:
-            fixed.append(text)
-        elif key in axes:
+        if key in given:
             raise UsageError(f"--set {key} is given twice.", hint="give all its values in one: KEY=A,B,C")
+        given.add(key)
+        if isinstance(axis, str):
+            fixed.append(f"{key}={axis}")
         else:
             axes[key] = axis
     if not axes:
@@ -121,15 +123,17 @@ def read_space(texts: Iterable[str]) -> Space:
     return Space(tuple(fixed), tuple(axes.values()))
 
 
-def _axis(key: str, value: str) -> Choice | Range | None:
+def _axis(key: str, value: str) -> Choice | Range | str:
+    """What varies; or the one value, also where several are equal."""
     if found := _RANGE.fullmatch(value):
         return _range(key, found[1], _parted(found[2]))
     values = _parted(value)
     if len(values) < 2:
-        return None
+        return value
     if "" in values:
         raise UsageError(f"--set {key}={value}: a value between the commas is missing.")
-    return Choice(key, tuple(dict.fromkeys(values))) if len(set(values)) > 1 else None
+    different = tuple(dict.fromkeys(values))
+    return Choice(key, different) if len(different) > 1 else different[0]
 
 
 def _range(key: str, scale: str, ends: Sequence[str]) -> Range:
@@ -144,7 +148,10 @@ def _range(key: str, scale: str, ends: Sequence[str]) -> Range:
         raise UsageError(f"{shown}: a logarithmic range begins above 0.", hint="or take uniform(A,B)")
     if scale == "int" and (low != int(low) or high != int(high)):
         raise UsageError(f"{shown}: int takes whole numbers.", hint="or take uniform(A,B)")
-    return Range(key, "log" if scale == "log" else "int" if scale == "int" else "uniform", low, high)
+    found = Range(key, "log" if scale == "log" else "int" if scale == "int" else "uniform", low, high)
+    if found.text(low) == found.text(high):
+        raise UsageError(f"{shown}: to {_DIGITS} digits its ends are equal.", hint="take a wider range")
+    return found
 
 
 def _parted(text: str) -> list[str]:

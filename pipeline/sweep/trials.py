@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from slipway.components.counted_words import counted
-from slipway.pipeline.errors import PipelineError
+from slipway.pipeline.errors import ConfigError, PipelineError
 from slipway.pipeline.exit_codes import DONE, FAILED, INTERRUPTED
 from slipway.pipeline.runs.comparison import number, short_names
 from slipway.pipeline.runs.record import RunRecord
@@ -55,7 +55,8 @@ class Trials:
         """Runs what is not done; returns the exit code.
 
         Raises:
-            PipelineError: the first trial failed, so the others would.
+            PipelineError: the first run failed, so the others would.
+            UsageError: a trial could not begin, for a reason that is not in its settings.
         """
         sweep = self.sweep
         for trial in [each for each in sweep.done if each.state == "running"]:
@@ -86,6 +87,7 @@ class Trials:
             if (other.params, other.seed) == (trial.params, trial.seed) and other.state != "running":
                 trial.repeats = other.repeats or at
                 trial.run_id, trial.state, trial.value = other.run_id, other.state, other.value
+                trial.why = other.why
                 break
         self.sweep.save()
         return trial
@@ -105,7 +107,14 @@ class Trials:
             trial.run_id = run_id
             sweep.save()
 
-        record = self.run(sweep.settings(trial), resumed=trial.run_id, begun=begun)
+        try:
+            record = self.run(sweep.settings(trial), resumed=trial.run_id, begun=begun)
+        except ConfigError as error:
+            # Values that are allowed one by one may not fit together: that says nothing of the other trials.
+            trial.state, trial.why = "failed", "; ".join(error.message.splitlines())
+            sweep.save()
+            self.tell(f"{name}  refused: {trial.why}  {shown}")
+            return True
         if record.state == "interrupted":
             return False
         trial.run_id, trial.wall_s = record.run_id, round(time.monotonic() - began, 3)
@@ -117,7 +126,7 @@ class Trials:
         said = f"failed: {trial.why}" if trial.value is None else f"{sweep.by} {number(trial.value)}"
         best = ", the best so far" if trial is sweep.best else ""
         self.tell(f"{name}  {said}{best}  {seconds(trial.wall_s)}  {shown}")
-        if trial.value is None and len(sweep.done) == 1:
+        if trial.value is None and not any(other.run_id for other in sweep.done if other is not trial):
             raise PipelineError(
                 f"The first trial failed: {trial.why}",
                 hint=f"{command('show', record.run_id, output=sweep.output)}; then start the sweep again",
@@ -141,16 +150,28 @@ def summary(sweep: Sweep) -> list[str]:
     if spread := sweep.spread:
         mean, deviation, count = spread
         lines.append(f"Over {count} seeds: {number(mean)}, standard deviation {deviation:.2g}")
-    failed = sum(trial.state == "failed" for trial in sweep.done)
-    ran = sum(trial.repeats is None for trial in sweep.done)
+    own = [trial for trial in sweep.done if trial.repeats is None]
+    ran = [trial for trial in own if trial.run_id]
+    seeds = sum(trial.seed is not None for trial in ran)
+    apart = f" and {counted(seeds, 'run')} with other seeds" if seeds else ""
+    failed = sum(trial.state == "failed" for trial in own)
+    trials = counted(len(sweep.searched), "trial")
     lines.append(
-        f"{counted(ran, 'run')} of {counted(len(sweep.done), 'trial')}, {failed} failed; nothing was pushed"
+        f"{counted(len(ran) - seeds, 'run')} of {trials}{apart}, {failed} failed; nothing was pushed"
     )
     return lines
+
+
+def progress(sweep: Sweep) -> str:
+    """How many trials have ended, and how many trainings of the best with other seeds."""
+    ended = [trial for trial in sweep.done if trial.state != "running"]
+    seeds = sum(trial.seed is not None for trial in ended)
+    apart = f" and {seeds} of {sweep.seeds - 1} more seeds" if len(sweep.done) > len(sweep.searched) else ""
+    return f"{len(ended) - seeds} of {counted(sweep.trials, 'trial')}{apart}"
 
 
 def _why(record: RunRecord, by: str) -> str:
     failed = [node for node in record.nodes if node.state == "failed"]
     if failed:
-        return f"{failed[0].id}: {failed[0].failure['message'].splitlines()[0]}"
+        return f"{failed[0].id}: {next(iter(failed[0].failure['message'].splitlines()), 'gives no reason')}"
     return f"its run is {record.state}, and has no {by} that is a number"

@@ -2,12 +2,15 @@
 
 import pytest
 
-from slipway.pipeline.errors import ConfigError, UsageError
+from slipway.pipeline.errors import ConfigError, PipelineError, UsageError
+from slipway.pipeline.runs.lock import locked
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.sweep import command
 from slipway.pipeline.sweep.command import Asked, begin, carry_out, resume
 
 SETS = ("train.batch_size=128,256",)
+# The last two values are allowed one by one, and not together.
+TOGETHER = ("evaluate.thresholds.auc.min=0.1,0.9", "evaluate.thresholds.auc.max=0.95,0.5")
 
 
 @pytest.fixture
@@ -24,6 +27,7 @@ def test_a_sweep_is_judged_by_the_first_metric(taxi, tmp_path):
     ("asked", "error", "message"),
     [
         (Asked(sets=["train.batch_size=128,0"]), ConfigError, "batch_size"),
+        (Asked(sets=TOGETHER), ConfigError, "is above max"),
         (Asked(sets=["train.batch_siz=1,2"]), ConfigError, "batch_siz"),
         (Asked(sets=SETS, by="acu"), UsageError, "--by acu: the workload does not measure it; nearest: auc"),
         (Asked(sets=["train.seed=1,2"], seeds=2), UsageError, "--set names train.seed as well"),
@@ -64,4 +68,27 @@ def test_trials_run_up_to_the_evaluator_in_one_warm_process(taxi, tmp_path, monk
     assert carry_out(sweep, jobs=None, tell=told.append) == 0
     assert asked == [("Evaluator", (f"train.batch_size={size}",), Warm) for size in (128, 256)]
     assert told[-1].startswith("hint: ")
+    assert (sweep.folder / "report.html").is_file()
+
+
+def test_two_processes_do_not_work_on_one_sweep(taxi, tmp_path):
+    sweep = begin(taxi, tmp_path, Asked(sets=SETS))
+    with (
+        locked(sweep.folder, run_id="sweep"),
+        pytest.raises(UsageError, match=f"sweep {sweep.sweep_id} is in use"),
+    ):
+        carry_out(sweep, jobs=None, tell=lambda _: None, warm=object())
+    assert not (sweep.folder / "sweep.json").exists()
+
+
+def test_a_sweep_that_ends_at_its_first_run_has_a_page(taxi, tmp_path, monkeypatch):
+    def execute(request, *, display, **_):
+        record = RunRecord("run", "taxi", state="failed")
+        display.begins(record)
+        return record
+
+    monkeypatch.setattr(command, "execute", execute)
+    sweep = begin(taxi, tmp_path, Asked(sets=SETS))
+    with pytest.raises(PipelineError, match="The first trial failed"):
+        carry_out(sweep, jobs=None, tell=lambda _: None, warm=object())
     assert (sweep.folder / "report.html").is_file()

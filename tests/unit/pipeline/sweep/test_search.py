@@ -37,6 +37,14 @@ def test_proposals_lie_in_the_space_and_are_the_same_again(method):
         assert params["n"] in map(str, range(1, 9))
 
 
+@pytest.mark.parametrize("method", ["random", "bayes"])
+def test_neighbouring_seeds_propose_nothing_alike(method):
+    pytest.importorskip("optuna")
+    space = read_space(["x=uniform(0,1)"])
+    first, second = ({params["x"] for params, _ in run(space, method, 20, seed=seed)} for seed in (0, 1))
+    assert not first & second
+
+
 def test_bayes_goes_where_it_is_better():
     pytest.importorskip("optuna")
     space = read_space(["x=uniform(0,1)"])
@@ -81,6 +89,7 @@ def test_the_rest_is_proposed(space, options, expected):
     [
         (GRID, {"method": "bayse"}, "must be one of grid, random, bayes; nearest: bayes"),
         (RANGES, {"method": "grid"}, "a range has no end of values: r, n"),
+        (GRID, {"trials": 0}, "--trials 0: must be at least 1"),
         (GRID, {"method": "grid", "trials": 3}, "--trials 3: the grid has 4 settings"),
     ],
 )

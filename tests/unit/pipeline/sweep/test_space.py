@@ -57,6 +57,9 @@ def test_a_number_of_a_range_is_a_number_in_yaml(value, text):
         (["a"], "must be KEY=VALUE"),
         (["=1,2"], "must be KEY=VALUE"),
         (["a=1,2", "a=3,4"], "--set a is given twice"),
+        (["a=1", "a=2", "b=1,2"], "--set a is given twice"),
+        (["a=1", "a=2,3"], "--set a is given twice"),
+        (["a=uniform(1,1.0000001)"], "to 6 digits its ends are equal"),
         (["a=1,,2"], "a value between the commas is missing"),
         (["a=log(1)"], r"--set a=log\(1\): needs two numbers"),
         (["a=log(x,2)"], "needs two numbers"),
@@ -69,3 +72,7 @@ def test_a_number_of_a_range_is_a_number_in_yaml(value, text):
 def test_what_cannot_be_tried_is_refused(sets, message):
     with pytest.raises(UsageError, match=message):
         read_space(sets)
+
+
+def test_equal_values_are_one():
+    assert read_space(["a=128,128", "b=1,2"]).fixed == ("a=128",)

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from slipway.pipeline.errors import PipelineError
+from slipway.pipeline.errors import ConfigError, PipelineError
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
-from slipway.pipeline.sweep.record import Sweep, read_sweep
+from slipway.pipeline.sweep.record import Sweep, Trial, read_sweep
 from slipway.pipeline.sweep.space import read_space
-from slipway.pipeline.sweep.trials import Trials, in_words, summary
+from slipway.pipeline.sweep.trials import Trials, in_words, progress, summary
 
 SETS = ("train.batch_size=1,2,3", "train.epochs=5")
 AUC = {"1": 0.7, "2": 0.9, "3": 0.8}
@@ -129,3 +129,74 @@ def test_a_run_without_the_metric_is_a_failure(sweep):
 def test_values_are_told_by_the_last_words_of_their_keys(sweep):
     carry_on(sweep, Runs(AUC))
     assert in_words(sweep.done[0]) == "batch_size 1"
+
+
+class Refusing(Runs):
+    """As `Runs`, but the settings with some batch sizes are refused."""
+
+    def __init__(self, auc, refused):
+        super().__init__(auc)
+        self.refused = refused
+
+    def __call__(self, sets, *, resumed, begun):
+        if sets[-1].partition("=")[2] in self.refused:
+            raise ConfigError("taxi: 2 problems\none\nanother")
+        return super().__call__(sets, resumed=resumed, begun=begun)
+
+
+@pytest.mark.parametrize("refused", ["1", "2", "12"])
+def test_a_trial_whose_settings_are_refused_failed_and_the_others_go_on(sweep, tmp_path, refused):
+    told = []
+    assert carry_on(sweep, Refusing(AUC, refused), told) == 0
+    found = read_sweep("latest", tmp_path).done
+    assert [trial.state for trial in found] == ["failed" if size in refused else "complete" for size in "123"]
+    assert found[int(refused[0]) - 1].why == "taxi: 2 problems; one; another"
+    assert "refused: taxi: 2 problems" in told[int(refused[0]) - 1]
+    assert f"{3 - len(refused)} run" in summary(sweep)[1]
+    assert f"of 3 trials, {len(refused)} failed" in summary(sweep)[1]
+
+
+def test_a_refused_trial_that_was_kept_as_running_does_not_stop_a_resumed_sweep(sweep):
+    sweep.done.append(Trial({"train.batch_size": "1"}))
+    assert carry_on(sweep, Refusing(AUC, "1")) == 0
+    assert [trial.state for trial in sweep.done] == ["failed", "complete", "complete"]
+
+
+def test_the_first_run_decides_whether_a_sweep_goes_on(sweep):
+    with pytest.raises(PipelineError, match="The first trial failed"):
+        carry_on(sweep, Refusing({**AUC, "2": None}, "1"))
+
+
+def test_a_failure_that_gives_no_reason_is_told(sweep):
+    def run(sets, *, resumed, begun):
+        begun("run")
+        node = NodeRecord("Trainer", state="failed", error={"message": ""})
+        return RunRecord("run", "taxi", state="failed", nodes=[node])
+
+    with pytest.raises(PipelineError, match="The first trial failed: Trainer: "):
+        carry_on(sweep, run)
+
+
+def test_failures_count_once_and_keep_their_reason(sweep, monkeypatch):
+    from slipway.pipeline.sweep import trials
+
+    proposed = iter(["1", "2", "2"])
+    monkeypatch.setattr(trials, "propose", lambda *_, **__: {"train.batch_size": next(proposed)})
+    carry_on(sweep, Runs({**AUC, "2": None}))
+    assert sweep.done[2].why == sweep.done[1].why == "Trainer: out of memory"
+    assert "2 runs of 3 trials, 1 failed" in summary(sweep)[1]
+
+
+def test_trainings_with_other_seeds_are_counted_apart(sweep):
+    sweep.seeds = 3
+    carry_on(sweep, Runs(AUC))
+    assert "3 runs of 3 trials and 2 runs with other seeds, 0 failed; nothing was pushed" in summary(sweep)
+
+
+@pytest.mark.parametrize(
+    ("at", "expected"), [(2, "1 of 3 trials"), (4, "3 of 3 trials and 0 of 2 more seeds")]
+)
+def test_an_interrupted_trial_has_not_ended(sweep, at, expected):
+    sweep.seeds = 3
+    assert carry_on(sweep, Runs(AUC, interrupted_at=at)) == 130
+    assert progress(sweep) == expected
