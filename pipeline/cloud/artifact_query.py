@@ -1,12 +1,14 @@
 """A resolver's filter, as TFX's compiler writes it: clauses `a="b"` joined by AND. Pure."""
 
 import re
+from collections.abc import Iterator
 
 from slipway.components.errors import ComponentError
 from slipway.pipeline.cloud.complete_job import title_of
 from slipway.pipeline.cloud.execution import RuntimeArtifact
 
-_CLAUSE = re.compile(r'(schema_title|state|name|metadata\.(\w+)\.(number|string)_value)="?([^"]*)"?')
+_CLAUSE = re.compile(r'(schema_title|state|name|metadata\.(\w+)\.(number|string)_value)=("[^"]*"|[^"\s]+)')
+_AND = " AND "
 
 
 class ArtifactQuery:
@@ -20,30 +22,49 @@ class ArtifactQuery:
     """
 
     def __init__(self, text: str) -> None:
-        self._clauses = [_clause(part) for part in text.split(" AND ")]
+        self._clauses = list(_clauses(text))
 
     @property
     def title(self) -> str:
         """The name of the type that is looked for; empty: any."""
-        return next((value for attribute, _, value in self._clauses if attribute == "schema_title"), "")
+        return next((str(value) for attribute, _, value in self._clauses if attribute == "schema_title"), "")
 
     def fits(self, artifact: RuntimeArtifact) -> bool:
         """Whether the artifact is one of those."""
         return all(_fits(artifact, *clause) for clause in self._clauses)
 
 
-def _clause(text: str) -> tuple[str, str, str]:
-    match = _CLAUSE.fullmatch(text)
-    if match is None:
-        raise ComponentError(f"the resolver's filter {text} cannot be evaluated here")
-    attribute, name, _, value = match.groups()
-    return ("metadata" if name else attribute), name or "", value
+def _clauses(text: str) -> Iterator[tuple[str, str, str | float]]:
+    """The clauses from the left, since a value in quotes may hold the word between them."""
+    while True:
+        match = _CLAUSE.match(text)
+        rest = text[match.end() :] if match else text
+        if match is None or not (rest == "" or rest.startswith(_AND)):
+            raise _unknown(text)
+        yield _clause(match)
+        if not rest:
+            return
+        text = rest.removeprefix(_AND)
 
 
-def _fits(artifact: RuntimeArtifact, attribute: str, name: str, value: str) -> bool:
+def _clause(match: re.Match[str]) -> tuple[str, str, str | float]:
+    attribute, name, kind, written = match.groups()
+    value = written.strip('"')
+    if kind != "number":
+        return ("metadata" if name else attribute), name or "", value
+    try:
+        return "metadata", name, float(value)
+    except ValueError:
+        raise _unknown(match[0]) from None
+
+
+def _unknown(text: str) -> ComponentError:
+    return ComponentError(f"the resolver's filter {text} cannot be evaluated here")
+
+
+def _fits(artifact: RuntimeArtifact, attribute: str, name: str, value: str | float) -> bool:
     if attribute == "metadata":
-        found = artifact["metadata"].get(name)
-        return found == value or (isinstance(found, (int, float)) and float(found) == float(value))
+        return artifact["metadata"].get(name) == value
     if attribute == "schema_title":
         return title_of(artifact["type"]) == value
     return attribute == "state" or artifact["name"] == value  # whatever is on disk is live

@@ -87,7 +87,10 @@ def gather(sweep: Sweep) -> SweepPage:
     spread = ""
     if sweep.spread:
         mean, deviation, count = sweep.spread
-        spread = f"over {count} seeds: mean {number(mean)}, standard deviation {deviation:.2g}"
+        spread = (
+            f"over {count} seeds: mean {number(mean)}, standard deviation {deviation:.2g}; "
+            "the best trial is one of them"
+        )
     axes, lines = _picture(sweep, space)
     return SweepPage(
         sweep=sweep,

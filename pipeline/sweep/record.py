@@ -97,7 +97,10 @@ class Sweep:
 
     @property
     def spread(self) -> tuple[float, float, int] | None:
-        """Of the best settings over seeds: mean, standard deviation, and how many; None for under two."""
+        """Of the best settings over seeds: mean, standard deviation, and how many; None for under two.
+
+        The best trial is among them, which was chosen for its value: the mean leans to its side.
+        """
         best = self.best
         if best is None:
             return None

@@ -6,6 +6,7 @@ record of what it made, beside the artifacts, and the next run's look-up reads t
 
 import json
 import posixpath
+import sys
 import time
 import uuid
 
@@ -32,21 +33,61 @@ class ArtifactRecords:
         fileio.makedirs(folder)
         # In the order of time also by name; two tasks may end in the same moment.
         name = f"{time.time_ns():020d}-{uuid.uuid4().hex[:8]}.json"
-        with fileio.open(f"{folder}/{name}", "w") as file:
+        # Whole or not at all: an object of a bucket is so anyway, a file once it has its name.
+        part = f"{folder}/{name}" if _is_in_store(folder) else f"{folder}/{name}.part"
+        with fileio.open(part, "w") as file:
             file.write(json.dumps(artifact))
+        if part != f"{folder}/{name}":
+            fileio.rename(part, f"{folder}/{name}")
 
     def find(self, query: ArtifactQuery) -> RuntimeArtifact | None:
-        """The latest artifact that fits; None if there is none."""
-        folder = self._folder(query.title)
-        if not fileio.exists(folder):
-            return None
-        names = (posixpath.basename(str(name).rstrip("/")) for name in fileio.listdir(folder))
-        for name in sorted((name for name in names if name.endswith(".json")), reverse=True):
-            with fileio.open(f"{folder}/{name}", "r") as file:
-                artifact: RuntimeArtifact = json.loads(file.read())
-            if query.fits(artifact):
-                return artifact
+        """The latest artifact that fits and is still there; None if there is none.
+
+        Says on stderr which records it passed over: of an artifact that was removed, or damaged.
+        """
+        titles = [query.title] if query.title else _names(self._address)
+        records = [(name, title) for title in titles for name in _names(self._folder(title))]
+        for name, title in sorted((each for each in records if each[0].endswith(".json")), reverse=True):
+            record = f"{self._folder(title)}/{name}"
+            artifact = _read(record)
+            if artifact is None or not query.fits(artifact):
+                continue
+            if _is_gone(artifact["uri"]):
+                _say(f"{record}: its artifact {artifact['uri']} is gone; an earlier one is looked for")
+                continue
+            return artifact
         return None
 
     def _folder(self, title: str) -> str:
         return f"{self._address}/{title}"
+
+
+def _names(folder: str) -> list[str]:
+    if not fileio.exists(folder):
+        return []
+    return [posixpath.basename(str(name).rstrip("/")) for name in fileio.listdir(folder)]
+
+
+def _read(record: str) -> RuntimeArtifact | None:
+    """A record; None if it is damaged."""
+    with fileio.open(record, "r") as file:
+        text = file.read()
+    try:
+        artifact: RuntimeArtifact = json.loads(text)
+    except ValueError as error:
+        _say(f"{record} is damaged and passed over: {error}; delete it")
+        return None
+    return artifact
+
+
+def _is_gone(uri: str) -> bool:
+    # Other stores, such as minio://, only the service's launcher reads: what lies there counts as there.
+    return (not _is_in_store(uri) or uri.startswith("gs://")) and not fileio.exists(uri)
+
+
+def _is_in_store(address: str) -> bool:
+    return "://" in address
+
+
+def _say(text: str) -> None:
+    print(f"warning: {text}", file=sys.stderr)

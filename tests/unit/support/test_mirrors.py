@@ -21,7 +21,6 @@ REASONS = {
     ),
     "works in a process of its own, which tests/integration/ starts": (
         "slipway.pipeline.cloud.container.task",
-        "slipway.pipeline.cloud.container.artifact_records",
         "slipway.pipeline.cloud.container.find_artifacts",
         "slipway.pipeline.cloud.container.kubeflow_task",
         "slipway.pipeline.cloud.container.local_files",

@@ -1,0 +1,74 @@
+"""Which of the artifacts of earlier runs a later one finds."""
+
+import json
+
+import pytest
+
+from slipway.pipeline.cloud.artifact_query import ArtifactQuery
+from slipway.pipeline.cloud.container.artifact_records import ArtifactRecords
+
+ANY_MODEL = ArtifactQuery('schema_title="tfx.Model" AND state=LIVE')
+
+
+@pytest.fixture
+def records(tmp_path):
+    return ArtifactRecords(str(tmp_path / "records"))
+
+
+@pytest.fixture
+def made(records, tmp_path):
+    """Makes an artifact in a folder of its own, and keeps its record; returns its folder."""
+
+    def make(name, title="tfx.Model"):
+        folder = tmp_path / name
+        folder.mkdir()
+        uri = str(folder)
+        records.keep({"name": uri, "uri": uri, "type": {"schemaTitle": title}, "metadata": {}})
+        return folder
+
+    return make
+
+
+def test_the_latest_that_fits_is_found(records, made):
+    assert records.find(ANY_MODEL) is None
+    made("first")
+    latest = made("second")
+    made("third", "tfx.Examples")
+    assert records.find(ANY_MODEL)["uri"] == str(latest)
+
+
+def test_without_a_type_all_are_looked_through(records, made):
+    made("first")
+    latest = made("second", "tfx.Examples")
+    assert records.find(ArtifactQuery("state=LIVE"))["uri"] == str(latest)
+
+
+def test_an_artifact_that_was_removed_is_not_found(records, made, capsys):
+    """Such as by a rule of the bucket that removes what is old."""
+    earlier, latest = made("first"), made("second")
+    latest.rmdir()
+    assert records.find(ANY_MODEL)["uri"] == str(earlier)
+    assert f"its artifact {latest} is gone" in capsys.readouterr().err
+    earlier.rmdir()
+    assert records.find(ANY_MODEL) is None
+
+
+def test_an_artifact_in_a_store_that_only_the_launcher_reads_counts_as_there(records):
+    uri = "minio://bucket/model"
+    records.keep({"name": uri, "uri": uri, "type": {"schemaTitle": "tfx.Model"}, "metadata": {}})
+    assert records.find(ANY_MODEL)["uri"] == uri
+
+
+@pytest.mark.parametrize("text", ["", '{"uri": "half'])
+def test_a_damaged_record_is_passed_over(records, made, tmp_path, capsys, text):
+    kept = made("first")
+    damaged = tmp_path / "records/tfx.Model/99999999999999999999-0.json"
+    damaged.write_text(text)
+    assert records.find(ANY_MODEL)["uri"] == str(kept)
+    assert f"{damaged} is damaged" in capsys.readouterr().err
+
+
+def test_a_record_is_whole(records, made, tmp_path):
+    made("first")
+    (record,) = (tmp_path / "records/tfx.Model").iterdir()
+    assert json.loads(record.read_text())["uri"] == str(tmp_path / "first")
