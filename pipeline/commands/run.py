@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from slipway.pipeline.commands.show import find
 from slipway.pipeline.engine.run_end import warn_of_damage
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.runs.history import History
+from slipway.pipeline.runs.kept_files import moved_from
 from slipway.pipeline.runs.outcome import read_stops, read_verdict
 from slipway.pipeline.runs.record import OVERRIDES, RunRecord
 from slipway.pipeline.screen.wording import (
@@ -85,6 +87,7 @@ def run(asked: "Request", *, resumed: RunRecord | None = None) -> int:
     from slipway.pipeline.screen.run_display import stderr_display
 
     minutes = warming.minutes_left(os.environ)
+    _tell(*moved_lines(asked.workload, asked.output))
     with contextlib.closing(stderr_display()) as display:
         with standby.find() or contextlib.nullcontext() as warm:
             record = execute(asked, display=display, resumed=resumed, warm=warm, listeners=END_LISTENERS)
@@ -128,6 +131,20 @@ def _tell(*lines: str) -> None:
         print(printable(line), file=sys.stderr)
 
 
+def moved_lines(workload: str, output: Path) -> list[str]:
+    """That the results of a pipeline's latest run were moved, and how to keep them; else nothing."""
+    output = output.absolute()
+    latest = next(History(output).begun_runs(workload), None)
+    old = moved_from(latest, output) if latest else None
+    if old is None:
+        return []
+    return [
+        f"{output} was moved here from {old}, where ML Metadata looks for its results and the last blessed "
+        "model. A link keeps them; all nodes run again without one.",
+        f"hint: {shlex.join(['ln', '-s', str(output), str(old)])}",
+    ]
+
+
 def begin(asked: "Request", *, airflow: str) -> str:
     """Begins a run whose nodes another program runs, such as Airflow with that command; returns its id."""
     from slipway.pipeline.commands.end_listeners import END_LISTENERS
@@ -166,5 +183,6 @@ def plan(asked: "Request") -> Planned:
     history = History(asked.output)
     decided = plan_only(asked, history)
     warn_of_damage(history)
+    _tell(*moved_lines(asked.workload, asked.output))
     nodes = tuple({"id": d.node_id, "action": d.action, "why": d.why} for d in decided.decisions.values())
     return Planned(decided.graph.name, nodes)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.fingerprint.data_digests import data_digests
-from slipway.pipeline.runs.record import Artifact, Files, Outputs, Result, artifacts_in
+from slipway.pipeline.runs.record import Artifact, Files, Outputs, Result, RunRecord, artifacts_in
 
 # The end of an artifact's address in the output folder: artifacts/PIPELINE/NODE/KEY/EXECUTION.
 _ARTIFACT_PARTS = 5
@@ -49,7 +49,10 @@ def no_longer_kept(entry: Result, *, output: Path, now_s: float, is_doubted: boo
     for artifact in artifacts_in(entry["outputs"]):
         for path in _places(artifact):
             if not Path(path).exists():
-                return f"{Path(path).name} of {artifact['type']} is gone{_moved_here(path, output)}"
+                is_moved = _moved_here(path, output) is not None
+                return (
+                    "its result was moved" if is_moved else f"{Path(path).name} of {artifact['type']} is gone"
+                )
     for path, (size_bytes, written_ns, digest) in entry.get("files", {}).items():
         if not Path(path).is_file() or _stamp(path)[0] != size_bytes:
             return f"{path} was changed or removed"
@@ -58,11 +61,23 @@ def no_longer_kept(entry: Result, *, output: Path, now_s: float, is_doubted: boo
     return ""
 
 
-def _moved_here(path: str, output: Path) -> str:
-    """Where the output folder has been moved from, in words, if an artifact that is gone lies in it."""
+def moved_from(record: RunRecord, output: Path) -> Path | None:
+    """Where the output folder was when a run wrote into it; None if its results are where it left them.
+
+    Args:
+        record: the run, with its nodes.
+        output: the folder for everything that runs write, absolute.
+    """
+    paths = (path for node in record.nodes for each in artifacts_in(node.outputs) for path in _places(each))
+    gone = (path for path in paths if not Path(path).exists())
+    return next((old for path in gone if (old := _moved_here(path, output)) is not None), None)
+
+
+def _moved_here(path: str, output: Path) -> Path | None:
+    """Where the output folder has been moved from, if an artifact that is gone lies in it."""
     old = Path(path)
     is_here = len(old.parts) > _ARTIFACT_PARTS and (output / Path(*old.parts[-_ARTIFACT_PARTS:])).exists()
-    return f": {output} was moved here from {old.parents[_ARTIFACT_PARTS - 1]}" if is_here else ""
+    return old.parents[_ARTIFACT_PARTS - 1] if is_here else None
 
 
 def _files(outputs: Outputs) -> Iterator[Path]:

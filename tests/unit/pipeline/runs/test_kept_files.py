@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from slipway.pipeline.runs import kept_files as module
-from slipway.pipeline.runs.kept_files import file_sizes, kept_files, no_longer_kept
+from slipway.pipeline.runs.kept_files import file_sizes, kept_files, moved_from, no_longer_kept
+from slipway.pipeline.runs.record import NodeRecord, RunRecord
 
 NOW_S = 1_800_000_000.0
 
@@ -65,9 +66,13 @@ def test_moved_output_folder_is_told_with_where_it_was(tmp_path):
     model = {"model": [artifact("Model", tmp_path / "old" / place)]}
     assert said(model, output=new) == "7 of Model is gone"
     (new / place).mkdir(parents=True)
-    assert said(model, output=new) == f"7 of Model is gone: {new} was moved here from {tmp_path / 'old'}"
+    record = RunRecord("1", "taxi", nodes=[NodeRecord("Trainer", "Trainer", outputs=model)])
+    assert said(model, output=new) == "its result was moved"
+    assert moved_from(record, new) == tmp_path / "old"
+    assert moved_from(record, tmp_path / "other") is None
     (tmp_path / "old").symlink_to(new)
     assert said(model, output=new) == "", "a link where it was keeps all results"
+    assert moved_from(record, new) is None
 
 
 def test_artifact_in_a_bucket_is_not_looked_for():
