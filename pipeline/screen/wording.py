@@ -161,6 +161,10 @@ def _failed_node(record: RunRecord, node: NodeRecord) -> Iterator[str]:
         clear = command("baseline", *_workload_words(record), "--clear", output=record.output)
         yield "    It also asks the last blessed model; one that is gone, or of other columns, cannot answer:"
         yield f"    hint: {clear}"
+        if moved := _moved_baseline(record):
+            link = shlex.join(["ln", "-s", str(Path(record.output).absolute()), str(moved)])
+            yield f"    That model is looked for in {moved}; if the folder was moved from there, link it:"
+            yield f"    hint: {link}"
     yield f"    log: {record.folder / node.log}"
 
 
@@ -291,6 +295,15 @@ def _workload_words(record: RunRecord) -> list[str]:
 
 def _has_baseline(record: RunRecord) -> bool:
     return any(node.is_resolver and node.outputs_of("Model") for node in record.nodes)
+
+
+def _moved_baseline(record: RunRecord) -> Path | None:
+    """The output folder that the baseline's model lay in when it was made, if it is not the run's."""
+    models = (each for node in record.nodes if node.is_resolver for each in node.outputs_of("Model"))
+    places = (Path(each["uri"]).parents for each in models if "://" not in each["uri"])
+    # artifacts/PIPELINE/NODE/KEY/EXECUTION in it
+    old = next((above[4] for above in places if len(above) > 5 and above[3].name == "artifacts"), None)
+    return old if old != Path(record.output).absolute() else None
 
 
 def _count(record: RunRecord, *states: str) -> int:

@@ -384,6 +384,18 @@ def test_refused_model_is_shown_as_a_table_with_the_command_that_blesses_it():
     assert len(said) <= 24
 
 
+def test_evaluator_that_fails_beside_a_baseline_from_before_a_move_names_the_link():
+    run = record("failed")
+    place = "artifacts/churn/Trainer/model/7"
+    model = {"uri": f"/old/{place}", "type": "Model", "properties": {}}
+    run.nodes.append(NodeRecord("Baseline", type="Resolver", state="complete", outputs={"model": [model]}))
+    error = {"message": "the baseline model cannot be loaded", "hint": "", "where": ""}
+    run.nodes.append(NodeRecord("Evaluator", type="Evaluator", state="failed", error=error))
+    assert "    hint: ln -s /data/output /old" in summary(run)
+    model["uri"] = f"/data/output/{place}"
+    assert "ln -s" not in text(run)
+
+
 def test_evaluator_that_fails_beside_a_baseline_names_how_to_retire_it():
     run = record("failed")
     model = {"uri": "m", "type": "Model", "properties": {}}
