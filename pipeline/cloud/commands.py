@@ -24,7 +24,7 @@ from slipway.pipeline.terminal.sign_of_life import sign_of_life
 
 
 def compile_workload(chosen: WorkloadChoice, *, file: Path | None) -> Path | str:
-    """Compiles a workload for Vertex AI Pipelines and Kubeflow.
+    """Compiles a workload for Vertex AI Pipelines.
 
     Args:
         file: where the job goes; None: it is returned.

@@ -32,6 +32,9 @@ TFX_DAG = "tfx-dag"
 TASK = "slipway.pipeline.cloud.container.task"
 """The entry point of our containers."""
 
+FIND = "slipway.pipeline.cloud.container.find_artifacts"
+"""The entry point of the containers that stand for resolvers."""
+
 # As the local engine's: the wait before a retry doubles up to this.
 _BACKOFF_FACTOR = 2.0
 _MAX_BACKOFF = "600s"
@@ -102,6 +105,11 @@ def executor_of(spec: PipelineSpec, name: str) -> ExecutorSpec:
     """The executor of a task: a mapping with the one key `container`, `importer` or `resolver`."""
     component = component_of(spec, name)
     return spec["deploymentSpec"]["executors"][component["executorLabel"]]
+
+
+def looks_up(executor: ExecutorSpec) -> bool:
+    """Whether a task only finds artifacts of earlier runs: a resolver, or our container in its place."""
+    return "resolver" in executor or FIND in executor.get("container", {}).get("command", ())
 
 
 def component_of(spec: PipelineSpec, name: str) -> ComponentSpec:

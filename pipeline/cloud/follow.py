@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from slipway.pipeline.cloud.complete_job import executor_of, producers_of, tasks_of
+from slipway.pipeline.cloud.complete_job import executor_of, looks_up, producers_of, tasks_of
+from slipway.pipeline.cloud.container.kubeflow_input import ABSENT
 from slipway.pipeline.cloud.pipeline_job import PipelineJob, PipelineTaskSpec
 from slipway.pipeline.cloud.services.service import JobState, TaskState
 from slipway.pipeline.exit_codes import DONE, FAILED, GATE_STOPPED
@@ -24,7 +25,7 @@ def new_record(job: PipelineJob, *, run_id: str) -> RunRecord:
     """The record of a run that was just submitted: every task waits; tasks come after those they need."""
     spec = job["pipelineSpec"]
     nodes = [
-        NodeRecord(id=name, type="Resolver" if "resolver" in executor_of(spec, name) else "")
+        NodeRecord(id=name, type="Resolver" if looks_up(executor_of(spec, name)) else "")
         for name in _in_order(tasks_of(spec))
     ]
     return RunRecord(run_id=run_id, workload=spec["pipelineInfo"]["name"], nodes=nodes)
@@ -43,7 +44,8 @@ def update(record: RunRecord, state: JobState) -> list[NodeRecord]:
             continue
         node.wall_s = task.wall_s
         node.outputs = {
-            key: [typed(Artifact, dict(each)) for each in made] for key, made in task.outputs.items()
+            key: [typed(Artifact, dict(each)) for each in made if ABSENT not in each.get("properties", {})]
+            for key, made in task.outputs.items()
         }
         if node.state != task.state:
             node.state = task.state

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from slipway.pipeline.cloud.image import Image
 from slipway.pipeline.cloud.rehearsal.services import ServiceName
+from slipway.pipeline.cloud.services.kubeflow_job import check_machines
 from slipway.pipeline.cloud.workload_in_image import Target
 from slipway.pipeline.config import BeamConfig
 from slipway.pipeline.errors import UsageError
@@ -33,7 +34,7 @@ def rehearsal_target(
         service: the service as which the tasks are run; only Vertex AI's takes `root` and other pipelines.
 
     Raises:
-        ConfigError: the workload cannot run in containers.
+        ConfigError: the workload cannot run in containers, or asks for machines that the service rules out.
         UsageError: the service takes no such pipeline or folder.
     """
     name = request.workload.replace(":", ".")
@@ -76,6 +77,8 @@ def _check_kubeflow(request: Request, root: str | None) -> None:
             f"--root {root}: Kubeflow's launcher brings artifacts to its tasks and away, here from a folder.",
             hint="leave --root out",
         )
+    # Now: what is compiled has Beam and the training on this machine.
+    check_machines(request.workload_run.settings)
 
 
 def _with_beam_here(target: Target) -> Target:

@@ -21,9 +21,11 @@ from slipway.pipeline.cloud.complete_job import (
     component_of,
     executor_of,
     is_exit_handler,
+    looks_up,
     tasks_of,
     title_of,
 )
+from slipway.pipeline.cloud.container.kubeflow_input import ABSENT
 from slipway.pipeline.cloud.execution import (
     ExecutorInput,
     ExecutorOutput,
@@ -115,9 +117,9 @@ class Rehearsed:
         limit = next((word for word in command[1:] if not word.startswith("-")), None)
         return Node(
             id=name,
-            type=_RESOLVER if "resolver" in executor else EXIT_HANDLER if is_exit_handler(task) else name,
+            type=_RESOLVER if looks_up(executor) else EXIT_HANDLER if is_exit_handler(task) else name,
             upstream=tuple(sorted(self._upstream(name))),
-            is_resolver="resolver" in executor,
+            is_resolver=looks_up(executor),
             outputs={key: title_of(entry["artifactType"]) for key, entry in made.items()},
             retries=int(policy.get("maxRetryCount", 0)),
             backoff_s=float(str(policy.get("backoffDuration", "1s")).removesuffix("s")),
@@ -237,6 +239,7 @@ class Rehearsed:
                     properties=artifact["metadata"],
                 )
                 for number, artifact in enumerate(artifacts)
+                if ABSENT not in artifact["metadata"]
             ]
             for key, artifacts in made.items()
         }

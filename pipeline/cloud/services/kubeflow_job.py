@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from datetime import date, datetime
 
 from slipway.pipeline.cloud.complete_job import (
+    FIND,
     TASK,
     component_of,
     container_tasks,
@@ -27,7 +28,6 @@ from slipway.pipeline.config.cloud_services import ScheduleConfig
 from slipway.pipeline.errors import ConfigError
 
 _TASK_HERE = "slipway.pipeline.cloud.container.kubeflow_task"
-_FIND = "slipway.pipeline.cloud.container.find_artifacts"
 _INPUT_CONFIG = "input_config"
 # Macros of recurring runs, filled in when a run starts, in UTC; the format is that of Go's package time.
 _MACROS = {"YYYY": "[[ScheduledTime.2006]]", "MM": "[[ScheduledTime.01]]", "DD": "[[ScheduledTime.02]]"}
@@ -57,7 +57,7 @@ def kubeflow_job(
         ConfigError: the span cannot be told beforehand, a parameter is wrong, or other machines than the
             task's own would read its artifacts.
     """
-    _check_machines(config)
+    check_machines(config)
     spec = copy.deepcopy(job["pipelineSpec"])
     root = job["runtimeConfig"]["gcsOutputDirectory"]
     kept: list[str] = []
@@ -76,8 +76,12 @@ def kubeflow_job(
     return {"pipelineSpec": spec, "runtimeConfig": {"gcsOutputDirectory": root, "parameterValues": values}}
 
 
-def _check_machines(config: WorkloadConfig) -> None:
-    """Rejects what reads artifacts from elsewhere: the launcher brings them to the task's own folders."""
+def check_machines(config: WorkloadConfig) -> None:
+    """Rejects what reads artifacts from elsewhere: the launcher brings them to the task's own folders.
+
+    Raises:
+        ConfigError: `beam.runner` or `train.device` names other machines than the task's own.
+    """
     if config.beam.runner != "direct":
         raise ConfigError(
             f"beam.runner: at Kubeflow Pipelines {config.beam.runner} would not find a task's artifacts, "
@@ -130,7 +134,8 @@ def _look_up(spec: PipelineSpec, records: str) -> list[str]:
     }
     if not found:
         return []
-    image = next(container["image"] for _, container in container_tasks(spec))
+    # A task of ours has what the look-up imports; another component's image may not.
+    image = next(each["image"] for _, each in container_tasks(spec) if TASK in each["command"])
     titles = set()
     for name, resolver in found.items():
         queries = {key: query["filter"] for key, query in resolver["outputArtifactQueries"].items()}
@@ -142,7 +147,7 @@ def _look_up(spec: PipelineSpec, records: str) -> list[str]:
         executors[component_of(spec, name)["executorLabel"]] = {
             "container": {
                 "image": image,
-                "command": ["python", "-m", _FIND],
+                "command": ["python", "-m", FIND],
                 "args": ["--given={{$}}", f"--queries={text}", f"--records={records}"],
             }
         }

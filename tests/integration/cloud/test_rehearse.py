@@ -148,6 +148,7 @@ def test_kubeflow_carries_taxi_from_the_first_model_to_the_second_with_and_witho
     states = {node["id"]: node["state"] for node in second["nodes"]}
     assert (states["Transform"], states["Trainer"]) == ("cached", "complete"), states
     assert _verdict(second)["baseline_metrics"] == _verdict(record)["metrics"], "the first model's"
+    assert second["metrics"] == _verdict(second)["metrics"], "not those looked up"
     assert second["pushed"]["version"] != record["pushed"]["version"]
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
 pytestmark = [pytest.mark.slow, pytest.mark.external]
 
 

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from slipway.pipeline.cloud.complete_job import FIND, component_of
+from slipway.pipeline.cloud.container.kubeflow_input import ABSENT
 from slipway.pipeline.cloud.follow import ending, finish, new_record, read_failure, update
 from slipway.pipeline.cloud.services.service import JobState, TaskState
 
@@ -33,6 +35,21 @@ def test_tasks_wait_in_the_order_in_which_they_need_each_other(record):
     )
     assert order[-1] == "Pusher"
     assert {node.state for node in record.nodes} == {"waiting"}
+
+
+def test_blessing_that_a_container_looked_up_is_not_the_run_s_own(project):
+    job = json.loads((project / "tests/data/cloud/taxi.json").read_text())
+    name = "Baseline-model-blessing-resolver"
+    container = {"container": {"image": "i", "command": ["python", "-m", FIND], "args": []}}
+    label = component_of(job["pipelineSpec"], name)["executorLabel"]
+    job["pipelineSpec"]["deploymentSpec"]["executors"][label] = container
+    record = new_record(job, run_id="taxi-1")
+    earlier = {"uri": "gs://b/b", "type": "ModelBlessing", "properties": {"blessed": 0.0}}
+    absent = {"uri": "gs://b/c", "type": "ModelBlessing", "properties": {ABSENT: 1.0}}
+    found = TaskState(name, "complete", outputs={"model_blessing": [earlier, absent]})
+    update(record, JobState("running", tasks=(found,)))
+    assert len(record.node(name).outputs["model_blessing"]) == 1
+    assert list(record.outputs_of("ModelBlessing")) == []
 
 
 def test_change_is_told_once_and_unknown_tasks_are_passed_over(record):

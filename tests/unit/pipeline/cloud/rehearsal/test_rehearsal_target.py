@@ -46,6 +46,15 @@ def test_service_is_handed_on_and_kubeflow_takes_no_root_and_no_other_pipeline(t
         target(pipeline="module:function", **there)
 
 
+@pytest.mark.parametrize(
+    ("sets", "key"),
+    [(("beam.runner=flink",), r"beam\.runner"), (("train.device=tpu", "train.tpu=v5e-8"), r"train\.device")],
+)
+def test_kubeflow_refuses_other_machines_as_it_does_when_the_job_is_submitted(target, sets, key):
+    with pytest.raises(ConfigError, match=rf"{key}: at Kubeflow Pipelines .* in its container"):
+        target(*sets, service=ServiceName.KUBEFLOW)
+
+
 def test_training_for_tpus_takes_what_is_here_but_no_slice_that_is_not_there(target, project):
     tpu = ("train.device=tpu", "train.backend=jax", "train.interpreter=.venv-jax/bin/python")
     made = target(*tpu, "train.tpu=v5e-8")

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from slipway.components.errors import ComponentError, GateStopError
-from slipway.pipeline.cloud.complete_job import TFX_DAG
+from slipway.pipeline.cloud.complete_job import FIND, TFX_DAG
+from slipway.pipeline.cloud.container.kubeflow_input import ABSENT
 from slipway.pipeline.cloud.rehearsal.tasks import EXIT_HANDLER, STATUS_FILE, Rehearsed
 
 MODEL = {"schemaTitle": "tfx.Model"}
@@ -121,6 +122,17 @@ def test_graph_is_in_order_with_retries_and_limits_of_the_job(rehearsed, job):
     assert graph["Find"].is_resolver
     assert graph["Make"].timeout_s is None
     assert use.outputs == {"model": "tfx.Model"}
+
+
+def test_container_that_looks_artifacts_up_is_a_resolver_and_what_it_missed_is_no_output(rehearsed, job):
+    executor(job, "Make")["command"] = ["python", "-m", FIND]
+    looking = rehearsed().graph["Make"]
+    assert (looking.type, looking.is_resolver) == ("Resolver", True)
+    missed = f'"metadata": {{"{ABSENT}": 1.0}}'
+    executor(job, "Make")["command"] = [
+        sys.executable, "-c", WRITES.replace('"metadata": {"blessed": 1}', missed)
+    ]  # fmt: skip
+    assert rehearsed().run_task("Make", attempt=1)["outputs"] == {"model": []}
 
 
 def test_tasks_that_wait_for_each_other_are_refused(rehearsed, job):

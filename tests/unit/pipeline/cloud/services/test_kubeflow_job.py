@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from slipway.pipeline.cloud.complete_job import component_of, executor_of, tasks_of
+from slipway.pipeline.cloud.complete_job import component_of, container_tasks, executor_of, tasks_of
 from slipway.pipeline.cloud.services.kubeflow_job import kubeflow_cron, kubeflow_job
 from slipway.pipeline.config import load_workload, read_assignments
 from slipway.pipeline.config.cloud_services import ScheduleConfig
@@ -74,6 +74,14 @@ def test_a_task_of_ours_answers_for_each_resolver_and_the_others_keep_records(jo
 
     parsed = json_format.ParseDict(spec, types.PipelineSpec())
     assert "baseline_model" in parsed.root.dag.tasks["Evaluator"].inputs.artifacts
+
+
+def test_look_up_runs_in_the_image_of_a_task_of_ours(job, config):
+    first, *_ = [name for name, _ in container_tasks(job["pipelineSpec"])]
+    executor_of(job["pipelineSpec"], first)["container"].update(image="another:1", command=["python"])
+    spec = kubeflow_job(job, config())["pipelineSpec"]
+    looked_up = executor_of(spec, "Baseline-model-resolver")["container"]
+    assert looked_up["image"] == "registry/slipway:1.0"
 
 
 @pytest.mark.parametrize(
