@@ -58,7 +58,7 @@ def compile_command(
     ] = None,
     verbose: Verbose = False,
 ) -> None:
-    """Compile a job for Vertex AI Pipelines and Kubeflow."""
+    """Compile a job for Vertex AI Pipelines."""
     result = commands.compile_workload(_chosen(workload, sets, profile), file=file)
     sys.stdout.write(result if isinstance(result, str) else f"{result}\n")
 
