@@ -102,7 +102,7 @@ def _checked_header(file: Path, dialect: tuple[str, str | None]) -> tuple[str, .
     if problem := names_problem(header):
         raise SourceError(f"{shown(file)}: {problem[0]}", hint=problem[1])
     if len(first_row) < len(header) or any(first_row[len(header) :]):
-        hint = "quote values that contain the delimiter, and do not end lines with it; see data.delimiter"
+        hint = "quote values that contain the delimiter; see data.delimiter"
         if len(header) == 1:
             hint = "the column names must be the first line: remove what is above it"
         raise SourceError(

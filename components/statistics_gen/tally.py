@@ -42,7 +42,7 @@ class Tally:
         """Adds rows: a column is a list of values per row.
 
         Raises:
-            ComponentError: there are too many slices, or a row has no weight.
+            ComponentError: there are too many slices, or the weight of a row is missing, negative or not finite.
         """
         before = len(self._states)
         self.rows += batch.num_rows
@@ -125,8 +125,8 @@ class Tally:
         if len(self._states) > MOST_SLICES:  # that of all rows is not one of them
             raise ComponentError(
                 f"the statistics are to be sliced into more than {counted(MOST_SLICES, 'slice')}",
-                hint="slice by columns with fewer values (slicing_config of the StatsOptions); TFX's own "
-                "executor has no such limit (beam.stock_nodes: [StatisticsGen])",
+                hint="slice by columns with fewer values (statistics.slices, or slicing_config of the "
+                "StatsOptions); TFX's own executor has no such limit (beam.stock_nodes: [StatisticsGen])",
             )
 
     def _share_memory(self) -> None:
@@ -158,12 +158,19 @@ def _generators(options: Any) -> list[Any]:
 
 def _check_weights(batch: pa.RecordBatch, column: str) -> None:
     try:
-        arrow_util.get_weight_feature(batch, column)
+        weights = np.asarray(arrow_util.get_weight_feature(batch, column), dtype=np.float64)
     except ValueError as error:
         raise ComponentError(
             f"the statistics cannot be weighted by {column!r}: {error}",
             hint="statistics.weight needs a column with one number in each row; null: no weights",
         ) from error
+    is_wrong = ~(np.isfinite(weights) & (weights >= 0))
+    if is_wrong.any():
+        raise ComponentError(
+            f"the statistics cannot be weighted by {column!r}: it is {weights[is_wrong][0]:g} in a row, and "
+            "weights are numbers from 0 on",
+            hint="mend these values, or name another column in statistics.weight; null: no weights",
+        )
 
 
 def _slicers(options: Any) -> list[_Slicer]:

@@ -91,8 +91,10 @@ def _many_spellings(label: Facts, no: list[str], yes: list[str], file: OneCsv | 
     remedy = f"write {no[0]!r} and {yes[0]!r} only"
     if file:
         how = f", sep={file.delimiter!r}" if file.delimiter != "," else ""
+        # Where rows end with a delimiter, pandas would else take the first column as its index, and drop it.
+        reading = f"dtype=str, keep_default_na=False, index_col=False{how}"
         code = (
-            f"import pandas as pd; t = pd.read_csv({file.path!r}, dtype=str, keep_default_na=False{how}); "
+            f"import pandas as pd; t = pd.read_csv({file.path!r}, {reading}); "
             f"t[{label.name!r}] = t[{label.name!r}].replace({written!r}); "
             f"t.to_csv('two-answers.csv', index=False{how})"
         )

@@ -42,6 +42,14 @@ def test_column_that_is_no_weight_is_told(column, words):
     assert "statistics.weight" in told.value.hint
 
 
+@pytest.mark.parametrize("weight", [-1.0, float("nan"), float("inf")])
+def test_weight_that_no_mean_can_be_made_with_is_told_with_its_value(weight):
+    batch = pa.RecordBatch.from_pydict({"size": [[1.0], [weight]], "x": [[1], [2]]})
+    with pytest.raises(ComponentError, match=f"'size': it is {weight:g} in a row") as told:
+        Tally(StatsOptions(weight_feature="size")).add(batch)
+    assert "statistics.weight" in told.value.hint
+
+
 def told(options, batches=BATCHES):
     tally = Tally(options)
     for batch in batches:
@@ -101,6 +109,7 @@ def test_more_slices_than_there_is_memory_for_are_refused(monkeypatch):
         told(StatsOptions(slicing_config=config))
     assert refused.value.message == "the statistics are to be sliced into more than 1 slice"
     assert "beam.stock_nodes: [StatisticsGen]" in refused.value.hint
+    assert "statistics.slices" in refused.value.hint
 
 
 def test_only_the_columns_that_are_wanted():

@@ -208,6 +208,17 @@ def test_typed_remedy_makes_two_answers_of_a_table(tmp_path):
     assert written == "x;it's paid\n007;0\nNA;true\n;0\n"
 
 
+def test_typed_remedy_keeps_the_columns_of_rows_that_end_with_a_delimiter(tmp_path):
+    table = tmp_path / "table.csv"
+    table.write_text("x,c,label\n0,c,0,\n1,a,true,\n2,b,false,\n", encoding="utf-8")
+    with pytest.raises(UsageError) as refused:
+        decide_task(_facts("label", ["0", "true", "false"]), "auto", file=OneCsv(str(table)))
+    command = shlex.split(refused.value.hint.partition("   #")[0])
+    subprocess.run([sys.executable, *command[1:]], cwd=tmp_path, check=True)
+    written = (tmp_path / "two-answers.csv").read_text(encoding="utf-8")
+    assert written == "x,c,label\n0,c,0\n1,a,true\n2,b,0\n"
+
+
 def test_classes_that_differ_in_capitals_and_spaces_only_are_told():
     label = _facts("paid", _cycle("Yes", "no", " yes", "NO", "maybe"))
     plan = decide([_facts("x", NOISE.tolist()), label], label="paid", task="multiclass", leaks={})
