@@ -42,7 +42,7 @@ class Tally:
         """Adds rows: a column is a list of values per row.
 
         Raises:
-            ComponentError: there are too many slices, or the weight of a row is missing, negative or not finite.
+            ComponentError: there are too many slices, or a weight is missing, negative or not finite.
         """
         before = len(self._states)
         self.rows += batch.num_rows
