@@ -56,13 +56,26 @@ def newest(runs: Iterable[RunRecord], keep: int) -> Iterator[RunRecord]:
 
 
 def _baselines(runs: Iterable[RunRecord], workload: str, retired: Collection[str]) -> Iterator[RunRecord]:
-    """The newest blessed runs of two models: `baseline_key` takes the latest other than the candidate."""
+    """The newest blessed runs of two models: `baseline_key` takes the latest other than the candidate.
+
+    And of the model that was made last: TFX's resolver takes the highest id, which is another model where a
+    setting was changed back and an earlier model blessed again.
+    """
     seen: set[str] = set()
-    for run in blessed_runs(runs, workload=workload, retired=retired):
+    blessed = list(blessed_runs(runs, workload=workload, retired=retired))
+    if blessed:
+        yield max(blessed, key=_made_by)
+    for run in blessed:
         key = key_of_maker(run, "Model") or run.run_id  # the nodes of a rehearsal have no keys
         if key not in seen and len(seen) < 2:
             seen.add(key)
             yield run
+
+
+def _made_by(run: RunRecord) -> int:
+    """The execution that made a run's model, maybe an earlier run's: the end of its address; 0: unknown."""
+    ends = (Path(model["uri"]).name for _, model in run.outputs_of("Model"))
+    return max((int(end) for end in ends if end.isdecimal()), default=0)
 
 
 def _latest_makers(runs: Iterable[RunRecord]) -> dict[str, RunRecord]:

@@ -271,6 +271,13 @@ def test_baseline_of_any_candidate_is_the_same_after_gc(folder, seeds):
     assert baselines() == before
 
 
+def test_blessed_model_with_the_highest_id_stays_though_earlier_ones_were_blessed_again(folder):
+    runs = [folder.run(i, trains=i < 3, seed=seed, blessed=True) for i, seed in enumerate([0, 1, 2, 0, 1])]
+    kept = collect(folder.path, keep=1).kept
+    assert kept[runs[2].run_id] == "made a baseline", "TFX's resolver would find it"
+    assert folder.has_model_of(runs[2])
+
+
 @pytest.fixture
 def store(folder):
     """Adds an artifact to the metadata store."""
