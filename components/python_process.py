@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from typing import IO, Protocol, TypedDict
 
@@ -83,6 +84,11 @@ class _Answer(TypedDict, total=False):
     code: int
 
 
+# Threads ask one after the other, each until it is answered: of two requests on the line, the kernel mixes
+# what is larger than a packet, or gives the end of one and the beginning of the next out together.
+_asking = threading.Lock()
+
+
 class ForkedProcess:
     """A process that the fork server started for this one, in the same process group.
 
@@ -120,15 +126,16 @@ class ForkedProcess:
         line = json.dumps(request).encode() + b"\n"
         self._told, theirs = socket.socketpair()
         try:
-            with theirs:
-                if descriptors is None:
-                    reading, writing = os.pipe()
-                    self.stdout = os.fdopen(reading, encoding="utf-8", errors="replace")
-                    with os.fdopen(writing, "wb"):
-                        socket.send_fds(channel, [line], [theirs.fileno(), writing, 2])
-                else:
-                    socket.send_fds(channel, [line], [theirs.fileno(), *descriptors])
-            answer = self._answer()
+            with _asking:
+                with theirs:
+                    if descriptors is None:
+                        reading, writing = os.pipe()
+                        self.stdout = os.fdopen(reading, encoding="utf-8", errors="replace")
+                        with os.fdopen(writing, "wb"):
+                            socket.send_fds(channel, [line], [theirs.fileno(), writing, 2])
+                    else:
+                        socket.send_fds(channel, [line], [theirs.fileno(), *descriptors])
+                answer = self._answer()
         except BaseException:
             self._close()
             raise

@@ -48,7 +48,7 @@ class Annotated:
         """All its tensors, and a function that puts others in their places: in outputs and annotations."""
         both = (self.outputs, self.annotations)
         flat = tf.nest.flatten(both, expand_composites=True)
-        places = [place for place, one in enumerate(flat) if isinstance(one, tf.Tensor)]
+        places = [place for place, one in enumerate(flat) if isinstance(one, tf.Tensor) and _is_symbolic(one)]
 
         def structure(found: Sequence[Any]) -> tuple[Any, Any]:
             filled = list(flat)

@@ -41,6 +41,13 @@ Apply = Callable[[Mapping[str, TensorType]], dict[str, TensorType]]
 """From tensors by column to tensors by name."""
 
 _PYTHON = {"PyFunc", "PyFuncStateless", "EagerPyFunc"}
+_OF_GENERATORS = (
+    "RngReadAndSkip",
+    "StatefulRandom",
+    "StatefulStandardNormal",
+    "StatefulTruncatedNormal",
+    "StatefulUniform",
+)
 
 
 @dataclass(frozen=True)
@@ -140,13 +147,17 @@ class Preprocessing:
 
     @property
     def can_be_shared(self) -> bool:
-        """Whether another process can run the graph: Python in it is only in this one."""
+        """Whether several processes can run the graph, each on some of the rows.
+
+        Python in it is only in this one; and where numbers are drawn, each process would draw the same ones
+        anew, for rows that depend on who comes first.
+        """
         definition = self.concrete.graph.as_graph_def()
         operations = [
             *definition.node,
             *(node for each in definition.library.function for node in each.node_def),
         ]
-        return not any(operation.op in _PYTHON for operation in operations)
+        return not any(operation.op in _PYTHON or _draws(operation) for operation in operations)
 
     def save(self, replacements: Replacements, tensors: Mapping[str, str]) -> str:
         """Writes the graph as it is after some passes, and returns the folder.
@@ -235,6 +246,12 @@ def trace(function: Callable[..., Any], specs: Mapping[str, tf.TypeSpec], *, tem
     assets = annotators.get_asset_annotations(graph)
     annotators.clear_asset_annotations(graph)
     return Preprocessing(function, specs, temporary, concrete, annotated, inputs, assets)
+
+
+def _draws(operation: Any) -> bool:
+    """Whether an operation draws random numbers from a sequence that it, or a variable, keeps."""
+    # Every operation with a sequence of its own has two seeds; a `tf.random.Generator`'s have its name.
+    return "seed2" in operation.attr or operation.op.startswith(_OF_GENERATORS)
 
 
 def _has_state(graph: Any) -> bool:

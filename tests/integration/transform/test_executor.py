@@ -280,3 +280,26 @@ def assert_near(ours, stock, *, relative=0.0, absolute=1e-5, but=""):
         if mine and isinstance(mine[0], float):
             theirs = pytest.approx(theirs, rel=relative, abs=absolute)
         assert mine == theirs, name
+
+
+@pytest.mark.parametrize(
+    ("noise", "is_shared"),
+    [
+        (lambda tf: 0.0, True),
+        (lambda tf: tf.random.stateless_uniform([], seed=(1, 2)), True),
+        (lambda tf: tf.random.uniform([], seed=3), False),
+        (lambda tf: tf.random.get_global_generator().uniform([]), False),
+        (lambda tf: tf.py_function(lambda: 0.0, [], tf.float32), False),
+    ],
+    ids=["none", "of the row alone", "drawn", "drawn by a generator", "of Python"],
+)
+def test_only_what_gives_every_process_the_same_is_shared_out(tmp_path, noise, is_shared):
+    import tensorflow as tf
+
+    from slipway.components.transform.graph import trace
+
+    def preprocessing_fn(inputs):
+        return {"x": inputs["x"] + noise(tf)}
+
+    traced = trace(preprocessing_fn, {"x": tf.TensorSpec([None, 1], tf.float32)}, temporary=str(tmp_path))
+    assert traced.can_be_shared is is_shared

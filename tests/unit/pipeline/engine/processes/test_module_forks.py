@@ -38,6 +38,7 @@ sys.exit(7)
 # A server as in fork_server.py, with one node that asks; prints what the node saw.
 SERVER = """
 import json, os, select, signal, subprocess, sys
+from concurrent.futures import ThreadPoolExecutor
 from slipway.components import python_process
 from slipway.components.isolated_script import IsolatedScript
 from slipway.pipeline.engine.processes.module_forks import ModuleForks
@@ -50,6 +51,17 @@ if node == 0:
     ours.close()
     python_process.fork_channel = theirs
     environment = {**os.environ, "COLOUR": "green", "PYTHONPATH": sys.argv[1]}
+    def one_of_many(number):
+        large = {**environment, **{f"BALLAST_{place}": "x" * 60_000 for place in range(4)}}
+        return python_process.start_module("asked", ["hello", str(number)], environment=large, may_fork=True)
+
+    if sys.argv[2] == "at once":
+        with ThreadPoolExecutor(8) as threads:
+            processes = list(threads.map(one_of_many, range(8)))
+        for each in processes:
+            each.stdout.read()
+        print(json.dumps({"codes": [each.wait() for each in processes]}), flush=True)
+        os._exit(0)
     if sys.argv[2] == "script":
         process = IsolatedScript(sys.argv[1] + "/script.py", {"COLOUR": "green"}).start(["hello"])
     else:
@@ -110,6 +122,10 @@ def test_module_gets_its_arguments_and_variables_and_tells_its_code(node_saw):
     ]  # fmt: skip
     assert seen["code"] == 7
     assert "to the log" in seen["log"]
+
+
+def test_requests_that_threads_send_at_once_do_not_mix_however_large_they_are(node_saw):
+    assert node_saw("at once")["codes"] == list(range(8))
 
 
 def test_script_gets_an_interpreter_that_is_no_fork_and_tells_its_code(node_saw):
