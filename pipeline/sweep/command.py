@@ -61,7 +61,8 @@ def begin(workload: Path, output: Path, asked: Asked) -> Sweep:
     return Sweep(
         sweep_id=new_sweep_id(output),
         workload=configs[0].name,
-        file=str(workload),
+        # A sweep may go on from another folder, where a path from this one leads nowhere.
+        file=str(workload.absolute() if workload.is_file() else workload),
         sets=tuple(asked.sets),
         profile=asked.profile,
         method=method,

@@ -51,7 +51,7 @@ class Sweep:
     Attributes:
         sweep_id: sorts by time, as a run's.
         workload: its name.
-        file: the workload file, as given.
+        file: the workload file, absolute; or as given: its name, or a path from the project's folder.
         sets: each `--set`, as given.
         profile: of the workload; None: none.
         method: how settings are chosen.

@@ -1,5 +1,7 @@
 """What the command refuses before anything runs."""
 
+from pathlib import Path
+
 import pytest
 
 from slipway.pipeline.errors import ConfigError, PipelineError, UsageError
@@ -92,3 +94,10 @@ def test_a_sweep_that_ends_at_its_first_run_has_a_page(taxi, tmp_path, monkeypat
     with pytest.raises(PipelineError, match="The first trial failed"):
         carry_out(sweep, jobs=None, tell=lambda _: None, warm=object())
     assert (sweep.folder / "report.html").is_file()
+
+
+def test_a_sweep_goes_on_from_another_folder(taxi, tmp_path, monkeypatch):
+    monkeypatch.chdir(taxi.parent)
+    sweep = begin(Path(taxi.name), tmp_path, Asked(sets=SETS))
+    assert sweep.file == str(taxi)
+    assert begin(Path("taxi"), tmp_path, Asked(sets=SETS)).file == "taxi"
