@@ -16,11 +16,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection
+from pickle import UnpicklingError
 from threading import Lock
 from typing import Any, Self
 
 from slipway.components import python_process
-from slipway.components.errors import SlipwayError
 from slipway.components.import_path import import_path
 from slipway.components.project import PROJECT_ROOT
 from slipway.components.python_process import ForkedProcess
@@ -67,7 +67,7 @@ class SideBySide:
         worker: the module of the others; None: `WORKER`, forked by the engine where there is one.
 
     Attributes:
-        others: how many there are beside this one, at the start.
+        others: how many there are beside this one; none once it works alone, see `map`.
         redone: how many tasks were done again, see `map`.
     """
 
@@ -104,23 +104,24 @@ class SideBySide:
             work: can be pickled. A process gets it once, so it may keep what its next tasks need as well.
             tasks: what is to be done.
             progress: told how far each task is, by several threads.
-            again: takes the place of `work` for a task whose process has died, or fails at something else
-                than the data, such as a lack of memory. From then on this process works alone.
+            again: takes the place of `work` for a task whose process has died, had no memory for it, or could
+                not load what it needs. From then on this process works alone, and by `again`, in the maps
+                that follow, too: the memory is no larger for what is left.
 
         Raises:
             WorkerDiedError: a process is gone, and there is no `again`.
             Exception: what the work on a task raised; of several the first by the tasks' order.
         """
-        turns = _Turns(work, tasks, progress, does_again=again is not None)
+        if self.redone and again is not None:
+            work = again
+        turns = _Turns(work, tasks, progress, again)
         for worker, started in self._started.items():
             assert self._threads is not None  # noqa: S101  (for the type checker: there are no workers without)
             started.add_done_callback(partial(turns.go_on_beside, self._threads, worker))
         try:
-            for task, future in turns.ended():
+            for task, by, future in turns.ended():
                 error = future.exception()
-                if again is not None and error is not None and not isinstance(error, SlipwayError):
-                    if self.others == 0 and not isinstance(error, MemoryError):
-                        raise error
+                if again is not None and by is not again and _may_be_done_again(error):
                     self._be_alone(turns, error)
                     yield again(task, partial(progress, task))
                 else:
@@ -128,9 +129,10 @@ class SideBySide:
         finally:
             turns.stop()
 
-    def _be_alone(self, turns: "_Turns", error: BaseException) -> None:
+    def _be_alone(self, turns: "_Turns", error: BaseException | None) -> None:
         """Ends the other processes, whose memory may be needed, when they are done with what they work on."""
-        turns.wait()
+        turns.be_alone()
+        self.others = 0
         self._started = {}
         self._stack.close()
         self.redone += 1
@@ -141,31 +143,32 @@ class SideBySide:
 class _Turns:
     """Hands out the tasks and collects their results."""
 
-    def __init__(self, work: Work, tasks: Sequence[Task], progress: Progress, *, does_again: bool) -> None:
+    def __init__(self, work: Work, tasks: Sequence[Task], progress: Progress, again: Work | None) -> None:
         self._work = work
         self._progress = progress
-        self._does_again = does_again
+        self._again = again
+        self._is_alone = False
         self._tasks = len(tasks)
         self._left = deque(tasks)
-        self._begun: deque[tuple[Task, Future[Any]]] = deque()
+        self._begun: deque[tuple[Task, Work, Future[Any]]] = deque()
         self._lock = Lock()
 
-    def ended(self) -> Iterator[tuple[Task, Future[Any]]]:
-        """Works on tasks until none is left, and yields each in order when it has ended, whoever did it."""
+    def ended(self) -> Iterator[tuple[Task, Work, Future[Any]]]:
+        """Works on tasks until none is left; yields each, and by which work, in order when it has ended."""
         given = 0
         while (begun := self._begin(lambda _: Future())) is not None:
-            task, future = begun
+            task, work, future = begun
             try:
-                future.set_result(self._work(task, partial(self._progress, task)))
+                future.set_result(work(task, partial(self._progress, task)))
             except BaseException as error:
                 if not self._may_go_on(error):
                     self.stop()
                 future.set_exception(error)
-            while self._begun and self._begun[0][1].done():
+            while self._begun and self._begun[0][2].done():
                 given += 1
                 yield self._begun.popleft()
         while self._begun:
-            wait([self._begun[0][1]])
+            wait([self._begun[0][2]])
             given += 1
             yield self._begun.popleft()
         if given < self._tasks:  # stopped by one that did not even start
@@ -178,16 +181,19 @@ class _Turns:
             if not self._may_go_on(error):
                 self.stop()
             return
-        begun = self._begin(lambda task: threads.submit(worker.do, self._work, task, self._progress))
+        begun = self._begin(
+            lambda task: threads.submit(worker.do, self._work, task, self._progress), is_beside=True
+        )
         if begun is not None:
-            begun[1].add_done_callback(partial(self.go_on_beside, threads, worker))
+            begun[2].add_done_callback(partial(self.go_on_beside, threads, worker))
 
-    def wait(self) -> None:
-        """Returns when nobody works any more."""
+    def be_alone(self) -> None:
+        """Gives no more tasks to workers; returns when none works. What is left is done by `again`."""
         with self._lock:
-            left, self._left = self._left, deque()
-        wait([future for _, future in self._begun])
-        self._left = left
+            # A worker's turn may come later than this: it is called after its future is done.
+            self._is_alone = True
+            self._work = self._again or self._work
+        wait([future for _, _, future in self._begun])
 
     def stop(self) -> None:
         """Begins no more tasks."""
@@ -195,15 +201,28 @@ class _Turns:
             self._left.clear()
 
     def _may_go_on(self, error: BaseException) -> bool:
-        return self._does_again and isinstance(error, Exception) and not isinstance(error, SlipwayError)
+        return self._again is not None and _may_be_done_again(error)
 
-    def _begin(self, start: Callable[[Task], Future[Any]]) -> tuple[Task, Future[Any]] | None:
+    def _begin(
+        self, start: Callable[[Task], Future[Any]], *, is_beside: bool = False
+    ) -> tuple[Task, Work, Future[Any]] | None:
         with self._lock:
-            if not self._left:
+            if not self._left or (is_beside and self._is_alone):
                 return None
-            task = self._left.popleft()
-            self._begun.append((task, start(task)))
-            return self._begun[-1]
+            begun = (self._left[0], self._work, start(self._left[0]))
+            self._left.popleft()  # only now: nobody else would do one that could not be started
+            self._begun.append(begun)
+            return begun
+
+
+def _may_be_done_again(error: BaseException | None) -> bool:
+    """Whether it lay with the process: it died, had no memory, or could not load what it needs."""
+    if isinstance(error, (ImportError, UnpicklingError)):
+        return isinstance(error.__cause__, _WorkersError)
+    # TensorFlow's lack of memory goes by its name: not every user of this has imported TensorFlow.
+    return (
+        isinstance(error, (WorkerDiedError, MemoryError)) or type(error).__name__ == "ResourceExhaustedError"
+    )
 
 
 class _Worker:
@@ -234,10 +253,13 @@ class _Worker:
         """Starts it, and returns when it can take a task.
 
         Raises:
-            OSError: there is no room for another process.
+            WorkerDiedError: it ended before, or there is no room for another process.
         """
-        with self._theirs:
-            self._process = _started(self._module, self._theirs.fileno())
+        try:
+            with self._theirs:
+                self._process = _started(self._module, self._theirs.fileno())
+        except OSError as error:
+            raise WorkerDiedError from error
         self._receive()
 
     def do(self, work: Work, task: Task, progress: Progress) -> Any:
@@ -264,7 +286,7 @@ class _Worker:
     def _receive(self) -> Any:
         try:
             return self._line.recv()
-        except (EOFError, ConnectionError) as error:
+        except (EOFError, OSError) as error:  # of OSError also its end in the middle of a message
             raise WorkerDiedError from error
 
 

@@ -63,6 +63,34 @@ def fail_once_in_worker(task, progress):
     until_a_worker_is_there()
     return task
 
+def die_in_one_worker(task, progress):
+    if is_worker():
+        try:
+            there.touch(exist_ok=False)
+        except FileExistsError:
+            pass
+        else:
+            os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(0.02)
+    return task
+
+class ResourceExhaustedError(Exception):
+    pass
+
+def exhausted_in_worker(task, progress):
+    if is_worker():
+        there.touch()
+        raise ResourceExhaustedError("no room")
+    until_a_worker_is_there()
+    return task
+
+def lacks_a_module_in_worker(task, progress):
+    if is_worker():
+        there.touch()
+        import no_such_module
+    until_a_worker_is_there()
+    return task
+
 def once(task, progress):
     return -task
 
@@ -186,11 +214,53 @@ def test_what_a_worker_could_not_do_is_done_again_alone(works, processes, caplog
             getattr(works, what), range(1, 7), progress=lambda *_: None, again=lambda task, _: -task
         )
     )
-    again = [place for place, value in enumerate(found) if value is not None and value < 0]
-    assert len(again) == processes.redone == 1
+    assert processes.redone == 1
+    assert len([value for value in found[:2] if value is not None and value < 0]) == 1
+    assert found[2:] == [-3, -4, -5, -6]  # no more memory than before
+    assert processes.others == 0
     assert "again in one process, in smaller batches" in caplog.text
     # And the next ones too.
     assert set(processes.map(works.who, range(4), progress=_ignore)) == {os.getpid()}
+    assert list(processes.map(works.who, range(4), progress=_ignore, again=works.once)) == [0, -1, -2, -3]
+    assert processes.redone == 1
+
+
+def test_no_task_is_lost_to_a_worker_whose_turn_comes_late(works, monkeypatch):
+    go_on = worker_pool._Turns.go_on_beside
+
+    def late(*given):
+        time.sleep(0.1)
+        go_on(*given)
+
+    with SideBySide(4) as all_four:
+        for started in all_four._started.values():
+            started.result(timeout=60)
+        monkeypatch.setattr(worker_pool._Turns, "go_on_beside", late)
+        found = all_four.map(works.die_in_one_worker, range(1, 31), progress=_ignore, again=works.once)
+        assert [abs(task) for task in found] == list(range(1, 31))
+        assert all_four.redone == 1
+
+
+@pytest.mark.parametrize(
+    ("what", "redone"), [("fail_in_worker", 0), ("exhausted_in_worker", 1), ("lacks_a_module_in_worker", 1)]
+)
+def test_only_what_is_the_processs_fault_is_done_again(works, processes, what, redone):
+    found = processes.map(getattr(works, what), range(1, 7), progress=_ignore, again=works.once)
+    if redone:
+        assert [abs(task) for task in found] == list(range(1, 7))
+    else:
+        with pytest.raises(ValueError, match="task"):
+            list(found)
+    assert processes.redone == redone
+
+
+def test_worker_killed_in_the_middle_of_a_message_is_one_that_died():
+    worker = worker_pool._Worker(None)
+    with worker:
+        worker._theirs.sendall(b"\0\0\0\x09half")
+        worker._theirs.close()
+        with pytest.raises(WorkerDiedError):
+            worker._receive()
 
 
 def test_refused_rows_are_not_tried_again(works, processes):
@@ -202,11 +272,11 @@ def test_refused_rows_are_not_tried_again(works, processes):
 def test_one_process_does_what_it_has_no_memory_for_again(works):
     with SideBySide(1) as one:
         assert list(one.map(works.out_of_memory_at_2, range(4), progress=_ignore, again=works.once)) == [
-            0, 1, -2, 3
+            0, 1, -2, -3
         ]  # fmt: skip
         assert one.redone == 1
-        with pytest.raises(ValueError, match="task 1"):
-            list(one.map(works.fail_at_2_and_late_at_1, range(4), progress=_ignore, again=works.once))
+    with SideBySide(1) as one, pytest.raises(ValueError, match="task 1"):
+        list(one.map(works.fail_at_2_and_late_at_1, range(4), progress=_ignore, again=works.once))
 
 
 def test_a_process_keeps_what_its_work_keeps(works, processes):
