@@ -100,7 +100,18 @@ class Tally:
         with quick_histograms(), np.errstate(invalid="ignore", over="ignore"):
             for key in list(self._states) or [""]:
                 states = self._states.pop(key) if self._states else self._empty()
-                found.datasets.append(self._extracted(states))
+                try:
+                    found.datasets.append(self._extracted(states))
+                except AssertionError as error:  # TFDV's: of numbers that weigh nothing there is no median
+                    if self._options.weight_feature is None:
+                        raise
+                    raise ComponentError(
+                        f"the statistics of {key or 'all rows'} cannot be weighted by "
+                        f"{self._options.weight_feature!r}: it is 0 in all rows there, or in all that have a "
+                        "value in some column",
+                        hint="name another column in statistics.weight, or slice by others "
+                        "(statistics.slices); null: no weights",
+                    ) from error
                 if self._slicers:
                     found.datasets[-1].name = key
         return found

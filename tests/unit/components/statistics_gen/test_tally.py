@@ -50,6 +50,23 @@ def test_weight_that_no_mean_can_be_made_with_is_told_with_its_value(weight):
     assert "statistics.weight" in told.value.hint
 
 
+def test_slice_whose_rows_weigh_nothing_is_named():
+    batch = pa.RecordBatch.from_pydict(
+        {"size": [[1.0], [0.0]], "x": [[1], [2]], "paid": [["card"], ["cash"]]}
+    )
+    tally = Tally(
+        StatsOptions(
+            weight_feature="size",
+            slicing_config=SlicingConfig(slicing_specs=[SlicingSpec(feature_keys=["paid"])]),
+        )
+    )
+    tally.add(batch)
+    with pytest.raises(
+        ComponentError, match="statistics of paid_cash cannot be weighted by 'size': it is 0 in all"
+    ):
+        tally.result()
+
+
 def told(options, batches=BATCHES):
     tally = Tally(options)
     for batch in batches:
