@@ -167,8 +167,7 @@ def _by_formula(metric: str, value: float, at: Measured, confidence: float) -> t
         return proportion_bounds(min(max(value, 0.0), 1.0), at.telling_rows, confidence=confidence)
     labels = at.labels
     if kind == "auc" and labels and labels.is_binary:
-        positives = round(labels.positives)
-        return auc_bounds(value, positives, round(labels.rows) - positives, confidence=confidence)
+        return auc_bounds(value, *labels.rows_by_class, confidence=confidence)
     return None
 
 

@@ -79,9 +79,13 @@ class LabelStatistics:
         return self.classes == 2 and math.isclose(self.variance, self.mean * (1 - self.mean), abs_tol=1e-9)
 
     @property
-    def positives(self) -> float:
-        """Rows with the label 1, of binary labels."""
-        return self.mean * self.rows
+    def rows_by_class(self) -> tuple[int, int]:
+        """Rows with the label 1 and with 0, of binary labels: both occur, so each is at least 1.
+
+        Where rows weigh differently, each class has its share of Kish's number.
+        """
+        positives = min(max(round(self.mean * self.rows), 1), max(round(self.rows) - 1, 1))
+        return positives, max(round(self.rows) - positives, 1)
 
 
 def rounded_label(label: float) -> float:

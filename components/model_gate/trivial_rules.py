@@ -148,8 +148,7 @@ def _beats(name: str, at: Measured, labels: LabelStatistics, classes: Sequence[s
     if metric_of(name).interval == "auc":
         if not labels.is_binary:
             return None  # one value for several classes is an average of areas; its chance is not known here
-        positives = round(labels.positives)
-        limit = auc_of_chance(positives, round(labels.rows) - positives, confidence=CONFIDENCE)
+        limit = auc_of_chance(*labels.rows_by_class, confidence=CONFIDENCE)
         required = f"above {limit:.4g}, which chance stays below in {100 * CONFIDENCE:g} of 100"
         return Check(name, OVERALL, required, got, None, got is not None and got > limit)
     low = high = got

@@ -46,7 +46,9 @@ def answers_of(name: ReferenceModel, task: Task, train: Table, rows: Table, *, s
     train, rows = _without_texts(train), _without_texts(rows)
     model, encode = _linear(task) if name == "logistic" else _trees(task, train, seed)
     last = model.steps[-1][0] + "__" if name == "logistic" else ""
-    model.fit(encode(train), train.labels, **{f"{last}sample_weight": train.weights})
+    # The average row weighs 1: scikit-learn's regularisation is in units of a row.
+    weights = None if train.weights is None else train.weights / np.mean(train.weights, dtype=np.float64)
+    model.fit(encode(train), train.labels, **{f"{last}sample_weight": weights})
     if task == "numbers":
         return np.asarray(model.predict(encode(rows)), np.float32)[:, None]
     found = model.predict_proba(encode(rows))

@@ -197,7 +197,7 @@ def _transformed(config: WorkloadConfig, history: History, workload: Path) -> Tr
             features=features_in(
                 (graph / SCHEMA).read_text(encoding="utf-8"),
                 images=config.train.images,
-                apart=config.transform.apart,
+                apart=set(config.transform.apart) - set(config.transform.labels),
             ),
             train_files=len(files),
             train_bytes=sum(path.stat().st_size for path in files),

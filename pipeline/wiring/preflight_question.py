@@ -71,6 +71,6 @@ def node_settings(config: WorkloadConfig) -> dict[str, object]:
         "training": as_parameter(training),
         "images": {name: list(shape) for name, shape in config.train.images.items()},
         "limit_s": config.preflight.limit_s,
-        "pass_through": list(config.transform.apart),
+        "pass_through": [name for name in config.transform.apart if name not in config.transform.labels],
         "compiler": dict(package_versions(PROJECT_ROOT / compiler)) if compiler else {},
     }

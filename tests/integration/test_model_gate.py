@@ -204,7 +204,7 @@ def test_labels_are_counted_for_each_slice_beside_the_metrics(tmp_path):
     tfma.analyze_raw_data(pd.DataFrame(ROWS), config, output_path=str(tmp_path))
     slices = read_evaluation(str(tmp_path)).slices()
     cash, overall = slices["payment_type=Cash"], slices["overall"]
-    assert (cash.labels.rows, cash.labels.positives, cash.labels.majority) == (3.0, pytest.approx(1.0), 0.0)
+    assert (cash.labels.rows, cash.labels.rows_by_class, cash.labels.majority) == (3.0, (1, 2), 0.0)
     assert (overall.labels.majority_share, overall.labels.classes) == (0.5, 2.0)
     assert set(overall.metrics) == set(overall.baseline) == {"auc", "example_count"}
     answers = read_evaluation(str(tmp_path)).answers

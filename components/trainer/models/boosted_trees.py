@@ -125,7 +125,8 @@ def fit(model: keras.Model, rows: Rows, hyperparameters: Mapping[str, Any]) -> N
     outputs, growth = outputs_of(settings.classes), _growth(settings, seed=rows.seed)
     labels = rows.labels.reshape(-1).astype(np.float64)
     mean, deviation = 0.0, 1.0
-    weights = None if rows.weights is None else rows.weights.astype(np.float64)
+    # The average row weighs 1: scikit-learn's regularisation is in units of a row.
+    weights = None if rows.weights is None else rows.weights / np.mean(rows.weights, dtype=np.float64)
     if settings.classes is None:
         mean, deviation = float(labels.mean()), float(labels.std()) or 1.0
     scaled = (labels - mean) / deviation

@@ -381,3 +381,10 @@ def test_an_output_whose_labels_are_all_equal_is_named():
     checks, notes = checks_of_outputs(["tip/auc"], {}, overall, beat="one")
     assert [check.metric for check in checks] == ["tip/auc", "cost label"]
     assert notes == []
+
+
+def test_both_classes_have_rows_however_little_one_weighs():
+    assert TAXI.rows_by_class == (225, 775)
+    thinned = LabelStatistics.of_counts({0: 200_000, 1: 20}, squares=20_000_020)
+    assert thinned.rows_by_class == (1, 1999)
+    assert LabelStatistics.of_counts({0: 20, 1: 200_000}, squares=20_000_020).rows_by_class == (1999, 1)

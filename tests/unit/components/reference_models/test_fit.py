@@ -1,5 +1,7 @@
 """The reference models on small tables."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -36,6 +38,16 @@ def test_numbers_are_learned(name):
     answers = answers_of(name, "numbers", table("numbers"), held_out, seed=1)
     assert answers.shape == (400, 1)
     assert np.mean((answers[:, 0] - held_out.labels) ** 2) < 0.2 * held_out.labels.var()
+
+
+@pytest.mark.parametrize("name", ["logistic", "boosted_trees"])
+def test_the_unit_of_the_weights_does_not_matter(name):
+    plain, weights = table("two"), np.random.default_rng(2).uniform(0.5, 2.0, 400)
+    answers = [
+        answers_of(name, "classes", replace(plain, weights=weights * unit), table("two", seed=1), seed=1)
+        for unit in (1.0, 2.0**-20)
+    ]
+    np.testing.assert_allclose(*answers, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["logistic", "boosted_trees"])

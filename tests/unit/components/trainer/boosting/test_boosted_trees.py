@@ -187,6 +187,16 @@ def test_rows_that_weigh_nothing_teach_nothing(classes):
     assert losses[0] < 0.6 * losses[1]
 
 
+def test_the_unit_of_the_weights_does_not_matter():
+    values, new = _values(600), _values(100, seed=9)
+    weights = np.random.default_rng(2).uniform(0.5, 2.0, 600).astype(np.float32)
+    answers = [
+        _fitted(values, _labels(values, 2), 2, weights=weights * unit).predict(new, verbose=0)
+        for unit in (1.0, 2.0**-20)
+    ]
+    np.testing.assert_allclose(*answers, atol=1e-5)
+
+
 def test_what_adds_up_is_left_to_the_linear_model():
     values = _values(300)
     labels = 5.0 + 1e4 * (2 * values["size"] - values["pair"][:, :1])
