@@ -15,7 +15,7 @@ from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.exit_codes import INTERRUPTED
 from slipway.pipeline.runs.record import WHY, RunRecord
 from slipway.pipeline.runs.run_id import new_run_id
-from slipway.pipeline.screen.display_protocol import RunDisplay
+from slipway.pipeline.screen.display import RunDisplay
 from slipway.pipeline.screen.run_display import stderr_display
 from slipway.pipeline.terminal.printable import printable
 

@@ -188,7 +188,7 @@ def run(
     from slipway.pipeline.commands.end_listeners import END_LISTENERS
     from slipway.pipeline.engine.execution import execute
     from slipway.pipeline.runs.history import History
-    from slipway.pipeline.screen.display_protocol import RunDisplay
+    from slipway.pipeline.screen.display import RunDisplay
     from slipway.pipeline.screen.run_display import stderr_display
 
     folder = Path(output).absolute()

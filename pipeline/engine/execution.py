@@ -21,7 +21,7 @@ from slipway.pipeline.runs.kept_files import kept_files
 from slipway.pipeline.runs.lock import check_store, working
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
 from slipway.pipeline.runs.run_target import IR_NAME
-from slipway.pipeline.screen.display_protocol import RunDisplay
+from slipway.pipeline.screen.display import RunDisplay
 from slipway.pipeline.screen.wording import DONE_BEFORE
 
 _SERVING_CHECK = "ServingCheck"

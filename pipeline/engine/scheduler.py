@@ -20,7 +20,7 @@ from slipway.pipeline.engine.transitions import Transition, after_attempt, block
 from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.outcome import withhold
 from slipway.pipeline.runs.record import Failure, NodeRecord, RunRecord
-from slipway.pipeline.screen.display_protocol import RunDisplay
+from slipway.pipeline.screen.display import RunDisplay
 
 # Seconds between two checks of limits and progress; also the longest delay of a time limit or Ctrl-C.
 _TICK_S = 0.5

@@ -37,7 +37,7 @@ from slipway.pipeline.runs.outcome import withhold
 from slipway.pipeline.runs.record import Failure, NodeRecord, RunRecord, file_name, write_json
 from slipway.pipeline.runs.shared_history import SharedHistory
 from slipway.pipeline.runs.typed_json import DocumentError, read_document
-from slipway.pipeline.screen.display_protocol import RunDisplay
+from slipway.pipeline.screen.display import RunDisplay
 from slipway.pipeline.terminal.invocation import command
 
 # In the folder of a run: its graph, for `finish`.

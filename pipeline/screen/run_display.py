@@ -13,7 +13,7 @@ from rich.text import Text
 
 from slipway.pipeline.runs.outcome import read_stops, read_verdict, read_verdicts
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
-from slipway.pipeline.screen.display_protocol import RunDisplay
+from slipway.pipeline.screen.display import RunDisplay
 from slipway.pipeline.screen.wording import MARKS, node_line, summary
 from slipway.pipeline.terminal.durations import seconds
 from slipway.pipeline.terminal.printable import printable

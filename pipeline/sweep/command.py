@@ -18,7 +18,7 @@ from slipway.pipeline.runs.comparison import is_lower_better
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import locked
 from slipway.pipeline.runs.record import RunRecord
-from slipway.pipeline.screen.display_protocol import RunDisplay
+from slipway.pipeline.screen.display import RunDisplay
 from slipway.pipeline.sweep.page import write_page
 from slipway.pipeline.sweep.record import Sweep, new_sweep_id, read_sweep
 from slipway.pipeline.sweep.search import choose

@@ -32,7 +32,7 @@ from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import locked
 from slipway.pipeline.runs.record import NodeRecord, RunRecord, write_json
 from slipway.pipeline.runs.run_target import Asked, ImageModuleRun, ImageRun, Order
-from slipway.pipeline.screen.display_protocol import RunDisplay
+from slipway.pipeline.screen.display import RunDisplay
 
 # A container gets these from the service and not from its image: its identity, and its network access.
 _FROM_OUTSIDE = (

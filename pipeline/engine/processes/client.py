@@ -17,9 +17,9 @@ from slipway.components.isolated_script import IsolatedScript
 from slipway.components.python_process import ForkedProcess
 from slipway.pipeline.engine import attempt
 from slipway.pipeline.engine.launcher import Exited, LauncherLostError, Start, Started
-from slipway.pipeline.engine.processes.channel import Channel
 from slipway.pipeline.engine.processes.messages import (
     Answer,
+    Channel,
     Compile,
     Compiled,
     FindPublished,
@@ -32,8 +32,6 @@ from slipway.pipeline.engine.processes.messages import (
     Settled,
     Signal,
     StartAhead,
-    from_json,
-    to_json,
 )
 from slipway.pipeline.engine.processes.os_processes import RUN_VARIABLE, end_leftovers, is_stopped
 from slipway.pipeline.engine.processes.warm import KERAS_VARIABLES, WarmProcess
@@ -175,14 +173,14 @@ class Server:
 
     def _send(self, request: Request) -> None:
         try:
-            self._channel.send(to_json(request))
+            self._channel.send(request)
         except BrokenPipeError as error:
             raise self._gone() from error
 
     def _receive(self, timeout_s: float) -> list[Answer]:
         self._refuse_stopped()
         readable, _, _ = select.select([self._channel], [], [], timeout_s)
-        answers = [from_json(message) for message in self._channel.receive()] if readable else []
+        answers = list(self._channel.receive()) if readable else []
         if self._channel.closed:
             raise self._gone()
         return answers

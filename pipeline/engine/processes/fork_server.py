@@ -27,9 +27,9 @@ from slipway.components.errors import SlipwayError
 from slipway.components.isolated_script import IsolatedScript
 from slipway.pipeline.engine.failure import Cause, describe_exception, failed
 from slipway.pipeline.engine.launcher import Exited, Start, Started
-from slipway.pipeline.engine.processes.channel import Channel
 from slipway.pipeline.engine.processes.messages import (
     Answer,
+    Channel,
     Compile,
     Compiled,
     FindPublished,
@@ -42,8 +42,6 @@ from slipway.pipeline.engine.processes.messages import (
     Settled,
     Signal,
     StartAhead,
-    from_json,
-    to_json,
 )
 from slipway.pipeline.engine.processes.module_forks import ModuleForks
 from slipway.pipeline.engine.processes.node_process import NodeProcess
@@ -101,7 +99,7 @@ class ForkServer:
                 self._forks.answer(descriptor)
             if self._channel.fileno() in readable:
                 for message in self._channel.receive():
-                    self._answer(from_json(message))
+                    self._answer(message)
             elif not readable and self._to_import:
                 self._import_ahead(self._to_import.pop(0))
         self._end()
@@ -266,7 +264,7 @@ class ForkServer:
 
     def _tell(self, answer: Answer) -> None:
         with contextlib.suppress(BrokenPipeError):  # the engine is gone: serve() sees it and ends
-            self._channel.send(to_json(answer))
+            self._channel.send(answer)
 
     def _end(self, _signum: int = 0, _frame: FrameType | None = None) -> NoReturn:
         until = time.monotonic() + _END_LIMIT_S

@@ -1,10 +1,12 @@
-"""What the engine and its fork server tell each other, as JSON and back. Pure.
+"""What the engine and its fork server tell each other, one JSON object a line over a socket pair.
 
 engine -> server    StartAhead, Compile, Settle, Reuse, FindPublished, Start, Signal
 server -> engine    Compiled, Settled, Reused, Published or Refused; Started, Exited
 """
 
-from collections.abc import Mapping
+import json
+import socket
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -100,11 +102,50 @@ Answer = Compiled | Settled | Reused | Published | Refused | Started | Exited
 _KINDS: dict[str, type] = {kind.__name__: kind for kind in (*get_args(Request), *get_args(Answer))}
 
 
-def to_json(message: Request | Answer) -> dict[str, object]:
-    """A message for the line."""
-    return {"is": type(message).__name__, **plain(message)}
+class Channel:
+    """Sends and receives messages; when one end closes, the other sees the end of the stream.
 
+    Args:
+        endpoint: one end of `socket.socketpair()`; owned by the channel from now on.
+    """
 
-def from_json(document: Mapping[str, object]) -> Any:
-    """The `Request` or `Answer` that `to_json` made a document from."""
-    return typed(_KINDS[str(document["is"])], document)
+    def __init__(self, endpoint: socket.socket) -> None:
+        self._socket = endpoint
+        self._pending = b""
+        self.closed = False
+
+    def fileno(self) -> int:
+        """For `select`."""
+        return self._socket.fileno()
+
+    def send(self, message: Request | Answer) -> None:
+        """Sends one message.
+
+        Raises:
+            BrokenPipeError: the other end is gone.
+        """
+        document = {"is": type(message).__name__, **plain(message)}
+        self._socket.sendall(json.dumps(document).encode() + b"\n")
+
+    def receive(self) -> Iterator[Any]:
+        """Reads once (blocks if nothing has arrived) and yields each `Request` or `Answer` that is complete.
+
+        Raises:
+            DocumentError: what arrived is not a message.
+        """
+        try:
+            data = self._socket.recv(1 << 16)
+        except ConnectionResetError:
+            data = b""
+        if not data:
+            self.closed = True
+            return
+        *lines, self._pending = (self._pending + data).split(b"\n")
+        for line in lines:
+            document = json.loads(line)
+            yield typed(_KINDS[str(document["is"])], document)
+
+    def close(self) -> None:
+        """Ends the line."""
+        self._socket.close()
+        self.closed = True

@@ -79,7 +79,7 @@ REASONS = {
         "slipway.pipeline.fingerprint.difference",
         "slipway.pipeline.wiring.ingest_options",
         "slipway.pipeline.commands.gc.artifact_folders",
-        "slipway.pipeline.screen.display_protocol",
+        "slipway.pipeline.screen.display",
         "slipway.pipeline.engine.signal_handlers",
         "slipway.pipeline.commands.gc.store_facts",
         "slipway.pipeline.wiring.metadata_text",

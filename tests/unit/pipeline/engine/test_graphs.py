@@ -16,7 +16,7 @@ from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.history import History, result_of
 from slipway.pipeline.runs.record import NodeRecord
 from slipway.pipeline.runs.run_target import ModuleRun
-from slipway.pipeline.screen.display_protocol import RunDisplay
+from slipway.pipeline.screen.display import RunDisplay
 
 GRAPH = Graph("taxi", (Node("Ingest", "Ingest", ()), Node("Trainer", "Trainer", ("Ingest",))))
 

@@ -3,7 +3,7 @@
 import pytest
 
 from slipway.pipeline.engine.processes.fork_server import ForkServer
-from slipway.pipeline.engine.processes.messages import FindPublished, Refused, Reuse, Settle, from_json
+from slipway.pipeline.engine.processes.messages import FindPublished, Refused, Reuse, Settle
 
 
 class Line:
@@ -13,7 +13,7 @@ class Line:
         self.sent = []
 
     def send(self, message):
-        self.sent.append(from_json(message))
+        self.sent.append(message)
 
 
 @pytest.mark.parametrize(
