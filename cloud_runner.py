@@ -22,6 +22,7 @@ from slipway.pipeline.commands import options as o
 from slipway.pipeline.commands.command_line import Profile, Sets, Verbose, Workload, call
 from slipway.pipeline.commands.run import request
 from slipway.pipeline.config import read_assignments
+from slipway.pipeline.config.cloud_services import Service
 from slipway.pipeline.root import PROJECT_ROOT
 from slipway.pipeline.terminal.invocation import DEFAULT_OUTPUT, DEFAULT_WORKLOAD, same_command
 from slipway.pipeline.terminal.printable import printable
@@ -56,10 +57,17 @@ def compile_command(
     file: Annotated[
         Path | None, typer.Option("--output", "-o", help="File to write; by default standard output.")
     ] = None,
+    service: Annotated[
+        Service | None,
+        typer.Option(
+            help="Service that takes the file; by default as cloud.service says.", show_default=False
+        ),
+    ] = None,
     verbose: Verbose = False,
 ) -> None:
-    """Compile a job for Vertex AI Pipelines."""
-    result = commands.compile_workload(_chosen(workload, sets, profile), file=file)
+    """Compile a job for Vertex AI Pipelines (JSON), or a pipeline for Kubeflow (YAML)."""
+    chosen = _chosen(workload, [*(sets or ()), *([f"cloud.service={service}"] if service else ())], profile)
+    result = commands.compile_workload(chosen, file=file)
     sys.stdout.write(result if isinstance(result, str) else f"{result}\n")
 
 

@@ -14,6 +14,7 @@ from slipway.pipeline.cloud.complete_job import to_text
 from slipway.pipeline.cloud.image import read_image
 from slipway.pipeline.cloud.pipeline_job import PipelineJob
 from slipway.pipeline.cloud.rehearsal.services import ServiceName
+from slipway.pipeline.cloud.services.kubeflow_job import kubeflow_job, kubeflow_package
 from slipway.pipeline.cloud.workload_in_image import Target
 from slipway.pipeline.config import WorkloadChoice
 from slipway.pipeline.errors import UsageError
@@ -24,18 +25,22 @@ from slipway.pipeline.terminal.sign_of_life import sign_of_life
 
 
 def compile_workload(chosen: WorkloadChoice, *, file: Path | None) -> Path | str:
-    """Compiles a workload for Vertex AI Pipelines.
+    """Compiles a workload: to a job for Vertex AI Pipelines, or to a pipeline for Kubeflow.
 
     Args:
-        file: where the job goes; None: it is returned.
+        file: where it goes; None: it is returned.
 
     Returns:
-        The file, or the job's text.
+        The file, or its text.
 
     Raises:
-        UsageError: kfp is not installed, or the workload cannot run in containers; the message says why.
+        UsageError: kfp is not installed, or the workload cannot run in containers, or not there; the message
+            says why.
     """
-    text = to_text(compiled_job(cloud_target(chosen)))
+    target = cloud_target(chosen)
+    job = compiled_job(target)
+    is_kubeflow = target.config.cloud.service == "kubeflow"
+    text = kubeflow_package(kubeflow_job(job, target.config)) if is_kubeflow else to_text(job)
     if file is None:
         return text
     try:

@@ -6,7 +6,7 @@ A job is the JSON of a PipelineJob whose spec is of schema 2.1.0, as Vertex AI P
 import json
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +61,7 @@ def complete(job: PipelineJob, config: WorkloadConfig, *, root: str) -> Pipeline
     """
     spec = job["pipelineSpec"]
     containers = dict(container_tasks(spec))
-    _check_names(containers, {"nodes": config.nodes, "cloud.tasks": config.cloud.tasks})
+    _check_names(spec, config)
     _check_paths(spec, root=root, but=(config.push.destination, config.train.interpreter))
     job["labels"] = {**job.get("labels", {}), **config.cloud.labels, "slipway_workload": config.name}
     for name, container in containers.items():
@@ -69,7 +69,7 @@ def complete(job: PipelineJob, config: WorkloadConfig, *, root: str) -> Pipeline
         container["resources"] = resources_of(name, config.cloud)
         task["cachingOptions"] = {"enableCache": config.cloud.cache and not is_exit_handler(task)}
         if name in config.nodes:
-            _limit(task, container, config.nodes[name])
+            limit(task, container, config.nodes[name])
     for driver in drivers(spec):
         driver["command"] = list(DRIVER)
     return mend(job, root=root)
@@ -81,6 +81,7 @@ def mend(job: PipelineJob, *, root: str) -> PipelineJob:
     job["runtimeConfig"] = {**job.get("runtimeConfig", {}), "gcsOutputDirectory": root}
     _complete_dependencies(spec)
     _complete_resolvers(spec)
+    hand_parameters_down(spec)
     return job
 
 
@@ -154,12 +155,33 @@ def producers_of(task: PipelineTaskSpec) -> set[str]:
     }
 
 
+def node_of(task: str) -> str:
+    """The pipeline's node that a task is made from: the resolver of a blessed model becomes two tasks."""
+    return task.removesuffix("-model-resolver").removesuffix("-model-blessing-resolver")
+
+
+def hand_parameters_down(spec: PipelineSpec) -> None:
+    """Gives the task that wraps all others the pipeline's parameters that they take; TFX leaves that out."""
+    wrapper = spec["root"]["dag"]["tasks"].get(TFX_DAG)
+    if wrapper is None:
+        return
+    declared = spec["root"].get("inputDefinitions", {}).get("parameters", {})
+    for task in spec["components"][TFX_DAG]["dag"]["tasks"].values():
+        for source in task.get("inputs", {}).get("parameters", {}).values():
+            if name := source.get("componentInputParameter"):
+                given = wrapper.setdefault("inputs", {}).setdefault("parameters", {})
+                given[name] = {"componentInputParameter": name}
+                taken = spec["components"][TFX_DAG].setdefault("inputDefinitions", {})
+                taken.setdefault("parameters", {})[name] = declared[name]
+
+
 def to_text(job: PipelineJob) -> str:
     """The job as a file: the same text for the same job."""
     return json.dumps(job, indent=2, sort_keys=True) + "\n"
 
 
-def _limit(task: PipelineTaskSpec, container: PipelineContainerSpec, limits: NodeConfig) -> None:
+def limit(task: PipelineTaskSpec, container: PipelineContainerSpec, limits: NodeConfig) -> None:
+    """Gives a task its retries, and its container a time limit; both are changed in place."""
     if limits.retries:
         task["retryPolicy"] = {
             "maxRetryCount": limits.retries,
@@ -196,14 +218,24 @@ def _complete_resolvers(spec: PipelineSpec) -> None:
             query["filter"] = query["filter"].replace(_NO_TITLE, title)
 
 
-def _check_names(containers: Collection[str], sections: Mapping[str, Collection[str]]) -> None:
-    for key, section in sections.items():
+def _check_names(spec: PipelineSpec, config: WorkloadConfig) -> None:
+    known = {name for name, _ in container_tasks(spec)}
+    found = {name for name in tasks_of(spec) if "resolver" in executor_of(spec, name)}
+    found |= {node_of(name) for name in found}
+    if config.cloud.service == "kubeflow":
+        known |= found  # a container each
+    for key, section in {"nodes": config.nodes, "cloud.tasks": config.cloud.tasks}.items():
         for name in section:
-            if name not in containers:
-                near = nearest(name, containers, similarity=0)
+            if name in found - known:
+                raise ConfigError(
+                    f"{key}.{name}: the pipeline has no such task at Vertex AI, which looks that up itself",
+                    hint="leave it out, at least where cloud.service is vertex",
+                )
+            if name not in known:
+                near = nearest(name, known, similarity=0)
                 raise ConfigError(
                     f"{key}.{name}: the pipeline has no such task; nearest: {near}",
-                    hint=f"tasks: {', '.join(sorted(containers))}",
+                    hint=f"tasks: {', '.join(sorted(known))}",
                 )
 
 

@@ -207,6 +207,7 @@ class ImporterSpec(TypedDict):
     """An artifact that is there already."""
 
     artifactUri: ValueOrRuntimeParameter
+    reimport: NotRequired[bool]
     metadata: NotRequired[dict[str, object]]
 
 
@@ -234,6 +235,7 @@ class PipelineSpec(TypedDict):
     """A pipeline."""
 
     pipelineInfo: PipelineInfo
+    defaultPipelineRoot: NotRequired[str]
     root: ComponentSpec
     components: dict[str, ComponentSpec]
     deploymentSpec: PipelineDeploymentConfig

@@ -14,6 +14,7 @@ from tfx.dsl.io import fileio
 
 from slipway.pipeline.cloud.artifact_query import ArtifactQuery
 from slipway.pipeline.cloud.complete_job import title_of
+from slipway.pipeline.cloud.container.kubeflow_input import RECORD
 from slipway.pipeline.cloud.execution import RuntimeArtifact
 
 
@@ -41,7 +42,7 @@ class ArtifactRecords:
             fileio.rename(part, f"{folder}/{name}")
 
     def find(self, query: ArtifactQuery) -> RuntimeArtifact | None:
-        """The latest artifact that fits and is still there; None if there is none.
+        """The latest artifact that fits and is still there, its record named in it; None if there is none.
 
         Says on stderr which records it passed over: of an artifact that was removed, or damaged.
         """
@@ -55,7 +56,7 @@ class ArtifactRecords:
             if _is_gone(artifact["uri"]):
                 _say(f"{record}: its artifact {artifact['uri']} is gone; an earlier one is looked for")
                 continue
-            return artifact
+            return {**artifact, "metadata": {**artifact["metadata"], RECORD: record}}
         return None
 
     def _folder(self, title: str) -> str:

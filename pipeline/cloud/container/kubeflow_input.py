@@ -27,12 +27,17 @@ PLACE_VARIABLE = "ARTIFACT_LOCAL_PATH"
 ABSENT = "slipway_absent"
 """The metadata of an artifact that stands for none: an output of Kubeflow Pipelines cannot be left out."""
 
+FILES = "slipway_files"
+"""The metadata of an artifact that says how many files its task left; see `gone_artifacts`."""
+RECORD = "slipway_record"
+"""The metadata of an artifact of an earlier run: the record by which it was found."""
+
 LOGS = "executor-logs"
 """The output that the launcher writes itself."""
 
 _FOLDERS = {"gs://": "/gcs/", "s3://": "/s3/", "minio://": "/minio/"}
-# Kubeflow's own, which no component has given.
-_ITS_METADATA = ("display_name", "store_session_info")
+# Kubeflow's and ours, which no component has given.
+_OTHERS_METADATA = ("display_name", "store_session_info", FILES, RECORD)
 
 
 def local_path(uri: str, *, place: str = "") -> str:
@@ -46,6 +51,11 @@ def local_path(uri: str, *, place: str = "") -> str:
         if uri.startswith(scheme):
             return f"{place}{folder}{uri.removeprefix(scheme)}"
     return uri
+
+
+def component_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata that a component gave to its artifact: without Kubeflow's, and our notes."""
+    return {name: value for name, value in metadata.items() if name not in _OTHERS_METADATA}
 
 
 def for_tfx(given: ExecutorInput, declared: ComponentInputsSpec, *, place: str = "") -> ExecutorInput:
@@ -76,8 +86,7 @@ def for_tfx(given: ExecutorInput, declared: ComponentInputsSpec, *, place: str =
                 artifact["type"] = types[key]["artifactType"]
             artifact["metadata"] = {
                 name: _renamed(_unwrapped(value), places)
-                for name, value in artifact.get("metadata", {}).items()
-                if name not in _ITS_METADATA
+                for name, value in component_metadata(artifact.get("metadata", {})).items()
             }
             _bring_here(artifact, places)
     for entry in outputs["artifacts"].values():

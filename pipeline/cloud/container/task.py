@@ -14,7 +14,8 @@ It is TFX's own entry point, with five things added:
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from slipway.components.collector_pause import collector_paused
@@ -123,8 +124,19 @@ def main(parsed: Any) -> None:
     entrypoint.translate_executor_output = _with_names
     find_our_types()
     entrypoint.parse_execution_properties = lambda *given: decode_parameters(_parse(*given), executor_class)
-    try:
+    with errors_in_words():
         executor.main(parsed)
+
+
+@contextmanager
+def errors_in_words() -> Iterator[None]:
+    """Has what a user can act on end the process in words.
+
+    Raises:
+        SystemExit: as `main`.
+    """
+    try:
+        yield
     except SlipwayError as error:
         lines = error.verdict.get("lines", ()) if isinstance(error, GateStopError) else ()
         print(printable("\n".join([f"error: {error.message}", *lines])), file=sys.stderr)

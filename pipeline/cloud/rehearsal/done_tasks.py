@@ -73,9 +73,9 @@ class DoneTasks:
             for document in _read(self._folder)
         }
 
-    def cached(self, task: str, key: str) -> DoneTask | None:
-        """The latest equal task whose artifacts are still there."""
-        equal = (d for d in self._all() if d["task"] == task and d["key"] == key)
+    def cached(self, key: str) -> DoneTask | None:
+        """The latest equal task, of whatever name, whose artifacts are still there."""
+        equal = (d for d in self._all() if d["key"] == key)
         there = [document for document in equal if all(map(_is_there, _artifacts(document)))]
         return there[-1] if there else None
 

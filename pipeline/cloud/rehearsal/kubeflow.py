@@ -2,8 +2,9 @@
 
 After kubeflow/pipelines, backend/src/v2: driver/driver.go (`provisionOutputs`), driver/resolve.go,
 driver/cache.go, cacheutils/cache.go, component/launcher_v2.go, metadata/client.go, metadata/converter.go of
-2.17.0; without ML Metadata: driver/container.go, cacheutils/cache.go, component/launcher_v2.go of its branch
-mlmd-removal at e2520ff. The object store is a folder.
+2.17.0, component/importer_launcher.go of master at 7b70c7b; without ML Metadata: driver/container.go,
+cacheutils/cache.go, component/launcher_v2.go of its branch mlmd-removal at e2520ff. The object store is a
+folder.
 """
 
 import hashlib
@@ -30,12 +31,15 @@ from slipway.pipeline.cloud.execution import (
 from slipway.pipeline.cloud.pipeline_job import (
     ArtifactTypeSchema,
     ComponentSpec,
+    ImporterSpec,
     PipelineContainerSpec,
     PipelineSpec,
 )
+from slipway.pipeline.cloud.rehearsal.tasks import Files
 
 BUCKET = "minio://rehearsal"
 """The address of the object store: no code of a container reaches it."""
+_GS = "gs://"
 
 _OUTPUT_FILE = "output_metadata.json"
 _PARAMETERS = "/tmp/kfp/outputs"  # noqa: S108  (of a container)
@@ -53,19 +57,29 @@ class ObjectStore:
 
     Args:
         folder: in place of the bucket.
+        others: what lies elsewhere, such as on gs://.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, others: Files) -> None:
         self._folder = folder
+        self._others = others
+
+    def exists(self, address: str) -> bool:
+        """Whether any object lies below an address."""
+        return self._at(address).exists() if _is_ours(address) else self._others.exists(address)
 
     def read(self, address: str) -> str | None:
         """The text of an object; None if there is none."""
+        if not _is_ours(address):
+            return self._others.read(address)
         path = self._at(address)
         return path.read_text(encoding="utf-8") if path.is_file() else None
 
     def fetch(self, address: str, folder: Path) -> None:
         """Copies all objects below an address; does nothing if there are none."""
-        if self._at(address).exists():
+        if not _is_ours(address):
+            self._others.fetch(address, folder)
+        elif self._at(address).exists():
             shutil.copytree(self._at(address), folder, dirs_exist_ok=True)
 
     def put(self, folder: Path, address: str) -> None:
@@ -114,7 +128,7 @@ class Kubeflow:
         """
         # `{{$}}` names no container's folders beforehand, but the output file is in one of them.
         if self._place is None:
-            self._place = tempfile.mkdtemp(prefix="container-")
+            self._place = f"{tempfile.gettempdir()}/container-{uuid.uuid4()}"
         folder = f"{folder}/{uuid.uuid4()}"
         given = executor_input(spec, name, done=done, parameters=parameters, folder=folder)
         declared = component_of(spec, name).get("inputDefinitions", {}).get("parameters", {})
@@ -178,6 +192,30 @@ class Kubeflow:
         }
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
+    def imported(
+        self, given: ExecutorInput, uri: str, importer: ImporterSpec
+    ) -> dict[str, list[RuntimeArtifact]]:
+        """The artifact at that address, the same one each time unless it is asked for anew.
+
+        Raises:
+            ComponentError: the launcher would bring nothing from there.
+        """
+        if not uri.startswith((f"{BUCKET}/", _GS)):
+            raise ComponentError(
+                f"Kubeflow imports from an object store, and a rehearsal reaches gs:// only: {uri}"
+            )
+        if not self._store.exists(uri):
+            raise ComponentError(f"there is nothing at {uri}, which is to be imported")
+        known = str(int.from_bytes(hashlib.sha256(uri.encode()).digest()[:7]))
+        artifact_id = str(time.time_ns()) if importer.get("reimport") else known
+        made = {key: entry["artifacts"] for key, entry in given["outputs"]["artifacts"].items()}
+        made.pop(LOGS)  # which only a container has
+        for artifacts in made.values():
+            for artifact in artifacts:
+                artifact["uri"], artifact["artifactId"] = uri, artifact_id
+                artifact["metadata"] = dict(importer.get("metadata", {}))
+        return made
+
     def before(self, given: ExecutorInput) -> None:
         """Brings the inputs to the container's folders, and makes those above the outputs."""
         os.environ[PLACE_VARIABLE] = str(self._place)
@@ -191,7 +229,7 @@ class Kubeflow:
             Path(parameter["outputFile"]).parent.mkdir(parents=True, exist_ok=True)
 
     def after(self, given: ExecutorInput, output: ExecutorOutput) -> dict[str, list[RuntimeArtifact]]:
-        """Uploads the outputs, and ends the container.
+        """Uploads the outputs.
 
         Raises:
             ComponentError: the launcher would fail at the output file, or at what is missing.
@@ -206,8 +244,11 @@ class Kubeflow:
                 for artifact in entry["artifacts"]:
                     self._take(key, artifact)
                 made[key] = entry["artifacts"]
-        shutil.rmtree(str(self._place), ignore_errors=True)
         return made
+
+    def ends(self) -> None:
+        """Removes the container's folders, with the inputs that were brought."""
+        shutil.rmtree(str(self._place), ignore_errors=True)
 
     def _take(self, key: str, artifact: RuntimeArtifact) -> None:
         if self._with_mlmd and (nulls := [name for name, it in artifact["metadata"].items() if it is None]):
@@ -221,6 +262,10 @@ class Kubeflow:
 
     def _here(self, artifact: RuntimeArtifact) -> Path:
         return Path(local_path(artifact["uri"], place=str(self._place)))
+
+
+def _is_ours(address: str) -> bool:
+    return address.startswith(f"{BUCKET}/")
 
 
 def _checked(name: str, key: str, value: object, kind: str) -> object:

@@ -9,9 +9,13 @@ from tfx.utils import io_utils
 class TfxFiles:
     """Files by address, on gs:// or any other file system that TFX knows."""
 
+    def exists(self, address: str) -> bool:
+        """Whether there is a file or a folder."""
+        return bool(fileio.exists(address))
+
     def read(self, address: str) -> str | None:
         """The text of a file; None if there is none."""
-        if not fileio.exists(address):
+        if not self.exists(address):
             return None
         with fileio.open(address) as file:
             text: str = file.read()
@@ -19,5 +23,5 @@ class TfxFiles:
 
     def fetch(self, address: str, folder: Path) -> None:
         """Copies the folder at an address; does nothing if there is none."""
-        if fileio.exists(address):
+        if self.exists(address):
             io_utils.copy_dir(address, str(folder))

@@ -13,7 +13,12 @@ from slipway.pipeline.cloud.execution import (
     executor_input,
     fold,
 )
-from slipway.pipeline.cloud.pipeline_job import ComponentSpec, PipelineContainerSpec, PipelineSpec
+from slipway.pipeline.cloud.pipeline_job import (
+    ComponentSpec,
+    ImporterSpec,
+    PipelineContainerSpec,
+    PipelineSpec,
+)
 from slipway.pipeline.cloud.rehearsal.done_tasks import cache_key
 
 
@@ -47,6 +52,21 @@ class Service(Protocol):
     ) -> str:
         """The key by which it finds an equal task."""
 
+    def imported(
+        self, given: ExecutorInput, uri: str, importer: ImporterSpec
+    ) -> dict[str, list[RuntimeArtifact]]:
+        """What an importer makes, which has no container.
+
+        Args:
+            uri: the address of the artifact that is there already.
+
+        Returns:
+            The artifacts by output key.
+
+        Raises:
+            ComponentError: the service would find nothing there.
+        """
+
     def before(self, given: ExecutorInput) -> None:
         """Brings to a container what it needs."""
 
@@ -56,6 +76,9 @@ class Service(Protocol):
         Returns:
             The artifacts by output key, as later tasks and resolvers find them.
         """
+
+    def ends(self) -> None:
+        """Removes a container, however its task ended."""
 
 
 class Vertex:
@@ -83,6 +106,16 @@ class Vertex:
         """The key by which it finds an equal task."""
         return cache_key(component, container, given)
 
+    def imported(
+        self, given: ExecutorInput, uri: str, importer: ImporterSpec
+    ) -> dict[str, list[RuntimeArtifact]]:
+        """The artifact at that address; nobody looks there."""
+        made = {key: entry["artifacts"] for key, entry in given["outputs"]["artifacts"].items()}
+        for artifacts in made.values():
+            for artifact in artifacts:
+                artifact["uri"], artifact["metadata"] = uri, dict(importer.get("metadata", {}))
+        return made
+
     def before(self, given: ExecutorInput) -> None:
         """Makes the folder of the output file, where it is on this machine."""
         if "://" not in given["outputs"]["outputFile"]:
@@ -92,3 +125,6 @@ class Vertex:
         """Adds what is new of the artifacts."""
         fold(given, output)
         return {key: entry["artifacts"] for key, entry in given["outputs"]["artifacts"].items()}
+
+    def ends(self) -> None:
+        """There is nothing to remove: artifacts are used where they are."""

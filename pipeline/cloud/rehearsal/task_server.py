@@ -68,7 +68,7 @@ class TaskServer(ForkServer):
                 job["runtimeConfig"]["gcsOutputDirectory"] = f"{BUCKET}/{target.settings.name}"
                 records = str(output / "records" / target.settings.name)
                 job = kubeflow_job(job, target.settings, records=records)
-                files = ObjectStore(output / "artifacts")
+                files = ObjectStore(output / "artifacts", others=files)
                 service = Kubeflow(files, with_mlmd=target.service == ServiceName.KUBEFLOW)
         else:
             raise UsageError(f"{type(target).__name__} cannot be rehearsed.")

@@ -25,7 +25,7 @@ from slipway.pipeline.cloud.complete_job import (
     tasks_of,
     title_of,
 )
-from slipway.pipeline.cloud.container.kubeflow_input import ABSENT
+from slipway.pipeline.cloud.container.kubeflow_input import ABSENT, component_metadata
 from slipway.pipeline.cloud.execution import (
     ExecutorInput,
     ExecutorOutput,
@@ -59,6 +59,9 @@ STATUS_FILE = "status.json"
 
 class Files(Protocol):
     """Files by address; see `remote_files.TfxFiles`."""
+
+    def exists(self, address: str) -> bool:
+        """Whether there is a file or a folder."""
 
     def read(self, address: str) -> str | None:
         """The text of a file; None if there is none."""
@@ -194,10 +197,7 @@ class Rehearsed:
     ) -> record.Made:
         address = importer["artifactUri"]
         uri = address.get("constant") or given["inputs"]["parameterValues"][address["runtimeParameter"]]
-        made = {key: entry["artifacts"] for key, entry in given["outputs"]["artifacts"].items()}
-        for artifacts in made.values():
-            for artifact in artifacts:
-                artifact["uri"], artifact["metadata"] = uri, dict(importer.get("metadata", {}))
+        made = self.service.imported(given, uri, importer)
         tasks.keep(name, artifacts=made, parameters={}, key=f"imported {uri}")
         return self._result(name, made)
 
@@ -205,20 +205,24 @@ class Rehearsed:
         self, name: str, container: PipelineContainerSpec, given: ExecutorInput, tasks: DoneTasks
     ) -> record.Made:
         output_file: str = given["outputs"]["outputFile"]
-        self.service.before(given)
         driver = container.get("lifecycle", {}).get("preCacheCheck")
         if driver:
+            self.service.before(given)
             _run(command_of(driver, given))
             fold(given, self._read(output_file))
         key = self.service.cache_key(component_of(self.spec, name), container, given)
         may_be_cached = tasks_of(self.spec)[name].get("cachingOptions", {}).get("enableCache", False)
-        if may_be_cached and (earlier := tasks.cached(name, key)):
+        if may_be_cached and (earlier := tasks.cached(key)):
             artifacts, parameters = earlier["artifacts"], earlier["parameters"]
             tasks.keep(name, artifacts=artifacts, parameters=parameters, key="")
             return {**self._result(name, artifacts), "state": "cached", "why": "an equal task ran before"}
-        _run(command_of(container, given))
-        output = self._read(output_file)
-        made = self.service.after(given, output)
+        try:
+            self.service.before(given)
+            _run(command_of(container, given))
+            output = self._read(output_file)
+            made = self.service.after(given, output)
+        finally:
+            self.service.ends()
         parameters = {
             key: output.get("parameterValues", {})[key]
             for key in given["outputs"]["parameters"]
@@ -236,7 +240,7 @@ class Rehearsed:
                 record.Artifact(
                     uri=self._here(artifact["uri"], f"{name}/{key}/{number}"),
                     type=title_of(artifact["type"]).removeprefix("tfx."),
-                    properties=artifact["metadata"],
+                    properties=component_metadata(artifact["metadata"]),
                 )
                 for number, artifact in enumerate(artifacts)
                 if ABSENT not in artifact["metadata"]

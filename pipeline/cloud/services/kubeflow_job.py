@@ -11,17 +11,23 @@ import re
 from collections.abc import Mapping
 from datetime import date, datetime
 
+import yaml
+
 from slipway.pipeline.cloud.complete_job import (
     FIND,
     TASK,
     component_of,
     container_tasks,
     executor_of,
+    hand_parameters_down,
+    limit,
+    node_of,
     tasks_of,
     title_of,
 )
-from slipway.pipeline.cloud.pipeline_job import PipelineJob, PipelineSpec
+from slipway.pipeline.cloud.pipeline_job import PipelineContainerSpec, PipelineJob, PipelineSpec
 from slipway.pipeline.cloud.scheduled_span import scheduled_kind
+from slipway.pipeline.cloud.task_resources import resources_of
 from slipway.pipeline.cloud.vertex_request import checked_parameters
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.cloud_services import ScheduleConfig
@@ -32,6 +38,7 @@ _INPUT_CONFIG = "input_config"
 # Macros of recurring runs, filled in when a run starts, in UTC; the format is that of Go's package time.
 _MACROS = {"YYYY": "[[ScheduledTime.2006]]", "MM": "[[ScheduledTime.01]]", "DD": "[[ScheduledTime.02]]"}
 _LEFT = re.compile(r"\{(?:SPAN|VERSION|YYYY|MM|DD)(?::\d+)?\}")
+_WORD = re.compile(r"[A-Za-z][A-Za-z_-]*")
 _WIDTH = re.compile(r"\{SPAN(?::(\d+))?\}")
 
 
@@ -64,16 +71,42 @@ def kubeflow_job(
     if config.cloud.kubeflow.without_baseline:
         _remove_resolvers(spec)
     else:
-        kept = _look_up(spec, records or f"{root}/records/{config.name}")
-    for container in (container for _, container in container_tasks(spec)):
+        kept = _look_up(spec, config, records or f"{root}/records/{config.name}")
+    for name, container in container_tasks(spec):
         if TASK in container["command"]:
             container["command"] = [_TASK_HERE if word == TASK else word for word in container["command"]]
-            container["args"] = [*container["args"], *kept]
+            container["args"] = [*container["args"], _producers(spec, name), *kept]
     values = checked_parameters(spec, config.cloud.parameters)
     for name, container in container_tasks(spec):
         if container.pop("lifecycle", None) is not None:
             values |= _fill_spans(spec, name, config, when)
+    hand_parameters_down(spec)
     return {"pipelineSpec": spec, "runtimeConfig": {"gcsOutputDirectory": root, "parameterValues": values}}
+
+
+def kubeflow_package(job: PipelineJob) -> str:
+    """The YAML that Kubeflow Pipelines takes as a pipeline, by its page or its own client.
+
+    Args:
+        job: as `kubeflow_job` gives it. Its folder and its parameters' values become the pipeline's defaults.
+    """
+    spec = copy.deepcopy(job["pipelineSpec"])
+    spec["defaultPipelineRoot"] = job["runtimeConfig"]["gcsOutputDirectory"]
+    for name, value in job["runtimeConfig"]["parameterValues"].items():
+        spec["root"]["inputDefinitions"]["parameters"][name]["defaultValue"] = value
+    return yaml.dump(spec, Dumper=_Dumper, width=10_000)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes what other readers of YAML might take for no text, such as 1e5."""
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = None if _WORD.fullmatch(text) else '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)
 
 
 def check_machines(config: WorkloadConfig) -> None:
@@ -122,7 +155,14 @@ def kubeflow_cron(when: ScheduleConfig) -> str:
     return cron if when.time_zone == "UTC" else f"TZ={when.time_zone} {cron}"
 
 
-def _look_up(spec: PipelineSpec, records: str) -> list[str]:
+def _producers(spec: PipelineSpec, name: str) -> str:
+    """The argument by which a task can name whom an input that is gone comes from."""
+    inputs = tasks_of(spec)[name].get("inputs", {}).get("artifacts", {})
+    makers = {key: source["taskOutputArtifact"]["producerTask"] for key, source in sorted(inputs.items())}
+    return f"--producers={','.join(f'{key}={maker}' for key, maker in makers.items())}"
+
+
+def _look_up(spec: PipelineSpec, config: WorkloadConfig, records: str) -> list[str]:
     """Has a task of ours answer in place of each resolver.
 
     Returns:
@@ -143,15 +183,20 @@ def _look_up(spec: PipelineSpec, records: str) -> list[str]:
         titles |= {title_of(made[key]["artifactType"]) for key in queries}
         # Neither the driver and the launcher nor Argo are to see placeholders in a filter.
         text = json.dumps(queries, sort_keys=True).replace("{{$", "\\u007b\\u007b\\u0024")
-        executors = spec["deploymentSpec"]["executors"]
-        executors[component_of(spec, name)["executorLabel"]] = {
-            "container": {
-                "image": image,
-                "command": ["python", "-m", FIND],
-                "args": ["--given={{$}}", f"--queries={text}", f"--records={records}"],
-            }
+        # Its own settings, or those of the node that it is a part of.
+        named = next((key for key in (name, node_of(name)) if key in config.cloud.tasks), name)
+        container: PipelineContainerSpec = {
+            "image": image,
+            "command": ["python", "-m", FIND],
+            "args": ["--given={{$}}", f"--queries={text}", f"--records={records}"],
+            "resources": resources_of(named, config.cloud),
         }
+        container["resources"].pop("accelerator", None)  # nothing here computes
+        executors = spec["deploymentSpec"]["executors"]
+        executors[component_of(spec, name)["executorLabel"]] = {"container": container}
         tasks[name]["cachingOptions"] = {"enableCache": False}  # another run may find something else
+        if limits := config.nodes.get(name) or config.nodes.get(node_of(name)):
+            limit(tasks[name], container, limits)
     return [f"--records={records}", f"--keep={','.join(sorted(titles))}"]
 
 

@@ -151,10 +151,34 @@ def test_kubeflow_carries_taxi_from_the_first_model_to_the_second_with_and_witho
     assert second["metrics"] == _verdict(second)["metrics"], "not those looked up"
     assert second["pushed"]["version"] != record["pushed"]["version"]
 
+    transformed = _node(second, "Transform")["outputs"]["transformed_examples"][0]
+    assert "slipway_files" not in transformed["properties"], "of the component's own only"
+    store = output / "rehearsal" / "artifacts"
+    [made] = store.glob(f"taxi/{record['run_id']}/Transform_1/*/transformed_examples")
+    shutil.rmtree(made)
+    finished = cloud_here("rehearse", *cached, *another, "--set", "train.epochs=5")
+    assert finished.returncode == 1, finished.stderr
+    third = record_of(output)
+    states = {node["id"]: node["state"] for node in third["nodes"]}
+    assert (states["Transform"], states["Trainer"]) == ("cached", "failed"), "as the service's cache has it"
+    [told] = [line for line in finished.stderr.splitlines() if line.startswith("  Trainer: ")]
+    place = f"minio://rehearsal/{made.relative_to(store)}"
+    assert "its input examples is gone from the store: " in told
+    assert re.search(rf"{place} has 0 of its \d+ files; Transform made it", told)
+    assert "run Transform again, past the cache: --set cloud.cache=false" in finished.stderr
+    log = (output / "rehearsal" / "runs" / third["run_id"] / "logs" / "Trainer.log").read_text()
+    assert "Starting executor" not in log
+
 
 def _verdict(record):
-    [gate] = [node for node in record["nodes"] if node["id"] == "ModelGate"]
-    return json.loads(Path(gate["outputs"]["blessing"][0]["uri"], "verdict.json").read_text())
+    return json.loads(
+        Path(_node(record, "ModelGate")["outputs"]["blessing"][0]["uri"], "verdict.json").read_text()
+    )
+
+
+def _node(record, name):
+    [found] = [node for node in record["nodes"] if node["id"] == name]
+    return found
 
 
 HANDLER = """

@@ -119,12 +119,37 @@ def test_producer_of_a_parameter_is_named_as_its_task_is(job, configured):
             "cloud.tasks={Trainr: {cpu: 8}}",
             "cloud.tasks.Trainr: the pipeline has no such task; nearest: Trainer",
         ),
-        ("nodes={Baseline: {retries: 1}}", "nodes.Baseline: the pipeline has no such task"),
+        (
+            "nodes={Baseline: {retries: 1}}",
+            "nodes.Baseline: the pipeline has no such task at Vertex AI, which looks that up itself",
+        ),
     ],
 )
 def test_setting_of_a_task_that_is_not_there_is_refused(job, configured, setting, words):
     with pytest.raises(ConfigError, match=words):
         complete(job, configured(setting), root=ROOT)
+
+
+def test_what_kubeflow_looks_up_in_a_container_may_have_limits_there(job, configured):
+    limits = "nodes={Baseline: {retries: 1}}"
+    complete(job, configured(limits, "cloud.service=kubeflow"), root=ROOT)
+    with pytest.raises(
+        ConfigError, match=r"nodes\.Basline: .* no such task; nearest: Baseline"
+    ):
+        complete(job, configured("nodes={Basline: {retries: 1}}", "cloud.service=kubeflow"), root=ROOT)
+
+
+def test_task_that_wraps_the_others_hands_them_the_pipeline_s_parameters(job, configured):
+    spec = job["pipelineSpec"]
+    tasks(job)["Ingest"]["inputs"] = {"parameters": {"span": {"componentInputParameter": "day"}}}
+    spec["root"]["inputDefinitions"] = {"parameters": {"day": {"parameterType": "STRING"}, "other": {}}}
+    spec["components"]["tfx-dag"] = {"dag": spec["root"]["dag"]}
+    spec["root"]["dag"] = {"tasks": {"tfx-dag": {"componentRef": {"name": "tfx-dag"}}}}
+    complete(job, configured(), root=ROOT)
+    taken = {"parameters": {"day": {"parameterType": "STRING"}}}
+    assert spec["components"]["tfx-dag"]["inputDefinitions"] == taken
+    given = {"parameters": {"day": {"componentInputParameter": "day"}}}
+    assert tasks(job)["tfx-dag"]["inputs"] == given
 
 
 @pytest.mark.parametrize("wrapped", [lambda t: t, lambda t: json.dumps({"vocabulary": [t]})])

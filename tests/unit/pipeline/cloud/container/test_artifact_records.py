@@ -1,11 +1,13 @@
 """Which of the artifacts of earlier runs a later one finds."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from slipway.pipeline.cloud.artifact_query import ArtifactQuery
 from slipway.pipeline.cloud.container.artifact_records import ArtifactRecords
+from slipway.pipeline.cloud.container.kubeflow_input import RECORD
 
 ANY_MODEL = ArtifactQuery('schema_title="tfx.Model" AND state=LIVE')
 
@@ -34,7 +36,9 @@ def test_the_latest_that_fits_is_found(records, made):
     made("first")
     latest = made("second")
     made("third", "tfx.Examples")
-    assert records.find(ANY_MODEL)["uri"] == str(latest)
+    found = records.find(ANY_MODEL)
+    assert found["uri"] == str(latest)
+    assert json.loads(Path(found["metadata"][RECORD]).read_text())["uri"] == str(latest)
 
 
 def test_without_a_type_all_are_looked_through(records, made):

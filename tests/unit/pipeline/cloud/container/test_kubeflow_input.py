@@ -74,6 +74,8 @@ def test_metadata_is_what_a_component_gave_and_places_are_in_the_folders():
     sent = {
         "display_name": "examples",
         "store_session_info": "{}",
+        "slipway_files": 3.0,
+        "slipway_record": "gs://b/records/r.json",
         "splits": {"list": ["train", "eval"]},
         "shape": {"struct": {"a": 1.0}},
         "plain": {"list": [1.0], "more": 2.0},

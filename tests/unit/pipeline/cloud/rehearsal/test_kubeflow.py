@@ -1,6 +1,7 @@
 """What Kubeflow's driver gives a task, for each kind of artifact and parameter; what its launcher brings."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,28 @@ def place(tmp_path, monkeypatch):
     return tmp_path / "container"
 
 
+class Elsewhere:
+    """Files at gs://, which are in a folder."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def at(self, address):
+        return self.folder / address.removeprefix("gs://")
+
+    def exists(self, address):
+        return self.at(address).exists()
+
+    def read(self, address):
+        return self.at(address).read_text()
+
+    def fetch(self, address, folder):
+        shutil.copytree(self.at(address), folder)
+
+
 @pytest.fixture
 def store(tmp_path):
-    return ObjectStore(tmp_path / "store")
+    return ObjectStore(tmp_path / "store", others=Elsewhere(tmp_path / "gs"))
 
 
 @pytest.fixture(params=[True, False], ids=["mlmd", "without-mlmd"])
@@ -193,6 +213,7 @@ def test_launcher_brings_inputs_and_uploads_files_that_the_task_leaves(kubeflow,
     assert model["artifactId"].isdigit()
     assert store.read(f"{uri}/deep/weights") == "2"
     assert not (place.parent / "store" / uri.removeprefix(f"{BUCKET}/") / "empty").exists()
+    service.ends()
     assert not place.exists(), "the container is gone"
 
 
@@ -227,5 +248,47 @@ def test_equal_tasks_are_told_by_what_they_take_and_not_by_where_they_write(kube
 
 def test_what_is_not_in_the_store_is_nothing(store, tmp_path):
     assert store.read(f"{BUCKET}/x") is None
+    assert not store.exists(f"{BUCKET}/x")
     store.fetch(f"{BUCKET}/x", tmp_path / "here")
     assert not (tmp_path / "here").exists()
+
+
+def test_other_stores_are_read_where_they_are(store, tmp_path):
+    there = tmp_path / "gs/bucket/schema"
+    there.mkdir(parents=True)
+    (there / "schema.pbtxt").write_text("feature {}")
+    assert store.exists("gs://bucket/schema")
+    assert store.read("gs://bucket/schema/schema.pbtxt") == "feature {}"
+    store.fetch("gs://bucket/schema", tmp_path / "here")
+    assert (tmp_path / "here/schema.pbtxt").is_file()
+
+
+def importing(service, uri, **importer):
+    spec = spec_of()
+    given = service.inputs(spec, "Ingest", done={}, parameters={}, folder=f"{BUCKET}/p/1/Ingest_1")
+    return service.imported(given, uri, {"artifactUri": {"constant": uri}, **importer})
+
+
+def test_importer_makes_one_artifact_and_no_log_the_same_each_time(kubeflow, tmp_path, with_mlmd):
+    (tmp_path / "gs/bucket/e").mkdir(parents=True)
+    service = kubeflow(with_mlmd)
+    made = importing(service, "gs://bucket/e", metadata={"span": 3.0})
+    assert made.keys() == {"examples"}
+    [examples] = made["examples"]
+    assert (examples["uri"], examples["metadata"]) == ("gs://bucket/e", {"span": 3.0})
+    again, anew = (importing(service, "gs://bucket/e", reimport=flag) for flag in (False, True))
+    assert again["examples"][0]["artifactId"] == examples["artifactId"] != anew["examples"][0]["artifactId"]
+    [taken] = trainer(service, spec_of(), **examples)["inputs"]["artifacts"]["examples"]["artifacts"]
+    assert taken["uri"] == "gs://bucket/e"
+
+
+@pytest.mark.parametrize(
+    ("uri", "words"),
+    [
+        ("/here/e", "object store, and a rehearsal reaches gs:// only"),
+        ("gs://bucket/e", "is nothing"),
+    ],
+)
+def test_importer_of_what_the_launcher_would_not_bring_is_refused(kubeflow, uri, words):
+    with pytest.raises(ComponentError, match=words):
+        importing(kubeflow(), uri)

@@ -3,6 +3,7 @@
 import json
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from slipway.components.errors import ComponentError, GateStopError
 from slipway.pipeline.cloud.complete_job import FIND, TFX_DAG
 from slipway.pipeline.cloud.container.kubeflow_input import ABSENT
+from slipway.pipeline.cloud.rehearsal.services import Vertex
 from slipway.pipeline.cloud.rehearsal.tasks import EXIT_HANDLER, STATUS_FILE, Rehearsed
 
 MODEL = {"schemaTitle": "tfx.Model"}
@@ -229,6 +231,51 @@ def test_equal_task_is_cached_in_the_next_run_and_not_after_a_change(rehearsed, 
     assert (second["state"], second["outputs"]) == ("cached", first["outputs"])
     executor(job, "Make")["image"] = "i:2"
     assert rehearsed("3").run_task("Make", attempt=1)["state"] == "complete"
+
+
+class Containers(Vertex):
+    """A service that keeps book of its containers, and knows tasks by no name."""
+
+    def __init__(self):
+        self.did = []
+
+    def before(self, given):
+        super().before(given)
+        self.did.append("brings")
+
+    def ends(self):
+        self.did.append("ends")
+
+    def cache_key(self, component, container, given):
+        return super().cache_key({}, container, given)
+
+
+@pytest.fixture
+def in_containers(rehearsed):
+    return lambda run_id="1": replace(rehearsed(run_id), service=Containers())
+
+
+def test_equal_task_of_another_name_is_taken_where_the_service_does_not_look_at_names(in_containers, job):
+    in_containers("1").run_task("Make", attempt=1)
+    spec = job["pipelineSpec"]
+    spec["root"]["dag"]["tasks"]["Other"] = {**spec["root"]["dag"]["tasks"]["Make"]}
+    spec["root"]["dag"]["tasks"]["Other"]["componentRef"] = {"name": "Other"}
+    spec["components"]["Other"] = component("Other", parameters=["rows"])
+    spec["deploymentSpec"]["executors"]["Other"] = spec["deploymentSpec"]["executors"]["Make"]
+    assert in_containers("2").run_task("Other", attempt=1)["state"] == "cached"
+
+
+def test_cached_task_has_no_container_and_one_that_failed_is_removed_too(in_containers, job):
+    first, second = in_containers("1"), in_containers("2")
+    first.run_task("Make", attempt=1)
+    assert first.service.did == ["brings", "ends"]
+    assert second.run_task("Make", attempt=1)["state"] == "cached"
+    assert second.service.did == []
+    executor(job, "Make")["command"] = ["false"]
+    third = in_containers("3")
+    with pytest.raises(ComponentError, match="false ended with code 1"):
+        third.run_task("Make", attempt=1)
+    assert third.service.did == ["brings", "ends"]
 
 
 def test_task_that_may_not_be_cached_runs_again(rehearsed):

@@ -4,9 +4,10 @@ import copy
 import json
 
 import pytest
+import yaml
 
 from slipway.pipeline.cloud.complete_job import component_of, container_tasks, executor_of, tasks_of
-from slipway.pipeline.cloud.services.kubeflow_job import kubeflow_cron, kubeflow_job
+from slipway.pipeline.cloud.services.kubeflow_job import kubeflow_cron, kubeflow_job, kubeflow_package
 from slipway.pipeline.config import load_workload, read_assignments
 from slipway.pipeline.config.cloud_services import ScheduleConfig
 from slipway.pipeline.errors import ConfigError
@@ -69,11 +70,67 @@ def test_a_task_of_ours_answers_for_each_resolver_and_the_others_keep_records(jo
     gate = executor_of(spec, "ModelGate")["container"]
     assert gate["command"][-1] == "slipway.pipeline.cloud.container.kubeflow_task"
     assert gate["args"][-2:] == [records, "--keep=tfx.Model,tfx.ModelBlessing"]
+    evaluator = executor_of(spec, "Evaluator")["container"]
+    [producers] = [word for word in evaluator["args"] if word.startswith("--producers=")]
+    makers = dict(pair.split("=") for pair in producers.removeprefix("--producers=").split(","))
+    assert (makers["model"], makers["baseline_model"]) == ("Trainer", "Baseline-model-resolver")
     from google.protobuf import json_format
     from kfp.pipeline_spec import pipeline_spec_pb2 as types
 
     parsed = json_format.ParseDict(spec, types.PipelineSpec())
     assert "baseline_model" in parsed.root.dag.tasks["Evaluator"].inputs.artifacts
+
+
+def test_look_up_has_resources_and_limits_its_own_or_its_node_s(job, config):
+    sets = (
+        "cloud.tasks={Baseline: {cpu: 1}, Baseline-model-resolver: {cpu: 2}}",
+        "cloud.resources={memory_gb: 8, accelerator: nvidia.com/gpu}",
+        "nodes={Reference: {retries: 2, timeout_s: 60}}",
+    )
+    spec = kubeflow_job(job, config(*sets))["pipelineSpec"]
+
+    def resources(name):
+        return executor_of(spec, name)["container"]["resources"]
+
+    assert resources("Baseline-model-blessing-resolver")["resourceCpuLimit"] == "1"
+    assert resources("Baseline-model-resolver")["resourceCpuLimit"] == "2"
+    assert resources("Reference-model-resolver") == {"memoryLimit": 8, "resourceMemoryLimit": "8G"}
+    assert "retryPolicy" not in tasks_of(spec)["Baseline-model-resolver"]
+    assert tasks_of(spec)["Reference-model-resolver"]["retryPolicy"]["maxRetryCount"] == 2
+    command = executor_of(spec, "Reference-model-resolver")["container"]["command"]
+    assert command[:3] == ["timeout", "--kill-after=10", "60"]
+
+
+def test_scheduled_day_reaches_ingest_through_the_task_that_an_exit_handler_waits_for(job, config):
+    spec = with_pattern(job, "{YYYY}/{MM}-{DD}.csv")["pipelineSpec"]
+    spec["components"]["tfx-dag"] = {"dag": spec["root"]["dag"]}
+    spec["root"]["dag"] = {"tasks": {"tfx-dag": {"componentRef": {"name": "tfx-dag"}}}}
+    asked = config(BY_DAY, "cloud.schedule={lag_days: 0}")
+    made = kubeflow_job(job, asked, when=asked.cloud.schedule)
+    assert "[[ScheduledTime.2006]]" in made["runtimeConfig"]["parameterValues"]["input_config"]
+    spec = made["pipelineSpec"]
+    asked_of = {"componentInputParameter": "input_config"}
+    assert tasks_of(spec)["Ingest"]["inputs"]["parameters"]["input_config"] == asked_of
+    assert spec["components"]["tfx-dag"]["inputDefinitions"]["parameters"].keys() == {"input_config"}
+    wrapper = spec["root"]["dag"]["tasks"]["tfx-dag"]
+    assert wrapper["inputs"]["parameters"] == {"input_config": asked_of}
+
+
+def test_package_is_yaml_of_the_pipeline_with_the_values_as_defaults(job, config):
+    asked = config(BY_DAY, "cloud.schedule={lag_days: 0}")
+    made = kubeflow_job(with_pattern(job, "{YYYY}/{MM}-{DD}.csv"), asked, when=asked.cloud.schedule)
+    text = kubeflow_package(made)
+    read = yaml.safe_load(text)
+    assert kubeflow_package(copy.deepcopy(made)) == text
+    assert read["defaultPipelineRoot"] == "gs://bucket/pipelines"
+    given = read["root"]["inputDefinitions"]["parameters"].pop("input_config")
+    assert given["defaultValue"] == made["runtimeConfig"]["parameterValues"]["input_config"]
+    from google.protobuf import json_format
+    from kfp.pipeline_spec import pipeline_spec_pb2 as types
+
+    parsed = json_format.ParseDict(yaml.safe_load(text), types.PipelineSpec())
+    assert parsed.default_pipeline_root == "gs://bucket/pipelines"
+    assert 'schemaVersion: "2.1.0"' in text, "a text for every reader of YAML"
 
 
 def test_look_up_runs_in_the_image_of_a_task_of_ours(job, config):
