@@ -4,6 +4,7 @@ import json
 import shlex
 
 import pytest
+import yaml
 
 pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
 pytestmark = pytest.mark.slow
@@ -82,3 +83,19 @@ def _check_training_job(job, *, is_asked_for):
         vertex = pytest.importorskip("google.cloud.aiplatform_v1")
         asked = vertex.CustomJob.from_json(json.dumps(settings["training_job"]["customJob"]))
         assert asked.job_spec.worker_pool_specs[0].machine_spec.tpu_topology == "4x4"
+
+
+def test_pipeline_for_kubeflow_is_yaml_that_its_types_read(cloud_here, tmp_path):
+    from google.protobuf import json_format
+    from kfp.pipeline_spec import pipeline_spec_pb2 as types
+
+    file = tmp_path / "taxi.yaml"
+    words = ["compile", "taxi", *(word for setting in SETTINGS for word in ("--set", setting))]
+    finished = cloud_here(*words, "--service", "kubeflow", "-o", str(file))
+    assert finished.returncode == 0, finished.stderr
+    spec = json_format.ParseDict(yaml.safe_load(file.read_text()), types.PipelineSpec())
+    assert (spec.pipeline_info.name, spec.default_pipeline_root) == ("taxi", "gs://bucket/pipelines")
+    executors = json_format.MessageToDict(spec.deployment_spec)["executors"]
+    assert not any("resolver" in executor for executor in executors.values())
+    trainer = executors["Trainer_executor"]["container"]["command"]
+    assert "slipway.pipeline.cloud.container.kubeflow_task" in trainer
