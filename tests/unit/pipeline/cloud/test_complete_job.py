@@ -133,9 +133,7 @@ def test_setting_of_a_task_that_is_not_there_is_refused(job, configured, setting
 def test_what_kubeflow_looks_up_in_a_container_may_have_limits_there(job, configured):
     limits = "nodes={Baseline: {retries: 1}}"
     complete(job, configured(limits, "cloud.service=kubeflow"), root=ROOT)
-    with pytest.raises(
-        ConfigError, match=r"nodes\.Basline: .* no such task; nearest: Baseline"
-    ):
+    with pytest.raises(ConfigError, match=r"nodes\.Basline: .* no such task; nearest: Baseline"):
         complete(job, configured("nodes={Basline: {retries: 1}}", "cloud.service=kubeflow"), root=ROOT)
 
 
