@@ -6,7 +6,7 @@ A job is the JSON of a PipelineJob whose spec is of schema 2.1.0, as Vertex AI P
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -224,7 +224,8 @@ def _check_names(spec: PipelineSpec, config: WorkloadConfig) -> None:
     found |= {node_of(name) for name in found}
     if config.cloud.service == "kubeflow":
         known |= found  # a container each
-    for key, section in {"nodes": config.nodes, "cloud.tasks": config.cloud.tasks}.items():
+    sections: dict[str, Mapping[str, object]] = {"nodes": config.nodes, "cloud.tasks": config.cloud.tasks}
+    for key, section in sections.items():
         for name in section:
             if name in found - known:
                 raise ConfigError(
