@@ -76,9 +76,8 @@ def _of_slice(request: Request, tally: Tally, place: int, computed: Mapping[Name
     for output, of_labels in tally.labels.items() if request.label_statistics else ():
         labels, counts = of_labels.of_slice(place)
         if counts.any():
-            by_label = dict(zip(labels.tolist(), counts[:, 0].tolist(), strict=True))
-            squares = float(counts[:, 1].sum()) if request.weight else None
-            found = LabelStatistics.of_counts(by_label, squares=squares)
+            weights, squares = (dict(zip(labels.tolist(), sums.tolist(), strict=True)) for sums in counts.T)
+            found = LabelStatistics.of_counts(weights, squares=squares if request.weight else None)
             for field, value in dataclasses.asdict(found).items():
                 values[request.models[0].name, of_output(output, LABEL_PREFIX + field)] = value
     return values

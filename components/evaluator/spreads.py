@@ -11,7 +11,7 @@ from slipway.components.evaluator.request import Request
 from slipway.components.evaluator.results import values_of
 from slipway.components.evaluator.row_values import CONFUSION, CURVES
 from slipway.components.evaluator.slices import SliceKey
-from slipway.components.evaluator.tally import COARSE_BUCKETS, ModelTally, Tally
+from slipway.components.evaluator.tally import COARSE_BUCKETS, ModelTally, Tally, squares_of
 from slipway.components.model_gate.intervals import FEW_FREEDOM, Spread
 from slipway.components.model_gate.metrics import METRICS, output_of
 
@@ -42,15 +42,13 @@ def spreads(request: Request, tally: Tally) -> dict[SliceKey, Spreads]:
     found: dict[SliceKey, Spreads] = {key: {} for key in tally.keys[:many]}
     for model in tally.models:
         model.curve.compact()
-    telling = tally.telling[:many]
     for name, class_name in request.metrics.items():
         pairs = zip(request.models, tally.models, strict=True)
         heads, models = zip(*((a, m) for a, m in pairs if a.output == output_of(name)), strict=True)
         baseline = next((place for place, head in enumerate(heads) if head.is_baseline), None)
         values = [_replicates(class_name, model, many) for model in models]
-        least = [_ROWS_AT_LEAST / _counted(class_name, model, telling) for model in models]
-        weights = tally.weights[:many, 0]
-        deciding = [telling * _deciding(class_name, model, weights) for model in models]
+        least = [_ROWS_AT_LEAST / _counted(class_name, model, tally, many) for model in models]
+        deciding = [_deciding(class_name, model, tally, many) for model in models]
         for place, asked in enumerate(heads):
             errors = np.maximum(_errors(values[place]), least[place])
             for key, spread in _told(tally, errors, deciding[place]):
@@ -109,39 +107,68 @@ def _errors(values: Floats) -> Floats:
     return found
 
 
-def _counted(class_name: str, model: ModelTally, telling: Floats) -> Floats:
-    """Over how many rows each slice's share or area is counted, at least 1; 1 for a count, infinity for what
-    is neither. `telling`: rows by what they weigh, of each slice, see `Tally.telling`."""
-    many = len(telling)
-    if class_name not in CURVES | _ACCURACIES | CONFUSION:
-        return np.full(many, np.inf)
-    if class_name not in CONFUSION:
-        found = _deciding(class_name, model, np.zeros(many))
-    else:
-        tp, tn, fp, fn = model.sums["confusion"][:many].T
-        whole: dict[str, Floats] = {
-            "BinaryAccuracy": tp + tn + fp + fn,
-            "Precision": tp + fp,
-            "Recall": tp + fn,
-            "F1Score": 2 * tp + fp + fn,
-        }
-        if class_name not in whole:
-            return telling
-        found = whole[class_name]
-    return np.maximum(found * telling, 1.0)
+def _counted(class_name: str, model: ModelTally, tally: Tally, many: int) -> Floats:
+    """Over how many rows each slice's share or area is counted, at least 1; infinity for what is neither. Of
+    a count, how many rows of one weight a unit of it stands for: 1 where every row weighs 1."""
+    if class_name in CONFUSION:
+        if class_name in _WHOLE:
+            return np.maximum(_kish(*_cells(_WHOLE[class_name], model, many)), 1.0)
+        weights, squares = _cells(_deciding_cells(class_name), model, many)
+        of_a_unit = tally.telling[:many]
+        np.divide(weights, squares, out=of_a_unit, where=squares > 0)
+        return of_a_unit
+    if class_name in CURVES | _ACCURACIES:
+        return np.maximum(_deciding(class_name, model, tally, many), 1.0)
+    return np.full(many, np.inf)
 
 
-def _deciding(class_name: str, model: ModelTally, rows: Floats) -> Floats:
-    """How many rows each slice's value depends on, or what these weigh: of an area those of its rarer class,
-    of a recall the positives."""
+def _deciding(class_name: str, model: ModelTally, tally: Tally, many: int) -> Floats:
+    """How many rows each slice's value depends on: of an area those of its rarer class, of a recall the
+    positives. Where rows weigh differently it is how many of one weight tell as much as just these."""
     if class_name in CURVES:
-        return np.array([model.curve.of_slice(place)[1].sum(0).min() for place in range(len(rows))])
-    if class_name in _ACCURACIES - CONFUSION:
-        return model.sums[class_name][: len(rows), 1]
-    if class_name not in CONFUSION:
-        return rows
-    tp, tn, fp, fn = model.sums["confusion"][: len(rows)].T
-    of: dict[str, Floats] = {"BinaryAccuracy": tp + tn + fp + fn, "Precision": tp + fp}
-    of |= dict.fromkeys(("TrueNegatives", "FalsePositives"), tn + fp)
-    found: Floats = of.get(class_name, tp + fn)
-    return found
+        weights = np.array([model.curve.of_slice(place)[1].sum(0) for place in range(many)])
+        rarer: Floats = _kish(weights, _squares("curve", weights, model, many)).min(1)
+        return rarer
+    if class_name in CONFUSION:
+        return _kish(*_cells(_deciding_cells(class_name), model, many))
+    sums = model.sums[class_name][:, 1] if class_name in _ACCURACIES else tally.weights[:, 0]
+    rows: Floats = sums[:many] * tally.telling[:many]
+    return rows
+
+
+# How often each cell of the confusion counts: true positives, true negatives, false positives and negatives.
+_WHOLE = {
+    "BinaryAccuracy": (1, 1, 1, 1),
+    "F1Score": (2, 0, 1, 1),
+    "Precision": (1, 0, 1, 0),
+    "Recall": (1, 0, 0, 1),
+}
+_POSITIVES, _NEGATIVES = _WHOLE["Recall"], (0, 1, 1, 0)
+_DECIDING = {
+    "BinaryAccuracy": _WHOLE["BinaryAccuracy"],
+    "Precision": _WHOLE["Precision"],
+    "TrueNegatives": _NEGATIVES,
+    "FalsePositives": _NEGATIVES,
+}
+
+
+def _deciding_cells(class_name: str) -> tuple[int, ...]:
+    return _DECIDING.get(class_name, _POSITIVES)
+
+
+def _cells(counted: tuple[int, ...], model: ModelTally, many: int) -> tuple[Floats, Floats]:
+    """What the rows of some cells weigh in each slice, and the sums of these weights' squares."""
+    weights = model.sums["confusion"][:many]
+    return weights @ np.array(counted), _squares("confusion", weights, model, many) @ np.array(counted)
+
+
+def _squares(name: str, weights: Floats, model: ModelTally, many: int) -> Floats:
+    """The sums of squared weights; where every row weighs 1, those of the weights."""
+    found = model.sums.get(squares_of(name))
+    return weights if found is None else found[:many]
+
+
+def _kish(weights: Floats, squares: Floats) -> Floats:
+    """How many rows of one weight tell as much (L. Kish, Survey Sampling, 1965)."""
+    per_weight: Floats = np.divide(weights, squares, out=np.zeros_like(weights), where=squares > 0)
+    return weights * per_weight

@@ -59,7 +59,8 @@ class ModelTally:
 
     Attributes:
         sums: by the metrics' class, float64 [slices, parts]; those of `answers` are rows whose answer is not
-            finite, that are not told of, and that are not binary.
+            finite, that are not told of, and that are not binary. Where rows have weights, also the sums of
+            their squares in each cell of the confusion and in each class of the curve, see `squares_of`.
         curve: by slice and bucket, positives and negatives.
         answers: by slice and answer, rows and the sums of labels, of their squares, and of answers.
         cells: by slice and label * outputs + answer, rows.
@@ -97,8 +98,9 @@ class ModelTally:
             if name in classes:
                 self._add_sampled(name, _weighed(formula(labels, answers), judged.weights), at, samples)
         if classes & CONFUSION:
-            counted = _weighed(confusion(labels, answers), judged.weights)
-            self._add_sampled("confusion", counted, at, samples)
+            cells = confusion(labels, answers)
+            self._add_sampled("confusion", _weighed(cells, judged.weights), at, samples)
+            self._add_squares("confusion", cells, judged.weights, at)
         if classes & CURVES:
             self._add_curve(judged, at, samples)
         if request.answers:
@@ -134,12 +136,17 @@ class ModelTally:
                 at.slices, weights=values[at.rows, part], minlength=at.many
             )
 
+    def _add_squares(self, name: str, counts: Floats, weights: Array | None, at: Memberships) -> None:
+        if weights is not None:
+            self._add(squares_of(name), _weighed(counts, weights**2), at)
+
     def _add_curve(self, judged: Judged, at: Memberships, samples: Samples) -> None:
         labels, answers = judged.labels, judged.answers
         wanted = shares(one_hot(labels, answers))
         self.lost += int(np.isnan(answers).any(1).sum())
         buckets = _bucket(np.where(np.isnan(answers), 0, answers)).ravel()
         counts = np.stack([wanted.ravel(), 1 - wanted.ravel()], axis=1)
+        self._add_squares("curve", np.stack([wanted.sum(1), (1 - wanted).sum(1)], axis=1), judged.weights, at)
         width = answers.shape[1]
         if judged.weights is not None:
             counts = _weighed(counts, np.repeat(judged.weights, width))
@@ -294,6 +301,11 @@ class Tally:
                 self._places[name] = len(self.keys)
                 self.keys.append(key)
         return np.array([self._places[name] for name in names], np.int64)
+
+
+def squares_of(name: str) -> str:
+    """What the sums of squared weights are called, beside the sums of weights."""
+    return f"squares of {name}"
 
 
 def _weighed(values: Floats, weights: Array | None) -> Floats:

@@ -111,6 +111,8 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
     document = {
         **verdict.to_json(),
         "slices": {name: each.defined for name, each in slices.items()},
+        "intervals": {name: each.intervals for name, each in slices.items()},
+        "telling_rows": {name: each.telling_rows for name, each in slices.items() if each.has_weights},
         "min_slice_rows": min_slice_rows,
         "answers": evaluated.answers,
         "trivial": trivial_document(metrics, slices, classes or ()),

@@ -71,17 +71,18 @@ def _computations(
 
 @dataclasses.dataclass
 class _Counts:
-    """What the rows of each label weigh, exactly while there are few, and the squares of all weights."""
+    """What the rows of each label weigh, and the squares of that; exactly while there are few labels."""
 
     by_label: Counter[float] = dataclasses.field(default_factory=Counter)
-    squares: float = 0.0
+    squares: Counter[float] = dataclasses.field(default_factory=Counter)
     is_rounded: bool = False
 
     def add(self, labels: Iterable[float], weight: float) -> None:
         for label in labels:
+            label = rounded_label(label) if self.is_rounded else label
             # A Counter's numbers may be of any kind.
-            self.by_label[rounded_label(label) if self.is_rounded else label] += weight  # type: ignore[assignment]
-            self.squares += weight * weight
+            self.by_label[label] += weight  # type: ignore[assignment]
+            self.squares[label] += weight * weight  # type: ignore[assignment]
         self._bound()
 
     def merge(self, other: "_Counts") -> None:
@@ -89,7 +90,7 @@ class _Counts:
             self._round()
             other._round()
         self.by_label.update(other.by_label)
-        self.squares += other.squares
+        self.squares.update(other.squares)
         self._bound()
 
     def _bound(self) -> None:
@@ -99,9 +100,15 @@ class _Counts:
     def _round(self) -> None:
         if self.is_rounded:
             return
-        exact, self.by_label, self.is_rounded = self.by_label, Counter(), True
-        for label, count in exact.items():
-            self.by_label[rounded_label(label)] += count
+        self.is_rounded = True
+        self.by_label, self.squares = _rounded(self.by_label), _rounded(self.squares)
+
+
+def _rounded(exact: Counter[float]) -> Counter[float]:
+    found: Counter[float] = Counter()
+    for label, count in exact.items():
+        found[rounded_label(label)] += count
+    return found
 
 
 class _LabelCounts(beam.CombineFn):

@@ -18,6 +18,9 @@ from slipway.components.settings import setting
 EVERY_SLICE = "all"
 """The key of `evaluate.slice_thresholds` that stands for every slice."""
 
+# Of each of the two bounds, for 95 % between them.
+_TWO_SIDED = 0.975
+
 # Whether there is a formula does not depend on it.
 _ANY_CONFIDENCE = 0.95
 
@@ -90,7 +93,31 @@ class Measured:
     @property
     def telling_rows(self) -> float:
         """How many rows of one weight tell as much as these; without weights that many there are."""
-        return min(self.rows, self.labels.rows) if self.labels else self.rows
+        # By the same weights all outputs are measured.
+        labels = self.labels or next(iter(self.labels_of_outputs.values()), None)
+        return min(self.rows, labels.rows) if labels else self.rows
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether rows weigh so differently that they tell less than as many of one weight."""
+        return round(self.telling_rows) < round(self.rows)
+
+    @property
+    def rows_in_words(self) -> str:
+        """How many rows there are and, where that is less, how many they are worth."""
+        worth = f", worth {self.telling_rows:,.0f} by their weights" if self.has_weights else ""
+        return f"{self.rows:,.0f} rows{worth}"
+
+    @property
+    def intervals(self) -> dict[str, tuple[float, float]]:
+        """The lower and the upper bound of each value that has some, between which it lies in 95 of 100 such
+        evaluations."""
+        found = {}
+        for name, value in self.defined.items():
+            at = self.of_output(output_of(name))
+            if not is_unbounded(name, at):
+                found[name] = bounds(name, value, at, _TWO_SIDED, self.spreads.get(name))
+        return found
 
 
 def threshold_checks(

@@ -24,6 +24,9 @@ class LabelStatistics:
     Attributes:
         rows: how many, > 0. Where rows weigh differently it is how many of one weight tell as much: the
             square of the sum of weights by the sum of their squares (L. Kish, Survey Sampling, 1965).
+        weight: what they weigh together, > 0; where every row weighs 1, how many there are.
+        positives, negatives: as `rows`, of those with the label 1 and with 0. Of each by itself: the weights
+            of one class say nothing about how sure the other's share of a value is.
         mean: of the labels; for labels 0 and 1 the share of the ones.
         variance: mean squared distance from the mean.
         absolute_deviation: mean distance from the median.
@@ -33,6 +36,9 @@ class LabelStatistics:
     """
 
     rows: float
+    weight: float
+    positives: float
+    negatives: float
     mean: float
     variance: float
     absolute_deviation: float
@@ -42,20 +48,31 @@ class LabelStatistics:
     entropy: float
 
     @classmethod
-    def of_counts(cls, counts: Mapping[float, float], *, squares: float | None = None) -> "LabelStatistics":
+    def of_counts(
+        cls, counts: Mapping[float, float], *, squares: Mapping[float, float] | None = None
+    ) -> "LabelStatistics":
         """From how often each label occurs, or what its rows weigh; at least one does.
 
         Args:
             counts: by label.
-            squares: the sum of the squared weights; None: every row weighs 1.
+            squares: the sum of the squared weights, by label; None: every row weighs 1.
         """
         ordered = sorted((label, count) for label, count in counts.items() if count)
         rows = math.fsum(count for _, count in ordered)
         mean = math.fsum(label * count for label, count in ordered) / rows
+
+        def telling(*labels: float) -> float:
+            weight = math.fsum(counts.get(label, 0.0) for label in labels)
+            squared = math.fsum(squares.get(label, 0.0) for label in labels) if squares else 0.0
+            return weight * weight / squared if squared else weight
+
         majority, most = max(ordered, key=lambda item: item[1])
         median = _weighted_median(ordered, rows)
         return cls(
-            rows=rows if squares is None else rows * rows / squares,
+            rows=telling(*(label for label, _ in ordered)),
+            weight=rows,
+            positives=telling(1.0),
+            negatives=telling(0.0),
             mean=mean,
             variance=math.fsum((label - mean) ** 2 * count for label, count in ordered) / rows,
             absolute_deviation=math.fsum(abs(label - median) * count for label, count in ordered) / rows,
@@ -80,12 +97,8 @@ class LabelStatistics:
 
     @property
     def rows_by_class(self) -> tuple[int, int]:
-        """Rows with the label 1 and with 0, of binary labels: both occur, so each is at least 1.
-
-        Where rows weigh differently, each class has its share of Kish's number.
-        """
-        positives = min(max(round(self.mean * self.rows), 1), max(round(self.rows) - 1, 1))
-        return positives, max(round(self.rows) - positives, 1)
+        """`positives` and `negatives` of binary labels: both occur, so each is at least 1."""
+        return max(round(self.positives), 1), max(round(self.negatives), 1)
 
 
 def rounded_label(label: float) -> float:
@@ -152,15 +165,15 @@ def majority_per_slice(slices: Mapping[str, LabelStatistics]) -> dict[str, float
     Args:
         slices: by name, `payment_type=Cash` or `payment_type=Cash, trip_start_hour=7`; `overall` is left out.
     """
-    rows: dict[str, float] = {}
+    weights: dict[str, float] = {}
     hits: dict[str, float] = {}
     for name, labels in slices.items():
         if name == "overall":
             continue
         columns = slice_columns(name)
-        rows[columns] = rows.get(columns, 0.0) + labels.rows
-        hits[columns] = hits.get(columns, 0.0) + labels.rows * labels.majority_share
-    return {columns: hits[columns] / rows[columns] for columns in rows}
+        weights[columns] = weights.get(columns, 0.0) + labels.weight
+        hits[columns] = hits.get(columns, 0.0) + labels.weight * labels.majority_share
+    return {columns: hits[columns] / weights[columns] for columns in weights}
 
 
 def slice_columns(name: str) -> str:

@@ -87,7 +87,7 @@ def trivial_checks(
         for name, limits in thresholds.items()
         for check in _means_something(name, limits, labels, classes)
     ]
-    checks += _accuracy_says_little(metrics, labels, classes)
+    checks += _accuracy_says_little(metrics, overall, labels, classes)
     if not found:
         return checks, ["none of evaluate.metrics has a known trivial value to compare with"]
     enough = any(check.passed for check in found) if beat == "one" else all(check.passed for check in found)
@@ -159,17 +159,17 @@ def _beats(name: str, at: Measured, labels: LabelStatistics, classes: Sequence[s
         passed = low is not None and low > value
         required = f"above {value:.4g} ({answer})"
         if got is not None and got > value and not passed:
-            note = f"its lower bound is {low:.4g} with {at.rows:.0f} rows; more rows in the eval split help"
+            note = f"its lower bound is {low:.4g} with {at.rows_in_words}; more rows in the eval split help"
     else:
         passed = high is not None and high < value
         required = f"below {value:.4g} ({answer})"
         if got is not None and got < value and not passed:
-            note = f"its upper bound is {high:.4g} with {at.rows:.0f} rows; more rows in the eval split help"
+            note = f"its upper bound is {high:.4g} with {at.rows_in_words}; more rows in the eval split help"
     return Check(name, OVERALL, required, got, None, passed, note=note)
 
 
 def _accuracy_says_little(
-    metrics: Sequence[str], labels: LabelStatistics, classes: Sequence[str]
+    metrics: Sequence[str], overall: Measured, labels: LabelStatistics, classes: Sequence[str]
 ) -> list[Check]:
     """Return a finding if one class is so frequent that always answering it is nearly always right."""
     shares = [name for name in metrics if metric_of(name).trivial == "majority_share"]
@@ -177,7 +177,10 @@ def _accuracy_says_little(
         return []
     others = "auc, " if labels.is_binary and "auc" in metrics else ""
     majority = class_name(labels.majority, classes)
-    rows = round(labels.majority_share * labels.rows)
+    if overall.has_weights:
+        share = f"{labels.majority_share:.2%} of what {overall.rows_in_words}, weigh"
+    else:
+        share = f"{round(labels.majority_share * labels.rows):,} of {labels.rows:,.0f} rows"
     return [
         Check(
             metric="label",
@@ -187,7 +190,7 @@ def _accuracy_says_little(
             baseline=None,
             passed=False,
             stops=False,
-            found=f"is {majority} in {rows:,} of {labels.rows:,.0f} rows",
+            found=f"is {majority} in {share}",
             note=f"look at {others}precision and recall, which the report draws",
         )
     ]

@@ -82,6 +82,8 @@ class Verdict(TypedDict, total=False):
     metrics: dict[str, float]
     baseline_metrics: dict[str, float]
     slices: dict[str, dict[str, float]]
+    intervals: dict[str, dict[str, tuple[float, float]]]
+    telling_rows: dict[str, float]
     min_slice_rows: int
     reference_models: dict[str, dict[str, float]]
     answers: dict[str, Counts]

@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -208,6 +209,30 @@ def test_few_rows_that_all_speak_for_the_baseline_do_not_make_it_sure(
     spread = found[()]["candidate", name, True]
     assert spread.error >= error * 0.99
     assert spread.freedom == freedom
+
+
+@pytest.mark.parametrize("heavy", [0, 1])
+def test_what_one_class_weighs_says_nothing_about_how_sure_the_other_is(heavy):
+    """Ten positives, all of which a model finds, among a thousand negatives; one class weighs much more."""
+    labels = np.repeat([1.0, 0.0], [10, 1000])
+    weights = np.where(labels == heavy, 100.0, 1.0)
+    names = "recall", "precision", "auc", "true_negatives", "binary_accuracy"
+    found = []
+    for weigh in (None, weights):
+        asked = request(*names, models=1)
+        asked = replace(asked, models=(replace(asked.models[0], weight="w" if weigh is not None else ""),))
+        tally = Tally(asked)
+        column = column_of("group", np.arange(1010), np.zeros(1010, int), [0])
+        judged = Judged(labels[:, None], labels[:, None], weigh)
+        tally.add({"group": column}, [judged], first=row_number(0, 0))
+        found.append(spreads(asked, tally)[()])
+    alike, unlike = ([each["candidate", name, False] for name in names] for each in found)
+    for name, mine, theirs in zip(names[:3], alike, unlike, strict=False):
+        assert (mine.error, mine.freedom) == (pytest.approx(theirs.error), theirs.freedom), name
+    assert [spread.freedom for spread in unlike[:3]] == [9, 9, 9]
+    assert unlike[0].error == pytest.approx(2 / 10)
+    # Of a count two rows of the class that it is counted over, as heavy as they are.
+    assert unlike[3].error >= 2 * (1.0 if heavy else 100.0)
 
 
 def test_precision_of_few_answers_above_the_line_is_as_unsure_as_they_are_few():

@@ -146,6 +146,9 @@ def test_a_row_of_weight_two_counts_as_two_rows_and_one_of_weight_zero_as_none()
         assert found[()][name] == pytest.approx(wanted[()][name]), name
     assert found[()]["example_count"] == 5.0
     assert found[()]["label_rows"] == pytest.approx(6**2 / 10), "so many rows of one weight tell as much"
+    assert found[()]["label_weight"] == 6
+    # Positives weigh 1, 0 and 2, negatives 2 and 1: of each class by itself.
+    assert found[()]["label_positives"] == found[()]["label_negatives"] == pytest.approx(3**2 / 5)
 
 
 def test_parts_with_weights_add_up_to_the_whole():
@@ -163,7 +166,10 @@ def test_parts_with_weights_add_up_to_the_whole():
 def test_one_weight_for_all_rows_changes_neither_values_nor_bounds():
     asked = replace(request(**ALL), models=WEIGHTED)
     weighed, plain = tallied(asked, weights=np.full(5, 4.0)), tallied(request(**ALL))
-    assert str(values(asked, weighed)) == str(values(request(**ALL), plain))
+    found, expected = values(asked, weighed), values(request(**ALL), plain)
+    for key, each in found.items():
+        assert each.pop("label_weight") == 4 * expected[key].pop("label_weight")
+    assert str(found) == str(expected)
     assert str(spreads(asked, weighed)) == str(spreads(request(**ALL), plain))
 
 

@@ -411,7 +411,7 @@ def test_metric_of_an_output_is_judged_with_the_labels_of_that_output():
 
 
 def test_weights_that_differ_tell_less_than_the_rows_that_there_are():
-    few = LabelStatistics.of_counts({0: 800, 1: 200}, squares=4000)
+    few = LabelStatistics.of_counts({0: 800, 1: 200}, squares={0: 3200, 1: 800})
     assert (few.rows, few.mean, few.majority_share) == (250.0, 0.2, 0.8)
     metrics = {"binary_accuracy": 0.9, "example_count": 1000.0}
     low, sure = (
@@ -419,3 +419,18 @@ def test_weights_that_differ_tell_less_than_the_rows_that_there_are():
     )
     assert low == pytest.approx(proportion_bounds(0.9, 250, confidence=0.95)[0])
     assert low < sure
+
+
+def test_every_value_with_a_formula_or_a_spread_has_an_interval():
+    spreads = {"mean_absolute_error": Spread(0.5, 63), "tip/auc": Spread(9.0, 1)}
+    labels = LabelStatistics.of_counts({0: 600, 1: 400})
+    metrics = {"auc": 0.8, "tip/auc": 0.8, "mean_absolute_error": 2.0, "mine": 3.0, "example_count": 1000.0}
+    at = Measured(metrics, {}, labels, spreads=spreads, labels_of_outputs={"tip": labels})
+    of_areas = auc_bounds(0.8, 400, 600, confidence=0.975)
+    assert at.intervals == {
+        "auc": of_areas,
+        "tip/auc": of_areas,
+        "mean_absolute_error": (pytest.approx(1.0008, abs=1e-4), pytest.approx(2.9992, abs=1e-4)),
+    }
+    of_one_class = Measured(metrics, {}, LabelStatistics.of_counts({0: 1000}))
+    assert of_one_class.intervals == {}, "an area over labels of one class means nothing"

@@ -9,7 +9,7 @@ import pytest
 from slipway.components.model_gate.check import Check
 from slipway.components.model_gate.intervals import Spread, auc_of_chance
 from slipway.components.model_gate.metrics import METRICS
-from slipway.components.model_gate.rules import Measured, Threshold
+from slipway.components.model_gate.rules import Measured, Threshold, threshold_checks
 from slipway.components.model_gate.trivial import (
     LabelStatistics,
     majority_per_slice,
@@ -385,6 +385,60 @@ def test_an_output_whose_labels_are_all_equal_is_named():
 
 def test_both_classes_have_rows_however_little_one_weighs():
     assert TAXI.rows_by_class == (225, 775)
-    thinned = LabelStatistics.of_counts({0: 200_000, 1: 20}, squares=20_000_020)
-    assert thinned.rows_by_class == (1, 1999)
-    assert LabelStatistics.of_counts({0: 20, 1: 200_000}, squares=20_000_020).rows_by_class == (1999, 1)
+    thinned = LabelStatistics.of_counts({0: 200_000, 1: 20}, squares={0: 20_000_000, 1: 20})
+    assert thinned.rows_by_class == (20, 2000)
+    light = LabelStatistics.of_counts({0: 1.0, 1: 1e-200}, squares={0: 0.5, 1: 0.0})
+    assert light.rows_by_class == (1, 2)
+
+
+def weighed(positives, negatives, *, of_positives=1.0, of_negatives=1.0):
+    """Labels of so many rows, all of a class with one weight."""
+    counts = {1: positives * of_positives, 0: negatives * of_negatives}
+    squares = {1: positives * of_positives**2, 0: negatives * of_negatives**2}
+    return LabelStatistics.of_counts(counts, squares=squares)
+
+
+@pytest.mark.parametrize("weights", [{"of_negatives": 100}, {"of_positives": 100}, {"of_positives": 0.01}])
+def test_bounds_of_an_area_depend_on_the_rows_of_each_class_not_on_what_the_other_weighs(weights):
+    alike, unlike = weighed(1000, 1000), weighed(1000, 1000, **weights)
+    assert unlike.rows < 1100
+    assert unlike.rows_by_class == alike.rows_by_class == (1000, 1000)
+    metrics, limits = {"auc": 0.8}, {"auc": Threshold(min=0.8, confidence=0.95)}
+    notes = []
+    for labels in (alike, unlike):
+        at = Measured({"example_count": 2000.0, **metrics}, {}, labels)
+        [found], _ = threshold_checks({"overall": limits}, {"overall": at}, min_slice_rows=1)
+        notes.append(found.note)
+    assert notes == ["lower bound 0.7837"] * 2
+    assert check(metrics, labels=alike) == check(metrics, labels=unlike)
+
+
+def test_few_heavy_rows_of_a_class_are_no_more_than_they_are():
+    heavy = weighed(10, 1000, of_positives=100)
+    assert heavy.rows_by_class == weighed(10, 1000).rows_by_class == (10, 1000)
+
+
+def test_majorities_of_slices_are_put_together_by_what_their_rows_weigh():
+    slices = {"pay=Cash": weighed(0, 100, of_negatives=3), "pay=Card": weighed(50, 50)}
+    assert majority_per_slice(slices) == {"pay": (300 + 50) / 400}
+    # By Kish's number a slice with one heavy row would hardly count.
+    counts, squares = {0: 190, 1: 10}, {0: 100 * 100 + 90, 1: 10}
+    uneven = LabelStatistics.of_counts(counts, squares=squares)
+    assert uneven.rows < 4
+    found = majority_per_slice({"pay=Cash": uneven, "pay=Card": weighed(100, 100)})
+    assert found == {"pay": (190 + 100) / 400}
+
+
+def test_rows_and_what_they_are_worth_are_both_told_where_they_differ():
+    labels = weighed(10, 90, of_negatives=20)
+    at = Measured({"example_count": 100.0, "binary_accuracy": 0.9947}, {}, labels)
+    checks, _ = trivial_checks(["binary_accuracy"], {}, at, beat="one")
+    assert [each.note for each in checks] == [
+        "its lower bound is 0.9615 with 100 rows, worth 91 by their weights; "
+        "more rows in the eval split help",
+        "look at precision and recall, which the report draws",
+    ]
+    assert checks[1].found == "is 0 in 99.45% of what 100 rows, worth 91 by their weights, weigh"
+    assert Measured({"example_count": 1000.0}, {}, TAXI).rows_in_words == "1,000 rows"
+    of_outputs = Measured({"example_count": 100.0}, {}, None, labels_of_outputs={"tip": labels})
+    assert of_outputs.rows_in_words == "100 rows, worth 91 by their weights"
