@@ -6,7 +6,7 @@ from typing import Any
 
 from slipway.pipeline.report.answers import Answers, answers
 from slipway.pipeline.report.artifacts import first_json
-from slipway.pipeline.report.page_head import COUNT
+from slipway.pipeline.report.page_head import COUNT, interval
 from slipway.pipeline.runs.outcome import read_verdict
 from slipway.pipeline.runs.record import Export, RunRecord, VerdictCheck
 from slipway.pipeline.screen.verdict_table import GRAVITIES, gravity, worst_first
@@ -14,6 +14,9 @@ from slipway.pipeline.screen.verdict_table import GRAVITIES, gravity, worst_firs
 _SHOWN_SLICES = 300
 _SHOWN_CHECKS = 300
 _OVERALL = "overall"
+
+Intervals = Mapping[str, Mapping[str, Sequence[float]]]
+"""Slice -> metric -> the lower and the upper bound."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,7 @@ class Check:
     Attributes:
         name: the metric, or what was measured.
         place: the slice.
+        interval: the bounds between which what it got lies, in words; empty where there are none.
         baseline: of the last blessed model; may be empty.
         verdict: `FAILED`, `warning` or `passed`.
         note: where to look; empty for a check that passed.
@@ -35,6 +39,7 @@ class Check:
     baseline: str
     verdict: str
     note: str
+    interval: str = ""
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,8 @@ class Slices:
             None where one has no value.
         min_rows: slices with fewer rows are small: the gate does not judge them.
         small: those of `rows`.
+        intervals: slice -> the bounds of each of its values, in words; empty for a value without.
+        worth: of slices whose rows weigh differently, how many rows of one weight tell as much.
     """
 
     metrics: tuple[str, ...]
@@ -54,6 +61,8 @@ class Slices:
     left_out: int
     min_rows: int
     small: frozenset[str]
+    intervals: Mapping[str, tuple[str, ...]]
+    worth: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -81,6 +90,11 @@ class Model:
     exports: tuple[tuple[str, str, str], ...]
     answers: Answers | None
 
+    @property
+    def has_intervals(self) -> bool:
+        """Whether a check has bounds of what it got."""
+        return any(check.interval for check in self.checks)
+
 
 def model(record: RunRecord, names: Sequence[str] = ()) -> Model | None:
     """The model of a run; None if the run has no records of one.
@@ -102,11 +116,15 @@ def model(record: RunRecord, names: Sequence[str] = ()) -> Model | None:
         blessed=record.blessed,
         reasons=tuple(record.blessing_reasons),
         notes=(*verdict.get("warnings", ()), *verdict.get("notes", ())),
-        checks=tuple(_check(c) for c in sorted(checks, key=gravity)[:_SHOWN_CHECKS]),
+        checks=tuple(
+            _check(c, verdict.get("intervals", {})) for c in sorted(checks, key=gravity)[:_SHOWN_CHECKS]
+        ),
         slices=slices(
             verdict.get("slices", {}),
             [c["metric"] for c in checks],
             min_rows=verdict.get("min_slice_rows", 0),
+            intervals=verdict.get("intervals", {}),
+            worth=verdict.get("telling_rows", {}),
         ),
         references=tuple((name, _numbers(metrics)) for name, metrics in references.items()),
         serving=served,
@@ -115,7 +133,8 @@ def model(record: RunRecord, names: Sequence[str] = ()) -> Model | None:
     )
 
 
-def _check(check: VerdictCheck) -> Check:
+def _check(check: VerdictCheck, intervals: Intervals) -> Check:
+    bounds = intervals.get(check.get("slice", ""), {}).get(check["metric"])
     got = (
         check.get("found", "") if check["got"] is None else f"{number(check['got'])} {check.get('unit', '')}"
     )
@@ -128,11 +147,17 @@ def _check(check: VerdictCheck) -> Check:
         verdict=GRAVITIES[gravity(check)],
         # It says where to look, which helps only if something is wrong.
         note="" if check["passed"] else check.get("note", ""),
+        interval=interval(bounds) if bounds else "",
     )
 
 
 def slices(
-    found: Mapping[str, Mapping[str, float]], checked: Sequence[str], *, min_rows: int = 0
+    found: Mapping[str, Mapping[str, float]],
+    checked: Sequence[str],
+    *,
+    min_rows: int = 0,
+    intervals: Intervals | None = None,
+    worth: Mapping[str, float] | None = None,
 ) -> Slices | None:
     """The slices, the worst first by the first metric that was checked; see `worst_first`.
 
@@ -140,6 +165,8 @@ def slices(
         found: slice -> metric -> value; with `overall`, which is left out here.
         checked: the metrics of the checks; others are not shown.
         min_rows: slices with fewer rows come after the others.
+        intervals: slice -> metric -> its bounds, where there are some.
+        worth: slice -> how many rows of one weight tell as much, where that is less.
     """
     known = {name for metrics in found.values() for name in metrics}
     metrics = tuple(name for name in dict.fromkeys(checked) if name in known and name != COUNT)
@@ -151,7 +178,19 @@ def slices(
     rows = tuple(
         (name, found[name].get(COUNT), tuple(found[name].get(metric) for metric in metrics)) for name in shown
     )
-    return Slices(metrics, rows, len(parts) - len(rows), min_rows, small.intersection(shown))
+    return Slices(
+        metrics,
+        rows,
+        left_out=len(parts) - len(rows),
+        min_rows=min_rows,
+        small=small.intersection(shown),
+        intervals={name: _in_words((intervals or {}).get(name, {}), metrics) for name in shown},
+        worth=worth or {},
+    )
+
+
+def _in_words(intervals: Mapping[str, Sequence[float]], metrics: Sequence[str]) -> tuple[str, ...]:
+    return tuple(interval(intervals[name]) if name in intervals else "" for name in metrics)
 
 
 def serving(report: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

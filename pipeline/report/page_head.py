@@ -1,7 +1,7 @@
 """The top of the page: the verdict in one sentence, the key numbers, the next steps."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from slipway.components.model_gate.metrics import METRICS, plain_name
@@ -13,6 +13,7 @@ from slipway.pipeline.terminal.durations import seconds
 COUNT = "example_count"
 """The Evaluator's name for the number of rows that a metric was measured on."""
 
+_OVERALL = "overall"
 _SHOWN_REASON = 160
 
 
@@ -22,6 +23,7 @@ class Fact:
 
     Attributes:
         value: in words, with its unit.
+        interval: between which bounds it lies, in words; empty where that is not known.
         note: what it is compared with; may be empty.
         is_better: whether the change is one for the better; None if unchanged or unknown.
     """
@@ -30,6 +32,7 @@ class Fact:
     value: str
     note: str = ""
     is_better: bool | None = None
+    interval: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,12 @@ def head(record: RunRecord, *, cost: Fact | None = None) -> Head:
         verdict=_without_path(lines[0], record),
         lines=tuple(lines[1:]),
         facts=(
-            *metric_facts(record.metrics, verdict.get("baseline_metrics", {})),
+            *metric_facts(
+                record.metrics,
+                verdict.get("baseline_metrics", {}),
+                verdict.get("intervals", {}).get(_OVERALL, {}),
+                telling_rows=verdict.get("telling_rows", {}).get(_OVERALL),
+            ),
             *_run_facts(record),
             *filter(None, [cost]),
         ),
@@ -100,22 +108,41 @@ def _without_path(line: str, record: RunRecord) -> str:
     return line.removesuffix(f" -> {record.pushed['path']}") if record.pushed else line
 
 
-def metric_facts(metrics: Mapping[str, float], baseline: Mapping[str, float]) -> list[Fact]:
-    """The candidate's metrics, each with its change against the last blessed model on the same rows."""
+def metric_facts(
+    metrics: Mapping[str, float],
+    baseline: Mapping[str, float],
+    intervals: Mapping[str, Sequence[float]] | None = None,
+    *,
+    telling_rows: float | None = None,
+) -> list[Fact]:
+    """The candidate's metrics, each with its change against the last blessed model on the same rows.
+
+    Args:
+        intervals: the bounds of those that have some.
+        telling_rows: how many rows of one weight tell as much; None: as many as there are.
+    """
     facts = []
+    bounds = {name: interval(each) for name, each in (intervals or {}).items()}
     for name, value in metrics.items():
         if name == COUNT:
             continue
         before = baseline.get(name)
         if before is None:
             note = "no blessed model to compare with"
-            facts.append(Fact(name, f"{value:.4g}", note))
+            facts.append(Fact(name, f"{value:.4g}", note, interval=bounds.get(name, "")))
             continue
         change = value - before
-        facts.append(Fact(name, f"{value:.4g}", _change(change), is_better(name, change)))
+        better = is_better(name, change)
+        facts.append(Fact(name, f"{value:.4g}", _change(change), better, bounds.get(name, "")))
     if COUNT in metrics:
-        facts.append(Fact("rows evaluated", f"{metrics[COUNT]:,.0f}"))
+        worth = "" if telling_rows is None else f"worth {telling_rows:,.0f} by their weights"
+        facts.append(Fact("rows evaluated", f"{metrics[COUNT]:,.0f}", worth))
     return facts
+
+
+def interval(bounds: Sequence[float]) -> str:
+    """The lower and the upper bound of a value, in words."""
+    return "[{:.4g}, {:.4g}]".format(*bounds)
 
 
 def _change(change: float) -> str:

@@ -35,6 +35,24 @@ def test_slices_that_are_too_small_to_be_judged_come_last_and_are_named():
     assert (table.min_rows, table.small) == (100, {"a=1", "a=3"})
 
 
+def test_a_value_has_its_bounds_beside_it_where_they_are_known():
+    found = {"a=1": {"auc": 0.8, "f1_score": 0.5}, "a=2": {"auc": 0.9}}
+    intervals = {"a=1": {"auc": [0.75, 0.84321]}}
+
+    table = slices(found, ["auc", "f1_score"], intervals=intervals, worth={"a=1": 7.4})
+
+    assert table.intervals == {"a=1": ("[0.75, 0.8432]", ""), "a=2": ("", "")}
+    assert table.worth == {"a=1": 7.4}
+
+
+def test_the_numbers_at_the_top_have_theirs_and_say_what_rows_are_worth():
+    metrics = {"auc": 0.9, "mine": 2.0, "example_count": 1000.0}
+    facts = metric_facts(metrics, {"auc": 0.8}, {"auc": (0.88, 0.92)}, telling_rows=312.4)
+
+    assert [fact.interval for fact in facts] == ["[0.88, 0.92]", "", ""]
+    assert facts[-1].note == "worth 312 by their weights"
+
+
 def test_one_slice_alone_needs_no_table():
     assert slices({"overall": {"auc": 0.9}}, ["auc"]) is None
 

@@ -95,6 +95,29 @@ def test_small_slices_are_marked_and_the_caption_says_why(report_run, tmp_path):
     assert '<td class="number">100</td>' in text
 
 
+def test_bounds_stand_small_beside_values_and_rows_beside_what_they_are_worth(report_run, tmp_path):
+    record = report_run()
+    record.metrics = {"auc": 0.5, "example_count": 1000.0}
+    checks = [{"metric": "auc", "slice": name, "required": "", "got": 0.5, "passed": True} for name in "ab"]
+    slices = {name: {"auc": 0.5, "example_count": 1000} for name in ("overall", "a", "b")}
+    intervals = {"overall": {"auc": [0.45, 0.55]}, "a": {"auc": [0.4, 0.6]}}
+    worth = {"overall": 312.4, "a": 12.0}
+    told = {"checks": checks, "slices": slices, "intervals": intervals, "telling_rows": worth}
+    edited(record, "ModelBlessing", "verdict.json", **told)
+
+    text = page_of(record, tmp_path)
+
+    assert '<dd class="value">0.5 <small>[0.45, 0.55]</small></dd>' in text
+    assert "worth 312 by their weights" in text
+    assert "in brackets: between which bounds a value lies, with 95 % confidence" in text
+    assert '<td data-label="got">0.5 <small>[0.4, 0.6]</small></td>' in text
+    assert '<td data-label="got">0.5</td>' in text
+    assert (
+        '<td class="number">1000, worth 12</td><td class="number">0.5 <small>[0.4, 0.6]</small></td>' in text
+    )
+    assert '<td class="number">1000</td><td class="number">0.5</td>' in text
+
+
 def test_the_headline_leaves_the_path_to_its_tile(report_run, tmp_path):
     record = report_run("taxi", state="complete")
     record.pushed = {"version": 7, "path": "/srv/serving/taxi/7"}
