@@ -8,6 +8,8 @@ from itertools import zip_longest
 from pathlib import Path
 
 from slipway.components.counted_words import counted
+from slipway.components.ingest.file_kinds import HEAD_BYTES as KIND_BYTES
+from slipway.components.ingest.file_kinds import other_kind
 from slipway.components.ingest.header_names import header_of, names_problem, with_index
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.source import SourceError, shown
@@ -16,7 +18,7 @@ from slipway.components.nearest import nearest
 
 HEAD_BYTES = 256 * 1024  # far above any header; Ingest checks the rows
 _UTF8_BOM = codecs.BOM_UTF8
-_OTHER_SEPARATORS = (";", "\t", "|")
+_OTHER_SEPARATORS = (";", "\t", "|", " ")
 
 
 def check_heads(files: Sequence[Path], *, label: str | None, options: Options) -> tuple[str, ...]:
@@ -126,6 +128,8 @@ def _head(file: Path) -> tuple[str, bool]:
         raise SourceError(
             f"{shown(file)} is empty", hint="a CSV needs a line of column names, and rows below it"
         )
+    if other := other_kind(head[:KIND_BYTES]):
+        raise SourceError(f"{shown(file)} is {other[0]}", hint=other[1])
     head = head.removeprefix(_UTF8_BOM)
     is_whole = len(head) <= HEAD_BYTES
     try:

@@ -154,7 +154,7 @@ def new(
     check_rows(table.rows, rejected=table.rejected, first_reject=table.first_reject)
     _check_heads(data, table, label=label, root=root)
     is_one_csv = table.file_format == "csv" and Path(data).is_file()
-    file = OneCsv(data, table.delimiter) if is_one_csv else None
+    file = OneCsv(data, table.delimiter, table.quote) if is_one_csv else None
     decided = decide_task(facts[label], task, file=file) or _asked_task(label, ask)
     check_rows(facts[label].present, rejected=table.rejected, first_reject=table.first_reject)
     leaks, suspicions = _leaks(table, label)
@@ -198,7 +198,8 @@ def _check_heads(data: str, table: Table, *, label: str, root: Path) -> None:
         return
     files = resolve_source(data, root=root, file_format="csv").files
     with raised_as(UsageError, SourceError):
-        check_heads(files, label=label, options=Options(format="csv", delimiter=table.delimiter))
+        options = Options(format="csv", delimiter=table.delimiter, quote=table.quote)
+        check_heads(files, label=label, options=options)
 
 
 def _is_skewed(numbers: npt.NDArray[np.float64]) -> bool:
@@ -212,8 +213,8 @@ def _other_column(wanted: str, names: Sequence[str], *, is_csv: bool) -> str:
         return "the first line is taken for the names of the columns; put a line with names above the rows"
     if len(names) == 1 and is_csv:
         return (
-            "the first line must name the columns, separated by , ; | or tabs: remove what is above it, or "
-            "write the file with one of these"
+            "the first line must name the columns, separated by , ; | tabs or single spaces: remove what is "
+            "above it, or write the file with one of these"
         )
     near = nearest(wanted, names)
     return f"the nearest is {near!r}" if near else "name one of these"

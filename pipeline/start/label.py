@@ -21,6 +21,7 @@ class OneCsv:
 
     path: str
     delimiter: str = ","
+    quote: str = '"'
 
 
 def decide_task(label: Facts, asked: str, *, file: OneCsv | None = None) -> Task | None:
@@ -91,6 +92,7 @@ def _many_spellings(label: Facts, no: list[str], yes: list[str], file: OneCsv | 
     remedy = f"write {no[0]!r} and {yes[0]!r} only"
     if file:
         how = f", sep={file.delimiter!r}" if file.delimiter != "," else ""
+        how += f", quotechar={file.quote!r}" if file.quote != '"' else ""
         # Where rows end with a delimiter, pandas would else take the first column as its index, and drop it.
         reading = f"dtype=str, keep_default_na=False, index_col=False{how}"
         code = (

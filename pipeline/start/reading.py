@@ -26,6 +26,7 @@ from slipway.components.ingest.source import resolve_source
 from slipway.components.ingest.storage import StoredFile, fetched, list_files
 from slipway.components.ingest.typed_rows import typed_rows
 from slipway.pipeline.errors import UsageError
+from slipway.pipeline.start.dialect import dialect_of
 from slipway.pipeline.start.forms import Forms, distinct_texts, forms_of
 from slipway.pipeline.start.number_like import codes, words
 
@@ -33,7 +34,6 @@ from slipway.pipeline.start.number_like import codes, words
 MOST_ROWS = 500_000
 # The size limit of their values: rows of long texts end here, before memory does.
 MOST_BYTES = 256 << 20
-_DELIMITERS = ",;\t|"
 _HEAD_BYTES = 65_536
 _SUFFIX_FORMATS = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".jsonl": "jsonl", ".parquet": "parquet"}
 _JSON = (
@@ -74,6 +74,7 @@ class Table:
         first_reject: the first of these, in words; empty if there is none.
         file_format: csv, jsonl or parquet.
         delimiter: of a CSV.
+        quote: of a CSV.
         unread: columns that nothing here uses -> what they hold, in words.
         forms: how values are written, where Ingest must be told; `columns` hold what it then reads.
         notes: what Ingest would read otherwise than it is written.
@@ -88,6 +89,7 @@ class Table:
     rejected: int
     file_format: str
     delimiter: str = ","
+    quote: str = '"'
     first_reject: str = ""
     unread: Mapping[str, str] = field(default_factory=dict)
     forms: Forms = field(default_factory=Forms)
@@ -136,7 +138,8 @@ def read_table(
             _check_encoding(file)
     if file_format == "csv":
         with fetched(files[0]) as file:
-            options = replace(options, delimiter=_delimiter(file))
+            dialect = dialect_of(open_stream(file).read(_HEAD_BYTES), name=file.name)
+        options = replace(options, delimiter=dialect.delimiter, quote=dialect.quote)
     if file_format == "csv" and "://" not in source:
         check_heads(found.files, label=None, options=options)
     table = _table(files, options, most_rows, most_bytes)
@@ -220,6 +223,7 @@ def _table(files: Sequence[StoredFile], options: Options, most_rows: int, most_b
         rejected=rejected,
         file_format=options.format,
         delimiter=options.delimiter,
+        quote=options.quote or "",
         first_reject=first_reject,
         unread=unread,
         notes=notes,
@@ -311,10 +315,3 @@ def _check_encoding(file: InputFile) -> None:
             f"{file.name} is not UTF-8 text.",
             hint=f"iconv -f {known} -t UTF-8 {shlex.quote(file.name)} > utf8.csv   # or what it was saved as",
         ) from None
-
-
-def _delimiter(file: InputFile) -> str:
-    """The most frequent of the usual delimiters in the first line, outside of quotes."""
-    head = open_stream(file).read(_HEAD_BYTES).split(b"\n", 1)[0].decode("utf-8", "replace")
-    outside = "".join(head.split('"')[::2])
-    return max(_DELIMITERS, key=lambda letter: outside.count(letter))

@@ -118,6 +118,7 @@ def _values(plan: Plan, table: Table, split: Split, *, name: str, source: str) -
         "source": source,
         "file_format": table.file_format,
         "delimiter": table.delimiter,
+        "quote": table.quote,
         "label": label,
         "used": used,
         "decisions": plan.decisions,

@@ -1,6 +1,6 @@
 """Checks the label: present, not constant, distributed as before and alike in every split."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from slipway.components.counted_words import agreeing
 from slipway.components.data_gate.finding import Finding, RowQuery, plain, raised, share
@@ -35,7 +35,13 @@ def find_label_faults(
         yield from _missing(feature, split, 0.0 if is_needed else limits.max_label_missing_share, is_needed)
     constant = {split: feature for split, feature in found.items() if _is_constant(feature)}
     if constant:
-        yield _constant(label, constant)
+        others = {split: each for split, each in found.items() if split not in constant and each.present}
+        values = {_only_value(each) for each in constant.values()}
+        if others or len(values) > 1:
+            for split, feature in constant.items():
+                yield _one_sided(feature, split, [other for other in found if other != split])
+        else:
+            yield _constant(label, constant)
         return  # a shift would say the same again
     if TRAIN not in found:
         return
@@ -77,9 +83,26 @@ def _is_constant(feature: FeatureStatistics) -> bool:
     return feature.min == feature.max if feature.is_number else feature.unique == 1
 
 
+def _only_value(feature: FeatureStatistics) -> str:
+    return plain(feature.min) if feature.is_number else f'"{next(iter(feature.counts))}"'
+
+
+def _one_sided(feature: FeatureStatistics, split: str, elsewhere: Sequence[str]) -> Finding:
+    """A split with a single label, where another split has others: as ten rows of a class may all fall."""
+    return Finding(
+        rule="label",
+        feature=feature.name,
+        splits=(split,),
+        what=f"all {feature.present:,} labels are {_only_value(feature)}; rows with another label all fell "
+        f"into {' and '.join(elsewhere)}",
+        remedy="deal the rows otherwise, by data.split_by (as {row: true}) or data.split; or collect more "
+        "rows of the other label",
+        query=RowQuery(feature.name),
+    )
+
+
 def _constant(label: str, found: dict[str, FeatureStatistics]) -> Finding:
-    feature = next(iter(found.values()))
-    value = plain(feature.min) if feature.is_number else f'"{next(iter(feature.counts))}"'
+    value = _only_value(next(iter(found.values())))
     rows = sum(each.present for each in found.values())
     return Finding(
         rule="label",

@@ -208,6 +208,24 @@ def test_a_semicolon_is_found(root):
     assert load_workload(root / "workloads/customers/workload.yaml", root=root).data.delimiter == ";"
 
 
+@pytest.mark.parametrize(("delimiter", "quote"), [(" ", '"'), (",", "'"), (";", "'")])
+def test_spaces_and_single_quotes_are_found(root, delimiter, quote):
+    header = delimiter.join(f"{quote}{name}{quote}" for name in COLUMNS)
+    names = ["no", "yes"]
+    rows = [
+        delimiter.join(
+            [str(row), str(NOISE[row]), f"{quote}x{delimiter}{row % 3}{quote}", "2024", names[row % 2]]
+        )
+        for row in range(60)
+    ]
+    (root / "data.csv").write_text("\n".join([header, *rows, ""]))
+    begun = _begin(root)
+    assert begun.rejected == 0
+    assert begun.plan.label.distinct == 2
+    data = load_workload(root / "workloads/customers/workload.yaml", root=root).data
+    assert (data.delimiter, data.quote) == (delimiter, quote)
+
+
 def test_a_first_column_without_a_name_is_the_index_and_decides_over_the_split(root):
     _write(root, {"": lambda row: row, **{name: COLUMNS[name] for name in ("age", "plan", "churned")}})
     begun = _begin(root)
@@ -511,7 +529,7 @@ def test_a_wide_table_is_told_how_long_it_takes(root):
     assert "Transform alone" not in _begin(root, name="narrow").text()
 
 
-@pytest.mark.parametrize("content", ["# made by hand\na^churned\n1^2\n", "a churned\n" + "1 2\n" * 30])
+@pytest.mark.parametrize("content", ["# made by hand\na^churned\n1^2\n", "a^churned\n" + "1^2\n" * 30])
 def test_a_first_line_that_is_one_column_gets_the_remedy(root, content):
     (root / "data.csv").write_text(content)
     with pytest.raises(UsageError, match="has no column 'churned'") as refused:

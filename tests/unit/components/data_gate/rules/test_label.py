@@ -193,6 +193,30 @@ def test_constant_label_is_told_whole(split):
     ]
 
 
+@pytest.mark.parametrize(
+    ("train", "evaluate", "expected"),
+    [
+        ([0] * 90 + [1] * 10, [0] * 50, [("eval", "all 50 labels are 0", "into train")]),
+        ({"no": 90}, {"no": 50, "yes": 3}, [("train", 'all 90 labels are "no"', "into eval")]),
+        (
+            {"no": 90},
+            {"yes": 50},
+            [
+                ("train", 'all 90 labels are "no"', "into eval"),
+                ("eval", 'all 50 labels are "yes"', "into train"),
+            ],
+        ),
+    ],
+)
+def test_split_that_got_one_label_only_is_told_with_where_the_others_are(split, train, evaluate, expected):
+    found = faults(split, train, evaluate=evaluate)
+    assert [each.splits for each in found] == [(name,) for name, *_ in expected]
+    for each, (_, begin, end) in zip(found, expected, strict=True):
+        assert each.what.startswith(begin)
+        assert each.what.endswith(f"rows with another label all fell {end}")
+        assert "data.split_by" in each.remedy
+
+
 def test_label_that_moved_is_told_whole(split):
     assert faults(split, binary(0.35), before=binary(0.22)) == [
         Finding(

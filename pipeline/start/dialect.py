@@ -1,0 +1,80 @@
+"""Tells what parts the fields of a CSV, and what is around them, by its first lines. Pure."""
+
+import csv
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from slipway.pipeline.errors import UsageError
+
+_DELIMITERS = ",;\t|"
+_MOST_LINES = 20
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What parts the fields of a CSV, and what is around them."""
+
+    delimiter: str
+    quote: str
+
+
+def dialect_of(head: bytes, *, name: str) -> Dialect:
+    """The most frequent of the usual delimiters in the first line, outside of quotes; else single spaces.
+
+    Args:
+        head: the file's first bytes; its first lines are looked at.
+        name: of the file, for errors.
+
+    Raises:
+        UsageError: the columns are aligned with spaces, or rows have a number in front that no name is for.
+    """
+    # Where the head is cut inside a line, that one would look shorter than it is; a last line is complete.
+    whole = head if head.count(b"\n") < 2 else head[: head.rfind(b"\n")]
+    lines = whole.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")[:_MOST_LINES]
+    lines = [line.rstrip("\r") for line in lines if line.strip()]
+    first = lines[0] if lines else ""
+    quote = "'" if _has_single_quotes(lines) else '"'
+    if delimiter := _usual_delimiter(first, quote):
+        return Dialect(delimiter, quote)
+    if _has_table(lines, " ", quote):
+        return Dialect(" ", quote)
+    spaced = [re.sub(" +", " ", line.strip()) for line in lines]
+    if _has_table(spaced, " ", quote) or _has_table(["row " + first, *spaced[1:]], " ", quote):
+        reading = f"pd.read_csv({name!r}, sep=r'\\s+', quotechar={quote!r})"
+        # With its index, which is what the header has no name for.
+        code = f"import pandas as pd; {reading}.to_csv('commas.csv')"
+        raise UsageError(
+            f"{name}: its columns are parted by spaces, and not by exactly one each.",
+            hint=f"python -c {shlex.quote(code)}   # then name that file",
+        )
+    return Dialect(",", quote)
+
+
+def _usual_delimiter(line: str, quote: str) -> str:
+    """The most frequent delimiter outside of quotes; empty if there is none."""
+    outside = "".join(line.split(quote)[::2])
+    most = max(_DELIMITERS, key=outside.count)
+    return most if most in outside else ""
+
+
+def _has_single_quotes(lines: Sequence[str]) -> bool:
+    """Whether fields stand in single quotes, and all rows are as long as the header if these count."""
+    text = "\n".join(lines)
+    if "'" not in text or '"' in text:
+        return False
+    delimiter = _usual_delimiter(lines[0], "'") or " "
+    around = f"'[^'\n]*'(?:$|{re.escape(delimiter)})"
+    is_quoted = re.search(f"(?:^|{re.escape(delimiter)}){around}", text, re.MULTILINE)
+    return is_quoted is not None and _has_table(lines, delimiter, "'")
+
+
+def _has_table(lines: Sequence[str], delimiter: str, quote: str) -> bool:
+    """Whether there are rows, and each has as many fields as the header, which are two at least."""
+    try:
+        rows = list(csv.reader(lines, delimiter=delimiter, quotechar=quote, strict=True))
+    except csv.Error:
+        return False
+    lengths = {len(row) for row in rows}
+    return len(rows) > 1 and len(lengths) == 1 and lengths.pop() > 1

@@ -1,0 +1,59 @@
+"""What parts the fields of a CSV."""
+
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.start.dialect import Dialect, dialect_of
+
+
+@pytest.mark.parametrize(
+    ("text", "delimiter", "quote"),
+    [
+        ("a,b\n1,2\n", ",", '"'),
+        ("\ufeffa;b\n1;2\n", ";", '"'),
+        ('"a,x";b\n1;2\n', ";", '"'),
+        ("a b\n1 2\n", " ", '"'),
+        ('a "b c"\r\n1 2\r\n', " ", '"'),
+        ("'a','b'\n1,2\n", ",", "'"),
+        ("a,b\n1,'x, y'\n", ",", "'"),
+        ("'a;x' b\n1 2\n", " ", "'"),
+        # Apostrophes that quote nothing.
+        ("town,pop\n's-Hertogenbosch,160\n's-Gravenhage,540\n", ",", '"'),
+        ("what,n\nthe 'quick' fox,1\n", ",", '"'),
+        ("a,b\n'x',\"'y'\"\n", ",", '"'),
+        # Words that are no columns.
+        ("a note\nonly one\nor three of them\n", ",", '"'),
+        ("a\n1\n", ",", '"'),
+        ("a b\n", ",", '"'),
+        ("", ",", '"'),
+        ("\n \n", ",", '"'),
+    ],
+)
+def test_delimiter_and_quote_are_told_by_the_first_lines(text, delimiter, quote):
+    assert dialect_of(text.encode(), name="x.csv") == Dialect(delimiter, quote)
+
+
+def test_a_line_that_the_head_cuts_does_not_count():
+    rows = b"a b\n" + b"1 2\n" * 5
+    assert dialect_of(rows + b"3", name="x.csv") == Dialect(" ", '"')
+
+
+@pytest.mark.parametrize(
+    ("text", "rewritten"),
+    [
+        ("  a   b\n  1  20\n 10   2\n", ",a,b\n0,1,20\n1,10,2\n"),
+        ('"a" "b"\n"r 1" 1 2\n"r 2" 3 4\n', ",a,b\nr 1,1,2\nr 2,3,4\n"),  # R's write.table
+    ],
+)
+def test_columns_that_are_aligned_are_refused_with_a_command_that_rewrites_them(tmp_path, text, rewritten):
+    (tmp_path / "my data.txt").write_text(text)
+    with pytest.raises(UsageError, match="parted by spaces, and not by exactly one each") as refused:
+        dialect_of(text.encode(), name="my data.txt")
+    command = shlex.split(refused.value.hint, comments=True)
+    assert command[0] == "python"
+    subprocess.run([sys.executable, *command[1:3]], cwd=tmp_path, check=True)
+    assert (tmp_path / "commas.csv").read_text() == rewritten
