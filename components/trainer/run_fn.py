@@ -154,13 +154,13 @@ def _served_model(
         schema = text_format.Parse(file.read(), schema_pb2.Schema())
     try:
         model = build_model(job.model, job.inputs, job.hyperparameters)
+        return ServedModel(
+            model=model,
+            transform=transform,
+            features=job.inputs,
+            serving_columns=serving_columns(schema, apart),
+        )
     except ComponentError:
         raise
     except Exception as error:
         raise ComponentError(f"{job.model} failed: {describe(error, job.model)}") from error
-    return ServedModel(
-        model=model,
-        transform=transform,
-        features=job.inputs,
-        serving_columns=serving_columns(schema, apart),
-    )

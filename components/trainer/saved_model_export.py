@@ -87,8 +87,7 @@ class ServedModel(tf.Module):  # type: ignore[misc]
     def _predict(self, raw: dict[str, tf.Tensor | tf.SparseTensor]) -> dict[str, tf.Tensor]:
         transformed = self._transform(raw)
         inputs = {name: model_input(transformed[name], feature) for name, feature in self._features.items()}
-        answers = self.model(inputs, training=False)
-        return dict(answers) if isinstance(answers, Mapping) and len(answers) > 1 else {"outputs": answers}
+        return _named(self.model(inputs, training=False))
 
     def _transform(self, raw: dict[str, tf.Tensor | tf.SparseTensor]) -> dict[str, tf.Tensor]:
         """The transformed columns, at least [rows, 1]: tf.Transform may return scalars as [rows]."""
@@ -96,6 +95,23 @@ class ServedModel(tf.Module):  # type: ignore[misc]
             name: column[:, tf.newaxis] if column.shape.rank == 1 else column
             for name, column in self._layer(raw).items()
         }
+
+
+def _named(answers: Any) -> dict[str, tf.Tensor]:
+    """What a model answers, by the names of a signature's outputs; one output has one name, however it comes.
+
+    Raises:
+        TypeError: it answers several without names.
+    """
+    found = list(answers.values()) if isinstance(answers, Mapping) else answers
+    if isinstance(found, list | tuple) and len(found) == 1:
+        return {"outputs": found[0]}
+    if isinstance(found, list | tuple) and not isinstance(answers, Mapping):
+        raise TypeError(
+            f"the model answers {len(found)} tensors without names, and is served by one, or by the names "
+            "that transform.label gives them: return one, or a dict"
+        )
+    return dict(answers) if isinstance(answers, Mapping) else {"outputs": answers}
 
 
 def require_tensorflow_backend() -> None:

@@ -16,6 +16,10 @@ from slipway.components.trainer.features import Feature
 
 # What Python says of an argument that a function, or a class, does not have.
 _UNEXPECTED = re.compile(r"(?P<called>[\w.<>]+)\(\) got an unexpected keyword argument '(?P<name>.+?)'")
+# TensorFlow tells an error in code that it has rewritten as a text: lines of the code, and the error below.
+_REWRITTEN = "in user code:"
+_FRAME = re.compile(r'^    File "(?P<file>.+)", line (?P<line>\d+), in ', re.MULTILINE)
+_ERROR = re.compile(r'^    (?! |File ")(.+)', re.MULTILINE)
 
 
 def source_root(dotted_path: str) -> Path:
@@ -189,6 +193,9 @@ def describe(error: BaseException, dotted_path: str) -> str:
         text = f"{missing.words}; {missing.there}"
     message = f"{type(error).__name__}: {text.splitlines()[0]}"
     frames = [(frame.filename, frame.lineno or 0) for frame in traceback.extract_tb(error.__traceback__)]
+    if text.startswith(_REWRITTEN) and (told := _ERROR.search(text)):
+        message = told[1]
+        frames = [(frame["file"], int(frame["line"])) for frame in _FRAME.finditer(text)]
     line = own_line(frames, dotted_path)
     return f"{line}: {message}" if line else message
 

@@ -1,6 +1,7 @@
 """A loss that has blown up ends the training before its last step."""
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from slipway.components.errors import ComponentError
@@ -32,3 +33,30 @@ def require_loss(loss: Any, settings: BlowUpSettings, where: str) -> None:
             f"the loss is {value:.4g} {where}, above train.blow_up.loss_limit ({settings.loss_limit:g})",
             hint="lower the learning rate, or raise the limit",
         )
+
+
+def require_losses(metrics: Mapping[str, float], settings: BlowUpSettings, where: str) -> None:
+    """Refuses the metrics of an epoch in which the training has blown up.
+
+    Args:
+        metrics: by name; a train_step of the user's own may name no `loss`, then all that it answers must be
+            finite.
+        settings: as for `require_loss`.
+        where: as for `require_loss`.
+
+    Raises:
+        BlownUpError: it has blown up.
+        ComponentError: a limit is set for a loss that is not there.
+    """
+    if "loss" in metrics:
+        require_loss(metrics["loss"], settings, where)
+        return
+    if settings.loss_limit is not None:
+        raise ComponentError(
+            f"train.blow_up.loss_limit is {settings.loss_limit:g}, and the model's train_step answers no "
+            f"'loss'; there are {', '.join(metrics)}",
+            hint="answer the number to be watched as 'loss', or remove the limit",
+        )
+    for name, value in metrics.items():
+        if not name.startswith("val_"):
+            require_loss(value, settings, f"({name}) {where}")

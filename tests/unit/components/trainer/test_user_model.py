@@ -161,6 +161,35 @@ def test_error_outside_the_users_code_is_told_without_a_place():
     assert describe(ValueError("first\nsecond"), "workloads.taxi.model.build_model") == "ValueError: first"
 
 
+def test_error_in_code_that_tensorflow_has_rewritten_is_told_by_its_own_words_and_line(broken, tmp_path):
+    file = tmp_path / "broken_workload" / "model.py"
+    text = (
+        "in user code:\n\n"
+        f'    File "{file}", line 9, in train_step  *\n        self.inner(data)\n'
+        f'    File "{file}", line 4, in inner  *\n        x, y, w = data\n'
+        '    File "keras/layer.py", line 1, in __call__\n        raise\n\n'
+        "    ValueError: not enough values to unpack (expected 3, got 2)\n    and more\n"
+    )
+    told = "broken_workload/model.py, line 4: ValueError: not enough values to unpack (expected 3, got 2)"
+    assert describe(RuntimeError(text), broken) == told
+    no_lines = "in user code:\n\n\n    ValueError: Got a non-Tensor value\n"
+    assert describe(ValueError(no_lines), broken) == "ValueError: Got a non-Tensor value"
+
+
+@pytest.mark.slow  # TensorFlow starts
+@pytest.mark.filterwarnings("default")  # of TensorFlow's own imports
+def test_tensorflow_tells_errors_as_they_are_read(broken, tmp_path, monkeypatch):
+    import tensorflow as tf
+
+    (tmp_path / "broken_workload" / "steps.py").write_text("def step(data):\n    x, y = data\n    return x\n")
+    from broken_workload.steps import step
+
+    with pytest.raises(ValueError, match="in user code") as caught:
+        tf.function(step)((1, 2, 3))
+    told = "broken_workload/steps.py, line 2: ValueError: too many values to unpack (expected 2)"
+    assert describe(caught.value, broken) == told
+
+
 @pytest.mark.slow  # Keras starts
 @pytest.mark.filterwarnings("default")  # of TensorFlow's own imports
 @pytest.mark.parametrize(
