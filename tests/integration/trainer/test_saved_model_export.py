@@ -1,0 +1,56 @@
+"""A SavedModel answers by the same name whether a model answers a tensor, a list of one or a dict of one."""
+
+import json
+import os
+
+import pytest
+
+from slipway.components.python_process import ForkedProcess
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
+
+# In a process of its own: this one has other threads of TensorFlow's.
+EXPORT = """
+def main(arguments):
+    import json
+    import tensorflow as tf
+    from slipway.components.trainer.saved_model_export import ServedModel
+    from slipway.components.trainer.features import Feature
+
+    class Transform:
+        def raw_feature_spec(self):
+            return {"x": tf.io.FixedLenFeature([1], tf.float32)}
+
+        def transform_features_layer(self):
+            return dict
+
+    feature = Feature(name="x", dtype="float32", shape=(1,), categories=None)
+    answers = {
+        "tensor": lambda x: x, "list": lambda x: [x], "dict": lambda x: {"tip": x},
+        "named": lambda x: {"a": x, "b": x}, "pair": lambda x: (x, x),
+    }
+    told = {}
+    for name, answer in answers.items():
+        model = lambda inputs, training: answer(inputs["x"])
+        try:
+            served = ServedModel(
+                model=model, transform=Transform(), features={"x": feature}, serving_columns=["x"]
+            )
+            told[name] = sorted(served._signatures["serving_default"].structured_outputs)
+        except TypeError as error:
+            told[name] = str(error)
+    print(json.dumps(told))
+    return 0
+"""
+
+
+def test_one_answer_has_one_name_however_it_comes_and_several_need_names(tmp_path, warm):
+    (tmp_path / "export_answers.py").write_text(EXPORT, encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    process = ForkedProcess(warm._line, "export_answers", [], environment)
+    with process.stdout:
+        told = process.stdout.read()
+    assert process.wait() == 0
+    found = json.loads(told.splitlines()[-1])
+    assert found.pop("pair").find("the model answers 2 tensors without names") > 0
+    assert found == {"tensor": ["outputs"], "list": ["outputs"], "dict": ["outputs"], "named": ["a", "b"]}
