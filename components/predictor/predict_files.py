@@ -31,6 +31,7 @@ BATCH_ROWS = 2048
 
 REFUSED = "the model refuses it"
 _FIRST_REJECTS = 3
+_INT_BITS = 64
 _KINDS = _PREDICTIONS, _REJECTS = "predictions", "rejects"
 
 
@@ -108,7 +109,7 @@ class PredictFile(beam.DoFn):
         model_folder: of a SavedModel that was verified.
         read: gives the rows of a file; travels to the workers.
         classes: names of what the answers are about, see `class_names`; none: they get no name.
-        pass_through: columns of the rows that are written beside each answer.
+        pass_through: columns of the rows that are written beside each answer, see `columns_of`.
     """
 
     def __init__(
@@ -117,10 +118,10 @@ class PredictFile(beam.DoFn):
         folder: str,
         read: Callable[[InputTask], Iterable[Rows]],
         classes: Sequence[str] = (),
-        pass_through: Sequence[str] = (),
+        pass_through: Mapping[str, type] | None = None,
         batch_rows: int = BATCH_ROWS,
     ) -> None:
-        self._pass_through = tuple(pass_through)
+        self._pass_through = dict(pass_through or {})
         self._model_folder, self._folder = model_folder, folder
         self._read, self._classes, self._batch_rows = read, classes, batch_rows
         self._model: LoadedModel | None = None
@@ -203,7 +204,7 @@ def predict_files(
     read: Callable[[InputTask], Iterable[Rows]],
     beam_args: list[str],
     classes: Sequence[str] = (),
-    pass_through: Sequence[str] = (),
+    pass_through: Mapping[str, type] | None = None,
 ) -> Counts:
     """Predicts the rows of files, each in the order of its rows, in memory that does not grow with them.
 
@@ -212,7 +213,7 @@ def predict_files(
         folder: gets the files that the module describes; must exist.
         read: gives the rows of a file.
         classes: names of what the answers are about; none: they get no name.
-        pass_through: columns of the rows that are written beside each answer; one that a row lacks is null.
+        pass_through: columns of the rows that are written beside each answer, see `columns_of`.
 
     Raises:
         InputError: a file cannot be read, or is another table, as `read` says.
@@ -240,18 +241,37 @@ def predict_files(
     return total
 
 
-def columns_of(record: bytes, names: Sequence[str]) -> dict[str, Any]:
-    """Some columns of a serialized tf.Example as plain values: None for no value, a list for several."""
+def columns_of(record: bytes, kinds: Mapping[str, type]) -> dict[str, Any]:
+    """Some columns of a serialized tf.Example as plain values: None for no value, a list for several.
+
+    Args:
+        kinds: by column int, float or str: what a text stands for. A text that is no such number stays, for
+            the model takes none of these columns, and nothing is wrong with an id of another form.
+    """
     from tensorflow.core.example.example_pb2 import Example
 
     features = Example.FromString(record).features.feature
     found: dict[str, Any] = {}
-    for name in names:
+    for name, kind in kinds.items():
         feature = features.get(name)
-        kind = feature.WhichOneof("kind") if feature is not None else None
-        values = [_decoded(value) for value in getattr(feature, kind).value] if kind else []
+        given = feature.WhichOneof("kind") if feature is not None else None
+        values = (
+            [_number_or_text(_decoded(each), kind) for each in getattr(feature, given).value] if given else []
+        )
         found[name] = values if len(values) > 1 else next(iter(values), None)
     return found
+
+
+def _number_or_text(value: Any, kind: type) -> Any:
+    if not isinstance(value, str) or kind is str:
+        return value
+    try:
+        number = kind(value)
+    except ValueError:
+        return value
+    if isinstance(number, int):  # JSON's readers have 64 bits, and 007 is no 7
+        return number if str(number) == value and number.bit_length() < _INT_BITS else value
+    return number if math.isfinite(number) else value
 
 
 def predict_rows(model: LoadedModel, records: list[bytes]) -> list[Any]:

@@ -48,6 +48,7 @@ _TYPES = {
     "string": ColumnType.TEXT,
 }
 _SCHEMA_TYPES = {"FLOAT": ColumnType.FLOAT, "INT": ColumnType.INT, "BYTES": ColumnType.TEXT}
+_KINDS: Mapping[ColumnType | None, type] = {ColumnType.INT: int, ColumnType.FLOAT: float}
 _SHOWN_DETAIL = 200  # characters of a row's rejected value
 _SHOWN_PREDICTIONS = 3
 _TABLES = ("csv", "jsonl", "parquet", "tfrecord")
@@ -149,8 +150,9 @@ class Reader:
                 takes = InputColumns(tuple(self.columns), self.needed, self.schema)
                 if missing := takes.missing(names):
                     raise takes.error(file.name, missing)
-                passed = [name for name in self.pass_through if name in names and name in self.schema]
-                columns |= {name: self.schema[name] for name in passed}
+                # As text, which no row is rejected for: an id may look otherwise than those of the training.
+                passed = {name: ColumnType.TEXT for name in self.pass_through if name in names}
+                columns = passed | columns
             for found in example_rows(file, self.options, columns, known=self.schema):
                 rejects = [{"row": row, **to_record(task.name, reject)} for row, reject in found.rejects]
                 yield Rows(found.records, found.rows, rejects)
@@ -267,7 +269,7 @@ def _predict(
         read=reader,
         beam_args=without_ports(beam_args),
         classes=classes,
-        pass_through=reading.pass_through,
+        pass_through={name: _KINDS.get(schema.get(name), str) for name in reading.pass_through},
     )
 
 

@@ -62,16 +62,26 @@ def test_columns_that_pass_through_are_written_beside_each_answer(monkeypatch, t
         def call(self, _name, inputs):
             return {"outputs": np.zeros((len(inputs["examples"]), 1))}
 
-    records = [example(id=[7], name=["ü".encode()], tags=[0.5, 1.5]), example(id=[8])]
+    records = [
+        example(id=[7], name=["ü".encode()], tags=[0.5, 1.5]),
+        example(id=[b"8"], tags=[b"0.1"]),
+        example(id=[b"p7"], name=[b"9"], tags=[b"1e999"]),
+        example(id=[b"007"], tags=[b"nan", b"2"]),
+        example(id=[b"18446744073709551616"]),
+    ]
     monkeypatch.setattr(predicting, "LoadedModel", lambda _folder: Model("outputs"))
-    rows = Rows(records, np.arange(2), [])
-    step = PredictFile("model", str(tmp_path), lambda _task: [rows], pass_through=("name", "id", "tags"))
+    rows = Rows(records, np.arange(5), [])
+    kinds = {"name": str, "id": int, "tags": float}
+    step = PredictFile("model", str(tmp_path), lambda _task: [rows], pass_through=kinds)
     step.setup()
     list(step.process(InputTask(0, "rows.csv", 1)))
     written = (tmp_path / "predictions-00000-of-00001.jsonl").read_text(encoding="utf-8").splitlines()
     assert [json.loads(line)["columns"] for line in written] == [
         {"name": "ü", "id": 7, "tags": [0.5, 1.5]},
-        {"name": None, "id": 8, "tags": None},
+        {"name": None, "id": 8, "tags": 0.1},
+        {"name": "9", "id": "p7", "tags": "1e999"},
+        {"name": None, "id": "007", "tags": ["nan", 2.0]},
+        {"name": None, "id": "18446744073709551616", "tags": None},
     ]
 
 

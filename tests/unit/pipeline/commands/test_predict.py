@@ -10,7 +10,7 @@ from slipway.components.ingest.column_types import ColumnType
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.storage import list_files
 from slipway.components.predictor.input_columns import InputError
-from slipway.components.predictor.predict_files import InputTask
+from slipway.components.predictor.predict_files import InputTask, columns_of
 from slipway.components.pusher.publish import publish
 from slipway.pipeline.commands import predict as predict_module
 from slipway.pipeline.commands.predict import Predicted, Reader, _options, predict
@@ -148,11 +148,12 @@ KINDS = {"Area m²": ColumnType.FLOAT, "rooms": ColumnType.INT, "city": ColumnTy
 def read(tmp_path):
     """The rows of the second of two files, of which the first is whole."""
 
-    def call(content, name="b.csv", **options):
+    def call(content, name="b.csv", *, pass_through=(), **options):
         (tmp_path / f"a{Path(name).suffix}").write_text("Area m²,rooms,city\n80,3,Ulm\n", encoding="utf-8")
         (tmp_path / name).write_text(content, encoding="utf-8")
         files = tuple(list_files(str(tmp_path / f"?{Path(name).suffix}")))
-        reader = Reader(files, Options(**options), KINDS, {**KINDS, "price": ColumnType.FLOAT}, ("rooms",))
+        known = {**KINDS, "price": ColumnType.FLOAT, "id": ColumnType.INT}
+        reader = Reader(files, Options(**options), KINDS, known, ("rooms",), pass_through)
         return list(reader(InputTask(1, str(tmp_path / name), 2)))
 
     return call
@@ -170,6 +171,28 @@ def test_column_of_empty_cells_is_read_as_it_is_written(read):
     assert (len(rows.records), rows.rejects) == (1, [])
     [rows] = read('{"Area m²": null, "rooms": 3, "city": null}\n', "b.jsonl", format="jsonl")
     assert (len(rows.records), rows.rejects) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("b.csv", "Area m²,rooms,city,id,note\n80,3,Ulm,p7,1\n90,4,Ulm,8,\n"),
+        (
+            "b.jsonl",
+            '{"Area m²": 80, "rooms": 3, "city": "Ulm", "id": "p7", "note": 1}\n'
+            '{"Area m²": 90, "rooms": 4, "city": "Ulm", "id": 8, "note": null}\n',
+        ),
+    ],
+)
+def test_no_row_is_rejected_for_a_column_that_passes_through(read, name, content):
+    columns = ("id", "note", "rooms", "gone")
+    [rows] = read(content, name, pass_through=columns, format=name.rpartition(".")[2])
+    assert rows.rejects == []
+    kinds = {"id": int, "note": str, "rooms": str}
+    assert [columns_of(each, kinds) for each in rows.records] == [
+        {"id": "p7", "note": "1", "rooms": 3},
+        {"id": 8, "note": None, "rooms": 4},
+    ]
 
 
 def told(**summary):
