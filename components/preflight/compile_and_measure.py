@@ -134,7 +134,10 @@ def _answer(question: Question) -> Answer:
         inner_optimizer(model).gradient_accumulation_steps = question.accumulate_steps
     facts |= {
         "parameters": model.count_params(),
-        "layers": layers_of(model),
+        "layers": layers_of(
+            model,
+            {name: keras.KerasTensor((None, *f.shape), f.model_dtype) for name, f in inputs.items()},
+        ),
         "variables": tuple(each.path for each in model.trainable_variables),
     }
     try:

@@ -1,23 +1,33 @@
 """Reads the facts that the rules need from a built Keras model."""
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import keras
 
+from slipway.components.preflight.padding import MATRIX_LAYERS
 from slipway.components.preflight.question_and_answer import Layer
 
 
-def layers_of(model: Any) -> tuple[Layer, ...]:
-    """The layers that compute, those in nested models, too."""
-    outputs = {id(tensor) for tensor in keras.tree.flatten(getattr(model, "outputs", None) or [])}
+def layers_of(model: Any, inputs: Any = None) -> tuple[Layer, ...]:
+    """The layers that compute, those in nested models, too.
+
+    Args:
+        model: built.
+        inputs: KerasTensors to call it with, where it is of a class of the user's own: only its call shows
+            then which layers follow each other. None: such layers have no positions, and none is the output.
+    """
+    calls = _Calls.of_graph(model) if getattr(model, "outputs", None) else _Calls.recorded(model, inputs)
     return tuple(
         Layer(
             name=layer.name,
             kind=type(layer).__name__,
             matrices=tuple(tuple(each.shape) for each in layer.trainable_variables if len(each.shape) > 1),
-            positions=_positions(layer),
-            is_output=any(id(tensor) in outputs for tensor in _tensors(layer, "output")),
+            positions=_positions(layer, calls.answers.get(id(layer), [])),
+            is_output=id(layer) in calls.outputs,
             dtype=layer.dtype_policy.compute_dtype or "float32",
         )
         for layer in model._flatten_layers(include_self=False)
@@ -25,16 +35,109 @@ def layers_of(model: Any) -> tuple[Layer, ...]:
     )
 
 
-def _positions(layer: Any) -> int:
-    shapes = [tensor.shape for tensor in _tensors(layer, "output")]
+@dataclass
+class _Calls:
+    """What the calls of layers show, each by its `id`.
+
+    Attributes:
+        answers: the tensors that a layer has answered.
+        outputs: the layers that make the model's output.
+    """
+
+    answers: dict[int, list[Any]] = field(default_factory=dict)
+    outputs: set[int] = field(default_factory=set)
+
+    @classmethod
+    def of_graph(cls, model: Any) -> "_Calls":
+        """Those of a model that Keras has a graph of."""
+        answers = {id(layer): _answers(layer) for layer in model._flatten_layers(include_self=False)}
+        ends = {id(tensor) for output in keras.tree.flatten(model.outputs) for tensor in _made_of(output)}
+        outputs = {layer for layer, tensors in answers.items() if ends & set(map(id, tensors))}
+        return cls(answers, outputs)
+
+    @classmethod
+    def recorded(cls, model: Any, inputs: Any) -> "_Calls":
+        """Those of one call of a model that Keras has no graph of.
+
+        The output may be made of a layer's answer by operations that are no layers: where no layer answers it
+        itself, that is the last one with a matrix, and those as wide as it.
+        """
+        if inputs is None:
+            return cls()
+        found = cls()
+        order: list[Any] = []
+        ends: list[Any] = []
+        with _listening(model, order, found.answers, ends):
+            model(inputs)
+        last = {id(tensor) for tensor in ends}
+        found.outputs = {layer for layer, tensors in found.answers.items() if last & set(map(id, tensors))}
+        matrix_layers = [layer for layer in order if type(layer).__name__ in MATRIX_LAYERS]
+        if matrix_layers and not found.outputs & set(map(id, matrix_layers)):
+            widths = {tensor.shape[-1] for tensor in ends if tensor.shape}
+            as_wide = [each for each in matrix_layers if found.answers[id(each)][-1].shape[-1] in widths]
+            found.outputs |= {id(each) for each in [*as_wide, matrix_layers[-1]]}
+        return found
+
+
+@contextmanager
+def _listening(
+    model: Any, order: list[Any], answers: dict[int, list[Any]], ends: list[Any]
+) -> Iterator[None]:
+    """Notes the calls of layers within the model's, and what the model's `call` returns.
+
+    Args:
+        order: gets the layers as they have answered.
+        answers: gets what they answer.
+        ends: gets the model's answers.
+    """
+    call, model_call = keras.layers.Layer.__call__, model.call
+
+    def layer_called(self: Any, *args: Any, **kwargs: Any) -> Any:
+        answer = call(self, *args, **kwargs)
+        order.append(self)
+        answers.setdefault(id(self), []).extend(keras.tree.flatten(answer))
+        return answer
+
+    def model_called(*args: Any, **kwargs: Any) -> Any:
+        answer = model_call(*args, **kwargs)
+        ends.extend(keras.tree.flatten(answer))
+        return answer
+
+    keras.layers.Layer.__call__ = layer_called
+    object.__setattr__(model, "call", model_called)
+    try:
+        yield
+    finally:
+        keras.layers.Layer.__call__ = call
+        object.__delattr__(model, "call")
+
+
+def _made_of(tensor: Any) -> Iterator[Any]:
+    """A tensor, and those that it is made of value by value: by an activation, a new shape."""
+    yield tensor
+    history = getattr(tensor, "_keras_history", None)
+    if history is None or getattr(history.operation, "variables", ()):
+        return
+    nodes = history.operation._inbound_nodes
+    sources = nodes[history.node_index].input_tensors if nodes else []
+    if len(sources) == 1 and _size(sources[0]) == _size(tensor):
+        yield from _made_of(sources[0])
+
+
+def _size(tensor: Any) -> int:
+    return math.prod(size or 1 for size in tensor.shape[1:])
+
+
+def _positions(layer: Any, answers: list[Any]) -> int:
+    shapes = {tuple(tensor.shape[1:]) for tensor in answers}
     if len(shapes) != 1 or isinstance(layer, keras.layers.Embedding):
         return 1
-    return math.prod(size or 1 for size in shapes[0][1:-1])
+    return math.prod(size or 1 for size in shapes.pop()[:-1])
 
 
-def _tensors(layer: Any, name: str) -> list[Any]:
+def _answers(layer: Any) -> list[Any]:
     try:
-        tensors: list[Any] = keras.tree.flatten(getattr(layer, name))
+        tensors: list[Any] = keras.tree.flatten(layer.output)
     except (AttributeError, ValueError):  # called never, or more than once
         return []
     return tensors

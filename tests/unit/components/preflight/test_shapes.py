@@ -1,6 +1,7 @@
 """The facts of a built model that the rules about padding and types read."""
 
 import keras
+import pytest
 
 from slipway.components.preflight.shapes import layers_of
 
@@ -19,6 +20,45 @@ def test_matrices_positions_and_outputs_of_the_layers_that_compute():
     assert found["inside"].matrices == ((8, 3),)
     assert [name for name, layer in found.items() if layer.is_output] == ["answer"]
     assert found["answer"].dtype == "float32"
+
+
+@pytest.mark.parametrize(
+    "end", [keras.layers.Activation("softmax"), keras.ops.softmax, keras.layers.Flatten()]
+)
+def test_layer_before_an_activation_is_the_output(end):
+    inputs = keras.Input((4,))
+    hidden = keras.layers.Dense(100, name="hidden")(inputs)
+    model = keras.Model(inputs, end(keras.layers.Dense(10, name="answer")(hidden)))
+    found = [each.name for each in layers_of(model) if each.is_output and each.matrices]
+    assert found == ["answer"]
+
+
+class Own(keras.Model):
+    """Of a class of its own: Keras has no graph of its layers."""
+
+    def __init__(self, end):
+        super().__init__()
+        self.wide = keras.layers.Conv1D(100, 3, name="wide")
+        self.answer = keras.layers.Dense(1, name="answer")
+        self.end = end
+
+    def call(self, inputs):
+        return self.end(self.answer(keras.ops.max(self.wide(inputs["x"]), axis=1)))
+
+
+@pytest.mark.parametrize("end", [lambda x: x, keras.ops.sigmoid, lambda x: x[:, 0], lambda x: {"y": x}])
+def test_output_of_a_model_of_the_users_own_class_is_found_by_calling_it(end):
+    model = Own(end)
+    given = {"x": keras.KerasTensor((None, 8, 4))}
+    model(given)
+    call = model.call
+    found = layers_of(model, given)
+    assert {each.name: (each.positions, each.is_output) for each in found} == {
+        "wide": (6, False),
+        "answer": (1, True),
+    }
+    assert model.call == call, "as it was"
+    assert not any(each.is_output for each in layers_of(model))
 
 
 def test_layer_that_is_called_twice_counts_once():
