@@ -59,6 +59,7 @@ from slipway.pipeline.wiring.gate_settings import (
 from slipway.pipeline.wiring.ingest_options import ingest_options, split_weights
 from slipway.pipeline.wiring.metadata_store import connection_config
 from slipway.pipeline.wiring.preflight_question import node_settings
+from slipway.pipeline.wiring.pretrained import pretrained_weights
 from slipway.pipeline.wiring.pushed_versions import about_model, endpoint_settings, serving_base
 from slipway.schemas.artifacts import DataVerdict
 
@@ -136,6 +137,7 @@ def build_pipeline(
     settings = {
         **config.train.run_fn_settings(),
         **({"training_job": training_job} if training_job else {}),
+        **({"pretrained": pretrained} if (pretrained := pretrained_weights(config)) else {}),
         "label": config.transform.label,
         "raw_label": config.data.label,
         "weight": config.transform.weight,

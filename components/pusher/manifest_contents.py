@@ -12,6 +12,7 @@ class About(TypedDict, total=False):
     Attributes:
         model, preprocessing_fn: dotted paths.
         classes: names in the order of the label's codes.
+        pretrained: the file of weights that the training began with: its path and its sha256.
     """
 
     workload: str
@@ -21,6 +22,7 @@ class About(TypedDict, total=False):
     model: str
     preprocessing_fn: str
     classes: list[str]
+    pretrained: dict[str, str]
 
 
 class ModelPapers(TypedDict, total=False):
@@ -90,6 +92,7 @@ class Papers(TypedDict, total=False):
         code: one SHA-256 for each package of code, by its name.
         metrics: overall, by name; `slices`: by slice and name.
         exports: the `exports.json` of the model's smaller forms.
+        pretrained: as `About` has it.
     """
 
     workload: str
@@ -100,6 +103,7 @@ class Papers(TypedDict, total=False):
     pushed_at: str
     model: ModelPapers
     code: dict[str, str]
+    pretrained: dict[str, str]
     data: DataPapers
     data_gate: DataGatePapers
     schema: SchemaPapers

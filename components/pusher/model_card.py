@@ -170,11 +170,14 @@ def _call(papers: Mapping[str, object]) -> Iterator[str]:
 def _made(papers: Mapping[str, object]) -> Iterator[str]:
     yield "## How it was made"
     yield ""
+    weights = _mapping(papers.get("pretrained"))
     facts = {
         "run": papers.get("run"),
         "pushed": papers.get("pushed_at"),
         "published again": _worded(papers["republished"]) if papers.get("republished") else None,
         "model's digest": _mapping(papers.get("model")).get("digest"),
+        "began with the weights": weights.get("path"),
+        "their SHA-256": weights.get("sha256"),
         **{f"code of {name}": digest for name, digest in _mapping(papers.get("code")).items()},
         **_mapping(papers.get("stack")),
     }

@@ -51,6 +51,7 @@ def provenance(
         "pushed_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "model": {"signatures": dict(signatures)},
         "code": code_digests([about.get("model", ""), about.get("preprocessing_fn", "")]),
+        "pretrained": dict(about.get("pretrained", {})),
         "data": {
             **({"source": about["source"]} if about.get("source") else {}),
             **data,

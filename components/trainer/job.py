@@ -13,6 +13,7 @@ from typing import Any
 from slipway.components.errors import ComponentError
 from slipway.components.settings import broken_rule, setting
 from slipway.components.trainer.features import Feature
+from slipway.components.trainer.pretrained import Pretrained
 from slipway.components.trainer.settings.blow_up import BlowUpSettings
 from slipway.components.trainer.settings.checkpoint import CheckpointSettings
 from slipway.components.trainer.settings.compute import ComputeSettings
@@ -28,6 +29,8 @@ HISTORY_FILE = "history.json"
 RESULT_FILE = "result.json"
 BALANCED = "balanced"
 """Class weights by which every class of the train split weighs the same."""
+MOST_CLASSES = 10_000
+"""Codes of classes with a weight are below this."""
 GROUPS: dict[str, type[SettingsGroup]] = {
     "compute": ComputeSettings,
     "step": StepSettings,
@@ -45,8 +48,17 @@ _JSON_VALUES: dict[str, tuple[Any, str]] = {
     "label": (str | dict, "a string or a mapping"),
     **dict.fromkeys(("checkpoint_dir", "log_dir", "weight"), (str | None, "a string or null")),
     "class_weights": (dict | str | None, "a mapping, balanced or null"),
+    "pretrained": (dict | None, "a mapping or null"),
     "hyperparameters": (dict, "a mapping"),
 }
+
+
+CLASS_CODE_WORDS = f"code of a class (0, 1, ... below {MOST_CLASSES:,})"
+
+
+def is_class_code(text: str) -> bool:
+    """Whether a text is a class's code as it is written plainly: "7", and neither "07" nor "-1"."""
+    return text.isascii() and text.isdecimal() and str(int(text[:9])) == text and int(text) < MOST_CLASSES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +78,7 @@ class TrainingJob:
             `keras.Model`.
         hyperparameters: handed to that function; JSON values.
         output_dir: an existing folder for the weights, the history and the result.
+        pretrained: the file of weights to begin with, see `pretrained.Pretrained`; None: none.
         checkpoint_dir: where checkpoints are kept and gone on from, an existing folder or gs://...; None:
             neither.
         log_dir: where scalars for TensorBoard and profiles go; None: nowhere.
@@ -94,6 +107,7 @@ class TrainingJob:
     output_dir: str
     weight: str | None = None
     class_weights: dict[str, float] | str | None = None
+    pretrained: Pretrained | None = None
     checkpoint_dir: str | None = None
     log_dir: str | None = None
     compute: ComputeSettings = field(default_factory=ComputeSettings)
@@ -146,6 +160,9 @@ class TrainingJob:
     def _check_weights(self) -> None:
         if isinstance(self.class_weights, str) and self.class_weights != BALANCED:
             raise ComponentError(f"class_weights ({self.class_weights!r}) is a mapping or {BALANCED}")
+        for code in self.class_weights if isinstance(self.class_weights, dict) else ():
+            if not is_class_code(code):
+                raise ComponentError(f"class_weights names {code!r}, which is no {CLASS_CODE_WORDS}")
         if self.class_weights is not None and not isinstance(self.label, str):
             raise ComponentError(
                 f"class weights are of one label, and there are {len(self.labels)}",

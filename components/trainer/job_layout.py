@@ -44,6 +44,8 @@ FLAT_GROUPS: dict[str, type[SettingsGroup]] = {
 """Groups of the job whose settings stand directly in the workload's `train`; the others are its sections."""
 TRAINING_JOB = "training_job"
 """The setting that names other machines to train on."""
+PRETRAINED = "pretrained"
+"""The setting that names a file of weights to begin with; it may be left out."""
 SECTIONS = {name: group for name, group in GROUPS.items() if name not in FLAT_GROUPS}
 ALL_SETTINGS = SETTINGS.union(SECTIONS, *(group.names() for group in FLAT_GROUPS.values()))
 
@@ -81,6 +83,7 @@ def lay_out(
         label=settings["label"],
         weight=settings["weight"],
         class_weights=settings["class_weights"],
+        pretrained=settings.get(PRETRAINED),
         model=settings["model"],
         hyperparameters=dict(hyperparameters),
         batch_size=settings["batch_size"],
@@ -126,11 +129,14 @@ def read_settings(
     """The trainer's settings, all of them and no other; and the machines to train on, None: this one."""
     settings = dict(custom_config or {})
     machines = settings.pop(TRAINING_JOB, None)
+    pretrained = settings.pop(PRETRAINED, None)
     if set(settings) != ALL_SETTINGS:
         raise ComponentError(
             f"the Trainer's custom_config lacks {sorted(ALL_SETTINGS - set(settings))} and does not know "
             f"{sorted(set(settings) - ALL_SETTINGS)}"
         )
+    if pretrained is not None:
+        settings[PRETRAINED] = pretrained
     return settings, machines
 
 

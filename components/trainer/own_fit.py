@@ -6,12 +6,11 @@ It sets the model's weights from all rows of the train split: trees, closed form
 It runs in the training process, on the CPU; all that follows treats the model like any other.
 """
 
-import ast
-import importlib
 import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy.typing as npt
@@ -20,11 +19,10 @@ from slipway.components.errors import ComponentError
 from slipway.components.event_lines import emit
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.job import TrainingJob
+from slipway.components.trainer.own_functions import FIT, has_own_loop, own_function, parameters_of
+from slipway.components.trainer.pretrained import local_file
 from slipway.components.trainer.result import Facts, Result, summarise_fit
-from slipway.components.trainer.user_model import build_model, source_file
-
-OWN_FIT = "fit"
-OwnFit = Callable[[Any, "Rows", Mapping[str, object]], None]
+from slipway.components.trainer.user_model import build_model
 
 
 @dataclass(frozen=True)
@@ -49,30 +47,12 @@ class Rows:
 
 
 def has_own_fit(dotted_path: str) -> bool:
-    """Whether the module that holds `build_model` defines, or imports, a function `fit` as well.
-
-    It is read, not imported: a training opens its devices before anything imports Keras.
+    """Whether the module that holds `build_model` defines, or imports, a function `fit` of this kind as well.
 
     Args:
         dotted_path: of `build_model`.
     """
-    module = dotted_path.rpartition(".")[0]
-    source = source_file(dotted_path)
-    if source.suffix != ".py":
-        return callable(getattr(importlib.import_module(module), OWN_FIT, None))
-    names: set[str] = set()
-    for statement in ast.parse(source.read_text(encoding="utf-8")).body:
-        if isinstance(statement, ast.FunctionDef):
-            names.add(statement.name)
-        elif isinstance(statement, ast.ImportFrom):
-            names.update(alias.asname or alias.name for alias in statement.names)
-    return OWN_FIT in names
-
-
-def own_fit(dotted_path: str) -> OwnFit:
-    """The function; see `has_own_fit`."""
-    found: OwnFit = getattr(importlib.import_module(dotted_path.rpartition(".")[0]), OWN_FIT)
-    return found
+    return parameters_of(dotted_path, FIT) is not None and not has_own_loop(dotted_path)
 
 
 def require_cpu(dotted_path: str, *, device: str, backend: str) -> None:
@@ -101,7 +81,7 @@ def require_cpu(dotted_path: str, *, device: str, backend: str) -> None:
 
 
 def require_steps(dotted_path: str) -> None:
-    """Refuses a model with its own fit where the step of a training is asked for.
+    """Refuses a model with its own fit, at once or in steps, where Keras' training step is asked for.
 
     Args:
         dotted_path: of `build_model`.
@@ -109,6 +89,12 @@ def require_steps(dotted_path: str) -> None:
     Raises:
         ComponentError: it has one.
     """
+    if has_own_loop(dotted_path):
+        raise ComponentError(
+            f"{dotted_path.rpartition('.')[0]} takes its steps in a function fit(model, data, context), and "
+            "preflight compiles Keras' step only: what its own step needs is not known",
+            hint="a train_step of the model's own class is compiled; or set train.preflight to false",
+        )
     if has_own_fit(dotted_path):
         raise ComponentError(
             f"{dotted_path.rpartition('.')[0]} fits its model by a function of its own, on the CPU: there is "
@@ -148,15 +134,17 @@ def fit_at_once(job: TrainingJob) -> tuple[Any, Result, list[dict[str, float]]]:
     import keras
 
     from slipway.components.trainer.input.targets import Targets
-    from slipway.components.trainer.input.weights import told_weights, weighed
+    from slipway.components.trainer.input.weights import weighed
 
     keras.utils.set_random_seed(job.seed)
-    job = weighed(job)
-    if words := told_weights(job):
-        emit("note", message=words)
+    weights = weighed(job)
+    job = weights.job
+    if weights.class_words:
+        emit("note", message=weights.class_words)
     train = _rows(job, job.train_files)
     held = _rows(job, job.eval_files) if job.eval_files else None
-    model = build_model(job.model, job.inputs, job.hyperparameters)
+    pretrained = local_file(job.pretrained, folder=Path(job.output_dir))
+    model = build_model(job.model, job.inputs, job.hyperparameters, pretrained=pretrained)
     facts: Facts = {
         "devices": devices.words,
         "input": train.words,
@@ -173,17 +161,17 @@ def fit_at_once(job: TrainingJob) -> tuple[Any, Result, list[dict[str, float]]]:
         said.append(words)
         emit("fit", message=words)
 
-    values, labels, *weights = Targets.fitted(job).split(train.columns)
+    values, labels, *factors = Targets.fitted(job).split(train.columns)
     rows = Rows(
         features=job.inputs,
         values={name: column.numpy() for name, column in values.items()},
         labels=labels.numpy(),
         seed=job.seed,
-        weights=weights[0].numpy() if weights else None,
+        weights=factors[0].numpy() if factors else None,
         tell=tell,
     )
     fit_began = time.monotonic()
-    own_fit(job.model)(model, rows, job.hyperparameters)
+    own_function(job.model, FIT)(model, rows, job.hyperparameters)
     fit_s = time.monotonic() - fit_began
     metrics = _metrics(model, job, train)
     if held:

@@ -53,6 +53,7 @@ def run_fn(fn_args: Any) -> None:
             exports: kinds of smaller forms, keys of `litert_export.KINDS`;
             images: the shapes of columns that are raw bytes, see `transformed_features.features_of`;
             and those of `job_layout.FLAT_GROUPS` and `SECTIONS`;
+            pretrained: a file of weights to begin with, as `pretrained.Pretrained` has it; may be left out;
             training_job: other machines to train on, as `remote.vertex.VertexTraining` takes them; may be
             left out;
             and hyperparameters, what a Tuner found, which go before the workload's.

@@ -58,6 +58,8 @@ from slipway.components.trainer.job import HISTORY_FILE, RESULT_FILE, WEIGHTS_FI
 from slipway.components.trainer.loop.host_agreement import require_agreement
 from slipway.components.trainer.loop.preemption import PreemptedError, Preemption
 from slipway.components.trainer.own_fit import fit_at_once, has_own_fit
+from slipway.components.trainer.own_functions import has_own_loop
+from slipway.components.trainer.pretrained import local_file
 from slipway.components.trainer.result import Facts, Result, summarise
 from slipway.components.trainer.user_model import build_model, describe, require_outputs
 from slipway.components.whole_file import whole_file
@@ -127,22 +129,28 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
 
     from slipway.components.trainer.compile_options import dtype_policy
     from slipway.components.trainer.input.examples import input_advice, open_splits
-    from slipway.components.trainer.input.weights import told_weights, weighed
+    from slipway.components.trainer.input.weights import weighed
     from slipway.components.trainer.loop.fit import Input, fit
+    from slipway.components.trainer.loop.own_loop import require_own_loop
     from slipway.components.trainer.loop.step_time import constant_batch_step_s, input_wait
     from slipway.components.trainer.loop.train_function import takes_blocks
 
+    is_own_loop = has_own_loop(job.model)
+    if is_own_loop:
+        require_own_loop(job, devices)
     require_divisible(job.batch_size, replicas=devices.replicas, hosts=devices.hosts.count)
     keras.utils.set_random_seed(job.seed)
     keras.config.set_dtype_policy(dtype_policy(job.step, devices))
-    job = weighed(job)
-    if words := told_weights(job):
+    weights = weighed(job)
+    job = weights.job
+    for words in filter(None, (weights.class_words, weights.mean_words)):
         emit("note", message=words)
     examples, eval_examples = open_splits(job, devices)
     require_one_batch(job.batch_size, examples=examples.count, full_batches=examples.full_batches)
     if eval_examples:
         require_evaluation(eval_examples.count, needed=eval_examples.needed)
-    model, steps_per_epoch = _model(job, devices, full_batches=examples.full_batches)
+    most_steps = 1 if is_own_loop else job.checkpoint.steps
+    model, steps_per_epoch = _model(job, devices, full_batches=examples.full_batches, most_steps=most_steps)
     facts: Facts = {
         "devices": devices.words,
         "input": examples.words,
@@ -153,7 +161,8 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
         "parameters": model.count_params(),
     }
     emit("start", **facts)
-    in_one_call = model.steps_per_execution if takes_blocks(model, devices) else None
+    is_in_blocks = takes_blocks(model, devices) and not is_own_loop
+    in_one_call = model.steps_per_execution if is_in_blocks else None
     data = Input(
         steps_per_epoch=steps_per_epoch,
         in_blocks=in_one_call is not None,
@@ -167,6 +176,7 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
             )
         ),
         eval_batches=eval_examples.evaluation() if eval_examples else None,
+        is_own_loop=is_own_loop,
     )
     writes = devices.hosts.index == 0  # every host has the same weights
     reached, attempts = fit(model, job, data, preemption, began_at=began_at, devices=devices)
@@ -174,7 +184,7 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
         with _alone(job, model) if devices.hosts.count > 1 else contextlib.nullcontext(model) as saved:
             _save_weights(job, saved)
     constant_s = None
-    if data.wait is None:
+    if data.wait is None and not is_own_loop:
         constant_s = constant_batch_step_s(model, data.batches_from(0, 0), reached.clock, devices)
     summary = summarise(
         job,
@@ -202,15 +212,23 @@ def _require_tpu_model(job: TrainingJob, devices: Devices) -> None:
     keras.utils.set_random_seed(job.seed)  # as if nothing had been built
 
 
-def _model(job: TrainingJob, devices: Devices, *, full_batches: int) -> tuple[Any, int]:
-    """The user's model, in the devices' scope and in line with the settings; and the steps of an epoch."""
+def _model(
+    job: TrainingJob, devices: Devices, *, full_batches: int, most_steps: int | None
+) -> tuple[Any, int]:
+    """The user's model, in the devices' scope and in line with the settings; and the steps of an epoch.
+
+    Args:
+        full_batches: in an epoch.
+        most_steps: of one call, see `set_step`.
+    """
     from slipway.components.trainer.compile_options import dtype_policy, set_step, unsynchronized
     from slipway.components.trainer.learning_rate import scale_learning_rate
 
     if devices.kind == "tpu":
         _require_tpu_model(job, devices)
+    pretrained = local_file(job.pretrained, folder=Path(job.output_dir))
     with devices.scope():
-        model = build_model(job.model, job.inputs, job.hyperparameters)
+        model = build_model(job.model, job.inputs, job.hyperparameters, pretrained=pretrained)
         require_outputs(model, job.label, job.model)
         spread = devices.check(model)
         batch_size = job.batch_size * job.step.accumulate_steps
@@ -223,7 +241,7 @@ def _model(job: TrainingJob, devices: Devices, *, full_batches: int) -> tuple[An
             devices,
             batch_size=job.batch_size,
             steps_per_epoch=full_batches,
-            limit=job.checkpoint.steps,
+            limit=most_steps,
         )
     if spread:
         emit("note", message=spread)

@@ -52,7 +52,11 @@ def source_file(dotted_path: str) -> Path:
 
 
 def build_model(
-    dotted_path: str, features: Mapping[str, Feature], hyperparameters: Mapping[str, object]
+    dotted_path: str,
+    features: Mapping[str, Feature],
+    hyperparameters: Mapping[str, object],
+    *,
+    pretrained: Path | None = None,
 ) -> Any:
     """Imports the user's function and calls it.
 
@@ -60,13 +64,16 @@ def build_model(
         dotted_path: package.module.function.
         features: what the model may use, by name, without the label.
         hyperparameters: as the workload file gives them.
+        pretrained: a file of weights, for the function's argument of this name where it has one; None where
+            the weights come from elsewhere, as of a model that is trained already.
 
     Returns:
         The compiled `keras.Model`, built: one that Keras would build from its first batch is told its shapes.
 
     Raises:
         ComponentError: the function is missing, or returns something else than a compiled model, or a
-            Sequential without an Input for several features.
+            Sequential without an Input for several features; or there are weights, and it takes none, or they
+            do not fit.
         Exception: whatever the user's code raises; see `describe`.
     """
     import keras
@@ -76,11 +83,26 @@ def build_model(
     function = getattr(module, function_name, None)
     if not callable(function):
         raise ComponentError(f"model {dotted_path!r}: {module_name} has no function {function_name}")
+    takes_weights = "pretrained" in inspect.signature(function).parameters
+    if pretrained is not None and not takes_weights:
+        raise ComponentError(
+            f"train.pretrained is given, and {dotted_path} takes no argument pretrained",
+            hint="write def build_model(features, hyperparameters, pretrained), and load the file that it "
+            "names where it is not None",
+        )
+    weights = {"pretrained": pretrained} if takes_weights else {}
     try:
-        model = function(dict(features), dict(hyperparameters))
-    except TypeError as error:
-        if words := _unknown_hyperparameter(error, hyperparameters):
-            raise ComponentError(f"train.hyperparameters: {dotted_path} {words}") from error
+        model = function(dict(features), dict(hyperparameters), **weights)
+    except Exception as error:
+        unknown = isinstance(error, TypeError) and _unknown_hyperparameter(error, hyperparameters)
+        if unknown:
+            raise ComponentError(f"train.hyperparameters: {dotted_path} {unknown}") from error
+        if pretrained is not None and _is_of_loading(error):
+            raise ComponentError(
+                f"train.pretrained: {pretrained.name} does not fit: {describe(error, dotted_path, lines=3)}",
+                hint="build the layers that it was saved from before it is loaded; "
+                "load_weights(file, skip_mismatch=True) leaves others as they are",
+            ) from error
         raise
     if not isinstance(model, keras.Model):
         raise ComponentError(f"{dotted_path} must return a keras.Model, not {type(model).__name__}")
@@ -181,17 +203,24 @@ def _unknown_hyperparameter(error: TypeError, hyperparameters: Mapping[str, obje
     return f"takes no {found['name']!r}{others}"
 
 
-def describe(error: BaseException, dotted_path: str) -> str:
+def _is_of_loading(error: BaseException) -> bool:
+    """Whether an error comes from Keras' or h5py's reading of a file."""
+    files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
+    return any(f"/{part}/" in file for file in files for part in ("keras/src/saving", "h5py"))
+
+
+def describe(error: BaseException, dotted_path: str, *, lines: int = 1) -> str:
     """One line about an error: its message, and the file and line of the user's code it came through.
 
     Args:
         error: as caught, with its traceback.
         dotted_path: the user's function; code below its top package counts as the user's.
+        lines: how many lines of its message are told, joined to one; >= 1.
     """
     text = str(error).strip() or "no message"
     if missing := missing_key(error):
         text = f"{missing.words}; {missing.there}"
-    message = f"{type(error).__name__}: {text.splitlines()[0]}"
+    message = f"{type(error).__name__}: {' '.join(filter(None, text.splitlines()[:lines]))}"
     frames = [(frame.filename, frame.lineno or 0) for frame in traceback.extract_tb(error.__traceback__)]
     if text.startswith(_REWRITTEN) and (told := _ERROR.search(text)):
         message = told[1]

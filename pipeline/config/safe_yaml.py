@@ -211,6 +211,8 @@ class _Reader:
         if not event.style and event.value == "<<":
             raise self._refused(event, "the merge key '<<' is not allowed; repeat the keys")
         key = self._scalar(event, ())
+        if type(key) is int:
+            return str(key)  # as JSON, which has no other keys, would write it; the code of a class is one
         if not isinstance(key, str):
             raise self._refused(event, f"the key {shown(key)} is not text; put it in quotes")
         return key

@@ -24,6 +24,7 @@ _ACCOUNT = r"^[^@\s]+@[^@\s]+$"
 _NETWORK = r"^projects/[^/\s]+/global/networks/[^/\s]+$"
 _KMS_KEY = r"^projects/[^/\s]+/locations/[^/\s]+/keyRings/[^/\s]+/cryptoKeys/[^/\s]+$"
 _MONTH = r"^[0-9]{4}-(0[1-9]|1[0-2])$"
+_SHA256 = r"^[0-9a-f]{64}$"
 _LETTER = r"^[\t\x20-\x7e]$"
 # https://cloud.google.com/storage/docs/buckets#naming
 BUCKET_WORDS = (
@@ -46,6 +47,7 @@ PATTERN_WORDS = {
     _NETWORK: "projects/NUMBER/global/networks/NAME",
     _KMS_KEY: "projects/PROJECT/locations/REGION/keyRings/RING/cryptoKeys/KEY",
     _MONTH: "a month, as 2026-11",
+    _SHA256: "a SHA-256: 64 of the letters 0-9 and a-f",
     _NODE_ID: "a node id: a letter, then letters, digits, '.', '_' and '-'",
 }
 
@@ -62,6 +64,7 @@ NodeId = Annotated[str, Field(pattern=_NODE_ID)]
 GsPath = Annotated[str, Field(pattern=_GS_PATH)]
 LabelValue = Annotated[str, Field(pattern=_LABEL_VALUE)]
 Month = Annotated[str, Field(pattern=_MONTH)]
+Sha256 = Annotated[str, Field(pattern=_SHA256)]
 Region = Annotated[str, Field(pattern=_REGION)]
 EndpointId = Annotated[str, Field(pattern=_ENDPOINT_ID)]
 ServiceAccount = Annotated[str, Field(pattern=_ACCOUNT)]

@@ -18,6 +18,7 @@ from pydantic_core.core_schema import (
 )
 
 from slipway.components.trainer.job import BALANCED, TrainingJob
+from slipway.components.trainer.pretrained import is_remote
 from slipway.components.trainer.settings.blow_up import BlowUpSettings
 from slipway.components.trainer.settings.checkpoint import CheckpointSettings
 from slipway.components.trainer.settings.compute import Axis, Backend, ComputeSettings, Device
@@ -30,8 +31,10 @@ from slipway.pipeline.config.section import (
     Column,
     Columns,
     DottedPath,
+    PathText,
     Section,
     SettingsOf,
+    Sha256,
     SnakeName,
     StepRange,
     Text,
@@ -179,6 +182,29 @@ class TransformConfig(Section):
         return self
 
 
+class PretrainedConfig(Section):
+    """A file of weights that the training begins with."""
+
+    path: PathText = Field(
+        description="The file, relative to the project's root, or gs://BUCKET/PATH.",
+        examples=["weights/encoder.weights.h5"],
+    )
+    sha256: Sha256 | None = Field(
+        default=None,
+        description="The SHA-256 of its content; needed for gs://, and checked wherever it is given. null: "
+        "computed of the file.",
+    )
+
+    @model_validator(mode="after")
+    def _digest_of_what_is_elsewhere(self) -> Self:
+        if is_remote(self.path) and self.sha256 is None:
+            raise KeyRuleError(
+                "missing: no run reads an object to know whether it has changed; sha256sum prints it",
+                "sha256",
+            )
+        return self
+
+
 class TrainConfig(Section):
     """The model to train, and for how long."""
 
@@ -188,6 +214,12 @@ class TrainConfig(Section):
     )
     hyperparameters: dict[Text, JsonValue] = Field(
         default={}, description="Any names and values to pass to the model function."
+    )
+    pretrained: PretrainedConfig | None = Field(
+        default=None,
+        description="Weights to begin with: build_model gets the file as its argument pretrained, and loads "
+        "what it wants of it. null: it gets None.",
+        examples=[{"path": "weights/encoder.weights.h5"}],
     )
     batch_size: int = setting_of(TrainingJob, "batch_size", default=256)
     epochs: int = setting_of(TrainingJob, "epochs", default=10)
@@ -274,5 +306,5 @@ class TrainConfig(Section):
         return self
 
     def run_fn_settings(self) -> dict[str, object]:
-        """The part of the settings that the Trainer's `run_fn` takes, as plain values."""
-        return self.model_dump(mode="json", exclude={"tpu", "preflight"})
+        """The part of the settings that the Trainer's `run_fn` takes as it is, in plain values."""
+        return self.model_dump(mode="json", exclude={"tpu", "preflight", "pretrained"})

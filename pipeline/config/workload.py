@@ -7,8 +7,11 @@ from typing import Any, Self
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 
+from slipway.components.home_folder import at_home
 from slipway.components.model_gate.metrics import output_of
 from slipway.components.nearest import nearest
+from slipway.components.trainer.job import CLASS_CODE_WORDS, is_class_code
+from slipway.components.trainer.pretrained import is_remote
 from slipway.pipeline.config.beam import BeamConfig
 from slipway.pipeline.config.cloud import CloudConfig
 from slipway.pipeline.config.data import DataConfig
@@ -163,8 +166,8 @@ class WorkloadConfig(Section):
                 near = nearest(name, list(classes))
                 there = f"nearest: {near}" if near else f"there are: {', '.join(classes)}"
                 raise KeyRuleError(f"no class of transform.classes; {there}", "train", "class_weights", name)
-            if not classes and not name.isdecimal():
-                words = "no code of a class (0, 1, ...); transform.classes can give the codes names"
+            if not classes and not is_class_code(name):
+                words = f"no {CLASS_CODE_WORDS}; transform.classes can give the codes names"
                 raise KeyRuleError(words, "train", "class_weights", name)
         return self
 
@@ -261,6 +264,7 @@ def _find_problems(layers: Layers, *, root: Path, only: Layer | None = None) -> 
         (("data_gate", "serving_statistics"), find_folder_problem),
         (("transform", "preprocessing_fn"), find_import_problem),
         (("train", "model"), find_import_problem),
+        (("train", "pretrained", "path"), _find_missing_file),
     )
     for path, check in checks:
         value = layers.value(path)
@@ -274,6 +278,11 @@ def _find_problems(layers: Layers, *, root: Path, only: Layer | None = None) -> 
             unknown = find_unknown_hyperparameters(names, model=model, root=root)
             found += [problem_at((*section, name), words, layers) for name, words in unknown.items()]
     return [problem for layer, problem in found if only is None or layer is only]
+
+
+def _find_missing_file(value: str, *, root: Path) -> str:
+    """The problem with the file of pretrained weights; the training looks for one that lies elsewhere."""
+    return "" if is_remote(value) or (root / at_home(value)).is_file() else "there is no such file"
 
 
 def _with_absolute_paths(config: WorkloadConfig, root: Path) -> WorkloadConfig:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from slipway.components.pusher.endpoint import EndpointSettings
 from slipway.pipeline.config import WorkloadConfig
+from slipway.pipeline.wiring.pretrained import pretrained_weights
 
 
 def serving_base(config: WorkloadConfig, output: Path) -> str:
@@ -41,4 +42,5 @@ def about_model(config: WorkloadConfig) -> dict[str, object]:
         "model": config.train.model,
         "preprocessing_fn": config.transform.preprocessing_fn,
         **({"classes": list(classes)} if classes else {}),
+        **({"pretrained": dict(pretrained)} if (pretrained := pretrained_weights(config)) else {}),
     }

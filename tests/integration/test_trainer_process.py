@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import h5py
 import numpy as np
 import psutil
 import pytest
@@ -22,6 +23,7 @@ from slipway.components.event_lines import read_event
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.job import TrainingJob
 from slipway.components.trainer.launch import launch
+from slipway.components.trainer.pretrained import sha256_of
 from slipway.components.trainer.settings.checkpoint import CheckpointSettings
 from slipway.components.trainer.training_process import TrainingPreemptedError, TrainingProcess
 
@@ -137,6 +139,75 @@ def test_a_model_with_a_fit_of_its_own_is_fitted_to_all_rows_at_once(job, tmp_pa
     assert history == [{"epoch": 1, **result["metrics"]}]
     assert (tmp_path / "model.weights.h5").exists()
     assert [event["message"] for event in map(json.loads, lines) if event["event"] == "fit"] == ["solved"]
+
+
+OWN_LOOP = """
+    import os
+    import signal
+    from pathlib import Path
+
+    import keras
+    import tensorflow as tf
+
+    HERE = Path(__file__).parent
+
+    def build_model(features, hyperparameters, pretrained):
+        inputs = {name: keras.Input(feature.shape, name=name) for name, feature in features.items()}
+        model = keras.Model(inputs, keras.layers.Dense(1, name="linear")(inputs["x"]))
+        if pretrained is not None:
+            model.load_weights(pretrained)
+        model.compile(optimizer=keras.optimizers.Adam(0.05), loss="mse")
+        return model
+
+    class Noted(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            with (HERE / "epochs").open("a") as file:
+                file.write(f"{epoch}\\n")
+
+    def callbacks(context):
+        assert (context.steps_per_epoch, context.batch_size, context.device) == (3, 16, "cpu")
+        return [Noted()]
+
+    def fit(model, data, context):
+        if context.first_step == 0:
+            assert float(model.get_layer("linear").kernel[0, 0]) == 7, "the pretrained weight"
+        for features, label in data:
+            with tf.GradientTape() as tape:
+                loss = keras.ops.mean(keras.ops.square(model(features, training=True) - label))
+            gradients = tape.gradient(loss, model.trainable_variables)
+            model.optimizer.apply(gradients, model.trainable_variables)
+            if context.step + 1 == context.hyperparameters.get("told_to_end") and not context.first_step:
+                os.kill(os.getpid(), signal.SIGTERM)
+            context.step_done(loss)
+"""
+
+
+def test_a_loop_of_the_users_own_is_kept_told_to_end_and_gone_on_with(job, tmp_path):
+    (tmp_path / "looped.py").write_text(textwrap.dedent(OWN_LOOP))
+    weights = tmp_path / "before.weights.h5"
+    with h5py.File(weights, "w") as file:
+        file["layers/dense/vars/0"], file["layers/dense/vars/1"] = [[7.0]], [0.0]
+    pretrained = {"path": str(weights), "sha256": sha256_of(weights)}
+    changes = {"model": "looped.build_model", "pretrained": pretrained}
+    undisturbed, _ = run(job, tmp_path, **changes)
+    assert (undisturbed["steps"], undisturbed["speed"]["constant_batch_step_ms"]) == (12, None)
+    assert undisturbed["metrics"]["val_loss"] < undisturbed["metrics"]["loss"] < 15
+    expected = _trained_weights(tmp_path)
+    changes["hyperparameters"] = {"told_to_end": 5}
+    (tmp_path / "kept").mkdir()
+    changes["checkpoint_dir"] = str(tmp_path / "kept")
+    with pytest.raises(TrainingPreemptedError, match="left after step 5"):
+        run(job, tmp_path, **changes)
+    resumed, lines = run(job, tmp_path, **changes)
+    assert [e["step"] for e in map(read_event, lines) if e and e["event"] == "resumed"] == [5]
+    assert _trained_weights(tmp_path) == pytest.approx(expected, abs=1e-6)
+    assert resumed["metrics"]["val_loss"] == pytest.approx(undisturbed["metrics"]["val_loss"])
+    assert (tmp_path / "epochs").read_text().split() == [*"0123", *"0", *"123"]
+
+
+def _trained_weights(folder):
+    with h5py.File(folder / "model.weights.h5") as file:
+        return [float(file[f"layers/dense/vars/{number}"][()].reshape(-1)[0]) for number in (0, 1)]
 
 
 def test_training_learns_and_leaves_weights_history_and_result(job, tmp_path):

@@ -1,6 +1,6 @@
 """Counts what the rows of a training weigh: refuses weights that are none, and balances classes."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -10,10 +10,12 @@ import tensorflow as tf
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.input.parsing import parsed, records_of_all, wrong_examples
-from slipway.components.trainer.job import BALANCED, TrainingJob
+from slipway.components.trainer.job import BALANCED, MOST_CLASSES, TrainingJob
 
 _PARSED_TOGETHER_ROWS = 4096
-_MOST_CLASSES = 10_000
+_SHOWN_CLASSES = 10
+_FAR_FROM_ONE = 2.0
+"""A mean weight that is this many times 1, or a part of it, is told."""
 
 
 @dataclass
@@ -21,42 +23,84 @@ class _Weighed:
     """The rows of a split.
 
     Attributes:
+        rows: how many there are.
         total: what they weigh together.
         classes: what the rows of each class weigh.
     """
 
+    rows: int = 0
     total: float = 0.0
     classes: dict[int, float] = field(default_factory=dict)
 
 
-def weighed(job: TrainingJob) -> TrainingJob:
+@dataclass(frozen=True)
+class WeighedJob:
+    """A job whose class weights are numbers.
+
+    Attributes:
+        job: the same but for them.
+        mean: of the weights of its rows, without those of their classes; 1 where rows have none.
+    """
+
+    job: TrainingJob
+    mean: float = 1.0
+
+    @property
+    def class_words(self) -> str:
+        """What the classes weigh, for people; "" where they weigh what they weigh."""
+        weights = self.job.class_weights
+        if not isinstance(weights, dict) or not weights:
+            return ""
+        return "classes weigh " + ", ".join(f"{code}: {weight:.4g}" for code, weight in weights.items())
+
+    @property
+    def mean_words(self) -> str:
+        """What a mean weight far from 1 means for a network's loss, for people; "" where it is near."""
+        if 1 / _FAR_FROM_ONE <= self.mean <= _FAR_FROM_ONE:
+            return ""
+        return (
+            f"the weight {self.job.weight} is {self.mean:.4g} on average, and Keras' losses are that many "
+            "times those without weights, their gradients too; divide it by its mean, or compile with a loss "
+            'whose reduction is "mean_with_sample_weight"'
+        )
+
+
+def weighed(job: TrainingJob) -> WeighedJob:
     """The job with its class weights as numbers; one pass over the files, and none where nothing is weighed.
 
     `balanced` gives every class of the train split the same total weight, and all rows together the weight
     that they have without it: a class weighs total / (classes * its own total), as in scikit-learn.
 
     Raises:
-        ComponentError: a weight is negative or no number, all are 0, or a label is no class.
+        ComponentError: a weight is negative or no number, all are 0, a label is no class, or a class is
+            weighed that no row of the train split has.
     """
-    balances = job.class_weights == BALANCED
-    if job.weight is None and not balances:
-        return job
+    by_class = bool(job.class_weights)
+    if job.weight is None and not by_class:
+        return WeighedJob(job)
     if job.weight is not None and job.eval_files:
         _weigh(job, job.eval_files, "eval")
-    found = _weigh(job, job.train_files, "train", by_class=balances)
-    if not balances:
-        return job
-    present = {code: total for code, total in sorted(found.classes.items()) if total}
-    share = found.total / len(present)
-    return replace(job, class_weights={str(code): share / total for code, total in present.items()})
+    found = _weigh(job, job.train_files, "train", by_class=by_class)
+    mean = found.total / found.rows if job.weight is not None else 1.0
+    if job.class_weights == BALANCED:
+        present = {code: total for code, total in sorted(found.classes.items()) if total}
+        share = found.total / len(present)
+        job = replace(job, class_weights={str(code): share / total for code, total in present.items()})
+    elif by_class:
+        _require_classes(job.class_weights or (), found.classes)
+    return WeighedJob(job, mean)
 
 
-def told_weights(job: TrainingJob) -> str:
-    """What the classes weigh, for people; "" where they weigh what they weigh."""
-    weights = job.class_weights
-    if not isinstance(weights, dict) or not weights:
-        return ""
-    return "classes weigh " + ", ".join(f"{code}: {weight:.4g}" for code, weight in weights.items())
+def _require_classes(named: Iterable[str], found: Collection[int]) -> None:
+    if absent := [code for code in named if int(code) not in found]:
+        more = ", ..." if len(found) > _SHOWN_CLASSES else ""
+        there = ", ".join(map(str, sorted(found)[:_SHOWN_CLASSES]))
+        raise ComponentError(
+            f"train.class_weights weighs the class {absent[0]}, and no row of the train split has this "
+            f"label; there are: {there}{more}",
+            hint="remove it there, or check the codes that preprocessing_fn gives the classes "
+            "(transform.classes names them in their order)",
+        )
 
 
 def require_weights(values: npt.NDArray[np.float64], *, name: str, split: str) -> None:
@@ -90,6 +134,7 @@ def _weigh(job: TrainingJob, files: Sequence[str], split: str, *, by_class: bool
             if job.weight is not None:
                 weights = columns[job.weight].numpy().astype(np.float64).reshape(-1)
                 require_weights(weights, name=job.weight, split=split)
+            found.rows += rows
             found.total += float(weights.sum())
             if by_class:
                 _add_classes(found.classes, columns[job.labels[0]].numpy().astype(np.float64), weights)
@@ -106,13 +151,21 @@ def _weigh(job: TrainingJob, files: Sequence[str], split: str, *, by_class: bool
 def _add_classes(
     totals: dict[int, float], labels: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]
 ) -> None:
-    codes = labels.argmax(-1).astype(np.float64) if labels.shape[-1] > 1 else labels[:, 0]
-    different, places = np.unique(codes, return_inverse=True)
-    is_class = (different >= 0) & (different == np.floor(different)) & (different < _MOST_CLASSES)
+    if labels.shape[-1] > 1:
+        if not np.allclose(labels.sum(-1), 1, atol=1e-3):
+            raise ComponentError(
+                "train.class_weights weighs the classes of one label, but a row of the train split has none "
+                "of them, or several",
+                hint="of several labels at once, each may be there; leave train.class_weights out, and weigh "
+                "the rows by transform.weight",
+            )
+        labels = labels.argmax(-1, keepdims=True).astype(np.float64)
+    different, places = np.unique(labels[:, 0], return_inverse=True)
+    is_class = (different >= 0) & (different == np.floor(different)) & (different < MOST_CLASSES)
     if not is_class.all():
         raise ComponentError(
-            "train.class_weights is balanced, but a label of the train split is "
-            f"{different[~is_class][0]:g}, which is no class",
+            f"train.class_weights is given, but a label of the train split is {different[~is_class][0]:g}, "
+            "which is no class",
             hint="class weights are for labels 0, 1, 2, ...; leave train.class_weights out",
         )
     for code, total in zip(different.tolist(), np.bincount(places, weights=weights), strict=True):

@@ -110,7 +110,8 @@ class Checkpointing(StepCallback):
         )
         self._keep(metrics=False)
         self._leave_if_told()
-        self.model.stop_training = self.is_over
+        has_stopped = getattr(self.model, "stop_training", False)  # by a callback of the user's own
+        self.model.stop_training = self.is_over or has_stopped
 
     @property
     def is_over(self) -> bool:

@@ -13,12 +13,16 @@ from slipway.components.trainer.job import TrainingJob
 from slipway.components.trainer.loop.blow_up import BlownUpError
 from slipway.components.trainer.loop.callback import Every, Place, StepCallback
 from slipway.components.trainer.loop.checkpointing import Checkpointing
+from slipway.components.trainer.loop.context import TrainingContext, facts_of
 from slipway.components.trainer.loop.host_agreement import require_same_step
 from slipway.components.trainer.loop.model_state import build_metrics, restore, snapshot
+from slipway.components.trainer.loop.own_callbacks import own_callbacks
+from slipway.components.trainer.loop.own_loop import OwnLoop
 from slipway.components.trainer.loop.preemption import Preemption
 from slipway.components.trainer.loop.step_time import InputWait, StepTimer
 from slipway.components.trainer.loop.tensorboard import tensorboard
 from slipway.components.trainer.loop.train_function import train_in_blocks
+from slipway.components.trainer.own_functions import FIT, own_function
 
 STEP_EVENT_INTERVAL_S = 0.5
 
@@ -34,6 +38,7 @@ class Input:
         batches_from: called with the number of steps that are complete and the number of rollbacks; gives
             the batches that follow. Another number of rollbacks brings them in another order.
         eval_batches: for the metrics after each epoch; None: no such metrics.
+        is_own_loop: whether a function of the user's takes the steps, see `own_loop`.
     """
 
     steps_per_epoch: int
@@ -41,6 +46,7 @@ class Input:
     wait: InputWait | None
     batches_from: Callable[[int, int], Any]
     eval_batches: Any | None
+    is_own_loop: bool = False
 
 
 def fit(
@@ -83,7 +89,8 @@ def fit(
     while True:
         try:
             writer = CheckpointWriter(folder) if folder and is_chief else None
-            reached = _fit_from(begin, model, job, data, preemption, writer)
+            facts = facts_of(job, devices, steps_per_epoch=data.steps_per_epoch, first_step=begin.step)
+            reached = _fit_from(begin, model, job, data, preemption, writer, facts)
         except BlownUpError as error:
             if folder is None or rollbacks >= job.blow_up.trials:
                 raise
@@ -130,13 +137,20 @@ def _fit_from(
     data: Input,
     preemption: Preemption,
     writer: CheckpointWriter | None,
+    facts: dict[str, Any],
 ) -> Checkpoint:
     """Fits from there to the end, and waits for the last checkpoint."""
     steps = data.steps_per_epoch
     place = Place(steps_per_epoch=steps, first_step=begin.step)
     timer = StepTimer(begin.clock, place, data.wait)
     saving = Checkpointing(begin, job, place, timer=timer, preemption=preemption, writer=writer)
-    callbacks = [timer, saving, Progress(place, epochs=job.epochs), *tensorboard(job, place)]
+    callbacks = [
+        timer,
+        saving,
+        Progress(place, epochs=job.epochs),
+        *tensorboard(job, place),
+        *own_callbacks(job.model, TrainingContext(**facts)),
+    ]
 
     def run(epoch: int, until: int, *, done: int) -> None:
         batches = data.batches_from(epoch * steps + done, begin.rollbacks)
@@ -155,12 +169,29 @@ def _fit_from(
             callbacks=callbacks,
         )
 
+    def run_own_loop() -> None:
+        if saving.is_over or begin.step >= steps * job.epochs:
+            return
+        OwnLoop(
+            model=model,
+            batches=data.batches_from(begin.step, begin.rollbacks),
+            eval_batches=data.eval_batches,
+            epochs=job.epochs,
+            steps_per_epoch=steps,
+            first_step=begin.step,
+            callbacks=callbacks,
+            where=f"{job.model.rpartition('.')[0]}.{FIT}",
+        ).run(own_function(job.model, FIT), facts)
+
     preemption.training_begins()
     try:
+        if data.is_own_loop:
+            run_own_loop()
+            return saving.reached
         epoch, done = divmod(begin.step, steps)
         if done:  # the rest of an epoch that was left in its middle
             run(epoch, epoch + 1, done=done)
-            epoch += 1
+            epoch = job.epochs if model.stop_training else epoch + 1
             if getattr(model.optimizer, "use_ema", False) and epoch < job.epochs:
                 restore(model, saving.state)  # fit has ended, and put averages in the weights' place
         run(job.epochs if saving.is_over else epoch, job.epochs, done=0)

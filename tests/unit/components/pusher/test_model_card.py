@@ -131,7 +131,9 @@ def test_papers_that_say_little_or_nonsense_make_a_short_card(papers):
 def test_card_tells_the_size_of_each_smaller_form_and_what_it_loses():
     form = {"kind": "litert_int8", "size_bytes": 54321, "metrics": {"auc": 0.93}, "change": {"auc": -0.02}}
     report = {"rows": 355, "metrics": {"auc": 0.95}, "exports": [form]}
-    card = model_card({**PAPERS, "exports": report})
+    weights = {"path": "gs://b/w.h5", "sha256": "0ab"}
+    card = model_card({**PAPERS, "exports": report, "pretrained": weights})
+    assert "| began with the weights | gs://b/w.h5 |\n| their SHA-256 | 0ab |" in card
     assert "## Smaller forms" in card
     assert "measured on 355 rows" in card
     assert "| form | kB | auc |\n| --- | --- | --- |\n| litert\\_int8 | 54 | 0.93 (-0.02) |" in card

@@ -100,7 +100,7 @@ def test_smaller_forms_are_read_from_beside_the_model(tmp_path):
     report = {"rows": 3, "exports": [{"kind": "litert"}]}
     (tmp_path / "exports.json").write_text(json.dumps(report), encoding="utf-8")
     papers = provenance(
-        about={},
+        about={"pretrained": {"path": "w.h5", "sha256": "ab"}},
         verdict={},
         data_verdict={},
         data={},
@@ -109,4 +109,5 @@ def test_smaller_forms_are_read_from_beside_the_model(tmp_path):
         exports=read_exports(tmp_path),
     )
     assert papers["exports"] == report
+    assert papers["pretrained"] == {"path": "w.h5", "sha256": "ab"}
     assert read_exports(tmp_path / "none") == {}

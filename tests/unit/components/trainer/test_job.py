@@ -77,6 +77,7 @@ def test_several_outputs_have_a_label_each_and_none_is_an_input(job):
         ),
         ({"features": (FARE, LABEL), "weight": "fare"}, "has only the label 'big_tip' and no feature"),
         ({"class_weights": "equal"}, r"class_weights \('equal'\) is a mapping or balanced"),
+        ({"class_weights": {"01": 2.0}}, "class_weights names '01', which is no code of a class"),
         ({"batch_size": 0}, r"batch_size \(0\) must be a whole number >= 1"),
         ({"batch_size": "32"}, r"batch_size \('32'\)"),
         ({"batch_size": True}, r"batch_size \(True\)"),

@@ -221,3 +221,42 @@ def test_outputs_must_be_those_that_have_a_label(outputs, label, words):
         return
     with pytest.raises(ComponentError, match=words):
         require_outputs(model, label, "my.build_model")
+
+
+@pytest.mark.slow  # Keras starts
+@pytest.mark.filterwarnings("default", *KERAS_SAYS)  # of TensorFlow's own imports
+def test_weights_to_begin_with_reach_the_argument_of_their_name_and_must_fit(tmp_path, monkeypatch):
+    import keras
+
+    (tmp_path / "begun_workload.py").write_text(
+        "import keras\n"
+        "def build_model(features, hyperparameters, pretrained):\n"
+        "    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(hyperparameters['units'])])\n"
+        "    if pretrained is not None:\n"
+        "        model.load_weights(pretrained)\n"
+        "    model.compile('sgd', 'mse')\n"
+        "    return model\n"
+        "def without(features, hyperparameters): ...\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    features, file = {"x": Feature(name="x", dtype="float32")}, tmp_path / "before.weights.h5"
+    before = keras.Sequential([keras.Input((1,)), keras.layers.Dense(2)])
+    before.save_weights(file)
+
+    def build(units, weights):
+        return build_model("begun_workload.build_model", features, {"units": units}, pretrained=weights)
+
+    np.testing.assert_array_equal(build(2, file).get_weights()[0], before.get_weights()[0])
+    assert build(3, None).count_params() == 6
+    with pytest.raises(ComponentError) as refused:
+        build(3, file)
+    words = refused.value.message
+    assert words.startswith("train.pretrained: before.weights.h5 does not fit: begun_workload.py, line 5: ")
+    assert "(1, 3)" in words
+    file.write_bytes(b"no weights")
+    with pytest.raises(ComponentError, match=r"before\.weights\.h5 does not fit: begun_workload\.py, line 5"):
+        build(2, file)
+    with pytest.raises(
+        ComponentError, match=r"given, and begun_workload\.without takes no argument pretrained"
+    ):
+        build_model("begun_workload.without", features, {}, pretrained=file)

@@ -66,6 +66,7 @@ def refusal(raw):
         ("|\n  1\n", "1\n"),
         ("[a, 1, [x]]", ["a", 1, ["x"]]),
         ("{b: {c: no}}", {"b": {"c": "no"}}),
+        ("{0: x, -1: y, 010: z}", {"0": "x", "-1": "y", "010": "z"}),
     ],
 )
 def test_scalars_mean_the_same_everywhere(text, value):
@@ -136,8 +137,8 @@ def test_place_of_each_key_and_item_is_known_with_its_text():
         ("- " * 300_000, f"w.yaml:1: nested deeper than {MAX_DEPTH} levels"),
         ("a: " + "x" * MAX_BYTES, f"w.yaml: {MAX_BYTES + 3} bytes; at most {MAX_BYTES} are read"),
         # Keys and numbers.
-        ("1: a", "w.yaml:1: the key 1 is not text; put it in quotes"),
-        ("null: a", "w.yaml:1: the key null is not text"),
+        ("null: a", "w.yaml:1: the key null is not text; put it in quotes"),
+        ("1: a\n'1': b", "w.yaml:2: 1: given twice, first on line 1; keep one"),
         ("? \n: a", "w.yaml:1: the key null is not text"),
         ("true: a", "w.yaml:1: the key true is not text"),
         ("1.10: a", "w.yaml:1: the key 1.1 is not text"),

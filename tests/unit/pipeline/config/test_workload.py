@@ -347,8 +347,12 @@ def test_mistake_in_a_profile_is_told_with_its_line_chosen_or_not(lines_of):
         ),
         (
             ["train.class_weights={a: 2}"],
-            "train.class_weights.a = 2: no code of a class (0, 1, ...); transform.classes",
+            "train.class_weights.a = 2: no code of a class (0, 1, ... below 10,000); transform.classes",
         ),
+        (["train.class_weights={01: 2}"], "train.class_weights.01 = 2: no code of a class (0, 1, ..."),
+        (["train.class_weights={-1: 2}"], "train.class_weights.-1 = 2: no code of a class (0, 1, ..."),
+        (["train.class_weights={10000: 2}"], "train.class_weights.10000 = 2: no code of a class (0, 1, ..."),
+        (["train.class_weights={'\u0661': 2}"], "= 2: no code of a class (0, 1, ..."),
         (
             ["transform.classes=[cat, dog]", "train.class_weights={dgo: 2}"],
             "train.class_weights.dgo = 2: no class of transform.classes; nearest: dog",
@@ -358,6 +362,12 @@ def test_mistake_in_a_profile_is_told_with_its_line_chosen_or_not(lines_of):
             "train.class_weights.7 = 2: no class of transform.classes; there are: cat, dog",
         ),
         (["train.class_weights={'1': -2}"], "train.class_weights.1 = -2: must be above 0"),
+        (
+            ["train.pretrained={path: gs://bucket/w.h5}"],
+            "train.pretrained.sha256: missing: no run reads an object to know whether it has changed",
+        ),
+        (["train.pretrained={path: gone.h5}"], "train.pretrained.path = 'gone.h5': there is no such file"),
+        (["train.pretrained={path: gs://b/w, sha256: AB}"], "a SHA-256: 64 of the letters 0-9 and a-f"),
         (["transform.weight=tips"], "transform.weight='tips': is transform.label as well"),
         (["transform.pass_through=[id, id]"], "transform.pass_through.1 = 'id': given twice; keep one"),
         (

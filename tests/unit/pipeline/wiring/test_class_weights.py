@@ -12,6 +12,7 @@ from slipway.pipeline.wiring.class_weights import class_weights
         ((), None),
         (("train.class_weights=balanced",), "balanced"),
         (("train.class_weights={'1': 3, '0': 0.5}",), {"1": 3.0, "0": 0.5}),
+        (("train.class_weights={1: 3}",), {"1": 3.0}),
         (("transform.classes=['no', 'yes']", "train.class_weights={'yes': 3}"), {"1": 3.0}),
     ],
 )

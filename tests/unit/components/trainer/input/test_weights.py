@@ -24,7 +24,7 @@ def weigh(tmp_path):
     def call(train, held=((0, 1.0),), *, weight="w", class_weights=None):
         import tensorflow as tf
 
-        from slipway.components.trainer.input.weights import told_weights, weighed
+        from slipway.components.trainer.input.weights import weighed
 
         files = []
         for name, rows in (("train", train), ("eval", held)):
@@ -51,7 +51,7 @@ def weigh(tmp_path):
             output_dir=str(tmp_path),
         )
         found = weighed(job)
-        return found.class_weights, told_weights(found)
+        return found.job.class_weights, found.class_words or found.mean_words
 
     return call
 
@@ -72,8 +72,19 @@ def test_they_are_balanced_by_what_their_rows_weigh(weigh):
 
 
 def test_weights_that_were_given_stay(weigh):
-    assert weigh([(0, 1.0)], class_weights={"1": 3.0}) == ({"1": 3.0}, "classes weigh 1: 3")
+    assert weigh([(0, 1.0), (1, 1.0)], class_weights={"1": 3.0}) == ({"1": 3.0}, "classes weigh 1: 3")
     assert weigh([(0, 1.0)]) == (None, "")
+
+
+@pytest.mark.parametrize(("weight", "is_told"), [(0.3, True), (0.5, False), (2.0, False), (40.0, True)])
+def test_mean_weight_far_from_one_is_told_for_it_scales_the_loss(weigh, weight, is_told):
+    _, words = weigh([(0, weight), (1, weight)])
+    assert words.startswith(f"the weight w is {weight:g} on average") == is_told
+
+
+def test_class_that_no_row_has_is_refused_with_those_that_are_there(weigh):
+    with pytest.raises(ComponentError, match=r"weighs the class 3, and no row .*; there are: 0, 1\n"):
+        weigh([(0, 1.0), (1, 1.0)], weight=None, class_weights={"1": 2.0, "3": 9.0})
 
 
 @pytest.mark.parametrize(
@@ -95,9 +106,10 @@ def test_weights_that_are_none_are_refused_in_words(weigh, train, held, words):
         weigh(train, held)
 
 
+@pytest.mark.parametrize("class_weights", ["balanced", {"0": 2.0}])
 @pytest.mark.parametrize("label", [0.5, -1, NAN, 1e9])
-def test_a_label_that_is_no_class_cannot_be_balanced(weigh, label):
+def test_a_label_that_is_no_class_cannot_be_weighed_by_it(weigh, label, class_weights):
     with pytest.raises(
-        ComponentError, match=f"class_weights is balanced, but a label .* is {re.escape(f'{label:g}')}"
+        ComponentError, match=f"class_weights is given, but a label .* is {re.escape(f'{label:g}')}"
     ):
-        weigh([(0, 1.0), (label, 1.0)], weight=None, class_weights="balanced")
+        weigh([(0, 1.0), (label, 1.0)], weight=None, class_weights=class_weights)

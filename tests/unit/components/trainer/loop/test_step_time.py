@@ -95,7 +95,7 @@ def told(tmp_path, monkeypatch):
             eval_files=(),
             features=(Feature(name="x", dtype="float32", shape=(8,)), Feature(name="y", dtype="float32")),
             label="y",
-            model="none.build_model",
+            model="slipway.components.trainer.models.cnn.build_model",
             hyperparameters={},
             batch_size=4,
             epochs=EPOCHS,

@@ -1,0 +1,70 @@
+"""What the user's own functions are told of the training that they take part in."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+
+from slipway.components.trainer.devices.devices import Devices
+from slipway.components.trainer.job import TrainingJob
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingContext:
+    """The facts of a training.
+
+    Attributes:
+        hyperparameters: as `build_model` gets them.
+        epochs: of the training, >= 1; early stopping may end it before.
+        steps_per_epoch: >= 1.
+        first_step: how many steps were complete when this attempt began; 0 at the beginning.
+        batch_size: examples a step, over all replicas.
+        seed: `train.seed`.
+        log_dir: the folder of TensorBoard's files, a path or gs://...; None: nothing is recorded.
+        device: "cpu", "gpu" or "tpu".
+        replicas: copies of the model, over all hosts.
+        hosts: machines that train together.
+        host: which of them this is, from 0; the first one writes.
+        strategy: the `tf.distribute.Strategy` of several TensorFlow devices or of a TPU, else None.
+        distribution: of JAX's devices, with its mesh: `keras.distribution.distribution()`; else None.
+    """
+
+    hyperparameters: Mapping[str, object]
+    epochs: int
+    steps_per_epoch: int
+    first_step: int
+    batch_size: int
+    seed: int
+    log_dir: str | None
+    device: str
+    replicas: int
+    hosts: int
+    host: int
+    strategy: Any
+    distribution: Any
+
+    @property
+    def steps(self) -> int:
+        """Those of the whole training."""
+        return self.epochs * self.steps_per_epoch
+
+
+def facts_of(job: TrainingJob, devices: Devices, *, steps_per_epoch: int, first_step: int) -> dict[str, Any]:
+    """The attributes of a `TrainingContext`."""
+    is_jax = keras.backend.backend() == "jax"
+    return {
+        "hyperparameters": dict(job.hyperparameters),
+        "epochs": job.epochs,
+        "steps_per_epoch": steps_per_epoch,
+        "first_step": first_step,
+        "batch_size": job.batch_size,
+        "seed": job.seed,
+        "log_dir": job.log_dir,
+        "device": devices.kind,
+        "replicas": devices.replicas,
+        "hosts": devices.hosts.count,
+        "host": devices.hosts.index,
+        "strategy": devices.strategy,
+        "distribution": keras.distribution.distribution() if is_jax else None,
+    }

@@ -1,0 +1,41 @@
+"""Keras callbacks of the user's own: a function `callbacks(context)` beside `build_model` returns them."""
+
+import keras
+
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.loop.context import TrainingContext
+from slipway.components.trainer.own_functions import CALLBACKS, has_own_callbacks, own_function
+
+
+def own_callbacks(dotted_path: str, context: TrainingContext) -> list[keras.callbacks.Callback]:
+    """The callbacks for one attempt at a training, which are called after those of the loop.
+
+    Args:
+        dotted_path: of `build_model`.
+        context: is handed to the function.
+
+    Returns:
+        None where the module has no such function.
+
+    Raises:
+        ComponentError: it returns something else.
+        Exception: what the user's code raises.
+    """
+    if not has_own_callbacks(dotted_path):
+        return []
+    where = f"{dotted_path.rpartition('.')[0]}.{CALLBACKS}"
+    found = own_function(dotted_path, CALLBACKS)(context)
+    if not isinstance(found, list | tuple):
+        raise ComponentError(
+            f"{where} must return a list of Keras callbacks, not {type(found).__name__}",
+            hint="return [] for none",
+        )
+    for each in found:
+        if not isinstance(each, keras.callbacks.Callback):
+            kind = each.__name__ if isinstance(each, type) else type(each).__name__
+            raise ComponentError(
+                f"{where} returns {kind}, which is no Keras callback",
+                hint="return instances of keras.callbacks.Callback, for example "
+                "keras.callbacks.ReduceLROnPlateau()",
+            )
+    return list(found)

@@ -1,0 +1,207 @@
+"""The user's own loop: a function `fit(model, data, context)` beside `build_model` takes the steps itself.
+
+    def fit(model, data, context):
+        for features, label in data:
+            loss = my_step(model, features, label)
+            context.step_done(loss)
+
+All that surrounds a step is done as in Keras' own fit, by the same callbacks: `step_done` saves a checkpoint
+when it is due, leaves when the process is told to end, tells the progress, and at the end of an epoch
+evaluates the model.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from slipway.components.errors import ComponentError
+from slipway.components.event_lines import emit
+from slipway.components.trainer.devices.devices import Devices
+from slipway.components.trainer.job import TrainingJob
+from slipway.components.trainer.loop.context import TrainingContext
+
+NO_STEP = "context.step_done(loss) after each batch of data"
+
+
+def require_own_loop(job: TrainingJob, devices: Devices) -> None:
+    """Refuses settings that a loop of the user's own cannot follow.
+
+    Raises:
+        ComponentError: several TensorFlow devices divide each batch, which only Keras' own fit does, or
+            several steps are asked for in one call.
+    """
+    where = f"{job.model.rpartition('.')[0]}.fit"
+    if devices.strategy is not None:
+        raise ComponentError(
+            f"{where} takes the steps itself and gets whole batches, which {devices.words} would divide",
+            hint="train on one device, set train.backend to jax, or write a train_step of the model",
+        )
+    if (job.step.steps_per_execution or 1) > 1:
+        raise ComponentError(
+            f"train.steps_per_execution is {job.step.steps_per_execution}, and {where} takes steps itself",
+            hint="leave it out, or write a train_step of the model",
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoopContext(TrainingContext):
+    """What a loop of the user's own is told, and what it tells."""
+
+    _loop: "OwnLoop"
+
+    @property
+    def step(self) -> int:
+        """How many steps are complete, those of earlier attempts too."""
+        return self._loop.step
+
+    def step_done(self, loss: Any) -> None:
+        """Ends the step of the batch that was taken last.
+
+        Args:
+            loss: the step's, one number: a tensor need not be computed yet.
+
+        Raises:
+            ComponentError: no batch was taken since the last call, the loss is no number or has blown up, or
+                a checkpoint cannot be written.
+            PreemptedError: the process was told to end, and all is saved; no `except Exception` catches it.
+        """
+        self._loop.step_done(loss)
+
+    def tell(self, words: str) -> None:
+        """Shows a line of progress to people."""
+        emit("fit", message=str(words))
+
+
+@dataclass
+class OwnLoop:
+    """Drives the loop's callbacks while the user's function takes the steps.
+
+    Attributes:
+        model: built and compiled.
+        batches: those that follow the steps that are complete, endless.
+        eval_batches: for the metrics after each epoch; None: no such metrics.
+        epochs: of the whole training.
+        steps_per_epoch: >= 1.
+        first_step: how many steps were complete when the attempt began.
+        callbacks: of the loop and of the user.
+        where: the user's function, for messages.
+        step: how many steps are complete.
+    """
+
+    model: Any
+    batches: Iterable[Any]
+    eval_batches: Any | None
+    epochs: int
+    steps_per_epoch: int
+    first_step: int
+    callbacks: Sequence[keras.callbacks.Callback]
+    where: str
+    step: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.step = self.first_step
+        self._epoch_began = self.first_step
+        self._taken = False
+        self._sum: Any = 0.0
+        self._summed = 0
+        self._listeners = keras.callbacks.CallbackList(
+            self.callbacks, model=self.model, epochs=self.epochs, steps=self.steps_per_epoch
+        )
+
+    def run(self, fit: Callable[..., object], facts: dict[str, Any]) -> None:
+        """Has the user's function take the steps that are left.
+
+        Args:
+            fit: gets the model, the batches and a `LoopContext`.
+            facts: see `context.facts_of`.
+
+        Raises:
+            ComponentError: it returns something, takes no step, or returns within an epoch.
+            Exception: what the user's code raises.
+        """
+        self.model.stop_training = False
+        self._listeners.on_train_begin()
+        returned = fit(self.model, self._data(), LoopContext(**facts, _loop=self))
+        if returned is not None:
+            raise ComponentError(
+                f"{self.where} returned {type(returned).__name__}; it changes the model in place",
+                hint="return nothing",
+            )
+        if self.step == self.first_step:
+            raise ComponentError(
+                f"{self.where} returned without a step",
+                hint=f"call {NO_STEP}; a model that is fitted at once has fit(model, rows, hyperparameters)",
+            )
+        if self._taken or self.step % self.steps_per_epoch:
+            raise ComponentError(
+                f"{self.where} returned after step {self.step}, within an epoch of {self.steps_per_epoch}",
+                hint="go on to the end of an epoch, which is evaluated and kept; train.epochs says how many",
+            )
+        self.model.optimizer.finalize_variable_values(self.model.trainable_weights)  # as Keras' own fit ends
+        self._listeners.on_train_end()
+
+    def step_done(self, loss: Any) -> None:
+        """See `LoopContext.step_done`."""
+        if not self._taken:
+            raise ComponentError(
+                f"{self.where} called context.step_done twice for step {self.step}, or before a batch",
+                hint=f"call {NO_STEP}, once",
+            )
+        value = self._number(loss)
+        self._sum, self._summed = self._sum + value, self._summed + 1
+        self._taken = False
+        self.step += 1
+        self._listeners.on_train_batch_end(self.step - self._epoch_began - 1, {"loss": value})
+        if self.step % self.steps_per_epoch == 0:
+            self._end_epoch()
+
+    def _data(self) -> Iterator[Any]:
+        total = self.epochs * self.steps_per_epoch
+        for batch in self.batches:
+            is_epoch_begin = self.step % self.steps_per_epoch == 0
+            if self.step >= total or (is_epoch_begin and self.model.stop_training):
+                return
+            if self._taken:
+                raise ComponentError(
+                    f"{self.where} took another batch before it ended step {self.step + 1}",
+                    hint=f"call {NO_STEP}",
+                )
+            if self.step == self.first_step:
+                # Its variables, the optimizer's and the metrics', are what a checkpoint holds.
+                self.model._symbolic_build(data_batch=batch)
+            if is_epoch_begin or self.step == self.first_step:
+                self._epoch_began = self.step
+                self.model.reset_metrics()
+                self._listeners.on_epoch_begin(self.step // self.steps_per_epoch)
+            self._taken = True
+            self._listeners.on_train_batch_begin(self.step - self._epoch_began)
+            yield batch if keras.backend.backend() == "tensorflow" else tf.nest.map_structure(_array, batch)
+
+    def _number(self, loss: Any) -> Any:
+        """The loss as one number, which may not be computed yet."""
+        try:
+            value = keras.ops.cast(keras.ops.convert_to_tensor(loss), "float32")
+            if len(value.shape) == 0:
+                return value
+            told = f"an array of shape {tuple(value.shape)}"
+        except Exception:  # Keras, NumPy and the backends each raise their own
+            told = type(loss).__name__
+        raise ComponentError(
+            f"{self.where} gave context.step_done {told}; the loss of a step is one number",
+            hint="for example keras.ops.mean(losses)",
+        )
+
+    def _end_epoch(self) -> None:
+        logs = {"loss": float(self._sum) / self._summed}
+        self._sum, self._summed = 0.0, 0
+        if self.eval_batches is not None:
+            found = self.model.evaluate(self.eval_batches, verbose=0, return_dict=True)
+            logs |= {f"val_{name}": float(value) for name, value in found.items()}
+        self._listeners.on_epoch_end(self.step // self.steps_per_epoch - 1, logs)
+
+
+def _array(values: Any) -> Any:
+    return values.numpy() if isinstance(values, tf.Tensor) else values

@@ -1,0 +1,78 @@
+"""Weights that a training begins with: a file, here or on gs://, that is known by its SHA-256."""
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import TypedDict
+
+from slipway.components.errors import ComponentError
+from slipway.components.project import PROJECT_ROOT
+
+KEY = "train.pretrained"
+
+
+class Pretrained(TypedDict):
+    """A file of weights: where it lies, as the workload names it, and the SHA-256 of its content."""
+
+    path: str
+    sha256: str
+
+
+def is_remote(path: str) -> bool:
+    """Whether it is an address, such as gs://..., and no path."""
+    return "://" in path
+
+
+def sha256_of(file: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal digits.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def local_file(pretrained: Mapping[str, str] | None, *, folder: Path) -> Path | None:
+    """The file of weights on this machine, checked; None where there is none.
+
+    Args:
+        pretrained: as `Pretrained`; None: the training begins with the model's own weights.
+        folder: takes a copy of what lies elsewhere.
+
+    Raises:
+        ComponentError: it is not there, cannot be read, or has another digest.
+    """
+    if pretrained is None:
+        return None
+    path, wanted = pretrained["path"], pretrained["sha256"]
+    try:
+        file = _copied(path, folder) if is_remote(path) else PROJECT_ROOT / path
+        found = sha256_of(file)
+    except OSError as error:
+        words = "is not there" if isinstance(error, FileNotFoundError) else f"cannot be read: {error}"
+        raise ComponentError(
+            f"{KEY}: {path} {words}",
+            hint="the machine that trains must reach it: a path is relative to the project there; gs://... "
+            "is reached from everywhere",
+        ) from error
+    if found != wanted:
+        raise ComponentError(
+            f"{KEY}: {path} has the SHA-256 {found}, not {wanted}",
+            hint="put the right file there; if it was changed on purpose, run again, with the new digest in "
+            f"{KEY}.sha256 where that is given",
+        )
+    return file
+
+
+def _copied(address: str, folder: Path) -> Path:
+    import tensorflow as tf
+
+    copy = folder / f"pretrained-{PurePosixPath(address).name}"  # with its suffix, which Keras insists on
+    try:
+        tf.io.gfile.copy(address, str(copy), overwrite=True)
+    except tf.errors.NotFoundError as error:
+        raise FileNotFoundError(error.message) from error
+    except tf.errors.OpError as error:
+        raise OSError(error.message) from error
+    return copy

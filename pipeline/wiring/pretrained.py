@@ -1,0 +1,39 @@
+"""The file of weights that a training begins with, with its digest: it is part of the Trainer's settings."""
+
+from functools import lru_cache
+from pathlib import Path
+
+from slipway.components.trainer.pretrained import KEY, Pretrained, is_remote, sha256_of
+from slipway.pipeline.config import WorkloadConfig
+from slipway.pipeline.errors import ConfigError
+from slipway.pipeline.root import PROJECT_ROOT
+
+
+def pretrained_weights(config: WorkloadConfig) -> Pretrained | None:
+    """`train.pretrained` with the digest of its file; None where there is none.
+
+    Raises:
+        ConfigError: the file is not there any more, or has another digest than the one that is given.
+    """
+    given = config.train.pretrained
+    if given is None:
+        return None
+    found = given.sha256 or ""
+    if not is_remote(given.path):
+        file = PROJECT_ROOT / given.path
+        try:
+            told = file.stat()
+            found = _digest(file, told.st_size, told.st_mtime_ns)
+        except OSError as error:
+            raise ConfigError(f"{KEY}.path = {given.path!r}: cannot be read: {error.strerror}") from error
+        if given.sha256 not in (None, found):
+            raise ConfigError(
+                f"{KEY}.sha256: {given.path} has the SHA-256 {found}, not {given.sha256}; put the right file "
+                "there, or write its digest"
+            )
+    return {"path": given.path, "sha256": found}
+
+
+@lru_cache(maxsize=8)
+def _digest(file: Path, _size: int, _changed_ns: int) -> str:
+    return sha256_of(file)

@@ -1,0 +1,65 @@
+"""Functions beside `build_model` are known by their source, and the kind of a fit by its parameters."""
+
+import sys
+
+import pytest
+
+from slipway.components.trainer.own_functions import (
+    has_own_callbacks,
+    has_own_loop,
+    own_function,
+    parameters_of,
+)
+
+BUILD = "def build_model(features, hyperparameters): ...\n"
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def write(name, text):
+        (tmp_path / f"{name}.py").write_text(text)
+        return f"{name}.build_model"
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("text", "is_loop"),
+    [
+        ("def fit(model, data, context): ...", True),
+        ("def fit(net, batches, context): ...", True),
+        ("def fit(m, data, c): ...", True),
+        ("def fit(model, rows, hyperparameters): ...", False),
+        ("fit = None", False),
+        ("class A:\n    def fit(model, data, context): ...", False),
+        ("def fit(model, rows, hyperparameters): ...\ndef fit(model, data, context): ...", True),
+    ],
+)
+def test_a_loop_is_told_from_a_fit_at_once_by_its_parameters(module, text, is_loop):
+    path = module("looped", f"{BUILD}{text}\nraise RuntimeError")
+    assert has_own_loop(path) == is_loop
+    assert "looped" not in sys.modules, "the module is read, not imported"
+
+
+def test_an_imported_loop_is_followed_to_its_source(module):
+    module("first", "def fit(model, data, context): ...")
+    module("second", "from first import fit as train")
+    path = module("third", f"from second import train as fit\n{BUILD}")
+    assert parameters_of(path, "fit") == ("model", "data", "context")
+    assert has_own_loop(path)
+
+
+def test_what_is_imported_from_nowhere_or_in_a_circle_has_unknown_parameters(module):
+    assert parameters_of(module("lost", "from no_such_module import fit"), "fit") == ()
+    module("left", "from right import fit")
+    assert parameters_of(module("right", "from left import fit"), "fit") == ()
+    assert parameters_of(module("none", BUILD), "fit") is None
+
+
+def test_keras_module_of_that_name_is_no_function_of_callbacks(module):
+    assert not has_own_callbacks(module("with_keras", f"from keras import callbacks\n{BUILD}"))
+    path = module("with_own", f"{BUILD}def callbacks(context):\n    return []\n")
+    assert has_own_callbacks(path)
+    assert own_function(path, "callbacks")(None) == []
