@@ -116,7 +116,7 @@ def _made_of(tensor: Any) -> Iterator[Any]:
     """A tensor, and those that it is made of value by value: by an activation, a new shape."""
     yield tensor
     history = getattr(tensor, "_keras_history", None)
-    if history is None or getattr(history.operation, "variables", ()):
+    if history is None or getattr(history.operation, "variables", None):
         return
     nodes = history.operation._inbound_nodes
     sources = nodes[history.node_index].input_tensors if nodes else []

@@ -1,7 +1,6 @@
 """Weights that a training begins with: a file, here or on gs://, that is known by its SHA-256."""
 
 import hashlib
-from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import TypedDict
 
@@ -33,11 +32,11 @@ def sha256_of(file: Path) -> str:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
-def local_file(pretrained: Mapping[str, str] | None, *, folder: Path) -> Path | None:
+def local_file(pretrained: Pretrained | None, *, folder: Path) -> Path | None:
     """The file of weights on this machine, checked; None where there is none.
 
     Args:
-        pretrained: as `Pretrained`; None: the training begins with the model's own weights.
+        pretrained: None: the training begins with the model's own weights.
         folder: takes a copy of what lies elsewhere.
 
     Raises:
