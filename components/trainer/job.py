@@ -13,13 +13,13 @@ from typing import Any
 from slipway.components.errors import ComponentError
 from slipway.components.settings import broken_rule, setting
 from slipway.components.trainer.features import Feature
-from slipway.components.trainer.pretrained import Pretrained
 from slipway.components.trainer.settings.blow_up import BlowUpSettings
 from slipway.components.trainer.settings.checkpoint import CheckpointSettings
 from slipway.components.trainer.settings.compute import ComputeSettings
 from slipway.components.trainer.settings.early_stopping import EarlyStoppingSettings
 from slipway.components.trainer.settings.group import SettingsGroup
 from slipway.components.trainer.settings.input import InputSettings
+from slipway.components.trainer.settings.pretrained import Pretrained
 from slipway.components.trainer.settings.step import LearningRateSettings, StepSettings
 from slipway.components.trainer.settings.watch import WatchSettings
 

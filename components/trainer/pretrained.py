@@ -1,35 +1,10 @@
 """Weights that a training begins with: a file, here or on gs://, that is known by its SHA-256."""
 
-import hashlib
 from pathlib import Path, PurePosixPath
-from typing import TypedDict
 
 from slipway.components.errors import ComponentError
 from slipway.components.project import PROJECT_ROOT
-
-KEY = "train.pretrained"
-
-
-class Pretrained(TypedDict):
-    """A file of weights: where it lies, as the workload names it, and the SHA-256 of its content."""
-
-    path: str
-    sha256: str
-
-
-def is_remote(path: str) -> bool:
-    """Whether it is an address, such as gs://..., and no path."""
-    return "://" in path
-
-
-def sha256_of(file: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal digits.
-
-    Raises:
-        OSError: it cannot be read.
-    """
-    with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
+from slipway.components.trainer.settings.pretrained import KEY, Pretrained, is_remote, sha256_of
 
 
 def local_file(pretrained: Pretrained | None, *, folder: Path) -> Path | None:

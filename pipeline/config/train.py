@@ -18,13 +18,13 @@ from pydantic_core.core_schema import (
 )
 
 from slipway.components.trainer.job import BALANCED, TrainingJob
-from slipway.components.trainer.pretrained import is_remote
 from slipway.components.trainer.settings.blow_up import BlowUpSettings
 from slipway.components.trainer.settings.checkpoint import CheckpointSettings
 from slipway.components.trainer.settings.compute import Axis, Backend, ComputeSettings, Device
 from slipway.components.trainer.settings.early_stopping import EarlyStoppingSettings
 from slipway.components.trainer.settings.export import QUANTIZED, ExportKind
 from slipway.components.trainer.settings.input import InputSettings
+from slipway.components.trainer.settings.pretrained import is_remote
 from slipway.components.trainer.settings.step import LearningRateSettings, Precision, StepSettings, XlaUse
 from slipway.components.trainer.settings.watch import WatchSettings, step_range
 from slipway.pipeline.config.section import (

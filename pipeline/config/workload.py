@@ -11,7 +11,7 @@ from slipway.components.home_folder import at_home
 from slipway.components.model_gate.metrics import output_of
 from slipway.components.nearest import nearest
 from slipway.components.trainer.job import CLASS_CODE_WORDS, is_class_code
-from slipway.components.trainer.pretrained import is_remote
+from slipway.components.trainer.settings.pretrained import is_remote
 from slipway.pipeline.config.beam import BeamConfig
 from slipway.pipeline.config.cloud import CloudConfig
 from slipway.pipeline.config.data import DataConfig

@@ -23,8 +23,8 @@ from slipway.components.event_lines import read_event
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.job import TrainingJob
 from slipway.components.trainer.launch import launch
-from slipway.components.trainer.pretrained import sha256_of
 from slipway.components.trainer.settings.checkpoint import CheckpointSettings
+from slipway.components.trainer.settings.pretrained import sha256_of
 from slipway.components.trainer.training_process import TrainingPreemptedError, TrainingProcess
 
 pytestmark = [
