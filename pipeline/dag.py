@@ -169,6 +169,9 @@ def build_pipeline(
             metrics=config.evaluate.metrics,
             slices=config.evaluate.slices,
             weight=config.transform.weight,
+            own={
+                name: (each.class_path, each.settings) for name, each in config.evaluate.own_metrics.items()
+            },
         ),
     )
     serving = _serving_check(config, trainer, transform, examples, schema)

@@ -7,8 +7,9 @@ does not know goes to TFX's executor, which it extends, as a whole.
 import json
 import logging
 import math
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -17,17 +18,27 @@ import tensorflow as tf
 import tensorflow_model_analysis as tfma
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 from google.protobuf import json_format
+from tensorflow_model_analysis.metrics.metric_types import registered_metrics
+from tensorflow_model_analysis.utils.keras_lib import tf_keras
 from tfx.components.evaluator.executor import Executor as StockExecutor
 from tfx.components.util import examples_utils
 from tfx.dsl.io import fileio
 from tfx.proto import example_gen_pb2
 from tfx.types import artifact_utils, standard_component_specs
+from tfx.types.standard_artifacts import ModelEvaluation
 from tfx.utils import io_utils, json_utils, path_utils, proto_utils
 
 from slipway.components.beam_runner import IN_PROCESS
 from slipway.components.counted_words import counted
 from slipway.components.errors import ComponentError, SlipwayError
-from slipway.components.evaluator.metric_files import write_evaluation
+from slipway.components.evaluator.metric_files import merge_evaluation, write_evaluation
+from slipway.components.evaluator.own_metrics import (
+    apart,
+    failure,
+    own_metrics,
+    require_metrics,
+    require_results,
+)
 from slipway.components.evaluator.reading import BATCH_ROWS, Judge
 from slipway.components.evaluator.request import NotOursError, Request, read_request
 from slipway.components.evaluator.results import results
@@ -54,7 +65,8 @@ class _Work:
 
     Attributes:
         config: the EvalConfig, with TFMA's defaults.
-        request: the same, read.
+        request: the same without the user's own metrics, read.
+        own: the configuration of these alone, without defaults; None if there are none.
         models: folders of the SavedModels, by name.
         files: of the examples.
         schema: of the raw examples, as bytes; None where there is none.
@@ -63,6 +75,7 @@ class _Work:
 
     config: Any
     request: Request
+    own: Any
     models: Mapping[str, str]
     files: Sequence[str]
     schema: bytes | None
@@ -77,17 +90,15 @@ class Count:
         request: what is measured.
         models: folders of the SavedModels, by name.
         schema: of the raw examples, as bytes; None where there is none.
-        most_rows: of a batch.
     """
 
     request: Request
     models: Mapping[str, str]
     schema: bytes | None
-    most_rows: int = BATCH_ROWS
 
     @cached_property
     def _judge(self) -> Judge:
-        return Judge(self.request, self.models, self.schema, self.most_rows)
+        return Judge(self.request, self.models, self.schema)
 
     def __call__(self, shard: Shard, progress: TaskProgress) -> Tally:
         """Return what was counted."""
@@ -97,6 +108,11 @@ class Count:
                 progress(tally.total, shard.size_bytes * done // len(shard.files))
         progress(tally.total, shard.size_bytes)
         return tally
+
+    def in_smaller_batches(self, shard: Shard, progress: TaskProgress) -> Tally:
+        """Return the same where memory is scarce, by the models that this process has loaded."""
+        self._judge.most_rows = min(self._judge.most_rows, BATCH_ROWS // _SMALLER)
+        return self(shard, progress)
 
     def __getstate__(self) -> dict[str, object]:
         # Without the models: each process loads its own.
@@ -119,31 +135,62 @@ class Executor(StockExecutor):
         """
         try:
             work = _work(input_dict, output_dict, exec_properties)
-            self._measure(work)
+            words = self._measure(work)
+            if work.own is not None:
+                self._add_own(work, words, input_dict, output_dict, exec_properties)
         except NotOursError as reason:
             words = f"TFX's own executor evaluates, row by row: {reason}"
             logging.warning("%s; it takes %s, and gives no confidence bounds", words, _STOCK_COST)
             tell(words)
             super().Do(input_dict, output_dict, exec_properties)
         for evaluation in output_dict[standard_component_specs.EVALUATION_KEY]:
-            evaluation.set_string_custom_property("metrics", _overall_metrics(evaluation.uri))
+            evaluation.set_string_custom_property("metrics", json.dumps(_overall_metrics(evaluation.uri)))
 
-    def _measure(self, work: _Work) -> None:
+    def _add_own(
+        self,
+        work: _Work,
+        words: str,
+        input_dict: dict[str, list[Any]],
+        output_dict: dict[str, list[Any]],
+        exec_properties: dict[str, Any],
+    ) -> None:
+        """Has TFX's own executor compute the user's metrics, and adds them to the others."""
+        metrics = own_metrics(work.own)
+        names = ", ".join(metric.name or metric.class_name for metric in metrics)
+        words = f"{words}; {names} by TFX's own executor, row by row"
+        tell(words)
+        logging.warning("%s; it takes %s, and gives no confidence bounds", words, _STOCK_COST)
+        begun = time.monotonic()
+        of_own = ModelEvaluation()
+        of_own.uri = f"{work.folder}/own"
+        try:
+            super().Do(
+                input_dict,
+                {**output_dict, standard_component_specs.EVALUATION_KEY: [of_own]},
+                {**exec_properties, standard_component_specs.EVAL_CONFIG_KEY: _as_json(work.own)},
+            )
+        except Exception as error:  # of the user's code
+            raise failure(metrics, error) from error
+        require_results(metrics, merge_evaluation(work.folder, of_own.uri))
+        fileio.rmtree(of_own.uri)
+        tell(f"{words}: {time.monotonic() - begun:.1f} s")
+
+    def _measure(self, work: _Work) -> str:
+        """Writes the evaluation; returns what there is to tell of it."""
         options = PipelineOptions(self._beam_pipeline_args).view_as(StandardOptions)
         if (options.runner or StandardOptions.DEFAULT_RUNNER) != IN_PROCESS:
-            self._measure_with_beam(work)
-            return
+            return self._measure_with_beam(work)
         shards = shards_of("", work.files, [tf.io.gfile.stat(file).length for file in work.files])
         workers = process_count(shards, self._beam_pipeline_args or (), worth_bytes=_WORTH_BYTES)
         count = Count(work.request, work.models, work.schema)
-        again = replace(count, most_rows=BATCH_ROWS // _SMALLER)
         tally = Tally(work.request)
         with SideBySide(workers) as processes:
-            for found in processes.map(count, shards, progress=Rows(shards).tell, again=again):
-                tally.merge(found)
-        _write(work, tally, redone_in_words(processes.redone))
+            found = processes.map(count, shards, progress=Rows(shards).tell, again=count.in_smaller_batches)
+            for each in found:
+                tally.merge(each)
+        return _write(work, tally, redone_in_words(processes.redone))
 
-    def _measure_with_beam(self, work: _Work) -> None:
+    def _measure_with_beam(self, work: _Work) -> str:
         failed = f"{work.folder}/failed.json"
         with self._make_beam_pipeline() as pipeline:
             _ = (
@@ -160,6 +207,8 @@ class Executor(StockExecutor):
             if _NOT_OURS in found:
                 raise NotOursError(found[_NOT_OURS])
             raise ComponentError(found["error"], hint=found["hint"])
+        rows = _overall_metrics(work.folder).get(work.request.example_count or "", 0)
+        return counted(int(rows), "row")
 
 
 class _Count(beam.DoFn):
@@ -230,7 +279,8 @@ class _Write(beam.DoFn):
         io_utils.write_string_file(self._failed, json.dumps(found))
 
 
-def _write(work: _Work, tally: Tally, redone: str = "") -> None:
+def _write(work: _Work, tally: Tally, redone: str = "") -> str:
+    """Writes the results; returns what is told of them."""
     values, found = results(work.request, tally), spreads(work.request, tally)
     write_evaluation(work.folder, work.config, work.request, values, found, work.models)
     bounds = "; confidence bounds of all rows only" if tally.is_cut else ""
@@ -238,10 +288,11 @@ def _write(work: _Work, tally: Tally, redone: str = "") -> None:
     if tally.is_cut:
         logging.warning(words)  # on another machine, progress is told to nobody
     tell(words)
+    return words
 
 
-def _overall_metrics(folder: str) -> str:
-    """The candidate's metrics of all rows, as JSON: who reads a run's record need not read TFMA's files."""
+def _overall_metrics(folder: str) -> dict[str, float]:
+    """The candidate's metrics of all rows: who reads a run's record need not read TFMA's files."""
     found = {}
     for record in tfma.load_metrics(folder):
         if record.slice_key.single_slice_keys:
@@ -251,7 +302,7 @@ def _overall_metrics(folder: str) -> str:
             value = entry.value.double_value.value
             if is_own and entry.value.HasField("double_value") and math.isfinite(value):
                 found[entry.key.name] = value
-    return json.dumps({name: value for name, value in found.items() if not name.startswith(LABEL_PREFIX)})
+    return {name: value for name, value in found.items() if not name.startswith(LABEL_PREFIX)}
 
 
 def _work(
@@ -271,11 +322,18 @@ def _work(
     if json_utils.loads(properties.get(keys.FAIRNESS_INDICATOR_THRESHOLDS_KEY) or "null"):
         raise NotOursError("it asks for fairness indicators")
     has_baseline = bool(inputs.get(keys.BASELINE_MODEL_KEY))
-    config = tfma.EvalConfig()
-    proto_utils.json_to_proto(properties[keys.EVAL_CONFIG_KEY], config)
-    config = tfma.utils.update_eval_config_with_defaults(config, has_baseline=has_baseline, rubber_stamp=True)
+    given = tfma.EvalConfig()
+    proto_utils.json_to_proto(properties[keys.EVAL_CONFIG_KEY], given)
+    ours, own = apart(given)
+    config, ours = (
+        tfma.utils.update_eval_config_with_defaults(each, has_baseline=has_baseline, rubber_stamp=True)
+        for each in (given, ours)
+    )
     tfma.utils.verify_eval_config(config)
-    request = read_request(json_format.MessageToDict(config, preserving_proto_field_name=True))
+    request = read_request(json_format.MessageToDict(ours, preserving_proto_field_name=True))
+    if own is not None:
+        kinds = (tfma.metrics.Metric, tf_keras.metrics.Metric)
+        require_metrics(own_metrics(own), kinds=kinds, taken=registered_metrics())
     by_kind = {True: keys.BASELINE_MODEL_KEY, False: keys.MODEL_KEY}
     folders = {}
     for model in request.models:
@@ -287,11 +345,17 @@ def _work(
     return _Work(
         config=config,
         request=request,
+        own=own,
         models=folders,
         files=_files(inputs[keys.EXAMPLES_KEY], splits),
         schema=_schema(inputs.get(keys.SCHEMA_KEY)),
         folder=artifact_utils.get_single_uri(outputs[keys.EVALUATION_KEY]),
     )
+
+
+def _as_json(config: Any) -> str:
+    found: str = proto_utils.proto_to_json(config)
+    return found
 
 
 def _files(examples: Sequence[Any], splits: Sequence[str]) -> list[str]:

@@ -48,13 +48,13 @@ def write_evaluation(
         )
         for key, each in values.items()
     )
-    _write(f"{folder}/metrics-00000-of-00001.tfrecord", metrics)
+    _write(_path(folder, "metrics"), metrics)
     for name, message in (
         ("plots", metrics_for_slice_pb2.PlotsForSlice),
         ("attributions", metrics_for_slice_pb2.AttributionsForSlice),
     ):
         empty = [message(slice_key=serialize_slice_key(key)) for key in values]
-        _write(f"{folder}/{name}-00000-of-00001.tfrecord", empty)
+        _write(_path(folder, name), empty)
     # A request has no thresholds, or it would have gone to TFX's own executor.
     _write(
         f"{folder}/validations.tfrecord", [validation_result_pb2.ValidationResult(missing_thresholds=True)]
@@ -68,6 +68,39 @@ def write_evaluation(
     )
     with tf.io.gfile.GFile(f"{folder}/eval_config.json", "w") as file:
         file.write(json_format.MessageToJson(run) + "\n")
+
+
+def merge_evaluation(folder: str, other: str) -> set[str]:
+    """Adds what another evaluation of the same rows and models found, in the same files.
+
+    Args:
+        folder: what `write_evaluation` wrote.
+        other: what TFX's own executor wrote.
+
+    Returns:
+        The names of what was added.
+    """
+    names: set[str] = set()
+    for name, load, entries in (
+        ("metrics", tfma.load_metrics, "metric_keys_and_values"),
+        ("plots", tfma.load_plots, "plot_keys_and_values"),
+        ("attributions", tfma.load_attributions, "attributions_keys_and_values"),
+    ):
+        merged = {record.slice_key.SerializeToString(): record for record in load(folder)}
+        for record in load(other):
+            found = getattr(record, entries)
+            names |= {entry.key.name for entry in found}
+            key = record.slice_key.SerializeToString()
+            if key in merged:
+                getattr(merged[key], entries).extend(found)
+            else:
+                merged[key] = record
+        _write(_path(folder, name), merged.values())
+    return names
+
+
+def _path(folder: str, name: str) -> str:
+    return f"{folder}/{name}-00000-of-00001.tfrecord"
 
 
 def _with_differences(request: Request, values: Values) -> dict[Any, float | bytes]:

@@ -39,16 +39,16 @@ class Judge:
         request: what is measured.
         models: folders of the SavedModels, by name.
         schema: of the raw examples, as bytes; its columns can be sliced by. None: every column can.
-        most_rows: of a batch.
+
+    Attributes:
+        most_rows: of a batch; fewer where memory has run out.
 
     Raises:
         ComponentError: a model cannot be loaded.
         NotOursError: a model has other signatures than one that takes examples and gives one answer each.
     """
 
-    def __init__(
-        self, request: Request, models: Mapping[str, str], schema: bytes | None, most_rows: int = BATCH_ROWS
-    ) -> None:
+    def __init__(self, request: Request, models: Mapping[str, str], schema: bytes | None) -> None:
         self._request = request
         by_name = itertools.groupby(request.models, lambda each: each.name)
         self._models = [_Model(list(heads), models[name], request.columns) for name, heads in by_name]
@@ -59,7 +59,7 @@ class Judge:
         self._transformed = sorted(transformed)
         self._decoder = _decoder(raw, schema)
         self._raw = raw
-        self._most_rows = most_rows
+        self.most_rows = BATCH_ROWS
 
     def tally(self, file: str, place: int, tally: Tally) -> Iterator[int]:
         """Counts the rows of a file; yields after each batch how many rows it had.
@@ -85,7 +85,7 @@ class Judge:
     def _judged(self, batch: Any) -> Iterator[tuple[Any, list[tuple[Judged, dict[str, np.ndarray]]]]]:
         """A batch with what each model says of it; in parts if memory does not suffice for the whole."""
         rows = int(batch.shape[0])
-        if rows <= self._most_rows:
+        if rows <= self.most_rows:
             try:
                 judged = [head for model in self._models for head in model.judge(batch)]
                 if self._request.weight:
@@ -97,13 +97,13 @@ class Judge:
                         "this machine ran out of memory while a model answered one row of the eval split",
                         hint="free memory, run fewer nodes at once (--jobs 1), or make the model smaller",
                     ) from error
-                self._most_rows = rows // 2
-                logging.warning("memory ran out over %d rows; from here at most %d", rows, self._most_rows)
+                self.most_rows = rows // 2
+                logging.warning("memory ran out over %d rows; from here at most %d", rows, self.most_rows)
             else:
                 yield batch, judged
                 return
         step = (
-            self._most_rows
+            self.most_rows
         )  # kept: a part that is too large as well lowers it for the rows after this batch
         for first in range(0, rows, step):
             yield from self._judged(batch[first : first + step])

@@ -18,6 +18,7 @@ def eval_config(
     metrics: Sequence[str],
     slices: Sequence[Sequence[str]],
     weight: str | None = None,
+    own: Mapping[str, tuple[str, Mapping[str, object]]] | None = None,
 ) -> config_pb2.EvalConfig:
     """The Evaluator's configuration.
 
@@ -31,6 +32,7 @@ def eval_config(
             and always overall.
         weight: the transformed feature that says how much each row counts in the metrics; rows and answers
             are counted as they are. None: all rows count the same.
+        own: further metrics by their names: the dotted path of a class, and the arguments it is made with.
     """
     specs = []
     rows = config_pb2.MetricConfig(class_name="ExampleCount")
@@ -43,6 +45,7 @@ def eval_config(
         weighted = [
             *(_metric(name) for name in metrics if output_of(name) == output),
             _of_the_gate("LabelStatisticsMetric", "label_statistics"),
+            *(_own(name, *each) for name, each in (own or {}).items() if output_of(name) == output),
         ]
         if weight:
             specs += [_spec(counts, output=output, is_weighted=False), _spec(weighted, output=output)]
@@ -82,6 +85,12 @@ def _model_spec(name: str, label: str | Mapping[str, str], weight: str | None) -
 def _metric(name: str) -> config_pb2.MetricConfig:
     config = json.dumps({"name": plain_name(name)})
     return config_pb2.MetricConfig(class_name=metric_of(name).class_name, config=config)
+
+
+def _own(name: str, path: str, settings: Mapping[str, object]) -> config_pb2.MetricConfig:
+    module, _, class_name = path.rpartition(".")
+    config = json.dumps({**settings, "name": plain_name(name)})
+    return config_pb2.MetricConfig(class_name=class_name, module=module, config=config)
 
 
 def _of_the_gate(class_name: str, module: str) -> config_pb2.MetricConfig:

@@ -3,15 +3,25 @@
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, JsonValue, model_validator
 
-from slipway.components.model_gate.metrics import METRICS, metric_of, plain_name
+from slipway.components.model_gate.metrics import METRICS, plain_name
 from slipway.components.model_gate.rules import EVERY_SLICE, Threshold
 from slipway.components.model_gate.serving_rules import ServingLimits
+from slipway.components.model_gate.trivial import LABEL_PREFIX
 from slipway.components.model_gate.trivial_rules import BeatTrivial
 from slipway.components.nearest import nearest
 from slipway.components.reference_models import ReferenceModel
-from slipway.pipeline.config.section import MetricName, Metrics, Section, SettingsOf, Slices, Text, setting_of
+from slipway.pipeline.config.section import (
+    ClassPath,
+    MetricName,
+    Metrics,
+    Section,
+    SettingsOf,
+    Slices,
+    Text,
+    setting_of,
+)
 from slipway.pipeline.config.settings_errors import KeyRuleError
 
 References = Annotated[tuple[ReferenceModel, ...], Field(strict=False)]
@@ -35,6 +45,19 @@ class ServingConfig(Section):
     )
 
 
+class OwnMetricConfig(Section):
+    """A metric of one's own."""
+
+    class_path: ClassPath = Field(
+        alias="class",
+        description="Dotted path of the class: of tfma.metrics.Metric, or of tf_keras.metrics.Metric.",
+        examples=["workloads.taxi.metrics.Gain"],
+    )
+    settings: dict[Text, JsonValue] = Field(
+        default={}, description="Arguments that the class is made with, beside its name."
+    )
+
+
 class EvaluateConfig(Section):
     """How the trained model is judged on the eval split."""
 
@@ -42,6 +65,10 @@ class EvaluateConfig(Section):
         default=("auc", "binary_accuracy"),
         description="Keras metrics to compute, by their snake_case names; of a model with several outputs "
         "OUTPUT/METRIC, as sold/auc.",
+    )
+    own_metrics: dict[MetricName, OwnMetricConfig] = Field(
+        default={},
+        description="Metrics of your own, by name; TensorFlow Model Analysis computes them, row by row.",
     )
     slices: Slices = Field(
         default=(),
@@ -88,6 +115,7 @@ class EvaluateConfig(Section):
         for index, metric in enumerate(self.metrics):
             if plain_name(metric) not in METRICS:
                 raise KeyRuleError(_unknown_metric(metric), "metrics", index)
+        self._check_own_metrics()
         columns = [", ".join(keys) for keys in self.slices]
         for name in self.slice_thresholds:
             if name != EVERY_SLICE and not any(name == c or _is_one_of(name, c) for c in columns):
@@ -98,6 +126,23 @@ class EvaluateConfig(Section):
         for path, metric, threshold in self._all_thresholds():
             self._check_threshold(path, metric, threshold)
         return self
+
+    def _check_own_metrics(self) -> None:
+        modules: dict[str, str] = {}
+        for name, own in self.own_metrics.items():
+            plain = plain_name(name)
+            if plain in METRICS:
+                raise KeyRuleError(
+                    "is a metric of evaluate.metrics; choose another name", "own_metrics", name
+                )
+            if plain in _TAKEN_NAMES or plain.startswith(LABEL_PREFIX):
+                raise KeyRuleError("is a name that the evaluation uses; choose another", "own_metrics", name)
+            if "name" in own.settings:
+                raise KeyRuleError("is the key above; remove it", "own_metrics", name, "settings", "name")
+            module, _, class_name = own.class_path.rpartition(".")
+            if modules.setdefault(class_name, module) != module:
+                words = f"has the class name of {modules[class_name]}.{class_name}; rename one"
+                raise KeyRuleError(words, "own_metrics", name, "class")
 
     def _all_thresholds(self) -> Iterator[tuple[tuple[str, ...], str, Threshold]]:
         groups: dict[tuple[str, ...], Mapping[str, Threshold]] = {("thresholds",): self.thresholds}
@@ -112,10 +157,14 @@ class EvaluateConfig(Section):
             raise KeyRuleError(f"min ({low}) is above max ({high}); no value can pass", *path)
         if (low, high, threshold.max_drop, threshold.max_rise) == (None, None, None, None):
             raise KeyRuleError("sets no bound; give min, max, max_drop or max_rise", *path)
-        if metric not in self.metrics:
-            listed = ", ".join(self.metrics)
+        if metric not in (*self.metrics, *self.own_metrics):
+            listed = ", ".join((*self.metrics, *self.own_metrics))
             raise KeyRuleError(f"not one of evaluate.metrics ({listed}); add it there", *path)
-        known = metric_of(metric)
+        known = METRICS.get(plain_name(metric))
+        if known is None:  # one's own: which values are better, and which there are, is not known
+            if threshold.max_drop is not None and threshold.max_rise is not None:
+                raise KeyRuleError("has max_drop, where higher is better, and max_rise; keep one", *path)
+            return
         for key, better, other in (("max_drop", "lower", "max_rise"), ("max_rise", "higher", "max_drop")):
             if getattr(threshold, key) is not None and known.better == better:
                 raise KeyRuleError(f"of {metric} {better} is better; use {other}", *path, key)
@@ -124,6 +173,10 @@ class EvaluateConfig(Section):
                 f"must be at most {known.at_most:g}: no model's {metric} is higher, and none would be blessed"
             )
             raise KeyRuleError(words, *path, "min")
+
+
+# Of the rows that are counted, and of the answers beside the labels.
+_TAKEN_NAMES = ("example_count", "answers")
 
 
 def _is_one_of(name: str, columns: str) -> bool:

@@ -10,34 +10,37 @@ import importlib.util
 import pkgutil
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
 from pathlib import Path
+from typing import Literal
 
 import slipway
 from slipway.components.nearest import nearest
 
 
-def find_import_problem(dotted_path: str, *, root: Path) -> str:
-    """The reason why the function at `dotted_path` cannot be imported, in words; "" if none is found.
+def find_import_problem(
+    dotted_path: str, *, root: Path, kind: Literal["function", "class"] = "function"
+) -> str:
+    """The reason why what is at `dotted_path` cannot be imported, in words; "" if none is found.
 
     Covers the module, the packages around it, and what they import at their top level from below `root`:
     missing modules, missing names, and syntax errors with file and line. Of installed packages it is only
     checked that they are there.
     """
-    module, _, function = dotted_path.rpartition(".")
+    module, _, name = dotted_path.rpartition(".")
     reader = _Reader(root.absolute())
     try:
         source = reader.source(module)
-        if source is None or source.is_open or function in source.names:
+        if source is None or source.is_open or name in source.names:
             return ""
-        inner = reader.submodule(module, function)
+        inner = reader.submodule(module, name)
     except _BrokenError as broken:
         return str(broken)
     if inner:
-        return f"is a module, not a function of it; {words_for_unknown('', inner.functions)}"
-    return f"{source.shown} has no function {function}; {words_for_unknown(function, source.functions)}"
+        return f"is a module, not a {kind} of it; {words_for_unknown('', inner.defined[kind])}"
+    return f"{source.shown} has no {kind} {name}; {words_for_unknown(name, source.defined[kind])}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +83,12 @@ class _Module:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """The top-level names of a module; `is_open`: it may have names that reading cannot see."""
+    """The top-level names of a module, and those that it defines, by kind; `is_open`: it may have names that
+    reading cannot see."""
 
     shown: str
     names: frozenset[str] = frozenset()
-    functions: tuple[str, ...] = ()
+    defined: Mapping[str, Sequence[str]] = field(default_factory=lambda: {"function": (), "class": ()})
     is_open: bool = False
 
 
@@ -230,13 +234,13 @@ def _parsed(file: Path, shown: str) -> ast.Module:
 
 def _described(tree: ast.Module, shown: str) -> _Source:
     names: set[str] = set()
-    functions: list[str] = []
+    defined: dict[str, list[str]] = {"function": [], "class": []}
     is_open = False
     for node in _top_level(tree.body):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             names.add(node.name)
-            if isinstance(node, ast.FunctionDef):
-                functions.append(node.name)
+            if not isinstance(node, ast.AsyncFunctionDef):
+                defined["class" if isinstance(node, ast.ClassDef) else "function"].append(node.name)
             is_open |= node.name == "__getattr__"
         elif isinstance(node, ast.Import):
             names.update(alias.asname or alias.name.partition(".")[0] for alias in node.names)
@@ -247,7 +251,7 @@ def _described(tree: ast.Module, shown: str) -> _Source:
             # Targets of assignments, loops and `with`: every name that is stored.
             stored = (each for each in ast.walk(node) if isinstance(each, ast.Name))
             names.update(each.id for each in stored if isinstance(each.ctx, ast.Store))
-    return _Source(shown, frozenset(names), tuple(functions), is_open)
+    return _Source(shown, frozenset(names), defined, is_open)
 
 
 def _top_level(statements: Iterable[ast.stmt]) -> Iterator[ast.stmt]:

@@ -14,6 +14,7 @@ _NAME = r"^[a-z][a-z0-9_-]{0,62}$"
 _SNAKE_NAME = r"^[a-z][a-z0-9_]*$"
 _METRIC_NAME = r"^([a-z][a-z0-9_]*/)?[a-z][a-z0-9_]*$"
 _DOTTED_PATH = r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)+$"
+_CLASS_PATH = r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*\.[A-Za-z_][A-Za-z0-9_]*$"
 _VARIABLE_NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
 _NODE_ID = r"^[A-Za-z][A-Za-z0-9_.-]*$"
 _GS_PATH = r"^gs://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9](/[^/\s]+)*/?$"
@@ -37,6 +38,7 @@ PATTERN_WORDS = {
     _SNAKE_NAME: "a letter, then letters, digits and _, all lower case",
     _METRIC_NAME: "a letter, then letters, digits and _, all lower case; of several outputs OUTPUT/METRIC",
     _DOTTED_PATH: "a dotted path, module and function, as workloads.taxi.model.build_model",
+    _CLASS_PATH: "a dotted path, module and class, as workloads.taxi.metrics.Gain",
     _VARIABLE_NAME: "the name of an environment variable: letters, digits and _, no leading digit",
     _GS_PATH: f"gs://BUCKET/PATH, without blanks and empty parts; {BUCKET_WORDS}",
     _LABEL_VALUE: "lower-case letters, digits, '_' and '-', at most 63",
@@ -58,6 +60,7 @@ Name = Annotated[str, Field(pattern=_NAME)]
 MetricName = Annotated[str, Field(pattern=_METRIC_NAME)]
 SnakeName = Annotated[str, Field(pattern=_SNAKE_NAME)]
 DottedPath = Annotated[str, Field(pattern=_DOTTED_PATH)]
+ClassPath = Annotated[str, Field(pattern=_CLASS_PATH)]
 VariableName = Annotated[str, Field(pattern=_VARIABLE_NAME)]
 StepRange = Annotated[str, Field(pattern=STEP_RANGE)]
 NodeId = Annotated[str, Field(pattern=_NODE_ID)]

@@ -134,7 +134,11 @@ class WorkloadConfig(Section):
     @model_validator(mode="after")
     def _metrics_are_of_outputs(self) -> Self:
         outputs = self.transform.outputs
-        for index, metric in enumerate(self.evaluate.metrics):
+        named: dict[tuple[str | int, ...], str] = {
+            **{("metrics", index): name for index, name in enumerate(self.evaluate.metrics)},
+            **{("own_metrics", name): name for name in self.evaluate.own_metrics},
+        }
+        for key, metric in named.items():
             if output_of(metric) not in (outputs or ("",)):
                 there = (
                     f"OUTPUT/METRIC, with one of {', '.join(outputs)}"
@@ -142,7 +146,7 @@ class WorkloadConfig(Section):
                     else "the metric's name alone"
                 )
                 words = f"must be {there}: transform.label names {len(outputs) or 'one'} output"
-                raise KeyRuleError(words + "s" * bool(outputs), "evaluate", "metrics", index)
+                raise KeyRuleError(words + "s" * bool(outputs), "evaluate", *key)
         for output in outputs:
             if not any(output_of(metric) == output for metric in self.evaluate.metrics):
                 words = f"has none of the output {output}, which would not be judged; add one"
@@ -270,6 +274,13 @@ def _find_problems(layers: Layers, *, root: Path, only: Layer | None = None) -> 
         value = layers.value(path)
         if isinstance(value, str) and path not in wrong and (words := check(value, root=root)):
             found.append(problem_at(path, words, layers))
+    own = layers.value(("evaluate", "own_metrics"))
+    for name in own if isinstance(own, dict) else ():
+        path = ("evaluate", "own_metrics", name, "class")
+        value = layers.value(path)
+        if isinstance(value, str) and path not in wrong:
+            words = find_import_problem(value, root=root, kind="class")
+            found += [problem_at(path, words, layers)] if words else []
     model = layers.value(("train", "model"))
     if isinstance(model, str) and not any(problem.path == ("train", "model") for _, problem in found):
         for section in (("train", "hyperparameters"), ("tune", "search")):

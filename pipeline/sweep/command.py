@@ -159,14 +159,14 @@ def _unfinished(run_id: str, output: Path) -> RunRecord | None:
 
 
 def _metric(by: str | None, config: WorkloadConfig) -> str:
-    metrics = config.evaluate.metrics
+    metrics = (*config.evaluate.metrics, *config.evaluate.own_metrics)
     if by is None:
         return metrics[0]
     if by not in metrics:
         near = nearest(by, metrics)
         raise UsageError(
             f"--by {by}: the workload does not measure it{f'; nearest: {near}' if near else ''}.",
-            hint=f"evaluate.metrics has {', '.join(metrics)}; add one: --set 'evaluate.metrics=[{by}]'",
+            hint=f"evaluate has {', '.join(metrics)}; add one: --set 'evaluate.metrics=[{by}]'",
         )
     return by
 
