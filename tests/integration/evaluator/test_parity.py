@@ -622,3 +622,191 @@ def test_a_batch_of_large_rows_has_fewer_of_them(tfx, monkeypatch, tmp_path):
     assert [len(batch) for batch in reading._batches(file)] == [4, 4, 2]
     monkeypatch.setattr(reading, "BATCH_BYTES", 1)
     assert [len(batch) for batch in reading._batches(file)] == [1] * 10
+
+
+OWN = """
+import apache_beam as beam
+import tensorflow as tf
+import tensorflow_model_analysis as tfma
+from tensorflow_model_analysis.utils.keras_lib import tf_keras
+
+
+class Gain(tfma.metrics.Metric):
+    def __init__(self, name="gain", fare=1.0, called=""):
+        super().__init__(computations, name=name, fare=fare, called=called)
+
+
+def computations(name, fare, called, model_names=None, **_):
+    keys = [tfma.metrics.MetricKey(called or name, model_name=each) for each in model_names or [""]]
+    return [
+        tfma.metrics.MetricComputation(keys=[key], preprocessors=None, combiner=Sum(key, fare))
+        for key in keys
+    ]
+
+
+class Sum(beam.CombineFn):
+    def __init__(self, key, fare):
+        self.key, self.fare = key, fare
+
+    def create_accumulator(self):
+        return 0.0
+
+    def add_input(self, total, element):
+        if self.fare < 0:
+            raise ValueError("no fares")
+        label, answer = (
+            each.get(self.key.model_name, each) if isinstance(each, dict) else each
+            for each in (element.labels, element.predictions)
+        )
+        return total + self.fare * float(label.item()) * float(answer.item())
+
+    def merge_accumulators(self, totals):
+        return sum(totals)
+
+    def extract_output(self, total):
+        return {self.key: total}
+
+
+class Above(tf_keras.metrics.Metric):
+    def __init__(self, name="above", cut=0.5, **more):
+        super().__init__(name=name, **more)
+        self.cut = cut
+        self.total = self.add_weight("total", initializer="zeros")
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        self.total.assign_add(tf.reduce_sum(tf.cast(y_pred > self.cut, tf.float32)))
+
+    def result(self):
+        return self.total
+
+    def get_config(self):
+        return {**super().get_config(), "cut": self.cut}
+"""
+
+
+@pytest.fixture
+def with_own(monkeypatch, tmp_path):
+    """The configuration of the binary case with metrics of one's own in it."""
+    from slipway.components.model_gate.eval_config import eval_config
+
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "own_of_a_test.py").write_text(OWN)
+
+    def made(slices, **own):
+        named = {name: (f"own_of_a_test.{path}", settings) for name, (path, settings) in own.items()}
+        return eval_config(label="label", metrics=["auc"], slices=slices, own=named)
+
+    return made
+
+
+def test_metrics_of_one_s_own_stand_beside_the_others(alone, with_own, evaluate, tfx, monkeypatch, tmp_path):
+    from slipway.components.model_gate.evaluation import read_evaluation
+    from slipway.components.model_gate.rules import Threshold, threshold_checks
+    from slipway.components.progress import PROGRESS_VARIABLE
+
+    shown = tmp_path / "progress.json"
+    monkeypatch.setenv(PROGRESS_VARIABLE, str(shown))
+    examples, models = alone
+    config = with_own([["whole"]], gain=("Gain", {"fare": 2.0}), above=("Above", {"cut": 0.6}))
+    folder = evaluate(examples, config, {**models, "baseline": models["candidate"]})
+    _, _, label, answer, _ = CASES["binary"]
+    rows = made_rows(1, 1, label=label, answer=answer)
+    found = read_evaluation(str(folder))
+    for name, of_it in {"overall": rows, "whole=2": [row for row in rows if row["whole"] == [2]]}.items():
+        gain = sum(2 * row["label"][0] * row["candidate"][0] for row in of_it)
+        above = sum(row["candidate"][0] > 0.6 for row in of_it)
+        for model in (found.candidate, found.baseline):
+            assert (model[name]["gain"], model[name]["above"]) == (pytest.approx(gain), above)
+            assert model[name]["example_count"] == len(of_it)
+    text = json.loads(shown.read_text())["text"]
+    assert text.startswith("300 rows, 4 slices; gain, above by TFX's own executor, row by row: ")
+    assert text.endswith(" s")
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "attributions-00000-of-00001.tfrecord",
+        "eval_config.json",
+        "metrics-00000-of-00001.tfrecord",
+        "plots-00000-of-00001.tfrecord",
+        "validations.tfrecord",
+    ]
+    result = tfx.tfma.load_eval_result(str(folder), model_name="candidate")
+    assert {"gain", "above", "auc"} <= result.get_metrics_for_slice().keys()
+    assert {each.class_name for spec in result.config.metrics_specs for each in spec.metrics} >= {
+        "Gain",
+        "AUC",
+    }
+    # The gate judges them; their bounds are not known, which it says.
+    limits = {"gain": Threshold(min=1e9, confidence=0.95), "above": Threshold(max_drop=0.5)}
+    checks, notes = threshold_checks({"overall": limits}, found.slices(), min_slice_rows=1)
+    assert [(check.metric, check.passed) for check in checks] == [("gain", False), ("above", True)]
+    [note] = notes
+    assert note.startswith("gain is judged without the confidence asked for on overall: ")
+
+
+@pytest.mark.parametrize("runner", RUNNERS)
+def test_a_metric_of_one_s_own_that_fails_is_told_in_words(alone, with_own, evaluate, runner):
+    from slipway.components.errors import ComponentError
+
+    for settings, words in {
+        -1.0: r"the metric gain \(own_of_a_test.Gain\) failed at own_of_a_test.py:\d+: ValueError: no fares",
+        1.0: r"the metric gain \(own_of_a_test.Gain\) gives no result of that name; there is other",
+    }.items():
+        config = with_own([], gain=("Gain", {"fare": settings, "called": "other"}))
+        with pytest.raises(ComponentError, match=words):
+            evaluate(alone[0], config, alone[1], runner=runner)
+    for path, words in {
+        "Sum": r"the metric gain \(own_of_a_test.Sum\) is no metric",
+        "None": r"own_of_a_test has no None",
+    }.items():
+        with pytest.raises(ComponentError, match=words):
+            evaluate(alone[0], with_own([], gain=(path, {})), alone[1], runner=runner)
+
+
+def test_own_metrics_are_taken_out_and_what_applies_to_them_stays(tfx):
+    from slipway.components.evaluator.own_metrics import OwnMetric, apart, own_metrics
+
+    own = tfx.tfma.MetricConfig(class_name="Gain", module="mine.metrics", config='{"name": "gain"}')
+    auc = tfx.tfma.MetricConfig(class_name="AUC", config='{"name": "auc"}')
+    of_the_gate = tfx.tfma.MetricConfig(
+        class_name="AnswersMetric", module="slipway.components.model_gate.answers_metric"
+    )
+    judged = tfx.tfma.MetricConfig(class_name="Gain", module="mine.metrics")
+    judged.threshold.value_threshold.lower_bound.value = 1
+
+    def config(*specs):
+        named = [tfx.tfma.MetricsSpec(metrics=list(each), output_names=["a"]) for each in specs]
+        return tfx.tfma.EvalConfig(metrics_specs=named)
+
+    rest, apart_from_it = apart(config([auc, own, of_the_gate], [own], [auc]))
+    assert rest == config([auc, of_the_gate], [auc])
+    assert apart_from_it == config([own], [own])
+    assert own_metrics(apart_from_it) == [OwnMetric("gain", "mine.metrics", "Gain", {"name": "gain"})] * 2
+    for metrics in ([auc, of_the_gate], [auc, judged], []):
+        assert apart(config(metrics)) == (config(metrics), None)
+
+
+def test_a_part_that_is_done_again_is_asked_of_the_models_that_are_there(alone, evaluate, tfx, monkeypatch):
+    from slipway.components import shards
+    from slipway.components.evaluator import executor
+    from slipway.components.evaluator.reading import Judge
+
+    load, tally, loaded, asked = tfx.tf.saved_model.load, Judge.tally, [], []
+
+    def counted(folder):
+        loaded.append(folder)
+        return load(folder)
+
+    def short_of_memory(judge, file, place, into):
+        asked.append((place, judge.most_rows))
+        if asked == [(0, 4096)]:
+            raise MemoryError
+        yield from tally(judge, file, place, into)
+
+    monkeypatch.setattr(shards, "LEAST_BYTES", 1)
+    monkeypatch.setattr(executor, "process_count", lambda *_, **__: 1)
+    whole = content(evaluate(alone[0], config_of("binary", []), alone[1]))
+    monkeypatch.setattr(tfx.tf.saved_model, "load", counted)
+    monkeypatch.setattr(Judge, "tally", short_of_memory)
+    again = content(evaluate(alone[0], config_of("binary", []), alone[1]))
+    assert len(loaded) == 1
+    assert sorted(asked) == [(0, 512), (0, 4096), (1, 512), (2, 512)]
+    assert repr(again) == repr(whole)

@@ -104,6 +104,14 @@ def test_wrong_path_is_told_with_the_nearest_name(project, dotted, words):
     assert find_import_problem(dotted, root=project) == words
 
 
+def test_a_class_is_looked_for_among_classes(project):
+    assert find_import_problem("workloads.taxi.model.Builder", root=project, kind="class") == ""
+    told = find_import_problem("workloads.taxi.model.Bilder", root=project, kind="class")
+    assert told == "workloads/taxi/model.py has no class Bilder; nearest: Builder"
+    told = find_import_problem("workloads.taxi.model", root=project, kind="class")
+    assert told == "is a module, not a class of it; there are: Builder"
+
+
 @pytest.mark.parametrize(
     ("first_line", "words"),
     [

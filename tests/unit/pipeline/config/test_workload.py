@@ -424,6 +424,45 @@ def test_thresholds_are_of_the_metrics_of_outputs(load):
     assert config.evaluate.thresholds["tip/auc"] == Threshold(min=0.9)
 
 
+OWN = "evaluate.own_metrics={gain: {class: tensorflow_model_analysis.metrics.MeanLabel}}"
+
+
+def test_a_metric_of_one_s_own_has_a_name_that_thresholds_know(load):
+    config = load(sets=[OWN, "evaluate.thresholds={gain: {min: 3, max_drop: 1}, auc: {min: 0.5}}"])
+    own = config.evaluate.own_metrics["gain"]
+    assert (own.class_path, own.settings) == ("tensorflow_model_analysis.metrics.MeanLabel", {})
+    assert config.evaluate.thresholds["gain"].min == 3
+    assert config.evaluate.metrics == ("auc", "binary_accuracy")
+
+
+@pytest.mark.parametrize(
+    ("sets", "line"),
+    [
+        (["evaluate.own_metrics.gain.class=no_such_module.Gain"], "no module no_such_module is here or"),
+        (["evaluate.own_metrics.gain.class=Gain"], "must be a dotted path, module and class, as workloads"),
+        (
+            ["evaluate.own_metrics={auc: {class: a.B}}"],
+            "is a metric of evaluate.metrics; choose another name",
+        ),
+        (["evaluate.own_metrics={label_x: {class: a.B}}"], "is a name that the evaluation uses"),
+        (["evaluate.own_metrics={answers: {class: a.B}}"], "is a name that the evaluation uses"),
+        (["evaluate.own_metrics.gain.settings.name=x"], "is the key above; remove it"),
+        (
+            ["evaluate.own_metrics.b={class: other.MeanLabel}"],
+            "has the class name of tensorflow_model_analysis",
+        ),
+        (["evaluate.own_metrics={x/gain: {class: a.B}}"], "must be the metric's name alone"),
+        (["evaluate.thresholds={gain: {max_drop: 1, max_rise: 1}}"], "and max_rise; keep one"),
+        (
+            ["evaluate.thresholds={gian: {min: 1}}"],
+            "not one of evaluate.metrics (auc, binary_accuracy, gain)",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_metric_of_one_s_own_is_told(lines_of, sets, line):
+    assert line in "\n".join(lines_of(sets=[OWN, *sets]))
+
+
 def test_weight_is_one_of_the_columns_that_are_no_input(load):
     config = load(sets=["transform.weight=w", "transform.pass_through=[id, w]"])
     assert config.transform.apart == ("id", "w")

@@ -1,0 +1,99 @@
+"""Rules for a user's own metrics; TFMA's part is in tests/integration/evaluator/test_parity.py."""
+
+import sys
+from types import ModuleType
+
+import pytest
+
+from slipway.components.errors import ComponentError
+from slipway.components.evaluator.own_metrics import OwnMetric, failure, require_metrics, require_results
+
+
+class Base:
+    """Stands for TFMA's metrics."""
+
+    def __init__(self, name):
+        self.name = name
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(**config)
+
+
+@pytest.fixture
+def module(monkeypatch, tmp_path):
+    """A module of the user's, empty, with a file."""
+    made = ModuleType("mine_of_a_test")
+    made.__file__ = str(tmp_path / "mine_of_a_test.py")
+    monkeypatch.setitem(sys.modules, "mine_of_a_test", made)
+    return made
+
+
+def gain(**settings):
+    return OwnMetric("gain", "mine_of_a_test", "Gain", {"name": "gain", **settings})
+
+
+def refused(metric=None, taken=None):
+    with pytest.raises(ComponentError) as told:
+        require_metrics([metric or gain()], kinds=(Base,), taken=taken or {})
+    return f"{told.value.message}; {told.value.hint}"
+
+
+def test_what_is_no_metric_is_told_before_a_row_is_read(module):
+    where = "the metric gain (mine_of_a_test.Gain)"
+    assert refused() == f"{where} is not there: mine_of_a_test has no Gain; "
+    for wrong in (len, dict):
+        module.Gain = wrong
+        assert refused().startswith(f"{where} is no metric; derive the class from ")
+    module.Gain = type("Gain", (type("Metric", (), {"__module__": "keras.src.metrics"}),), {})
+    assert f"{where} is one of Keras 3, which TensorFlow Model Analysis does not take" in refused()
+    module.Gain = type("Gain", (Base,), {})
+    require_metrics([gain()], kinds=(Base,), taken={"Gain": module.Gain})
+    assert f"{where} is called as one of TensorFlow Model Analysis" in refused(taken={"Gain": Base})
+    told = refused(gain(fare=2))
+    assert told.startswith(f"{where} cannot be made with name='gain', fare=2: TypeError: ")
+    assert "unexpected keyword argument 'fare'" in told
+
+
+def test_a_module_that_cannot_be_imported_is_told_with_the_reason(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "broken_of_a_test.py").write_text("raise ValueError('no fares\\nat all')")
+    for module, why in {
+        "broken_of_a_test": "ValueError: no fares",
+        "missing_of_a_test": "ModuleNotFoundError: No module named 'missing_of_a_test'",
+    }.items():
+        told = refused(OwnMetric("gain", module, "Gain", {}))
+        assert told == f"the metric gain ({module}.Gain) cannot be imported: {why}; "
+
+
+def raised(source, file):
+    try:
+        exec(compile(source, file, "exec"), {})  # noqa: S102
+    except ValueError as error:
+        return error
+
+
+def test_an_error_while_computing_names_the_metric_the_place_and_the_reason(module):
+    error = raised("\n\nraise ValueError('no fares')", module.__file__)
+    words = "the metric gain (mine_of_a_test.Gain) failed at mine_of_a_test.py:3: ValueError: no fares"
+    other = OwnMetric("other", "json", "Other", {})
+    assert failure([other, gain()], error).message == words
+    # Beam passes on the traceback of another process as text, with the name of the step.
+    text = f"""Traceback (most recent call last):
+  File "/opt/beam/worker.py", line 9, in process
+    call()
+  File "{module.__file__}", line 3, in add_input
+    raise ValueError("no fares")
+ValueError: no fares [while running 'ExtractEvaluate/Combine']
+"""
+    assert failure([other, gain()], RuntimeError(text)).message == words
+    elsewhere = failure([other, gain()], ValueError("no room"))
+    assert elsewhere.message == (
+        "the metric other (json.Other) or the metric gain (mine_of_a_test.Gain) failed: ValueError: no room"
+    )
+
+
+def test_a_metric_that_gives_its_result_another_name_is_told():
+    require_results([gain()], {"gain", "other"})
+    with pytest.raises(ComponentError, match="gives no result of that name; there is a, b"):
+        require_results([gain()], {"b", "a"})
