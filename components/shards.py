@@ -24,6 +24,10 @@ LEAST_BYTES = 2 << 20
 WORKER_MEMORY_BYTES = 1 << 30
 """What another process may need; see docs/scale.md for what nodes take."""
 
+WORTH_VARIABLE = "SLIPWAY_WORKER_BYTES"
+"""Names the bytes of files that another process is worth, in the place of what each node says. For tests, and
+to measure what a process is worth; below LEAST_BYTES, shards get as small."""
+
 _WORKERS_OPTION = "--direct_num_workers"
 
 
@@ -54,7 +58,7 @@ def shards_of(split: str, files: Sequence[str], sizes: Sequence[int]) -> list[Sh
         files: in their order; the same files give the same shards.
         sizes: of each, in bytes.
     """
-    least = max(LEAST_BYTES, sum(sizes) // MOST_SHARDS)
+    least = max(min(LEAST_BYTES, _worth(LEAST_BYTES)), sum(sizes) // MOST_SHARDS)
     found: list[Shard] = []
     first = size = 0
     for place, its_size in enumerate(sizes):
@@ -71,8 +75,9 @@ def process_count(shards: Sequence[Shard], beam_args: Sequence[str], *, worth_by
     Args:
         shards: what is to be done.
         beam_args: `--direct_num_workers`, if named, is the most; 0: one a core.
-        worth_bytes: of the files, as much as a process that the engine forks is worth.
+        worth_bytes: of the files, as much as a process that the engine forks is worth, see WORTH_VARIABLE.
     """
+    worth_bytes = _worth(worth_bytes)
     cores = len(os.sched_getaffinity(0))
     given = " ".join(beam_args).replace("=", " ").split()
     named = [value for option, value in pairwise(given) if option == _WORKERS_OPTION]
@@ -82,6 +87,10 @@ def process_count(shards: Sequence[Shard], beam_args: Sequence[str], *, worth_by
     worth = sum(shard.size_bytes for shard in shards) // worth_bytes
     fits = 1 + available_memory_bytes() // WORKER_MEMORY_BYTES
     return max(min(at_most or cores, len(shards), worth, fits), 1)
+
+
+def _worth(usual_bytes: int) -> int:
+    return int(os.environ.get(WORTH_VARIABLE) or usual_bytes)
 
 
 # A process that is started afresh imports TensorFlow, for 4 to 5 s; one that the engine forks has it.

@@ -21,11 +21,15 @@ from threading import Lock
 from typing import Any, Self
 
 from slipway.components import python_process
+from slipway.components.counted_words import counted
 from slipway.components.import_path import import_path
 from slipway.components.project import PROJECT_ROOT
 from slipway.components.python_process import ForkedProcess
 
 WORKER = "slipway.components.worker"
+
+# TFX's, which a node's log has from the level of information on.
+_log = logging.getLogger("absl")
 
 Task = Any
 # Told how many rows of a task are done, and how many bytes of its files.
@@ -77,6 +81,7 @@ class SideBySide:
         self._stack = ExitStack()
         self._threads: ThreadPoolExecutor | None = None
         self._started: dict[_Worker, Future[None]] = {}
+        self._workers: Sequence[_Worker] = ()
         self.redone = 0
 
     def __enter__(self) -> Self:
@@ -88,10 +93,13 @@ class SideBySide:
                     self._started[worker] = self._threads.submit(worker.start)
                     stack.callback(worker.hang_up)
                 self._stack = stack.pop_all()
+                self._workers = workers
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+        for pid, done in ((worker.pid, worker.done) for worker in self._workers):
+            _log.info("process %s did %s", pid, counted(done, "part"))
 
     def map(
         self, work: Work, tasks: Sequence[Task], *, progress: Progress, again: Work | None = None
@@ -230,9 +238,13 @@ class _Worker:
 
     Args:
         module: as of `SideBySide`.
+
+    Attributes:
+        done: how many tasks it has done.
     """
 
     def __init__(self, module: str | None) -> None:
+        self.done = 0
         self._module = module
         self._socket, self._theirs = socket.socketpair()
         self._line = Connection(os.dup(self._socket.fileno()))
@@ -271,7 +283,13 @@ class _Worker:
             progress(task, told.rows, told.done_bytes)
         if told.error is not None:
             raise told.error from _WorkersError(told.trace)
+        self.done += 1
         return told.result
+
+    @property
+    def pid(self) -> int | None:
+        """None before it is started."""
+        return self._process.pid if self._process else None
 
     def hang_up(self) -> None:
         """Let it end, and release whoever waits for its messages."""

@@ -21,7 +21,13 @@ from slipway.components.data_gate.rules.rows import BadRows
 from slipway.components.data_gate.span_strategy import SPAN
 from slipway.components.data_gate.transformed_label import made_label
 from slipway.components.data_gate.verdict import BLESSED, DataGateVerdict, Evidence, judge
-from slipway.components.data_profile.profile import BLESSED_DATA, Profile, data_digest, keep_profile
+from slipway.components.data_profile.profile import (
+    BLESSED_DATA,
+    Profile,
+    data_digest,
+    keep_profile,
+    rows_behind,
+)
 from slipway.components.data_profile.sample import read_sample
 from slipway.components.errors import ComponentError, GateStopError
 from slipway.components.parameters import from_parameter
@@ -91,7 +97,9 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
         )
     splits = decode_split_names(statistics.split_names)
     summary = json.loads(_text(f"{quarantine.uri}/summary.json")) if quarantine else {}
-    digest = data_digest(statistics.uri, quarantine.uri if quarantine else "")
+    quarantine_folder = quarantine.uri if quarantine else ""
+    digest = data_digest(statistics.uri, quarantine_folder)
+    rows = rows_behind(statistics, quarantine_folder)
     then = find_reference(
         [
             (reference_folder, reference_folder),
@@ -111,7 +119,7 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
             sample.records, preprocessing_fn=preprocessing_fn, label=label_feature, schema=schema_text
         )
     evidence = Evidence(
-        statistics=read_statistics(statistics.uri),
+        statistics=read_statistics(statistics.uri, rows),
         label=label,
         limits=Limits.from_json(from_parameter(limits)),
         now_s=now_s,
@@ -148,7 +156,7 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
         told = {**answer.to_json(), "reference_folder": then.folder}
         raise GateStopError(answer.message, verdict=told)
     keep_profile(
-        statistics.uri, f"{verdict.uri}/statistics", Profile(digest, now_s, label_score=answer.label_score)
+        statistics.uri, f"{verdict.uri}/statistics", Profile(digest, now_s, answer.label_score, rows)
     )
     if then.folder:
         keep_profile(then.folder, f"{verdict.uri}/reference", then.profile)

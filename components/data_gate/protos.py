@@ -9,6 +9,7 @@ from tensorflow_metadata.proto.v0 import anomalies_pb2, schema_pb2, statistics_p
 
 from slipway.components.data_gate.schema import Anomaly, FeatureSchema
 from slipway.components.data_gate.statistics import Distribution, FeatureStatistics, Kind, SplitStatistics
+from slipway.components.data_profile.all_rows import of_all_rows
 
 _KINDS: dict[int, Kind] = {
     statistics_pb2.FeatureNameStatistics.INT: "int",
@@ -18,14 +19,22 @@ _KINDS: dict[int, Kind] = {
 _SEVERITIES = {anomalies_pb2.AnomalyInfo.WARNING: "warning", anomalies_pb2.AnomalyInfo.ERROR: "error"}
 
 
-def split_statistics(data: bytes) -> SplitStatistics:
-    """The statistics of one split, as StatisticsGen writes them to `FeatureStats.pb`."""
-    datasets = statistics_pb2.DatasetFeatureStatisticsList.FromString(data).datasets
-    # Slices, if any, come after the entry for all examples.
-    whole = datasets[0]
-    rows = int(whole.num_examples)
-    features = (_feature(feature, rows) for feature in whole.features)
-    return SplitStatistics(rows=rows, features={feature.name: feature for feature in features})
+def split_statistics(data: bytes, *, rows: int | None = None) -> SplitStatistics:
+    """The statistics of one split.
+
+    Args:
+        data: what StatisticsGen writes to `FeatureStats.pb`.
+        rows: of the split, where the statistics are those of a sample; None: they count all.
+
+    Raises:
+        ComponentError: there are only those of slices.
+    """
+    whole = of_all_rows(data)
+    looked_at = int(whole.num_examples)
+    features = (_feature(feature, looked_at) for feature in whole.features)
+    return SplitStatistics(
+        rows=looked_at if rows is None else rows, features={feature.name: feature for feature in features}
+    )
 
 
 def schema_features(text: str) -> dict[str, FeatureSchema]:

@@ -1,6 +1,6 @@
 """The reference that the data is compared with, read from a folder of an earlier run or of the user."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tfx.dsl.io import fileio
@@ -44,12 +44,16 @@ def find_reference(candidates: Sequence[tuple[str, str]], *, digest: str) -> Ref
         if folder and (name == folder or fileio.exists(folder)):
             profile = read_profile(folder)
             if profile.digest != digest:
-                return Reference(name, folder, read_statistics(folder), profile)
+                return Reference(name, folder, read_statistics(folder, profile.rows), profile)
     return Reference()
 
 
-def read_statistics(folder: str) -> Statistics:
+def read_statistics(folder: str, rows: Mapping[str, int] | None = None) -> Statistics:
     """The statistics of a folder with `Split-*/FeatureStats.pb`, train first.
+
+    Args:
+        rows: of each split, where the statistics are those of a sample; None, or a split left out: they count
+            all.
 
     Raises:
         ComponentError: there are none, or no such folder.
@@ -67,8 +71,8 @@ def read_statistics(folder: str) -> Statistics:
             hint="name the folder of an artifact of StatisticsGen",
         )
     return {
-        name.removeprefix("Split-"): split_statistics(_bytes(f"{folder}/{name}/{STATISTICS}"))
-        for name in splits
+        name: split_statistics(_bytes(f"{folder}/Split-{name}/{STATISTICS}"), rows=(rows or {}).get(name))
+        for name in (split.removeprefix("Split-") for split in splits)
     }
 
 

@@ -39,6 +39,7 @@ class FeatureStatistics:
 
     Attributes:
         kind: what its values are; `text` has `counts`, numbers have the rest.
+        rows: those that were looked at; fewer than the split has where the statistics are of a sample.
         present: rows that have a value; one that is no number (NaN) is none.
         values: how many values there are; more than `present` where a row may have several.
         unique: different values of a text.
@@ -76,7 +77,7 @@ class FeatureStatistics:
 
 @dataclass(frozen=True, slots=True)
 class SplitStatistics:
-    """One split: how many rows it has, and its features by name."""
+    """One split: how many rows it has, also those outside a sample, and its features by name."""
 
     rows: int
     features: Mapping[str, FeatureStatistics]

@@ -3,18 +3,19 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
-from tensorflow_metadata.proto.v0 import statistics_pb2
 from tfx.dsl.io import fileio
 
+from slipway.components.data_profile.all_rows import of_all_rows
 from slipway.components.data_profile.label_score import LabelScore
 
 STATISTICS = "FeatureStats.pb"
 BLESSED_DATA = "data"
 """The folder in a blessing that holds what is kept of the data behind the model."""
 _PROFILE = "profile.json"
+_SAMPLE_RATES = "sample_rate_by_split"  # StatisticsGen's property
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,17 +26,20 @@ class Profile:
         digest: stands for the data's content; empty where unknown.
         at_s: when it was kept, in seconds since 1970; None where unknown.
         label_score: how well the other columns explain the label; None where that cannot be told.
+        rows: of each split, where the statistics are those of a sample; empty: they count all.
     """
 
     digest: str = ""
     at_s: float | None = None
     label_score: LabelScore | None = None
+    rows: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Reads what `asdict` made of it, after JSON."""
         score = data["label_score"]
-        return cls(data["digest"], data["at_s"], LabelScore(**score) if score else None)
+        # What an earlier version kept has no rows.
+        return cls(data["digest"], data["at_s"], LabelScore(**score) if score else None, data.get("rows", {}))
 
 
 def data_digest(statistics: str, quarantine: str = "") -> str:
@@ -73,12 +77,37 @@ def keep_profile(statistics: str, folder: str, profile: Profile) -> None:
         file.write(json.dumps(asdict(profile)))
 
 
-def split_rows(folder: str, split: str) -> int:
-    """The rows of a split, such as "Split-train", as its statistics in a folder count them."""
-    with fileio.open(f"{folder}/{split}/{STATISTICS}", "rb") as file:
-        datasets = statistics_pb2.DatasetFeatureStatisticsList.FromString(file.read()).datasets
-    # Slices, if any, come after the entry for all examples.
-    return int(datasets[0].num_examples)
+def rows_behind(statistics: Any, quarantine: str = "") -> dict[str, int]:
+    """How many rows each split has, where its statistics are those of a sample; empty where they are of all.
+
+    Args:
+        statistics: the artifact.
+        quarantine: the folder that Ingest writes its summary to, which counts them; empty where another
+            component read the data: then they are estimated by the share that was sampled.
+    """
+    written = statistics.get_json_value_custom_property(_SAMPLE_RATES)
+    rates: dict[str, float] = json.loads(written) if written else {}
+    if all(rate == 1 for rate in rates.values()):
+        return {}
+    counted = {}
+    if quarantine:
+        with fileio.open(f"{quarantine}/summary.json") as file:
+            counted = json.loads(file.read())["rows_out"]
+    return {
+        split: counted[split] if split in counted else round(_sampled_rows(statistics.uri, split) / rate)
+        for split, rate in rates.items()
+    }
+
+
+def split_rows(statistics: Any, split: str) -> int:
+    """The rows of a split, such as "train", as an artifact of statistics counts them; of a sample, about."""
+    behind = rows_behind(statistics)
+    return behind[split] if split in behind else _sampled_rows(statistics.uri, split)
+
+
+def _sampled_rows(folder: str, split: str) -> int:
+    with fileio.open(f"{folder}/Split-{split}/{STATISTICS}", "rb") as file:
+        return int(of_all_rows(file.read()).num_examples)
 
 
 def read_profile(folder: str) -> Profile:

@@ -89,11 +89,14 @@ def convert(
     names = list(task.splits)
     fixed = None if task.fixed_split is None else names.index(task.fixed_split)
     rule = split_rule(options, columns) if fixed is None else None
+    target_bytes = options.target_shard_bytes
+    if target_bytes == Options.target_shard_bytes:  # nobody asked for another size
+        target_bytes = min(task.shard_bytes or target_bytes, target_bytes)
     writers = [
         ShardWriter(
             f"{folder}/task-{task.index:05d}",
             lanes=task.lanes,
-            target_bytes=min(task.shard_bytes or options.target_shard_bytes, options.target_shard_bytes),
+            target_bytes=target_bytes,
             compression=options.compression,
             gzip_level=options.gzip_level,
             open_output=open_output,

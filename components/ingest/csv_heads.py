@@ -4,7 +4,7 @@ import codecs
 import csv
 import io
 from collections.abc import Sequence
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 
 from slipway.components.counted_words import counted
@@ -89,6 +89,8 @@ def _checked_header(file: Path, dialect: tuple[str, str | None]) -> tuple[str, .
         )
         header = next((with_index(row) for row in rows if row), None)
         first_row = next((row for row in rows if row), None)
+        if header is not None and first_row is not None:
+            header = header_of(header, chain([first_row], rows)).names
     except csv.Error as error:
         raise SourceError(
             f"{shown(file)} is not CSV: {error}", hint="check the quotes in its first rows"
@@ -100,7 +102,6 @@ def _checked_header(file: Path, dialect: tuple[str, str | None]) -> tuple[str, .
         raise SourceError(
             f"{shown(file)} {what}", hint="a CSV needs a line of column names, and rows below it"
         )
-    header = header_of(header, first_row).names
     if problem := names_problem(header):
         raise SourceError(f"{shown(file)}: {problem[0]}", hint=problem[1])
     if len(first_row) < len(header) or any(first_row[len(header) :]):

@@ -30,6 +30,8 @@ _OTHER_MARKS = {
 }
 # A row takes some hundred bytes on its way, however short it is in the file.
 _BLOCK_ROWS = 40_000
+# Of which the first that is not too short tells what stands behind the last column.
+_FIRST_ROWS = 100
 _HEADER_AGAIN = "the line of column names again"
 
 
@@ -135,17 +137,18 @@ class _Table:
             names = self._named(first)
             self._header_line = first.data[first.starts[0] : first.ends[0]]
             self._first = first.without_first()
-        header = header_of(names, self._first_row())
+        header = header_of(names, self._first_rows())
         if problem := names_problem(header.names):
             raise FileError(f"{self._file.name}: {problem[0]}", hint=problem[1])
         return header
 
-    def _first_row(self) -> list[str]:
+    def _first_rows(self) -> Iterator[list[str]]:
         first = self._first
-        if first is None or not len(first) or first.kept_bytes:
-            return []
-        rows = self._parse(first.data[first.starts[0] : first.ends[0]])
-        return rows[0] if isinstance(rows, list) and rows else []
+        if first is None or first.kept_bytes:
+            return
+        for start, end in zip(first.starts[:_FIRST_ROWS], first.ends[:_FIRST_ROWS], strict=True):
+            rows = self._parse(first.data[start:end])
+            yield from rows if isinstance(rows, list) else ()
 
     def _named(self, first: Records) -> tuple[str, ...]:
         raw = first.data[first.starts[0] : first.ends[0]]

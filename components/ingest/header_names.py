@@ -1,7 +1,7 @@
 """Checks that the columns of a CSV are all named, each once. Pure."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 INDEX = "(index)"
@@ -44,21 +44,21 @@ class Header:
     most_empty: int = 0
 
 
-def header_of(names: Sequence[str], first_row: Sequence[str]) -> Header:
+def header_of(names: Sequence[str], rows: Iterable[Sequence[str]]) -> Header:
     """Tells the columns from empty fields at the end of lines: of the header, the rows, or both.
 
     Args:
         names: as `with_index` gives them.
-        first_row: its fields; none where there is no readable row.
+        rows: the fields of the first ones; the first that is not too short decides; none after it is read.
     """
     count = len(names)
     while count > 1 and not names[count - 1].strip():
         count -= 1
-    end = first_row[count:]
-    unnamed = len(names) - count
-    if not names[0].strip() or len(first_row) < count or any(end):
+    row = next((row for row in rows if len(row) >= count), None)
+    if not names[0].strip() or row is None or any(row[count:]):
         return Header(tuple(names))  # not that: the names or the rows are wrong
-    return Header(tuple(names[:count]), len(end), max(unnamed, len(end)))
+    end = len(row) - count
+    return Header(tuple(names[:count]), end, max(len(names) - count, end))
 
 
 def names_problem(names: Sequence[str]) -> tuple[str, str] | None:

@@ -46,7 +46,8 @@ class Options:
         split: in the order of the splits; with "time" and "parts" only the names count.
         split_by: {} for a hash of the record, or one of {"key": column}, {"time": column, "starts": {split:
             first moment, None for the earliest}}, {"row": True}, {"parts": {split: part}}.
-        target_shard_bytes: size of an output file.
+        target_shard_bytes: size of an output file. The default is the most, less may be planned for a source
+            (`planning.Task.shard_bytes`); any other holds as it is.
         limits: what the source may become.
         block_bytes: how much is read at a time.
         inferred_blocks: how many blocks of a CSV its types are inferred from; 0: all.

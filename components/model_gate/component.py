@@ -12,7 +12,13 @@ from tfx.types.standard_artifacts import Examples, ExampleStatistics, Model, Mod
 from tfx.utils.path_utils import serving_model_path
 
 from slipway.components.data_profile.label_score import LabelScore, label_score
-from slipway.components.data_profile.profile import BLESSED_DATA, Profile, data_digest, keep_profile
+from slipway.components.data_profile.profile import (
+    BLESSED_DATA,
+    Profile,
+    data_digest,
+    keep_profile,
+    rows_behind,
+)
 from slipway.components.data_profile.sample import read_sample
 from slipway.components.data_profile.single_scores import single_scores
 from slipway.components.model_gate.check import OVERALL, conclude
@@ -127,7 +133,7 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
         columns = {name: column for name, column in sample.items() if name not in (pass_through or ())}
         _keep_data(
             f"{blessing.uri}/{BLESSED_DATA}",
-            statistics=statistics.uri,
+            statistics=statistics,
             quarantine=quarantine.uri if quarantine else "",
             explained=label_score(columns, raw_label, single_scores(columns, raw_label)),
         )
@@ -137,10 +143,11 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
     blessing.set_string_custom_property(PROPERTY, digest)
 
 
-def _keep_data(folder: str, *, statistics: str, quarantine: str, explained: LabelScore | None) -> None:
+def _keep_data(folder: str, *, statistics: Any, quarantine: str, explained: LabelScore | None) -> None:
     """Store the profile for comparing later data, apart from the model, which has its own digest."""
-    digest = data_digest(statistics, quarantine)
-    keep_profile(statistics, folder, Profile(digest, time.time(), explained))
+    digest = data_digest(statistics.uri, quarantine)
+    rows = rows_behind(statistics, quarantine)
+    keep_profile(statistics.uri, folder, Profile(digest, time.time(), explained, rows))
 
 
 def _read_json(path: str) -> Any:

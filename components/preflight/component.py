@@ -75,7 +75,7 @@ def Preflight(  # noqa: N802 (component constructors are nouns)
         Training.from_json(from_parameter(training)),
         train_files=len(files),
         train_bytes=sum(map(_size_bytes, files)),
-        train_rows=split_rows(statistics.uri, SPLIT),
+        train_rows=split_rows(statistics, SPLIT.removeprefix("Split-")),
     )
     interpreter = find_compiler()
     if interpreter is None:

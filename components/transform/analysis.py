@@ -77,7 +77,8 @@ class Gather:
     """What accumulators gather of a shard.
 
     Attributes:
-        apply: a function from a batch to the tensors that they read; None: that of the folder.
+        apply: a function from a batch to the tensors that they read; None, as in another process: that of the
+            folder.
         folder: where it is saved, for other processes; None: it is not.
         schema: of the examples, as bytes.
         columns: which are read.
@@ -207,11 +208,9 @@ class _Evaluate(nodes.Visitor):  # type: ignore[misc]
     def _run(self, one: _Pass) -> list[Values]:
         tensors = {name: tensor.name for name, tensor in one.graph.tensors.items()}
         replacements = one.graph.replacements()
-        folder = apply = None
-        if self._reading.processes.others:
-            folder = self._preprocessing.save(replacements, tensors)
-        else:
-            apply = self._preprocessing.analyzed(tensors, replacements, self._reading.columns)
+        is_shared = self._reading.processes.others > 0
+        folder = self._preprocessing.save(replacements, tensors) if is_shared else None
+        apply = self._preprocessing.analyzed(tensors, replacements, self._reading.columns, folder=folder)
         gather = Gather(
             apply,
             folder,

@@ -110,13 +110,18 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
             if not wanted:
                 raise UnknownOperationError("outputs that are made of no column")
             analyzed = [shard for split in splits.analyze for shard in shards_of(split, *files[split])]
-            workers = process_count(analyzed, self._beam_pipeline_args or (), worth_bytes=_WORTH_BYTES)
+            written = [shard for split in prefixes for shard in _one_each(split, *files[split])]
+            # Of the data that is read twice, the larger part decides: often only some splits are analyzed.
+            workers = max(
+                process_count(shards, self._beam_pipeline_args or (), worth_bytes=_WORTH_BYTES)
+                for shards in (analyzed, written)
+            )
             with SideBySide(workers if traced.can_be_shared else 1) as processes:
                 serialized = schema.SerializeToString()
                 reading = Reading(analyzed, processes, serialized, traced.analyzed_columns())
                 _write_graph(traced, reading, schema, folder)
                 work = Materialize(folder, serialized, wanted, prefixes)
-                _materialize(work, {split: files[split] for split in prefixes}, processes)
+                _materialize(work, written, processes)
 
     def _function(self, exec_properties: Mapping[str, object], schema_file: str) -> Any:
         """The user's preprocessing_fn, found as TFX finds it."""
@@ -161,15 +166,16 @@ def _write_graph(traced: Preprocessing, reading: Reading, schema: Any, folder: s
     traced.finish(replacements, folder)
 
 
-def _materialize(
-    work: Materialize, files: Mapping[str, tuple[list[str], list[int]]], processes: SideBySide
-) -> None:
-    """Transforms splits, file by file."""
-    shards = [
-        Shard(split, place, len(found[0]), (file,), size)
-        for split, found in files.items()
-        for place, (file, size) in enumerate(zip(*found, strict=True))
+def _one_each(split: str, files: Sequence[str], sizes: Sequence[int]) -> list[Shard]:
+    """A shard for each file of a split."""
+    return [
+        Shard(split, place, len(files), (file,), size)
+        for place, (file, size) in enumerate(zip(files, sizes, strict=True))
     ]
+
+
+def _materialize(work: Materialize, shards: Sequence[Shard], processes: SideBySide) -> None:
+    """Transforms splits, file by file."""
     for prefix in work.prefixes.values():
         fileio.makedirs(prefix.rpartition("/")[0])
     progress = Rows(shards, " transformed").tell

@@ -98,7 +98,12 @@ class Preprocessing:
         return list(graph_tools.get_dependent_inputs(self.concrete.graph, self.inputs, outputs))
 
     def analyzed(
-        self, tensors: Mapping[str, str], replacements: Replacements, columns: Sequence[str]
+        self,
+        tensors: Mapping[str, str],
+        replacements: Replacements,
+        columns: Sequence[str],
+        *,
+        folder: str | None = None,
     ) -> Apply:
         """Return a function from a batch to the tensors that the analyzers read.
 
@@ -106,13 +111,14 @@ class Preprocessing:
             tensors: the names in the traced graph, by the names that they are to have.
             replacements: the results of the passes before.
             columns: what a batch holds.
+            folder: where `save` wrote it; None: it did not.
 
         Returns:
             From tensors by column to tensors by name.
         """
         loader = None if replacements else self._stateless(tensors)
         if loader is None:
-            return loaded(self.save(replacements, tensors), columns, list(tensors))
+            return loaded(folder or self.save(replacements, tensors), columns, list(tensors))
         return _applied(loader, columns, list(tensors))
 
     def _stateless(self, tensors: Mapping[str, str]) -> Any:
@@ -171,8 +177,7 @@ class Preprocessing:
     def _save(self, replacements: Replacements, tensors: Mapping[str, str]) -> tuple[str, Annotated]:
         """Writes the graph with what is analyzed, as `impl_helper.trace_and_write_v2_saved_model` does."""
         folder: str = beam_common.get_unique_temp_path(self.temporary)
-        is_finished = not tensors
-        again = self._filled_in(replacements) if is_finished else None
+        again = self._needed(tensors, replacements) if tensors else self._filled_in(replacements)
         annotated = again or Annotated(self.function)
         concrete = impl_helper._trace_and_write_transform_fn(
             folder, annotated, self.specs, self.temporary, dict(replacements) or None, dict(tensors), None
@@ -202,15 +207,43 @@ class Preprocessing:
         definition = graph.as_graph_def()
 
         def again(inputs: Mapping[str, TensorType]) -> Any:
-            new = tf.nest.flatten([inputs[name] for name in self.inputs], expand_composites=True)
-            old = tf.nest.flatten(list(self.inputs.values()), expand_composites=True)
-            known = {one.name: tensor for one, tensor in zip(old, new, strict=True)}
-            known |= {name: ops.get_default_graph().capture(one) for name, one in replacements.items()}
             wanted, structure = self.annotated.flat()
-            found = tf.graph_util.import_graph_def(definition, known, [one.name for one in wanted], name="")
-            return structure(found)
+            return structure(self._imported(definition, wanted, inputs, replacements))
 
         return Annotated(self.function, again)
+
+    def _needed(self, tensors: Mapping[str, str], replacements: Replacements) -> Annotated | None:
+        """The part of the traced graph that gives some tensors, to be saved; None where it is not enough."""
+        if replacements or self._stateless(tensors) is None:
+            return None
+        wanted = [self.concrete.graph.get_tensor_by_name(tensor) for tensor in tensors.values()]
+        definition = tf.compat.v1.graph_util.extract_sub_graph(
+            self.concrete.graph.as_graph_def(), sorted({one.op.name for one in wanted})
+        )
+
+        def again(inputs: Mapping[str, TensorType]) -> Any:
+            # Nothing in it is left to be analyzed, so TFT takes what this gives for what it asked for.
+            return dict(zip(tensors, self._imported(definition, wanted, inputs, {}), strict=True)), {}
+
+        return Annotated(self.function, again)
+
+    def _imported(
+        self,
+        definition: Any,
+        wanted: Sequence[tf.Tensor],
+        inputs: Mapping[str, TensorType],
+        replacements: Replacements,
+    ) -> Sequence[tf.Tensor]:
+        """Tensors of a part of the traced graph, made again in the graph that is being made now."""
+        new = tf.nest.flatten([inputs[name] for name in self.inputs], expand_composites=True)
+        old = tf.nest.flatten(list(self.inputs.values()), expand_composites=True)
+        there = {node.name for node in definition.node}
+        known = {one.name: tensor for one, tensor in zip(old, new, strict=True) if one.op.name in there}
+        known |= {name: ops.get_default_graph().capture(one) for name, one in replacements.items()}
+        found: Sequence[tf.Tensor] = tf.graph_util.import_graph_def(
+            definition, known, [one.name for one in wanted], name=""
+        )
+        return found
 
 
 def trace(function: Callable[..., Any], specs: Mapping[str, tf.TypeSpec], *, temporary: str) -> Preprocessing:

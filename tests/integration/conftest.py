@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import urllib.request
+from concurrent.futures import wait
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -28,6 +29,28 @@ def forked(warm):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(python_process, "fork_channel", warm._line)
         yield warm
+
+
+@pytest.fixture
+def beside(monkeypatch):
+    """The processes beside this one that did a task: each of them gets one before this one begins."""
+    from slipway.components import worker_pool
+
+    pids = set()
+    share_out, do = worker_pool.SideBySide.map, worker_pool._Worker.do
+
+    def when_all_are_ready(self, *given, **more):
+        wait(self._started.values())
+        return share_out(self, *given, **more)
+
+    def noted(self, *given):
+        done = do(self, *given)
+        pids.add(self.pid)
+        return done
+
+    monkeypatch.setattr(worker_pool.SideBySide, "map", when_all_are_ready)
+    monkeypatch.setattr(worker_pool._Worker, "do", noted)
+    return pids
 
 
 @pytest.fixture(scope="module")

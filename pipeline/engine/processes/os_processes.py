@@ -7,6 +7,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from slipway.components.available_memory import available_memory_bytes
+
 # linux/prctl.h
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -101,13 +103,7 @@ def default_jobs(*, node_bytes: int = 2 * 2**30) -> int:
         node_bytes: what a node is taken to need; the taxi workload's largest holds 1.3 GiB.
     """
     cores = len(os.sched_getaffinity(0))
-    return max(1, min(cores, _available_bytes() // node_bytes))
-
-
-def _available_bytes() -> int:
-    """Memory available without swapping, as Linux estimates it: cached memory counts as free."""
-    lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+    return max(1, min(cores, available_memory_bytes() // node_bytes))
 
 
 def _processes() -> Iterator[int]:

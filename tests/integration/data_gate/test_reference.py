@@ -1,5 +1,7 @@
 """What the data is compared with, as folders."""
 
+import json
+
 import pytest
 
 from slipway.components.errors import ComponentError
@@ -21,3 +23,55 @@ def test_blessing_that_kept_nothing_is_no_reference(tmp_path):
     from slipway.components.data_gate.reference import find_reference
 
     assert find_reference([("the last", str(tmp_path / "nowhere")), ("", "")], digest="d").name == ""
+
+
+@pytest.fixture
+def sampled(tmp_path):
+    """Statistics of a tenth of the rows, beside those of a slice that TFX's executor wrote first."""
+    import tfx.components  # noqa: F401  (first: it patches what data validation imports)
+    from tensorflow_metadata.proto.v0 import statistics_pb2
+    from tfx.types import standard_artifacts
+
+    for split, rows in {"train": 70, "eval": 30}.items():
+        found = statistics_pb2.DatasetFeatureStatisticsList()
+        for name, count in (("sex_f", 5), ("All Examples", rows)):
+            found.datasets.add(name=name, num_examples=count)
+        path = tmp_path / f"statistics/Split-{split}/FeatureStats.pb"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(found.SerializeToString())
+    statistics = standard_artifacts.ExampleStatistics()
+    statistics.uri = str(tmp_path / "statistics")
+    statistics.set_json_value_custom_property("sample_rate_by_split", '{"train": 0.1, "eval": 0.1}')
+    return statistics
+
+
+def test_rows_behind_a_sample_are_those_that_ingest_wrote_or_about_as_many(sampled, tmp_path):
+    from slipway.components.data_profile.profile import rows_behind, split_rows
+
+    (tmp_path / "summary.json").write_text(json.dumps({"rows_out": {"train": 711, "eval": 294}}))
+    assert rows_behind(sampled, str(tmp_path)) == {"train": 711, "eval": 294}
+    assert rows_behind(sampled) == {"train": 700, "eval": 300}
+    assert split_rows(sampled, "eval") == 300
+    sampled.set_json_value_custom_property("sample_rate_by_split", '{"train": 1.0, "eval": 1.0}')
+    assert rows_behind(sampled, str(tmp_path)) == {}
+    assert split_rows(sampled, "eval") == 30
+
+
+def test_sample_is_judged_and_compared_by_the_rows_behind_it(sampled, tmp_path):
+    from slipway.components.data_gate.limits import Limits
+    from slipway.components.data_gate.reference import find_reference, read_statistics
+    from slipway.components.data_gate.rules.rows import find_row_counts
+    from slipway.components.data_profile.profile import Profile, keep_profile
+
+    rows = {"train": 700, "eval": 300}
+    now = read_statistics(sampled.uri, rows)
+    assert list(find_row_counts(now, {}, Limits(min_rows=1000))) == []
+    # The same data again, of which all rows were looked at then.
+    kept = str(tmp_path / "kept")
+    keep_profile(sampled.uri, kept, Profile("then", 1.0, None, {"train": 70, "eval": 30}))
+    reference = find_reference([("the last", kept)], digest="now")
+    [finding] = find_row_counts(now, reference.statistics, Limits())
+    assert "1,000 rows, 900% more than the 100 of the reference" in finding.what
+    keep_profile(sampled.uri, kept, Profile("then", 1.0, None, rows))
+    same = find_reference([("the last", kept)], digest="now").statistics
+    assert list(find_row_counts(now, same, Limits())) == []

@@ -466,7 +466,7 @@ def test_files_that_an_engine_of_beam_deals_out_add_up_to_the_same(alone, evalua
         assert {key: value for key, value in each.items() if not close(ours[where][key], value)} == {}
 
 
-def test_two_processes_give_the_same_to_the_last_bit(alone, evaluate, monkeypatch):
+def test_two_processes_give_the_same_to_the_last_bit(alone, evaluate, monkeypatch, forked, beside):
     from slipway.components import shards
     from slipway.components.evaluator import executor
 
@@ -475,6 +475,7 @@ def test_two_processes_give_the_same_to_the_last_bit(alone, evaluate, monkeypatc
     for processes in (1, 2):
         monkeypatch.setattr(executor, "process_count", lambda *_, n=processes, **__: n)
         found.append(content(evaluate(alone[0], config_of("binary"), alone[1]), spreads=True))
+        assert len(beside) == processes - 1
     assert repr(found[0]) == repr(found[1])  # NaN is there, too
 
 

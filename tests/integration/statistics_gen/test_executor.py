@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import os
 import random
 from itertools import islice
 from pathlib import Path
@@ -309,7 +310,9 @@ def test_link_to_a_dashboard_that_fails_does_not_fail_the_node(made, tmp_path, m
     assert len(datasets(found, "empty")) == 1
 
 
-def test_two_processes_give_the_same_bytes_and_what_one_cannot_do_is_done_again(made, tmp_path, monkeypatch):
+def test_two_processes_give_the_same_bytes_and_what_one_cannot_do_is_done_again(
+    made, tmp_path, monkeypatch, forked, beside
+):
     from slipway.components import shards
     from slipway.components.progress import PROGRESS_VARIABLE
     from slipway.components.statistics_gen import executor
@@ -323,6 +326,8 @@ def test_two_processes_give_the_same_bytes_and_what_one_cannot_do_is_done_again(
         monkeypatch.setattr(executor, "process_count", lambda *_, n=processes, **__: n)
         statistics = computed(executor.Executor, made, tmp_path / str(processes), stats_options_json=asked)
         found.append([Path(statistics.uri, f"Split-{split}/FeatureStats.pb").read_bytes() for split in FILES])
+        assert len(beside) == processes - 1
+    assert os.getpid() not in beside
     assert found[0] == found[1]
 
     def no_memory(batch_of, sample, *, parts):

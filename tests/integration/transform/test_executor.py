@@ -127,16 +127,20 @@ def both(request, made, project, tmp_path_factory):
         ]
 
 
+@pytest.mark.parametrize("processes", [1, 2])
 def test_function_without_tables_is_traced_once_more_only_for_what_needs_a_result(
-    made, project, tmp_path, monkeypatch
+    made, project, tmp_path, monkeypatch, forked, processes
 ):
-    from slipway.components.transform.executor import Executor
+    from slipway.components import shards
+    from slipway.components.transform import executor
 
     monkeypatch.syspath_prepend(project / "tests/integration/transform")
     import many_analyzers
 
+    monkeypatch.setattr(shards, "LEAST_BYTES", 1)
+    monkeypatch.setattr(executor, "process_count", lambda *_, **__: processes)
     many_analyzers.TRACED.clear()
-    transform(Executor, made, tmp_path, preprocessing_fn="many_analyzers.only_numbers")
+    transform(executor.Executor, made, tmp_path, preprocessing_fn="many_analyzers.only_numbers")
     assert len(many_analyzers.TRACED) == 2
 
 
@@ -199,7 +203,10 @@ def test_rows_are_the_same_to_the_last_bits_where_the_graph_is(both, made, tmp_p
             assert_near(one, other, relative=1e-6, absolute=1e-6)
 
 
-def test_two_processes_give_the_same_values_to_the_last_bit(made, project, tmp_path, monkeypatch):
+@pytest.mark.parametrize("function", ["preprocessing_fn", "only_numbers"])
+def test_two_processes_give_the_same_values_to_the_last_bit(
+    made, project, tmp_path, monkeypatch, forked, beside, function
+):
     from tensorflow.train import Example
 
     from slipway.components import shards
@@ -214,8 +221,9 @@ def test_two_processes_give_the_same_values_to_the_last_bit(made, project, tmp_p
             executor.Executor,
             made,
             tmp_path / str(processes),
-            preprocessing_fn="many_analyzers.preprocessing_fn",
+            preprocessing_fn=f"many_analyzers.{function}",
         )
+        assert len(beside) == processes - 1
         for split, (_, count) in ROWS.items():
             assert len(list((folder / f"transformed/Split-{split}").iterdir())) == count
         # TFX's encoder writes the features of a row in any order.

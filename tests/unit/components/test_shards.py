@@ -8,6 +8,7 @@ from slipway.components import python_process, shards
 from slipway.components.shards import (
     LEAST_BYTES,
     MOST_SHARDS,
+    WORTH_VARIABLE,
     Rows,
     process_count,
     redone_in_words,
@@ -81,6 +82,16 @@ def test_without_the_engine_a_process_is_worth_more_data(monkeypatch):
     assert process_count(several, (), worth_bytes=LEAST_BYTES) == 2
     monkeypatch.setattr(python_process, "fork_channel", None)
     assert process_count(several, (), worth_bytes=LEAST_BYTES) == 1
+
+
+def test_a_variable_says_what_a_process_is_worth(monkeypatch):
+    monkeypatch.setenv(WORTH_VARIABLE, "100")
+    small = dealt(100, 50, 50, 100)
+    assert [shard.files for shard in small] == [("f0",), ("f1", "f2"), ("f3",)]
+    assert process_count(small, (), worth_bytes=LEAST_BYTES) == 3
+    monkeypatch.setenv(WORTH_VARIABLE, str(10 * LEAST_BYTES))
+    assert len(dealt(LEAST_BYTES, LEAST_BYTES)) == 2
+    assert process_count(dealt(LEAST_BYTES, LEAST_BYTES), (), worth_bytes=LEAST_BYTES) == 1
 
 
 def test_rows_of_all_shards_are_told(monkeypatch):

@@ -312,6 +312,15 @@ def test_rows_that_end_with_a_delimiter_are_those_without_it(ingest, write, head
     assert Tally.from_json(ended.report.tally.to_json()).has_empty_end == bool(end)
 
 
+@pytest.mark.parametrize(("header", "end"), [("n,s,", ","), ("n,s", ","), ("n,s,", "")])
+def test_first_row_that_is_too_short_is_rejected_alone(ingest, write, header, end):
+    rows = "".join(f"{row},t{row}{end}\n" for row in range(40))
+    found = ingest(write(f"{header}\n7\n{rows}"), split={"all": 1})
+    assert [row["n"] for row in found.rows] == [[row] for row in range(40)]
+    assert [(each["line"], each["reason"]) for each in found.rejects] == [(2, "too few fields")]
+    assert found.report.tally.has_empty_end == bool(end)
+
+
 def test_value_behind_the_last_column_and_a_missing_field_are_rejected(ingest, write):
     rows = "1,a,\n2,b,c\n3,d\n4\n5,e,,\n"
     found = ingest(write(f"n,s\n{rows}"), split={"all": 1})

@@ -137,7 +137,7 @@ def test_all_slices_are_compiled_side_by_side_as_memory_allows(
     preflight, asked, monkeypatch, free_bytes, at_once
 ):
     monkeypatch.setattr(processes.os, "sched_getaffinity", lambda pid: set(range(16)))
-    monkeypatch.setattr(processes, "_available_bytes", lambda: int(free_bytes))
+    monkeypatch.setattr(processes, "available_memory_bytes", lambda: int(free_bytes))
     asked.lasts_s = 0.05
 
     preflight(*ONE_HOST)

@@ -1,0 +1,32 @@
+"""Finds the statistics of all rows among those of slices. Pure."""
+
+from typing import Any
+
+from tensorflow_metadata.proto.v0 import statistics_pb2
+
+from slipway.components.errors import ComponentError
+
+ALL_ROWS = "All Examples"
+"""TFDV's name for them where there are slices; where there are none, they have no name."""
+
+
+def of_all_rows(data: bytes) -> Any:
+    """The statistics of all rows of a split.
+
+    Args:
+        data: what StatisticsGen writes to `FeatureStats.pb`. TFX's own executor writes slices in any order.
+
+    Returns:
+        A `DatasetFeatureStatistics`.
+
+    Raises:
+        ComponentError: there are only those of several slices.
+    """
+    datasets = statistics_pb2.DatasetFeatureStatisticsList.FromString(data).datasets
+    found = [each for each in datasets if each.name == ALL_ROWS or len(datasets) == 1]
+    if not found:
+        raise ComponentError(
+            f"the statistics hold {len(datasets)} slices, and not those of all rows",
+            hint="have StatisticsGen compute them: it does unless a component of one's own leaves them out",
+        )
+    return found[0]
