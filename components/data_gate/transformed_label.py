@@ -7,19 +7,26 @@ so the part of the graph that makes the label is cut out and run on some rows.
 import importlib
 import logging
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import tensorflow as tf
+import tensorflow_transform as tft
 from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
-from tensorflow_transform import analyzer_nodes, impl_helper
+from tensorflow_transform import analyzer_nodes, analyzers, impl_helper, mappers
 from tensorflow_transform.tf_metadata import schema_utils
 
 from slipway.components.data_profile.columns import Column
 
 _log = logging.getLogger(__name__)
+
+# Arguments that change nothing about the kind of a result.
+_NAMES = ("name", "vocab_filename")
 
 
 def made_label(records: Sequence[bytes], *, preprocessing_fn: str, label: str, schema: str) -> Column | None:
@@ -34,7 +41,7 @@ def made_label(records: Sequence[bytes], *, preprocessing_fn: str, label: str, s
     spec = schema_utils.schema_as_feature_spec(text_format.Parse(schema, schema_pb2.Schema())).feature_spec
     module, _, name = preprocessing_fn.rpartition(".")
     try:
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as folder, _each_kind_once():
             graph, inputs, outputs = impl_helper.trace_preprocessing_function(
                 getattr(importlib.import_module(module), name),
                 {name: _type_of(feature) for name, feature in spec.items()},
@@ -45,6 +52,55 @@ def made_label(records: Sequence[bytes], *, preprocessing_fn: str, label: str, s
     except Exception as error:  # Transform reports any error in the user's function
         _log.warning("the label %s was not checked: %s", label, error)
         return None
+
+
+@contextmanager
+def _each_kind_once() -> Iterator[None]:
+    """Of calls that analyze columns of one kind in the same way, only the first makes its operations.
+
+    That is what tracing a wide table takes. The others give placeholders: what needs an analyzer is not
+    computed here anyway.
+    """
+    modules = {analyzers.__name__, mappers.__name__}
+    known: dict[Hashable, Any] = {}
+    functions = {
+        name: partial(_once, known, each)
+        for name, each in vars(tft).items()
+        if callable(each) and not isinstance(each, type) and each.__module__ in modules
+    }
+    with patch.multiple(tft, **functions):
+        yield
+
+
+def _once(known: dict[Hashable, Any], function: Callable[..., Any], *args: Any, **more: Any) -> Any:
+    kind = _kind(function, args, more)
+    if kind in known:
+        return tf.compat.v1.placeholder(known[kind].dtype, known[kind].shape)
+    graph = tf.compat.v1.get_default_graph()
+    before = len(graph.get_collection(analyzer_nodes.TENSOR_REPLACEMENTS))
+    result = function(*args, **more)
+    is_analyzed = len(graph.get_collection(analyzer_nodes.TENSOR_REPLACEMENTS)) > before
+    if is_analyzed and kind is not None and isinstance(result, tf.Tensor):
+        known[kind] = tf.TensorSpec.from_tensor(result)
+    return result
+
+
+def _kind(function: Callable[..., Any], args: Sequence[Any], more: Mapping[str, Any]) -> Hashable | None:
+    """The same for two calls whose results have the same shape and type; None if that cannot be told."""
+    given = [*enumerate(args), *sorted(more.items())]
+    kind = (
+        function.__name__,
+        *(
+            (name, (value.dtype, value.shape) if isinstance(value, tf.Tensor) else value)
+            for name, value in given
+            if name not in _NAMES
+        ),
+    )
+    try:
+        hash(kind)
+    except TypeError:
+        return None
+    return kind
 
 
 def _answers(graph: Any, inputs: Any, label: Any, records: Sequence[bytes], spec: Any) -> Column | None:

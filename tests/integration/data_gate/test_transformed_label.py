@@ -1,0 +1,64 @@
+"""The label that the model learns, computed before Transform has run: of wide tables, too."""
+
+import pytest
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
+
+FLOATS, INTS = (tuple(f"{kind}{number}" for number in range(20)) for kind in "fi")
+FUNCTION = """
+import tensorflow as tf
+import tensorflow_transform as tft
+
+def preprocessing_fn(inputs):
+    columns = {name: column for name, column in inputs.items() if name != "label"}
+    scaled = {name: tft.scale_to_z_score(column) for name, column in columns.items()}
+    buckets = {f"{name}_bucket": tft.bucketize(column, 4, name=name) for name, column in columns.items()}
+    early = {"early": tf.cast(scaled["f0"] > 0, tf.int64), "late": tf.cast(scaled["f19"] > 0, tf.int64)}
+    hashed = {f"{name}_hash": tft.hash_strings(tf.as_string(columns[name]), 9) for name in ("i0", "i19")}
+    return {**scaled, **buckets, **early, **hashed, "y": tf.cast(inputs["label"] > 0.5, tf.int64)}
+"""
+SCHEMA = "".join(
+    f'feature {{ name: "{name}" type: {kind} presence {{ min_fraction: 1 }} shape {{ dim {{ size: 1 }} }} }}\n'
+    for kind, names in {"FLOAT": (*FLOATS, "label"), "INT": INTS}.items()
+    for name in names
+)
+
+
+@pytest.fixture(scope="module")
+def records():
+    from tensorflow.train import Example, Feature, Features, FloatList, Int64List
+
+    def row(number):
+        floats = {name: Feature(float_list=FloatList(value=[number / 5])) for name in (*FLOATS, "label")}
+        ints = {name: Feature(int64_list=Int64List(value=[number])) for name in INTS}
+        return Example(features=Features(feature={**floats, **ints})).SerializeToString()
+
+    return [row(number) for number in range(6)]
+
+
+def test_columns_of_one_kind_are_traced_once_and_the_label_is_what_it_was(records, tmp_path, monkeypatch):
+    import tfx.components  # noqa: F401  (first: it patches what data validation imports)
+    from tensorflow_transform import analyzers
+
+    from slipway.components.data_gate.transformed_label import made_label
+
+    (tmp_path / "wide.py").write_text(FUNCTION, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    traced = []
+    for name in ("_mean_and_var", "quantiles"):
+        real = getattr(analyzers, name)
+        monkeypatch.setattr(
+            analyzers,
+            name,
+            lambda *given, n=name, real=real, **more: traced.append(n) or real(*given, **more),
+        )
+
+    def made(label):
+        return made_label(records, preprocessing_fn="wide.preprocessing_fn", label=label, schema=SCHEMA)
+
+    assert made("y").tolist() == [0, 0, 0, 1, 1, 1]
+    assert sorted(traced) == ["_mean_and_var"] * 2 + ["quantiles"] * 2
+    # Neither the first of its kind nor a later one is known yet; what needs no analyzer is.
+    assert made("early") is None
+    assert made("late") is None
+    assert made("i0_hash").tolist() == made("i19_hash").tolist() != [0] * 6
