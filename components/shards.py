@@ -25,7 +25,7 @@ WORKER_MEMORY_BYTES = 1 << 30
 """What another process may need; see docs/scale.md for what nodes take."""
 
 WORTH_VARIABLE = "SLIPWAY_WORKER_BYTES"
-"""Names the bytes of files that another process is worth, in the place of what each node says. For tests, and
+"""Names the bytes of files that another process is worth, in the place of what each node says: for tests, and
 to measure what a process is worth; below LEAST_BYTES, shards get as small."""
 
 _WORKERS_OPTION = "--direct_num_workers"

@@ -26,7 +26,7 @@ class StatisticsConfig(Section):
         gt=0,
         le=1,
         description="Share of the rows that the statistics are computed of; null: all. Row counts in "
-        "verdicts, the report and the model card are then those of the sample.",
+        "findings about a column, and in the report, are then those of the sample.",
     )
 
     @model_validator(mode="after")

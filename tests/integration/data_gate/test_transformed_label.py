@@ -18,7 +18,7 @@ def preprocessing_fn(inputs):
     return {**scaled, **buckets, **early, **hashed, "y": tf.cast(inputs["label"] > 0.5, tf.int64)}
 """
 SCHEMA = "".join(
-    f'feature {{ name: "{name}" type: {kind} presence {{ min_fraction: 1 }} shape {{ dim {{ size: 1 }} }} }}\n'
+    f'feature {{ name: "{name}" type: {kind} presence {{ min_fraction: 1 }} shape {{ dim {{ size: 1 }} }} }}'
     for kind, names in {"FLOAT": (*FLOATS, "label"), "INT": INTS}.items()
     for name in names
 )
@@ -47,11 +47,12 @@ def test_columns_of_one_kind_are_traced_once_and_the_label_is_what_it_was(record
     traced = []
     for name in ("_mean_and_var", "quantiles"):
         real = getattr(analyzers, name)
-        monkeypatch.setattr(
-            analyzers,
-            name,
-            lambda *given, n=name, real=real, **more: traced.append(n) or real(*given, **more),
-        )
+
+        def noted(*given, name=name, real=real, **more):
+            traced.append(name)
+            return real(*given, **more)
+
+        monkeypatch.setattr(analyzers, name, noted)
 
     def made(label):
         return made_label(records, preprocessing_fn="wide.preprocessing_fn", label=label, schema=SCHEMA)
