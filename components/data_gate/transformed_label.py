@@ -68,7 +68,7 @@ def _each_kind_once() -> Iterator[None]:
         for name, each in vars(tft).items()
         if callable(each) and not isinstance(each, type) and each.__module__ in modules
     }
-    with patch.multiple(tft, **functions):
+    with patch.dict(vars(tft), functions):
         yield
 
 

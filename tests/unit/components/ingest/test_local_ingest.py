@@ -153,3 +153,15 @@ def test_no_more_processes_than_tasks_work_and_wish():
     assert worker_count(tasks[:1], at_most=8) == 1
     small = [Task(index=i, files=[StoredFile("f", 1000)], splits={}, quarantine="") for i in range(9)]
     assert worker_count(small, at_most=8) == 1
+
+
+@pytest.mark.parametrize(("asked", "several_files"), [({}, True), ({"target_shard_bytes": 1 << 30}, False)])
+def test_files_of_examples_are_as_large_as_asked_and_else_as_planned(write, tmp_path, asked, several_files):
+    path = write("n,s\n" + "".join(f"{i},row\n" for i in range(500)))
+    (tmp_path / "out").mkdir()
+    splits = {"all": str(tmp_path / "out")}
+    [file] = list_files(str(path))
+    task = Task(index=0, files=[file], splits=splits, quarantine=f"{tmp_path}/rows", shard_bytes=1_000)
+    options = Options(split={"all": 1}, block_bytes=300, compression="none", **asked)
+    run_tasks([task], options, {}, workers=1, clear=lambda: None)
+    assert (len(list((tmp_path / "out").iterdir())) > 1) is several_files
