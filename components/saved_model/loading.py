@@ -40,7 +40,7 @@ class LoadedModel:
                 self._model = tf.saved_model.load(str(folder))
         except Exception as error:  # TensorFlow passes on any exception of its parts
             raise ComponentError(
-                f"{folder} cannot be loaded: {type(error).__name__}: {_first_line(error)}",
+                f"{folder} cannot be loaded: {type(error).__name__}: {_first_line(_text(error))}",
                 hint="push the model again",
             ) from error
 
@@ -74,12 +74,19 @@ class LoadedModel:
                 }
             )
         except (tf.errors.InvalidArgumentError, tf.errors.OutOfRangeError, ValueError, TypeError) as error:
-            raise WrongInputError(in_words(_first_line(error))) from error
+            raise WrongInputError(in_words(_first_line(_text(error)))) from error
         return {name: np.asarray(tensor) for name, tensor in outputs.items()}
 
 
-def _first_line(error: Exception) -> str:
+def _text(error: Exception) -> str:
+    """TensorFlow's message; where it quotes bytes that are no text, Python fails at making an error of it."""
+    if isinstance(error, UnicodeDecodeError):
+        return error.object.decode(errors="backslashreplace")
+    return str(error)
+
+
+def _first_line(message: str) -> str:
     """Return TensorFlow's message without the graph that follows."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
     useful = [line for line in lines if not line.startswith(_ABOUT_THE_GRAPH)]
     return (useful or lines or [""])[0][:300]

@@ -11,6 +11,7 @@ _TYPE = re.compile(
     r"Key: (?P<name>.*?), Index: \d+\.\s+Data types don't match\.\s+"
     r"(?:Data type: (?P<found>\w+) but )?[Ee]xpected type: (?P<needed>\w+)"
 )
+_NO_EXAMPLE = "Could not parse example input"
 _TYPES = {"int64": "whole numbers", "float": "fractions", "string": "text"}
 
 
@@ -27,4 +28,6 @@ def in_words(message: str) -> str:
         holds = _TYPES.get(found["found"], "another type")
         needs = _TYPES.get(found["needed"], found["needed"])
         return f"{found['name']} holds {holds}, but the model needs {needs}"
+    if message.startswith(_NO_EXAMPLE):  # it goes on with the bytes
+        return f"{_NO_EXAMPLE}: it is no serialized tf.Example"
     return message

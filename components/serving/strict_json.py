@@ -2,6 +2,8 @@
 
 import json
 import math
+import sys
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,12 +19,19 @@ def read_json(body: bytes) -> Any:
     """The value that the body of a request holds; NaN and Infinity are numbers, as for TF Serving.
 
     Raises:
-        RequestError: it is no JSON, or an object has a key twice, of which only the last would count.
+        RequestError: it is no JSON in UTF-8, or an object has a key twice, of which only the last would count.
     """
     try:
-        return json.loads(body, object_pairs_hook=_object)
-    except (ValueError, RecursionError) as error:
-        raise RequestError(f"JSON Parse error: {str(error)[:200]}") from error
+        return json.loads(body.decode("utf-8-sig"), object_pairs_hook=_object)
+    except UnicodeDecodeError as error:
+        why = f"byte {error.start} is not UTF-8"
+    except json.JSONDecodeError as error:
+        why = str(error)
+    except RecursionError:
+        why = "it is nested too deeply"
+    except ValueError:  # the only one that is left of Python's
+        why = f"a whole number has more than {sys.get_int_max_str_digits():,} digits"
+    raise RequestError(f"JSON Parse error: {why}")
 
 
 def refuse_overflow(body: bytes, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -36,14 +45,13 @@ def refuse_overflow(body: bytes, arrays: Mapping[str, npt.NDArray[Any]]) -> None
         RequestError: it has a number that is beyond 64-bit fractions.
     """
     if any(array.dtype.kind == "f" and np.isinf(array).any() for array in arrays.values()):
-        json.loads(body, parse_float=_finite)
+        json.loads(body.decode("utf-8-sig"), parse_float=_finite)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
+        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
         raise RequestError(f"An object has the key {twice[:_SHOWN_LETTERS]!r} twice; send each key once.")
     return found
 

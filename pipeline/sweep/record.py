@@ -11,7 +11,7 @@ from slipway.components.nearest import nearest
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.runs.record import write_json
 from slipway.pipeline.runs.run_id import new_run_id
-from slipway.pipeline.runs.typed_json import plain, read_document
+from slipway.pipeline.runs.typed_json import DocumentError, plain, read_document
 from slipway.pipeline.sweep.search import Method
 from slipway.pipeline.terminal.invocation import command
 
@@ -155,7 +155,10 @@ def read_sweep(name: str, output: Path) -> Sweep:
         near = nearest(name, ids)
         said = f"{name!r} fits {len(found)} sweeps" if found else f"no sweep {name!r} in {output}"
         raise UsageError(f"{said}{f'; nearest: {near}' if near else ''}.", hint=_those(ids))
-    sweep = read_document(Sweep, output / "sweeps" / found[0] / "sweep.json")
+    path = output / "sweeps" / found[0] / "sweep.json"
+    sweep = read_document(Sweep, path)
+    if sweep.sweep_id != found[0]:  # files are written to the folder of its id
+        raise DocumentError(f"{path} cannot be read: sweep_id is {sweep.sweep_id!r}, not its folder's name")
     sweep.output = output
     return sweep
 

@@ -16,6 +16,7 @@ from slipway.pipeline.cloud.artifact_query import ArtifactQuery
 from slipway.pipeline.cloud.complete_job import title_of
 from slipway.pipeline.cloud.container.kubeflow_input import RECORD
 from slipway.pipeline.cloud.execution import RuntimeArtifact
+from slipway.pipeline.runs.typed_json import DocumentError, typed_text
 
 
 class ArtifactRecords:
@@ -71,14 +72,12 @@ def _names(folder: str) -> list[str]:
 
 def _read(record: str) -> RuntimeArtifact | None:
     """A record; None if it is damaged."""
-    with fileio.open(record, "r") as file:
-        text = file.read()
     try:
-        artifact: RuntimeArtifact = json.loads(text)
-    except ValueError as error:
+        with fileio.open(record, "r") as file:
+            return typed_text(RuntimeArtifact, file.read())
+    except (DocumentError, UnicodeDecodeError) as error:
         _say(f"{record} is damaged and passed over: {error}; delete it")
         return None
-    return artifact
 
 
 def _is_gone(uri: str) -> bool:

@@ -99,6 +99,7 @@ HUGE = b'{"instances": [' + b"1," * 3_000_000 + b"1]}"
         (HUGE, "'examples' must be texts"),
         ({"instances": ["no example"]}, "Could not parse example input"),
         ({"instances": [{"b64": "AAAA"}]}, "Could not parse example input"),
+        ({"instances": [{"b64": "/////w=="}]}, "Could not parse example input: it is no serialized tf.Example"),
         ({"instances": [""]}, "fare"),
         (
             {"signature_name": "serve_raw", "instances": [{"fare": ["x"], "company": ["y"]}]},

@@ -25,6 +25,10 @@ from slipway.components.saved_model.refused_examples import in_words
             "type: float",
             "fare holds text, but the model needs fractions",
         ),
+        (
+            "Could not parse example input, value: '\\xff\\xff'",
+            "Could not parse example input: it is no serialized tf.Example",
+        ),
         ("indices[0] = 9 is not in [0, 4)", "indices[0] = 9 is not in [0, 4)"),
     ],
 )

@@ -3,6 +3,7 @@
 import pytest
 
 from slipway.pipeline.errors import UsageError
+from slipway.pipeline.runs.typed_json import DocumentError
 from slipway.pipeline.sweep.record import Sweep, Trial, finite, new_sweep_id, read_sweep
 
 
@@ -33,6 +34,15 @@ def test_an_unknown_sweep_is_refused(tmp_path):
     made(tmp_path, "20261123-000000-0002")
     with pytest.raises(UsageError, match="'2026' fits 2 sweeps"):
         read_sweep("2026", tmp_path)
+
+
+def test_a_record_that_names_another_folder_is_refused(tmp_path):
+    """Going on with it would write there."""
+    made(tmp_path, "20261123-000000-0001")
+    record = tmp_path / "sweeps/20261123-000000-0001/sweep.json"
+    record.write_text(record.read_text().replace("20261123-000000-0001", "../../outside"))
+    with pytest.raises(DocumentError, match="sweep_id is '../../outside', not its folder's name"):
+        read_sweep("latest", tmp_path)
 
 
 def test_the_earliest_of_equals_is_the_best(tmp_path):

@@ -63,11 +63,25 @@ def test_an_artifact_in_a_store_that_only_the_launcher_reads_counts_as_there(rec
     assert records.find(ANY_MODEL)["uri"] == uri
 
 
-@pytest.mark.parametrize("text", ["", '{"uri": "half'])
-def test_a_damaged_record_is_passed_over(records, made, tmp_path, capsys, text):
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b'{"uri": "half',
+        b"[]",
+        b"{}",
+        b'{"name": "n", "uri": "/tmp", "type": "tfx.Model", "metadata": {}}',
+        b'{"name": "n", "uri": 7, "type": {"schemaTitle": "tfx.Model"}, "metadata": {}}',
+        b'{"name": "n", "uri": "/tmp", "type": {"schemaTitle": "tfx.Model"}, "metadata": []}',
+        b"\xff\xfe",
+        b"[" * 100_000,
+    ],
+    ids=["empty", "half", "list", "no keys", "type", "address", "metadata", "no text", "depth"],
+)
+def test_a_damaged_record_is_passed_over(records, made, tmp_path, capsys, content):
     kept = made("first")
     damaged = tmp_path / "records/tfx.Model/99999999999999999999-0.json"
-    damaged.write_text(text)
+    damaged.write_bytes(content)
     assert records.find(ANY_MODEL)["uri"] == str(kept)
     assert f"{damaged} is damaged" in capsys.readouterr().err
 
