@@ -28,6 +28,6 @@ def in_words(message: str) -> str:
         holds = _TYPES.get(found["found"], "another type")
         needs = _TYPES.get(found["needed"], found["needed"])
         return f"{found['name']} holds {holds}, but the model needs {needs}"
-    if message.startswith(_NO_EXAMPLE):  # it goes on with the bytes
+    if _NO_EXAMPLE in message:  # what follows are the bytes
         return f"{_NO_EXAMPLE}: it is no serialized tf.Example"
     return message

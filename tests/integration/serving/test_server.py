@@ -1,5 +1,6 @@
 """The server: what it answers, that it follows what is pushed, and that nothing sent to it ends it."""
 
+import base64
 import contextlib
 import socket
 import time
@@ -99,7 +100,10 @@ HUGE = b'{"instances": [' + b"1," * 3_000_000 + b"1]}"
         (HUGE, "'examples' must be texts"),
         ({"instances": ["no example"]}, "Could not parse example input"),
         ({"instances": [{"b64": "AAAA"}]}, "Could not parse example input"),
-        ({"instances": [{"b64": "/////w=="}]}, "Could not parse example input: it is no serialized tf.Example"),
+        (
+            {"instances": [{"b64": base64.b64encode(b"\xff" * 40).decode()}]},
+            "Could not parse example input: it is no serialized tf.Example",
+        ),
         ({"instances": [""]}, "fare"),
         (
             {"signature_name": "serve_raw", "instances": [{"fare": ["x"], "company": ["y"]}]},
