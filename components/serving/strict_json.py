@@ -19,7 +19,7 @@ def read_json(body: bytes) -> Any:
     """The value that the body of a request holds; NaN and Infinity are numbers, as for TF Serving.
 
     Raises:
-        RequestError: it is no JSON in UTF-8, or an object has a key twice, of which only the last would count.
+        RequestError: it is no JSON in UTF-8, or an object has a key twice: only its last value would count.
     """
     try:
         return json.loads(body.decode("utf-8-sig"), object_pairs_hook=_object)

@@ -41,7 +41,7 @@ def test_a_record_that_names_another_folder_is_refused(tmp_path):
     made(tmp_path, "20261123-000000-0001")
     record = tmp_path / "sweeps/20261123-000000-0001/sweep.json"
     record.write_text(record.read_text().replace("20261123-000000-0001", "../../outside"))
-    with pytest.raises(DocumentError, match="sweep_id is '../../outside', not its folder's name"):
+    with pytest.raises(DocumentError, match=r"sweep_id is '\.\./\.\./outside', not its folder's name"):
         read_sweep("latest", tmp_path)
 
 
