@@ -490,6 +490,7 @@ def new(
     label: o.Label = None,
     task: o.Task = "auto",
     keep: o.KeepColumns = None,
+    weight: o.WeightColumn = None,
     null_value: o.NullValues = None,
     verbose: Verbose = False,
 ) -> None:
@@ -505,6 +506,7 @@ def new(
         root=PROJECT_ROOT,
         ask=questions.choose,
         null_values=null_value or [],
+        weight=weight,
     )
     _print(begun.text())
 

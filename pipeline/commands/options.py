@@ -264,6 +264,16 @@ KeepColumns = Annotated[
 ]
 
 
+WeightColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--weight",
+        metavar="COLUMN",
+        help="The column that says how much each row counts: a number from 0 on. It is no feature.",
+    ),
+]
+
+
 def overrides(accept_data: str | None, bless: str | None) -> dict[str, str]:
     """The given reasons to pass a gate, by a key of `record.OVERRIDES`."""
     given = {"accept_data": accept_data, "bless": bless}

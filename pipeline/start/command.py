@@ -2,7 +2,7 @@
 
 import keyword
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, get_args
@@ -21,7 +21,7 @@ from slipway.components.nearest import nearest
 from slipway.pipeline.config.section import PATTERN_WORDS, SnakeName
 from slipway.pipeline.errors import UsageError, raised_as
 from slipway.pipeline.start.deciding import Plan, Role, Task, check_rows, decide
-from slipway.pipeline.start.facts import facts_of
+from slipway.pipeline.start.facts import Facts, facts_of
 from slipway.pipeline.start.images.begin import BegunImages, new_images
 from slipway.pipeline.start.images.looking import check_folder, divided, holds_images
 from slipway.pipeline.start.label import OneCsv, decide_task
@@ -103,6 +103,7 @@ def new(
     root: Path,
     ask: Ask,
     null_values: Sequence[str] = (),
+    weight: str | None = None,
 ) -> Begun | BegunImages:
     """Creates a workload from files of examples.
 
@@ -113,6 +114,7 @@ def new(
         task: one of TASKS.
         keep: columns to keep as features despite warnings.
         null_values: texts that mean a missing value anywhere in a CSV.
+        weight: the column that says how much each row counts; it is no feature. None: all count the same.
 
     Raises:
         UsageError: something of this cannot be; nothing is written.
@@ -126,6 +128,8 @@ def new(
         if holds_images(Path(data)) or divided(Path(data)):
             if keep:
                 raise UsageError(f"--keep {keep[0]}: images have no columns.", hint="leave --keep out")
+            if weight is not None:
+                raise UsageError(f"--weight {weight}: images have no columns.", hint="leave --weight out")
             if null_values:
                 raise UsageError(
                     f"--null-value {null_values[0]}: images have no columns.", hint="leave --null-value out"
@@ -138,7 +142,7 @@ def new(
         table = read_table(data, root=root, null_values=null_values)
     columns = [facts_of(column, table.kinds[column], values) for column, values in table.columns.items()]
     facts = {column.name: column for column in columns}
-    for wanted in [*keep, *([label] if label is not None else [])]:
+    for wanted in [*keep, *(each for each in (label, weight) if each is not None)]:
         if wanted in table.unread:
             raise UsageError(
                 f"{wanted} holds {table.unread[wanted]}: it can be neither label nor feature.",
@@ -151,6 +155,8 @@ def new(
             )
     if label is None:
         label = ask("Which column is to be predicted?", list(facts), option="--label")
+    if weight is not None:
+        _check_weight(facts[weight], label=label, kept=keep)
     check_rows(table.rows, rejected=table.rejected, first_reject=table.first_reject)
     _check_heads(data, table, label=label, root=root)
     is_one_csv = table.file_format == "csv" and Path(data).is_file()
@@ -170,6 +176,7 @@ def new(
         forms=table.forms.words,
         suspicions=suspicions,
         unread=table.unread,
+        weight=weight,
     )
     if table.file_format == "csv" and _are_values(list(facts)):
         plan = replace(plan, notes=(_header_note(list(facts)), *plan.notes))
@@ -190,6 +197,28 @@ def new(
         rejected=table.rejected,
         first_reject=table.first_reject,
     )
+
+
+def _check_weight(column: Facts, *, label: str, kept: Collection[str]) -> None:
+    """Refuses a column that no row can be weighed by."""
+    what = ""
+    if column.name == label:
+        what = "is what is to be predicted"
+    elif column.name in kept:
+        what = "is a feature by --keep as well"
+    elif column.kind == "text":
+        what = "holds texts, and a weight is a number"
+    elif column.missing:
+        what = f"is empty in {counted(column.missing, 'row')}"
+    elif column.least < 0:
+        what = f"holds {column.least:g}, and weights are numbers from 0 on"
+    elif column.greatest == 0:
+        what = "is 0 in every row"
+    if what:
+        raise UsageError(
+            f"--weight {column.name}: this column {what}.",
+            hint="name a column of numbers from 0 on, one in every row, or leave --weight out",
+        )
 
 
 def _check_heads(data: str, table: Table, *, label: str, root: Path) -> None:

@@ -21,6 +21,7 @@ class Role(StrEnum):
     """The role of a column for the model."""
 
     LABEL = "label"
+    WEIGHT = "weight"  # how much a row counts; no feature
     NUMBER = "number"  # scaled to mean 0 and variance 1
     AMOUNT = "amount"  # its logarithm is: it runs over decades
     CATEGORY = "category"  # one of a few values
@@ -132,6 +133,7 @@ def decide(
     unread: Mapping[str, str] | None = None,
     label_moments: tuple[float, float] = (0.0, 1.0),
     forms: Mapping[str, str] | None = None,
+    weight: str | None = None,
 ) -> Plan:
     """Decides about every column.
 
@@ -144,6 +146,7 @@ def decide(
         unread: columns that are not read -> what they hold, in words.
         label_moments: mean and standard deviation of the label, for a regression.
         forms: how columns are written, in words, where otherwise than plainly.
+        weight: name of the column that says how much each row counts; None: all count the same.
 
     Raises:
         UsageError: no feature is left.
@@ -154,10 +157,18 @@ def decide(
     decisions = [
         Decision(column, Role.LABEL, "what is predicted", _safe(label))
         if column.name == label
-        else _named(_decision(column, leaks, column.name in kept), taken)
+        else _named(
+            Decision(
+                column, Role.WEIGHT, f"how much each row counts, from {column.least:g} to {column.greatest:g}"
+            )
+            if column.name == weight
+            else _decision(column, leaks, column.name in kept),
+            taken,
+        )
         for column in columns
     ]
-    if all(decision.role in (Role.LABEL, Role.LEFT_OUT) for decision in decisions):
+    no_features = (Role.LABEL, Role.WEIGHT, Role.LEFT_OUT)
+    if all(decision.role in no_features for decision in decisions):
         left_out = [d for d in decisions if d.role is Role.LEFT_OUT]
         reasons = "; ".join(f"{d.facts.name}: {d.why}" for d in left_out)
         raise UsageError(
@@ -166,7 +177,7 @@ def decide(
             if left_out
             else f"add columns to the file that may say something about {label}",
         )
-    used = {decision.facts.name for decision in decisions if decision.role is not Role.LEFT_OUT}
+    used = {each.facts.name for each in decisions if each.role not in (Role.WEIGHT, Role.LEFT_OUT)}
     kept_leaks = {column: why for column, why in leaks.items() if column in used}
     suspicious = {column: why for column, why in (suspicions or {}).items() if column in used}
     classes = () if task == "regression" else ordered(wanted.counts)

@@ -120,6 +120,7 @@ def _values(plan: Plan, table: Table, split: Split, *, name: str, source: str) -
         "delimiter": table.delimiter,
         "quote": table.quote,
         "label": label,
+        "weight": next(iter(plan.with_role(Role.WEIGHT)), None),
         "used": used,
         "decisions": plan.decisions,
         "notes": plan.notes,

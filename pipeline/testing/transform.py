@@ -56,6 +56,7 @@ def transformed_table(
     *,
     schema: str | Path,
     label: str,
+    weight: str | None = None,
     images: Mapping[str, Sequence[int]] | None = None,
 ) -> Table:
     """Rows as `transformed` makes them, in the form that `build_model` and `fit` take.
@@ -65,11 +66,12 @@ def transformed_table(
         rows: as for `transformed`.
         schema: as for `transformed`.
         label: the transformed column that is predicted: `transform.label` of the workload.
+        weight: the transformed column that is no input of the model: `transform.weight` of the workload.
         images: the shapes of columns that are raw bytes: `train.images` of the workload.
 
     Raises:
         ComponentError: a transformed column is a text or sparse, which no model takes.
-        KeyError: there is no transformed column of the label's name.
+        KeyError: there is no transformed column of the label's, or of the weight's, name.
     """
     import tensorflow_transform as tft
 
@@ -80,6 +82,8 @@ def transformed_table(
     features = {each.name: each for each in described}
     columns = {name: _column([row[name] for row in found], each) for name, each in features.items()}
     del features[label]
+    if weight is not None:
+        del features[weight], columns[weight]
     return Table(features, columns, columns.pop(label).astype(np.float32))
 
 

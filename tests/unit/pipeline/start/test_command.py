@@ -467,6 +467,45 @@ def test_a_kept_leak_of_many_rows_has_a_data_gate_of_its_own(root):
     assert config.data_gate.features["refund"].max_label_score == 1
 
 
+@pytest.mark.parametrize(("column", "passed"), [("weight", ()), ("Weight (kg)", ("Weight (kg)",))])
+def test_a_weight_is_no_feature_and_in_no_request(root, column, passed):
+    _write(root, {**COLUMNS, column: lambda row: 1 + row % 5})
+    begun = _begin(root, weight=column)
+    config = load_workload(root / "workloads/customers/workload.yaml", root=root)
+    feature = config.transform.weight
+    assert feature == ("weight" if not passed else "weight_kg")
+    assert (config.transform.pass_through, config.data.columns[-1]) == (passed, column)
+    schema = (root / "schemas/customers.pbtxt").read_text(encoding="utf-8")
+    parsed = text_format.Parse(schema, schema_pb2.Schema())
+    apart = [each.name for each in parsed.feature if each.not_in_environment]
+    assert apart == ["churned", column]
+    code = (root / "workloads/customers/preprocessing.py").read_text(encoding="utf-8")
+    assert f'features["{feature}"] = weight / tft.mean(weight)' in code
+    test = (root / "tests/unit/workloads/test_customers.py").read_text(encoding="utf-8")
+    assert f'label="churned", weight="{feature}"\n' in test
+    for text in (code, test):
+        ast.parse(text)
+    assert "weight    how much each row counts, from 1 to 5" in begun.text()
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "options", "words"),
+    [
+        ("w", lambda row: "abc"[row % 3], {}, "--weight w: this column holds texts"),
+        ("w", lambda row: row if row else "", {}, "this column is empty in 1 row"),
+        ("w", lambda row: row - 1, {}, "this column holds -1, and weights are numbers from 0 on"),
+        ("w", lambda row: 0, {}, "this column is 0 in every row"),
+        ("w", lambda row: row, {"keep": ["w"]}, "is a feature by --keep as well"),
+        ("w", lambda row: row, {"weight": "churned"}, "this column is what is to be predicted"),
+        ("w", lambda row: row, {"weight": "v"}, "has no column 'v'"),
+    ],
+)
+def test_a_column_that_no_row_can_be_weighed_by_is_refused(root, column, values, options, words):
+    _write(root, {**COLUMNS, column: values})
+    with pytest.raises(UsageError, match=words):
+        _begin(root, **{"weight": column, **options})
+
+
 def test_nothing_is_said_of_the_data_gate_where_no_leak_is_kept(root):
     _write(root, COLUMNS)
     _begin(root, keep=["age"])
