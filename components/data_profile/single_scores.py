@@ -80,12 +80,7 @@ def _gini(feature: Floats, label: Codes) -> float:
     ones = int(classes.sum())
     if min(ones, len(classes) - ones) < _LEAST_RARE:
         return 0.0
-    ranks = _ranks(values)
-    middle = float(ranks[classes == 1].sum()) - ones * (len(classes) - 1) / 2
-    if _has_ties(values, ranks):
-        # Equal numbers count half: their ranks are averaged by taking the order from both ends.
-        down = float(_ranks(-values)[classes == 1].sum()) - ones * (len(classes) - 1) / 2
-        middle = (middle - down) / 2
+    middle = float(_ranks(values)[classes == 1].sum()) - ones * (len(classes) - 1) / 2
     return min(abs(middle) * 2 / (ones * (len(classes) - ones)), 1.0)
 
 
@@ -99,14 +94,14 @@ def _number_score(feature: Column, label: Floats, label_ranks: Floats) -> float:
         return _explained(categories(feature), label)
     ranks = _ranks(feature)  # NaN comes last
     known = ~np.isnan(feature)
-    bins = ranks * _BINS // max(len(feature), 1)
+    bins = (ranks * _BINS // max(len(feature), 1)).astype(np.int64)
     if known.all():
-        return max(_explained(bins, label), _rank_correlation(feature, ranks, label_ranks) ** 2)
+        return max(_explained(bins, label), _correlation(_centred(ranks), label_ranks) ** 2)
     explained = _explained(np.where(known, bins, _BINS), label)
     values, others = feature[known], label[known]
     if known.sum() < max(_LEAST_ROWS // 2, known.size // 2) or others.min() == others.max():
         return explained
-    return max(explained, _rank_correlation(values, _ranks(values), _centred(_ranks(others))) ** 2)
+    return max(explained, _correlation(_centred(_ranks(values)), _centred(_ranks(others))) ** 2)
 
 
 def _explained(codes: Codes, label: Floats) -> float:
@@ -119,30 +114,22 @@ def _explained(codes: Codes, label: Floats) -> float:
     return 1 - float(((aside - means[codes[1::2]]) ** 2).sum()) / spread if spread > 0 else 0.0
 
 
-def _rank_correlation(values: Floats, ranks: Codes, others: Floats) -> float:
-    """Spearman's, of values with their ranks and the centred ranks of the label; 0 for a constant."""
-    own = _centred(ranks)
-    found = float(own @ others / (own @ own))  # both are the same numbers in another order
-    if not _has_ties(values, ranks):
-        return found
-    if values.min() == values.max():
-        return 0.0
-    # A falling copy breaks its ties the other way round.
-    return found if found >= 0 else float(_centred(_ranks(-values)) @ others / (own @ own))
+def _correlation(one: Floats, other: Floats) -> float:
+    """Of two columns with mean 0, -1 to 1; 0 for a constant."""
+    size = float(np.sqrt((one @ one) * (other @ other)))
+    return float(one @ other) / size if size else 0.0
 
 
-def _ranks(values: Floats) -> Codes:
-    """0 to n - 1; equal values keep the order of the rows: a copy has the same ranks."""
-    ranks = np.empty(len(values), dtype=np.int64)
-    ranks[np.argsort(values, kind="stable")] = np.arange(len(values))
+def _ranks(values: Floats) -> Floats:
+    """0 to n - 1; equal values share the middle of theirs: the order of sorted rows would tell the label."""
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    begins = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    counts = np.diff(np.append(begins, len(values)))
+    ranks = np.empty(len(values))
+    ranks[order] = np.repeat(begins + (counts - 1) / 2, counts)
     return ranks
 
 
-def _centred(ranks: Codes) -> Floats:
-    return ranks.astype(np.float64) - (len(ranks) - 1) / 2
-
-
-def _has_ties(values: Floats, ranks: Codes) -> bool:
-    ordered = np.empty(len(values))
-    ordered[ranks] = values
-    return bool((ordered[1:] == ordered[:-1]).any())
+def _centred(ranks: Floats) -> Floats:
+    return ranks - (len(ranks) - 1) / 2

@@ -77,3 +77,22 @@ def test_rows_without_a_label_are_left_out():
     sample = trips(0)
     gaps = {**sample, "tip": np.where(np.arange(ROWS) % 3 == 0, np.nan, sample["tip"])}
     assert score(gaps).score == pytest.approx(score(sample).score, abs=0.05)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.05, 0.002])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_number_that_repeats_tells_nothing_by_the_order_of_rows_sorted_by_the_label(share, sign):
+    rng = np.random.default_rng(4)
+    sample = {
+        "label": np.sort(rng.normal(size=ROWS)),
+        "flag": sign * (rng.random(ROWS) < share).astype(float),
+        "gaps": np.where(rng.random(ROWS) < 0.1, np.nan, rng.random(ROWS) < share),
+    }
+    assert max(single_scores(sample, "label").values()) < 0.02
+    assert max(single_scores({**sample, "label": -sample["label"]}, "label").values()) < 0.02
+
+
+@pytest.mark.parametrize("copied", [lambda label: label, lambda label: -label, np.exp])
+def test_a_copy_of_a_label_that_repeats_tells_all(copied):
+    label = np.random.default_rng(5).poisson(30.0, ROWS).astype(float)
+    assert single_scores({"label": label, "copy": copied(label)}, "label")["copy"] == pytest.approx(1.0)
