@@ -173,7 +173,9 @@ class Executor(StockExecutor):
             raise failure(metrics, error) from error
         require_results(metrics, merge_evaluation(work.folder, of_own.uri))
         fileio.rmtree(of_own.uri)
-        tell(f"{words}: {time.monotonic() - begun:.1f} s")
+        words = f"{words}: {time.monotonic() - begun:.1f} s"
+        logging.warning(words)
+        tell(words)
 
     def _measure(self, work: _Work) -> str:
         """Writes the evaluation; returns what there is to tell of it."""

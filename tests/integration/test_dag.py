@@ -127,6 +127,16 @@ def test_code_and_files_of_the_user_are_known_to_the_cache(graph, project):
     assert any(pattern.endswith("data.csv") for pattern in graph["Ingest"].data)
 
 
+def test_metrics_of_one_s_own_reach_the_evaluator_and_their_code_counts(graph, compiled):
+    own = "{gain: {class: tensorflow_model_analysis.metrics.MeanLabel, settings: {fare: 2}}}"
+    asked = compiled(f"evaluate.own_metrics={own}", "evaluate.thresholds.gain={min: 3, max_drop: 1}").graph
+    module = "tensorflow_model_analysis.metrics"
+    assert [module in each["Evaluator"].code for each in (graph, asked)] == [False, True]
+    told = {**asked["Evaluator"].params, **asked["ModelGate"].params}
+    assert any("MeanLabel" in value for key, value in told.items() if key.startswith("eval_config"))
+    assert told["thresholds.overall.gain.min"] == "3.0"
+
+
 def test_only_the_gate_blesses(graph):
     assert graph["Baseline"].finds_baseline
     evaluator = graph["Evaluator"].params
