@@ -14,6 +14,7 @@ from slipway.components.evaluator.results import results
 from slipway.components.evaluator.slices import column_of
 from slipway.components.evaluator.spreads import spreads
 from slipway.components.evaluator.tally import Judged, Tally
+from slipway.components.model_gate.intervals import auc_bounds
 from slipway.components.model_gate.metrics import METRICS
 from slipway.components.model_gate.rules import Measured, Threshold, threshold_checks
 from slipway.components.model_gate.trivial import LabelStatistics
@@ -209,6 +210,22 @@ def test_few_rows_that_all_speak_for_the_baseline_do_not_make_it_sure(
     spread = found[()]["candidate", name, True]
     assert spread.error >= error * 0.99
     assert spread.freedom == freedom
+
+
+@pytest.mark.parametrize("heavy", [0, 1])
+def test_bounds_of_an_area_by_formula_are_as_wide_as_those_of_the_replicates_where_a_class_is_heavy(heavy):
+    weights = np.where(heavy == LABELS, 100.0, 1.0) * np.random.default_rng(6).choice([1.0, 4.0], MANY)
+    asked = replace(request("auc", models=1), label_statistics=True)
+    asked = replace(asked, models=(replace(asked.models[0], weight="w"),))
+    tally = Tally(asked)
+    column = column_of("group", np.arange(MANY), GROUPS, [0, 1, 2])
+    tally.add({"group": column}, [Judged(LABELS[:, None], FIRST[:, None], weights)], first=row_number(0, 0))
+    values = {name: value for (_, name), value in results(asked, tally)[()].items()}
+    labels = LabelStatistics.from_metrics(values)
+    low, high = auc_bounds(values["auc"], *labels.rows_by_class, confidence=0.975)
+    error = spreads(asked, tally)[()]["candidate", "auc", False].error
+    of_formula = (high - low) / 2 / 1.96
+    assert of_formula == pytest.approx(error, rel=ABOUT)
 
 
 @pytest.mark.parametrize("heavy", [0, 1])

@@ -25,6 +25,11 @@ def test_a_sweep_is_judged_by_the_first_metric(taxi, tmp_path):
     assert (found.workload, found.by, found.is_lower_better, found.trials) == ("taxi", "auc", False, 2)
 
 
+def test_a_sweep_may_be_judged_by_a_metric_of_one_s_own(taxi, tmp_path):
+    own = "evaluate.own_metrics.gain.class=tensorflow_model_analysis.metrics.MeanLabel"
+    assert begin(taxi, tmp_path, Asked(sets=(*SETS, own), by="gain")).by == "gain"
+
+
 @pytest.mark.parametrize(
     ("asked", "error", "message"),
     [
