@@ -2,6 +2,8 @@
 
 import json
 import random
+from itertools import islice
+from pathlib import Path
 
 import pytest
 
@@ -311,3 +313,62 @@ def test_only_what_gives_every_process_the_same_is_shared_out(tmp_path, noise, i
 
     traced = trace(preprocessing_fn, {"x": tf.TensorSpec([None, 1], tf.float32)}, temporary=str(tmp_path))
     assert traced.can_be_shared is is_shared
+
+
+def ingested(workload, project, source, folder):
+    """Examples of a source and the schema of a workload, as its Ingest and SchemaGen write them."""
+    from slipway.components.ingest.executor import _schema_types
+    from slipway.components.ingest.local_ingest import run_tasks
+    from slipway.components.ingest.planning import final_names, plan_tasks
+    from slipway.components.ingest.storage import list_files
+    from slipway.pipeline.config.workload import load_workload
+    from slipway.pipeline.wiring.ingest_options import ingest_options
+
+    config = load_workload(project / f"workloads/{workload}/workload.yaml", root=project)
+    options = ingest_options(config.data)
+    splits = {split: str(folder / f"examples/Split-{split}") for split in ROWS}
+    for each in (*splits.values(), folder / "schema"):
+        Path(each).mkdir(parents=True)
+    schema = folder / "schema/schema.pbtxt"
+    schema.write_bytes((project / f"schemas/{workload}.pbtxt").read_bytes())
+    tasks = plan_tasks({None: list_files(str(source))}, splits, quarantine=str(folder), min_shards=1)
+    known = options.known(_schema_types(str(schema)))
+    report = run_tasks(tasks, options, known, workers=1, clear=lambda: None)
+    for written, name in final_names(report.shards, splits):
+        Path(written).rename(name)
+    return folder
+
+
+@pytest.fixture(params=["taxi", "digits"])
+def workload(request, project, taxi_csv, tmp_path):
+    """A workload that comes with the project, and few of its rows."""
+    import numpy as np
+
+    if request.param == "taxi":
+        source = tmp_path / "trips.csv"
+        with taxi_csv.open() as trips:
+            source.write_text("".join(islice(trips, 61)))
+    else:
+        source = tmp_path / "digits.npz"
+        with np.load(project / "workloads/digits/digits.npz") as digits:
+            np.savez(source, **{name: array[:20] for name, array in digits.items()})
+    return request.param, ingested(request.param, project, source, tmp_path / "made")
+
+
+def test_workloads_of_the_project_are_transformed_as_by_tfx(workload, tmp_path):
+    from tensorflow.train import Example
+    from tfx.components.transform.executor import Executor as Stock
+
+    from slipway.components.transform.executor import Executor
+
+    name, made = workload
+    function = f"workloads.{name}.preprocessing.preprocessing_fn"
+    stock, ours = (
+        transform(executor, made, tmp_path / place, preprocessing_fn=function)
+        for place, executor in (("stock", Stock), ("ours", Executor))
+    )
+    for split in ROWS:
+        theirs, mine = (list(map(Example.FromString, records(each, split))) for each in (stock, ours))
+        assert len(mine) == len(theirs) > 10
+        for one, other in zip(mine, theirs, strict=True):
+            assert_near(one, other)
