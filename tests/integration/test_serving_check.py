@@ -1,6 +1,9 @@
-"""Bad models in the clean process: each is stopped with the right reason."""
+"""Models in the clean process: bad ones are stopped with the right reason, one of images passes."""
 
+import json
 import sys
+import textwrap
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -150,3 +153,103 @@ def test_folder_without_a_model_is_stopped(tmp_path, rows, monkeypatch, capsys):
     _, found = reasons(tmp_path, rows)
     assert len(found) == 1
     assert "cannot be loaded: OSError" in found[0]
+
+
+IMAGE = [4, 5, 1]
+IMAGES_SCHEMA = """
+default_environment: "TRAINING"
+default_environment: "SERVING"
+feature { name: "pixels" type: INT presence { min_fraction: 1 } shape { dim { size: 20 } } }
+feature { name: "file" type: BYTES presence { min_fraction: 1 } shape { dim { size: 1 } } }
+feature { name: "kind" type: INT presence { min_fraction: 1 } shape { dim { size: 1 } } }
+"""
+IMAGES_WORKLOAD = f"""
+    import keras
+
+    from slipway.components.trainer.pixels import decoded_images, raw_pixels
+
+    def preprocessing_fn(inputs):
+        file = decoded_images(inputs["file"], {IMAGE})
+        return {{"pixels": raw_pixels(inputs["pixels"]), "file": raw_pixels(file), "kind": inputs["kind"]}}
+
+    def build_model(features, hyperparameters):
+        inputs = {{
+            name: keras.Input(feature.shape, dtype=feature.model_dtype, name=name)
+            for name, feature in features.items()
+        }}
+        flat = [keras.layers.Flatten()(keras.layers.Rescaling(1 / 255)(each)) for each in inputs.values()]
+        answer = keras.layers.Dense(3, activation="softmax")(keras.layers.Concatenate()(flat))
+        return keras.Model(inputs, answer)
+"""
+
+
+@pytest.fixture
+def trained_on_images(tmp_path, monkeypatch):
+    """What the nodes before the check leave of images, as numbers and as files; the weights learned nothing."""
+    import tensorflow as tf
+    import tensorflow_transform as tft
+    from google.protobuf import text_format
+    from tensorflow_metadata.proto.v0 import schema_pb2
+    from tfx.types.standard_artifacts import Model, ModelRun
+    from tfx.utils.path_utils import serving_model_path
+
+    from slipway.components.trainer.job import JOB_FILE, WEIGHTS_FILE, TrainingJob
+    from slipway.components.trainer.run_fn import serving_columns
+    from slipway.components.trainer.saved_model_export import ServedModel
+    from slipway.components.trainer.transformed_features import features_of
+    from slipway.components.transform.component import Transform
+    from slipway.pipeline.testing import run_component, schema_of, tiny_examples
+
+    (tmp_path / "of_images.py").write_text(textwrap.dedent(IMAGES_WORKLOAD))
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "images.pbtxt").write_text(IMAGES_SCHEMA)
+    draw = np.random.default_rng(4)
+    rows = [
+        {
+            "pixels": draw.integers(0, 256, 20).tolist(),
+            # Of another size, and in colours.
+            "file": [tf.io.encode_png(draw.integers(0, 256, (7, 6, 3), "uint8")).numpy()],
+            "kind": [number % 3],
+        }
+        for number in range(20)
+    ]
+    schema = schema_of(tmp_path / "images.pbtxt", into=tmp_path)
+    made = {"examples": tiny_examples(rows, into=tmp_path), "schema": schema}
+    function = "of_images.preprocessing_fn"
+    graph = run_component(Transform, into=tmp_path, **made, preprocessing_fn=function)["transform_graph"]
+
+    transform = tft.TFTransformOutput(graph.uri)
+    images = {"pixels": IMAGE, "file": IMAGE}
+    job = TrainingJob(
+        train_files=(), eval_files=(), label="kind", hyperparameters={}, batch_size=1, epochs=1, seed=1,
+        features=features_of(transform.transformed_metadata.schema, images=images),
+        model="of_images.build_model", output_dir="",
+    )  # fmt: skip
+    model, model_run = Model(), ModelRun()
+    model.uri, model_run.uri = str(tmp_path / "model"), str(tmp_path / "model_run")
+    trained = sys.modules["of_images"].build_model(job.inputs, {})
+    Path(model_run.uri).mkdir()
+    Path(model_run.uri, JOB_FILE).write_text(job.to_json())
+    trained.save_weights(Path(model_run.uri, WEIGHTS_FILE))
+    columns = serving_columns(text_format.Parse(IMAGES_SCHEMA, schema_pb2.Schema()), ["kind"])
+    served = ServedModel(model=trained, transform=transform, features=job.inputs, serving_columns=columns)
+    served.save(serving_model_path(model.uri))
+    return made | {"model": model, "model_run": model_run, "transform_graph": graph}
+
+
+def test_model_of_images_passes_whether_they_come_as_numbers_or_as_files(trained_on_images, tmp_path):
+    from slipway.components.serving_check.component import ServingCheck
+    from slipway.pipeline.testing import run_component
+
+    asked = run_component(
+        ServingCheck, into=tmp_path, **trained_on_images, raw_label="kind", rows=20, limit_s=60.0
+    )
+    report = json.loads(Path(asked["report"].uri, "report.json").read_text())
+    assert (report["rows"], report["outputs"], report["missing_signatures"]) == (20, 3, [])
+    assert report["perturbed"] == 1 + 4 + 1 + 2, "both columns missing, numbers out of range, no image"
+    assert report["signatures"]["serve_raw"]["inputs"].keys() == {"pixels", "file"}
+    as_long_as_it_takes = dict.fromkeys(("max_p99_ms", "max_batch_p99_ms", "max_load_s"))
+    limits = ServingLimits(**as_long_as_it_takes)
+    checks = serving_checks(report, limits, metrics=["sparse_categorical_accuracy"])
+    assert [each for each in checks if not each.passed] == []
+    assert report["parity"]["largest"] <= 1e-5
