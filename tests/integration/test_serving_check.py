@@ -179,7 +179,9 @@ IMAGES_WORKLOAD = f"""
         }}
         flat = [keras.layers.Flatten()(keras.layers.Rescaling(1 / 255)(each)) for each in inputs.values()]
         answer = keras.layers.Dense(3, activation="softmax")(keras.layers.Concatenate()(flat))
-        return keras.Model(inputs, answer)
+        model = keras.Model(inputs, answer)
+        model.compile(loss="sparse_categorical_crossentropy")
+        return model
 """
 
 
@@ -221,7 +223,7 @@ def trained_on_images(tmp_path, monkeypatch):
     transform = tft.TFTransformOutput(graph.uri)
     images = {"pixels": IMAGE, "file": IMAGE}
     job = TrainingJob(
-        train_files=(), eval_files=(), label="kind", hyperparameters={}, batch_size=1, epochs=1, seed=1,
+        train_files=("of no use here",), eval_files=(), label="kind", hyperparameters={}, batch_size=1, epochs=1, seed=1,
         features=features_of(transform.transformed_metadata.schema, images=images),
         model="of_images.build_model", output_dir="",
     )  # fmt: skip
