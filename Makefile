@@ -18,8 +18,10 @@ run: setup ## The taxi workload, from raw trips to a pushed model
 check: lint ## Before a commit, in under a minute: lint, types, layers, and the unit tests that the change touches
 	@PYTHONPATH=tests/support $(PYTHON) -m touched | xargs -r $(PYTHON) -m pytest -q -n $(JOBS)
 
-# A run of TFX holds some 2 GB, and takes more than one core in parts only.
-test: setup ## The tests that need nothing but .venv, two files side by side; make test JOBS=0 SLOWEST=20
+# Three on two cores: a quarter of the time a test waits, for what it started or on purpose. A run of TFX holds some
+# 2 GB, and takes more than one core in parts only.
+test: JOBS := 3
+test: setup ## The tests that need nothing but .venv, three files side by side; make test JOBS=0 SLOWEST=20
 	@$(if $(COVERAGE),rm -rf .cache/coverage)
 	@$(PYTHON) -m $(if $(COVERAGE),coverage run -m) pytest -n $(JOBS) $(DURATIONS) -m "not external"
 

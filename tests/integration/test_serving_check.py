@@ -187,7 +187,7 @@ IMAGES_WORKLOAD = f"""
 
 @pytest.fixture
 def trained_on_images(tmp_path, monkeypatch):
-    """What the nodes before the check leave of images, as numbers and as files; the weights learned nothing."""
+    """What the nodes before leave of images, as numbers and as files, with the weights that a model begins with."""
     import tensorflow as tf
     import tensorflow_transform as tft
     from google.protobuf import text_format
@@ -223,9 +223,9 @@ def trained_on_images(tmp_path, monkeypatch):
     transform = tft.TFTransformOutput(graph.uri)
     images = {"pixels": IMAGE, "file": IMAGE}
     job = TrainingJob(
-        train_files=("of no use here",), eval_files=(), label="kind", hyperparameters={}, batch_size=1, epochs=1, seed=1,
-        features=features_of(transform.transformed_metadata.schema, images=images),
-        model="of_images.build_model", output_dir="",
+        features=features_of(transform.transformed_metadata.schema, images=images), label="kind",
+        model="of_images.build_model", hyperparameters={}, seed=1,
+        train_files=("not read",), eval_files=(), batch_size=1, epochs=1, output_dir="",
     )  # fmt: skip
     model, model_run = Model(), ModelRun()
     model.uri, model_run.uri = str(tmp_path / "model"), str(tmp_path / "model_run")

@@ -1,5 +1,6 @@
 """A sweep of the real pipeline: what runs, and how often."""
 
+import itertools
 from collections import Counter
 
 import pytest
@@ -12,26 +13,31 @@ from slipway.pipeline.sweep.command import Asked, begin, carry_out
 
 pytestmark = pytest.mark.slow
 
+ROWS = 3_000
+
 
 def test_a_sweep_of_two_trials_runs_two_trainings_and_evaluations_and_nothing_else_twice(
-    project, tmp_path, warm
+    project, tmp_path, warm, taxi_csv
 ):
-    taxi = project / "workloads/taxi/workload.yaml"
-    sweep = begin(taxi, tmp_path, Asked(sets=["train.batch_size=512,1024", "train.epochs=1"]))
+    taxi, output = project / "workloads/taxi/workload.yaml", tmp_path / "output"
+    with taxi_csv.open(encoding="utf-8") as trips:
+        (tmp_path / "trips.csv").write_text("".join(itertools.islice(trips, ROWS + 1)), encoding="utf-8")
+    sets = ["train.batch_size=512,1024", "train.epochs=1", f"data.source={tmp_path / 'trips.csv'}"]
+    sweep = begin(taxi, output, Asked(sets=sets))
 
     assert carry_out(sweep, jobs=None, tell=lambda _: None, warm=warm) == 0
 
-    history = History(tmp_path)
+    history = History(output)
     ran = Counter(node.id for run in history.runs() for node in run.nodes if node.attempts)
     assert (ran.pop("Trainer"), ran.pop("Evaluator")) == (2, 2)
     assert set(ran.values()) == {1}
     assert not ran.keys() & {"ModelGate", "Pusher"}
-    assert not (tmp_path / "serving").exists()
+    assert not (output / "serving").exists()
     assert all(trial.value is not None for trial in sweep.done)
 
     # The best is pushed without training it again.
     best = read_assignments(sweep.settings(sweep.best))
-    plan = plan_only(workload_request(WorkloadChoice(taxi, best), output=tmp_path, beam_args=()), history)
+    plan = plan_only(workload_request(WorkloadChoice(taxi, best), output=output, beam_args=()), history)
     told = {node: decided.why for node, decided in plan.decisions.items() if decided.action == "run"}
     assert list(told) == [
         "ServingCheck",

@@ -1,6 +1,7 @@
-"""Rehearsals of the taxi workload, as a user starts them: one beside the local run that all tests share.
+"""Rehearsals of the taxi workload, beside the local run that all tests share.
 
 Seen only here: the job's own commands carry a real workload through gs://; what the image lacks is found out.
+As a process of its own, which imports TFX and listens to nobody, a rehearsal runs in test_rehearse_fares.py.
 """
 
 import itertools
@@ -39,9 +40,9 @@ def record_of(output):
 
 
 @pytest.fixture(scope="module")
-def first(first_run, fewer, cloud_runner, output, gs):
+def first(first_run, fewer, cloud_here, output, gs):
     """A rehearsal of what was run here, with its artifacts on gs://."""
-    finished = cloud_runner("rehearse", *fewer, *ON_GS, "--output", str(output), **gs)
+    finished = cloud_here("rehearse", *fewer, *ON_GS, "--output", str(output), **gs)
     return finished, record_of(output)
 
 

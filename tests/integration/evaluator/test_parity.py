@@ -455,28 +455,38 @@ def alone(saved, tmp_path_factory):
     return examples, {"candidate": saved(folder / "model", "candidate", outputs=1, labels=1)}
 
 
-def test_files_that_an_engine_of_beam_deals_out_add_up_to_the_same(alone, evaluate):
-    config = config_of("binary")
-    here, there = (evaluate(alone[0], config, alone[1], runner=each) for each in RUNNERS)
-    ours, theirs = content(here, spreads=True), content(there, spreads=True)
+@pytest.fixture(scope="module")
+def in_shards(alone, evaluate):
+    """What all metrics are where each file is a shard of its own, in one process."""
+    from slipway.components import shards
+    from slipway.components.evaluator import executor
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shards, "LEAST_BYTES", 1)
+        patch.setattr(executor, "process_count", lambda *_, **__: 1)
+        return evaluate(alone[0], config_of("binary"), alone[1])
+
+
+def test_files_that_an_engine_of_beam_deals_out_add_up_to_the_same(alone, in_shards, evaluate):
+    there = evaluate(alone[0], config_of("binary"), alone[1], runner=RUNNERS[1])
+    ours, theirs = content(in_shards, spreads=True), content(there, spreads=True)
     assert ours.keys() == theirs.keys()
-    assert {len(each) for each in ours.values()} != {len(each) for each in content(here).values()}
+    assert {len(each) for each in ours.values()} != {len(each) for each in content(in_shards).values()}
     assert "failed.json" not in {path.name for path in there.iterdir()}
     for where, each in theirs.items():
         assert {key: value for key, value in each.items() if not close(ours[where][key], value)} == {}
 
 
-def test_two_processes_give_the_same_to_the_last_bit(alone, evaluate, monkeypatch, forked, beside):
+def test_two_processes_give_the_same_to_the_last_bit(alone, in_shards, evaluate, monkeypatch, forked, beside):
     from slipway.components import shards
     from slipway.components.evaluator import executor
 
     monkeypatch.setattr(shards, "LEAST_BYTES", 1)
-    found = []
-    for processes in (1, 2):
-        monkeypatch.setattr(executor, "process_count", lambda *_, n=processes, **__: n)
-        found.append(content(evaluate(alone[0], config_of("binary"), alone[1]), spreads=True))
-        assert len(beside) == processes - 1
-    assert repr(found[0]) == repr(found[1])  # NaN is there, too
+    monkeypatch.setattr(executor, "process_count", lambda *_, **__: 2)
+    by_two = evaluate(alone[0], config_of("binary"), alone[1])
+    assert len(beside) == 1
+    # NaN is there, too.
+    assert repr(content(by_two, spreads=True)) == repr(content(in_shards, spreads=True))
 
 
 @pytest.fixture

@@ -110,22 +110,31 @@ def transform(executor, made, folder, **parameters):
 
 
 @pytest.fixture(scope="module", params=["preprocessing_fn", "only_numbers"])
-def both(request, made, project, tmp_path_factory):
-    """What TFX's executor and ours make of them."""
+def function(request):
+    """The dotted path of a preprocessing_fn."""
+    return f"many_analyzers.{request.param}"
+
+
+@pytest.fixture(scope="module")
+def both(function, made, project, tmp_path_factory):
+    """What TFX's executor and ours make of them, in one process; each file is a shard of its own."""
     from tfx.components.transform.executor import Executor as Stock
 
-    from slipway.components.transform.executor import Executor
+    from slipway.components import shards
+    from slipway.components.transform import executor as ours
 
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shards, "LEAST_BYTES", 1)
+        patch.setattr(ours, "process_count", lambda *_, **__: 1)
         patch.syspath_prepend(project / "tests/integration/transform")
         return [
             transform(
                 executor,
                 made,
                 tmp_path_factory.mktemp(name),
-                preprocessing_fn=f"many_analyzers.{request.param}",
+                preprocessing_fn=function,
             )
-            for name, executor in (("stock", Stock), ("ours", Executor))
+            for name, executor in (("stock", Stock), ("ours", ours.Executor))
         ]
 
 
@@ -205,9 +214,8 @@ def test_rows_are_the_same_to_the_last_bits_where_the_graph_is(both, made, tmp_p
             assert_near(one, other, relative=1e-6, absolute=1e-6)
 
 
-@pytest.mark.parametrize("function", ["preprocessing_fn", "only_numbers"])
 def test_two_processes_give_the_same_values_to_the_last_bit(
-    made, project, tmp_path, monkeypatch, forked, beside, function
+    both, function, made, project, tmp_path, monkeypatch, forked, beside
 ):
     from tensorflow.train import Example
 
@@ -215,17 +223,13 @@ def test_two_processes_give_the_same_values_to_the_last_bit(
     from slipway.components.transform import executor
 
     monkeypatch.setattr(shards, "LEAST_BYTES", 1)
+    monkeypatch.setattr(executor, "process_count", lambda *_, **__: 2)
     monkeypatch.syspath_prepend(project / "tests/integration/transform")
+    by_two = transform(executor.Executor, made, tmp_path, preprocessing_fn=function)
+    assert len(beside) == 1
+    _, by_one = both
     found = []
-    for processes in (1, 2):
-        monkeypatch.setattr(executor, "process_count", lambda *_, n=processes, **__: n)
-        folder = transform(
-            executor.Executor,
-            made,
-            tmp_path / str(processes),
-            preprocessing_fn=f"many_analyzers.{function}",
-        )
-        assert len(beside) == processes - 1
+    for folder in (by_one, by_two):
         for split, (_, count) in ROWS.items():
             assert len(list((folder / f"transformed/Split-{split}").iterdir())) == count
         # TFX's encoder writes the features of a row in any order.
