@@ -138,6 +138,8 @@ def _type_of(feature: Any) -> Any:
         return tf.TensorSpec([None, *feature.shape], feature.dtype)
     if isinstance(feature, tf.io.VarLenFeature):
         return tf.SparseTensorSpec([None, None], feature.dtype)
+    if isinstance(feature, tf.io.RaggedFeature) and not feature.partitions:
+        return tf.RaggedTensorSpec([None, None], feature.dtype, 1, feature.row_splits_dtype)
     raise TypeError(f"{type(feature).__name__} features are not read here")
 
 

@@ -1,6 +1,6 @@
-"""tf.Example as a protocol buffer message, described here so that looking into one needs no TensorFlow.
+"""tf.Example and tf.SequenceExample as protocol buffer messages; to look into one needs no TensorFlow.
 
-The same as tensorflow/core/example/{example,feature}.proto, in a pool of its own.
+Described here, the same as tensorflow/core/example/{example,feature}.proto, in a pool of its own.
 """
 
 from functools import cache
@@ -14,6 +14,10 @@ _LISTS = {
     "float_list": ("FloatList", "TYPE_FLOAT"),
     "int64_list": ("Int64List", "TYPE_INT64"),
 }
+
+
+class SequenceError(Exception):
+    """A sequence that no lists of values can hold; says why."""
 
 
 def is_example(record: bytes) -> bool:
@@ -34,18 +38,59 @@ def find_value(record: bytes, name: str) -> int | float | bytes | None:
 
 def parse_example(record: bytes) -> Any:
     """The message, or None if the bytes are none or have fields that a tf.Example lacks."""
+    return _parsed("Example", record)
+
+
+def example_of_sequence(record: bytes) -> bytes | None:
+    """A tf.SequenceExample as a tf.Example: the context's features, and a list of values for each of steps.
+
+    Returns:
+        The serialised tf.Example; None if the bytes are no tf.SequenceExample.
+
+    Raises:
+        SequenceError: a step has not exactly one value, the steps of a list have values of several types, or
+            a name is that of a feature of the context, too.
+    """
+    sequence = _parsed("SequenceExample", record)
+    if sequence is None:
+        return None
+    example = _message_class("Example")()
+    example.features.CopyFrom(sequence.context)
+    features = example.features.feature
+    for name, steps in sequence.feature_lists.feature_list.items():
+        if name in features:
+            raise SequenceError(f"{name!r} is both in the context and a list of steps")
+        values = features[name]
+        for step in steps.feature:
+            kind = step.WhichOneof("kind")
+            found = getattr(step, kind).value if kind else ()
+            if len(found) != 1:
+                raise SequenceError(f"a step of {name!r} has {len(found)} values; only one each can be read")
+            if values.WhichOneof("kind") not in (None, kind):
+                raise SequenceError(f"the steps of {name!r} have values of several types")
+            getattr(values, kind).value.append(found[0])
+    serialized: bytes = example.SerializeToString(deterministic=True)
+    return serialized
+
+
+def _parsed(name: str, record: bytes) -> Any:
     try:
-        example = _message_class().FromString(record)
+        found = _message_class(name).FromString(record)
     except message.DecodeError:
         return None
     # Any message can be read as another one: what it has no field for is carried along.
-    size = example.ByteSize()
-    example.DiscardUnknownFields()
-    return example if example.ByteSize() == size else None
+    size = found.ByteSize()
+    found.DiscardUnknownFields()
+    return found if found.ByteSize() == size else None
 
 
 @cache
-def _message_class() -> Any:
+def _message_class(name: str) -> Any:
+    return message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"{_PACKAGE}.{name}"))
+
+
+@cache
+def _pool() -> descriptor_pool.DescriptorPool:
     file = descriptor_pb2.FileDescriptorProto(name="slipway_example.proto", package=_PACKAGE, syntax="proto3")
     for _, (list_name, kind) in _LISTS.items():
         _add_field(file.message_type.add(name=list_name), "value", 1, kind, is_repeated=True)
@@ -53,16 +98,25 @@ def _message_class() -> Any:
     feature.oneof_decl.add(name="kind")
     for number, (field, (list_name, _)) in enumerate(_LISTS.items(), start=1):
         _add_field(feature, field, number, list_name).oneof_index = 0
-    features = file.message_type.add(name="Features")
-    entry = features.nested_type.add(name="FeatureEntry")
-    entry.options.map_entry = True
-    _add_field(entry, "key", 1, "TYPE_STRING")
-    _add_field(entry, "value", 2, "Feature")
-    _add_field(features, "feature", 1, "Features.FeatureEntry", is_repeated=True)
+    _add_map(file.message_type.add(name="Features"), "feature", "Feature")
+    _add_field(file.message_type.add(name="FeatureList"), "feature", 1, "Feature", is_repeated=True)
+    _add_map(file.message_type.add(name="FeatureLists"), "feature_list", "FeatureList")
     _add_field(file.message_type.add(name="Example"), "features", 1, "Features")
+    sequence = file.message_type.add(name="SequenceExample")
+    _add_field(sequence, "context", 1, "Features")
+    _add_field(sequence, "feature_lists", 2, "FeatureLists")
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
-    return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.Example"))
+    return pool
+
+
+def _add_map(of: Any, field: str, value: str) -> None:
+    """A map from texts to messages as field 1, with the entry that protobuf makes of it."""
+    entry = of.nested_type.add(name=f"{value}Entry")
+    entry.options.map_entry = True
+    _add_field(entry, "key", 1, "TYPE_STRING")
+    _add_field(entry, "value", 2, value)
+    _add_field(of, field, 1, f"{of.name}.{value}Entry", is_repeated=True)
 
 
 def _add_field(of: Any, name: str, number: int, kind: str, *, is_repeated: bool = False) -> Any:

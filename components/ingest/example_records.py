@@ -1,4 +1,7 @@
-"""TFRecord files of tf.Examples: each record is passed on as it is, once it is known to be an Example."""
+"""TFRecord files of tf.Examples: each record is passed on as it is, once it is known to be an Example.
+
+A tf.SequenceExample becomes a tf.Example: each of its lists of steps a list of values.
+"""
 
 from collections.abc import Callable, Iterator
 
@@ -7,12 +10,17 @@ import pyarrow as pa
 from slipway.components.ingest.blocks import Block, FileError, InputFile, Place, Reject
 from slipway.components.ingest.column_types import Columns, ColumnType
 from slipway.components.ingest.compression import open_stream
-from slipway.components.ingest.example_message import find_value, is_example
+from slipway.components.ingest.example_message import (
+    SequenceError,
+    example_of_sequence,
+    find_value,
+    is_example,
+)
 from slipway.components.ingest.limits import TOO_LONG
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.tfrecord import BrokenRecord, read_records
 
-_OTHER = "it has other fields, like a SequenceExample, or is not a protobuf message"
+_OTHER = "it has other fields, or is not a protobuf message"
 
 
 def infer(file: InputFile, options: Options, known: Columns) -> dict[str, ColumnType]:  # noqa: ARG001
@@ -20,7 +28,7 @@ def infer(file: InputFile, options: Options, known: Columns) -> dict[str, Column
     column = options.decider
     if column is None:
         return {}
-    for _, record in _good(file, options):
+    for record in _good(file, options):
         value = find_value(record, column)
         if value is not None:
             kinds = {int: ColumnType.INT, float: ColumnType.FLOAT, bytes: ColumnType.TEXT}
@@ -48,21 +56,32 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
             continue
         offset, record = item
         size += len(record)
-        if is_example(record):
-            records.append(record)
+        example, why = _as_example(record)
+        if example is not None:
+            records.append(example)
             offsets.append(offset)
         else:
-            rejects.append(Reject("not a tf.Example", Place(None, offset, record), detail=_OTHER))
+            rejects.append(Reject("not a tf.Example", Place(None, offset, record), detail=why))
         if size >= options.block_bytes:
             yield _block(records, offsets, rejects, columns)
             records, offsets, rejects, size = [], [], [], 0
     yield _block(records, offsets, rejects, columns)
 
 
-def _good(file: InputFile, options: Options) -> Iterator[tuple[int, bytes]]:
+def _good(file: InputFile, options: Options) -> Iterator[bytes]:
     for item in read_records(open_stream(file), max_bytes=options.limits.row_bytes):
-        if not isinstance(item, BrokenRecord) and is_example(item[1]):
-            yield item
+        if not isinstance(item, BrokenRecord) and (example := _as_example(item[1])[0]) is not None:
+            yield example
+
+
+def _as_example(record: bytes) -> tuple[bytes | None, str]:
+    """The record as a tf.Example; None where it is none, and why."""
+    if is_example(record):
+        return record, ""
+    try:
+        return example_of_sequence(record), _OTHER
+    except SequenceError as error:
+        return None, f"it is a SequenceExample, but {error}"
 
 
 def _block(records: list[bytes], offsets: list[int], rejects: list[Reject], columns: Columns) -> Block:

@@ -150,10 +150,12 @@ def _call(papers: Mapping[str, object]) -> Iterator[str]:
     yield "| input | type | shape of a row |"
     yield "| --- | --- | --- |"
     for name, tensor in inputs.items():
-        shape = _list(_mapping(tensor).get("shape"))[1:]
-        yield f"| {_text(name)} | {_text(_mapping(tensor).get('dtype', ''))} | {shape} |"
+        shape = ", ".join("any" if size is None else str(size) for size in _shape(_mapping(tensor)))
+        yield f"| {_text(name)} | {_text(_mapping(tensor).get('dtype', ''))} | [{_text(shape)}] |"
     yield ""
     yield "In a column that may be empty, an empty cell is NaN, an empty text or the lowest int64."
+    if any(None in _shape(_mapping(tensor)) for tensor in inputs.values()):
+        yield "Of the shape [any], a row has a list: as long as the longest, with empty cells at its end."
     example = {name: _example(_mapping(tensor)) for name, tensor in inputs.items()}
     if None in example.values():
         return
@@ -194,13 +196,18 @@ def _table(facts: Mapping[str, object]) -> Iterator[str]:
 
 def _example(tensor: Mapping[str, object]) -> Any:
     """A value of the tensor's type and of a row's shape; None where that is too large to show."""
-    shape = _list(tensor.get("shape"))[1:]
+    shape = [1 if size is None else size for size in _shape(tensor)]
     if not all(isinstance(size, int) for size in shape) or math.prod(shape) > _EXAMPLE_CELLS:
         return None
     value = _EXAMPLES.get(str(tensor.get("dtype")), 0)
     for size in reversed(shape):
         value = [value] * size
     return value
+
+
+def _shape(tensor: Mapping[str, object]) -> list[Any]:
+    """The shape of a row's cell; None for any number of values."""
+    return _list(tensor.get("shape"))[1:]
 
 
 def _text(value: Any) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from slipway.components.image_sizes import GIF_BEGIN, JPEG_BEGIN, PNG_BEGIN, decoded_pixels
-from slipway.components.saved_model.signatures import SERVING_DEFAULT, Signature, TensorInfo
+from slipway.components.saved_model.signatures import SERVE_RAW, SERVING_DEFAULT, Signature, TensorInfo
 
 Array = npt.NDArray[Any]
 
@@ -28,6 +28,9 @@ _MOST_TEXT = 100
 """Characters of a request's own text that an error repeats."""
 # As slipway.components.trainer.saved_model_export reads them.
 _EMPTY_CELLS = {"float": "NaN", "double": "NaN", "half": "NaN", "int64": str(-(2**63)), "string": '""'}
+_FILLERS: Mapping[str, float | str] = {"float": float("nan"), "int64": -(2**63), "string": ""}
+MAX_LIST_CELLS = 4_000_000
+"""Of the lists of a column, once all are as long as the longest: one long list among many short ones."""
 _FLOATS: Mapping[str, str] = {"float": "float32", "double": "float64", "half": "float16"}
 
 
@@ -74,6 +77,8 @@ def parse_request(document: Any, signatures: Mapping[str, Signature]) -> tuple[s
     columns = (
         _from_rows(document["instances"], inputs) if by_row else _from_columns(document["inputs"], inputs)
     )
+    if name == SERVE_RAW:
+        columns = {each: _filled_up(each, columns[each], inputs[each]) for each in inputs}
     arrays = {each: to_array(each, columns[each], inputs[each]) for each in inputs}
     rows = {each: len(array) for each, array in arrays.items() if array.ndim}
     if len(set(rows.values())) > 1:
@@ -152,6 +157,24 @@ def to_array(name: str, value: Any, tensor: TensorInfo) -> Array:
         wanted = ", ".join("any" if size is None else str(size) for size in shape)
         raise RequestError(f"Input {name!r} has the shape {list(array.shape)}, but needs [{wanted}].")
     return array
+
+
+def _filled_up(name: str, rows: Any, tensor: TensorInfo) -> Any:
+    """Lists of a column of lists, each as long as the longest: behind its values stand empty cells."""
+    is_listed = tensor.shape is not None and len(tensor.shape) == 2 and tensor.shape[1] is None
+    if not is_listed or tensor.dtype not in _FILLERS:
+        return rows
+    if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
+        return rows
+    longest = max([1, *map(len, rows)])
+    if longest * len(rows) > MAX_LIST_CELLS:
+        raise RequestError(
+            f"The lists of the input {name!r} take {longest * len(rows)} cells, {len(rows)} rows as long as "
+            f"the longest; a request may have {MAX_LIST_CELLS}: ask for rows with long lists apart.",
+            status=413,
+        )
+    filler = _FILLERS[tensor.dtype]
+    return [row + [filler] * (longest - len(row)) for row in rows]
 
 
 def _from_rows(rows: Any, inputs: Mapping[str, TensorInfo]) -> dict[str, list[Any]]:

@@ -188,11 +188,13 @@ def _raw(tf: Any, signature: Any, inputs: _Tensors, rows: list[bytes]) -> Any:
     parsed = [_values(tf.train.Example.FromString(row)) for row in rows]
     tensors = {}
     for name, (dtype, shape, tensor) in inputs.items():
-        size = 1
+        found = [row.get(name) or [] for row in parsed]
+        # A column of lists is as wide as the longest.
+        size = max(1, *map(len, found)) if None in shape[1:] else 1
         for dimension in shape[1:]:
             size *= dimension or 1
-        filler = [empty.get(dtype, float("nan"))] * size
-        values = [row.get(name) or filler for row in parsed]
+        filler = empty.get(dtype, float("nan"))
+        values = [row + [filler] * (size - len(row)) for row in found]
         # As in components/saved_model/input_names.py: not every column name can be a Python parameter.
         traced = tensor.partition(":")[0].removeprefix("serve_raw_")
         parameter = traced if traced in signature.structured_input_signature[1] else name

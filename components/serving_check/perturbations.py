@@ -14,6 +14,9 @@ EXTREMES = (0, -1, 10**9, -(10**9))
 Larger ones would test the range of float32 (the square of 1e20 is not in it), not the model.
 """
 
+LONG_LIST = 1000
+"""Values of a list that is longer than any in training: what is made of it must be cut somewhere."""
+
 
 @dataclass(frozen=True)
 class Column:
@@ -24,12 +27,14 @@ class Column:
         kind: of its values.
         size: how many values a row has, >= 1.
         required: whether a row without it is refused by the parser, as the schema wants it.
+        is_list: whether a row has any number of values; then `size` is 1.
     """
 
     name: str
     kind: Kind
     size: int = 1
     required: bool = False
+    is_list: bool = False
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,12 @@ def perturbations(columns: Sequence[Column]) -> Iterator[Perturbation]:
     """Every perturbation of rows with those columns: one column at a time, then all that may be empty."""
     for column in columns:
         yield Perturbation({column.name: None}, f"{column.name} missing", may_refuse=column.required)
+        if column.is_list:
+            yield Perturbation({column.name: ()}, f"{column.name} = []")
+            value = {"text": UNSEEN, "integer": 0, "number": 0.0}[column.kind]
+            yield Perturbation(
+                {column.name: (value,) * LONG_LIST}, f"{column.name} with {LONG_LIST:,} values"
+            )
         if column.kind == "text":
             yield Perturbation({column.name: (b"",) * column.size}, f'{column.name} = ""')
             yield Perturbation({column.name: (UNSEEN,) * column.size}, f"{column.name} never seen before")

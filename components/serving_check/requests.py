@@ -53,7 +53,9 @@ def perturbed(row: bytes, change: Perturbation) -> bytes:
             del features[name]
         if values is None:
             continue
-        if isinstance(values[0], bytes):
+        if not values:
+            features[name].SetInParent()
+        elif isinstance(values[0], bytes):
             features[name].bytes_list.value.extend(values)
         elif isinstance(values[0], int):
             features[name].int64_list.value.extend(values)

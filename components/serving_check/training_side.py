@@ -16,7 +16,7 @@ from tensorflow_metadata.proto.v0 import schema_pb2
 from slipway.components.serving_check.perturbations import Column, Kind
 from slipway.components.trainer.model_run import load_trained_model
 from slipway.components.trainer.pixels import model_input
-from slipway.components.trainer.run_fn import serving_columns
+from slipway.components.trainer.raw_columns import list_columns, serving_columns
 
 _KINDS: dict[Any, Kind] = {tf.string: "text", tf.int64: "integer", tf.float32: "number"}
 
@@ -46,10 +46,11 @@ class TrainingSide:
             parsed = text_format.Parse(file.read(), schema_pb2.Schema())
         self._spec = self._transform.raw_feature_spec()
         self._names = serving_columns(parsed, apart)
+        self._lists = list_columns(parsed)
 
     def columns(self) -> list[Column]:
         """The columns of a request."""
-        return [_column(name, self._spec[name]) for name in sorted(self._names)]
+        return [_column(name, self._spec[name], name in self._lists) for name in sorted(self._names)]
 
     def arguments(self) -> list[str]:
         """The names that `serve_raw` gives them."""
@@ -82,8 +83,9 @@ class TrainingSide:
         )
 
 
-def _column(name: str, spec: Any) -> Column:
+def _column(name: str, spec: Any, is_list: bool) -> Column:
     shape = getattr(spec, "shape", ())
     size = int(np.prod([int(each) for each in shape])) if shape else 1
     is_fixed = isinstance(spec, tf.io.FixedLenFeature)
-    return Column(name, _KINDS[spec.dtype], max(size, 1), required=is_fixed and spec.default_value is None)
+    required = is_fixed and spec.default_value is None
+    return Column(name, _KINDS[spec.dtype], max(size, 1), required=required, is_list=is_list)

@@ -25,11 +25,11 @@ from slipway.components.trainer.job import HISTORY_FILE, JOB_FILE, RESULT_FILE, 
 from slipway.components.trainer.job_layout import first_rows, lay_out, read_settings, tuned_values
 from slipway.components.trainer.launch import Elsewhere, launch
 from slipway.components.trainer.model_run import load_weights
+from slipway.components.trainer.raw_columns import list_columns, serving_columns
 from slipway.components.trainer.saved_model_export import ServedModel, require_tensorflow_backend
 from slipway.components.trainer.settings.export import Export, ExportKind
 from slipway.components.trainer.user_model import build_model, describe
 
-SERVING_ENVIRONMENT = "SERVING"
 LOG_FOLDER = "tensorboard"
 EXPORTS_FOLDER = "exports"
 TRAINING_FOLDER = "training"
@@ -132,18 +132,6 @@ def _write_exports(
     return write_exports(trained, kinds, f"{artifact}/{EXPORTS_FOLDER}")["exports"]
 
 
-def serving_columns(schema: schema_pb2.Schema, apart: Collection[str]) -> tuple[str, ...]:
-    """The raw columns that a request carries: the schema's SERVING environment without those `apart`."""
-    default = SERVING_ENVIRONMENT in schema.default_environment or not schema.default_environment
-    return tuple(
-        column.name
-        for column in schema.feature
-        if column.name not in apart
-        and SERVING_ENVIRONMENT not in column.not_in_environment
-        and (default or SERVING_ENVIRONMENT in column.in_environment)
-    )
-
-
 def _served_model(
     job: TrainingJob, transform: Any, schema_path: str, *, apart: Collection[str]
 ) -> ServedModel:
@@ -160,6 +148,7 @@ def _served_model(
             transform=transform,
             features=job.inputs,
             serving_columns=serving_columns(schema, apart),
+            list_columns=list_columns(schema),
         )
     except ComponentError:
         raise

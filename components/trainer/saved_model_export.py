@@ -5,9 +5,10 @@
     serve_raw           one tensor for each raw column                   ->  the same
     transform_features  examples, with the label's columns               ->  the transformed columns, for TFMA
 
-The first two take the columns of the schema's SERVING environment. In `serve_raw` a column is [rows, 1], or
-[rows, *shape] where the schema gives it a shape; an empty cell of a column that may be empty is NaN, "" or
-`EMPTY_INTEGER`. It has the column's name, whatever stands in that.
+The first two take the columns of the schema's SERVING environment. In `serve_raw` a column is [rows, 1],
+[rows, *shape] where the schema gives it a shape, or [rows, any] where a row has a list of any length. An
+empty cell of a column that may be empty is NaN, "" or `EMPTY_INTEGER`, and so is what stands behind a list
+that is shorter than the longest. It has the column's name, whatever stands in that.
 """
 
 from collections.abc import Collection, Mapping
@@ -33,10 +34,17 @@ class ServedModel(tf.Module):  # type: ignore[misc]
         transform: `tft.TFTransformOutput` of the Transform node.
         features: what the model takes, by name.
         serving_columns: names of the raw columns that a request carries.
+        list_columns: names of those of which a row has any number of values.
     """
 
     def __init__(
-        self, *, model: Any, transform: Any, features: Mapping[str, Feature], serving_columns: Collection[str]
+        self,
+        *,
+        model: Any,
+        transform: Any,
+        features: Mapping[str, Feature],
+        serving_columns: Collection[str],
+        list_columns: Collection[str] = (),
     ) -> None:
         super().__init__()
         self.model = model
@@ -44,6 +52,7 @@ class ServedModel(tf.Module):  # type: ignore[misc]
         self._features = dict(features)
         self._training_spec = transform.raw_feature_spec()
         self._serving_spec = {name: self._training_spec[name] for name in sorted(serving_columns)}
+        self._lists = frozenset(list_columns)
         self._traced = traced_names(self._serving_spec)
         self._signatures = self._trace()
 
@@ -57,9 +66,7 @@ class ServedModel(tf.Module):  # type: ignore[misc]
         """The three signatures as graphs; the weights may still change after that, they are variables."""
         examples = tf.TensorSpec([None], tf.string, name="examples")
         raw = {
-            traced: tf.TensorSpec(
-                [None, *_shape(self._serving_spec[column])], self._serving_spec[column].dtype, name=traced
-            )
+            traced: tf.TensorSpec([None, *self._shape(column)], self._serving_spec[column].dtype, name=traced)
             for column, traced in self._traced.items()
         }
         return {
@@ -74,12 +81,28 @@ class ServedModel(tf.Module):  # type: ignore[misc]
     def _serve_raw(self, columns: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         return self._predict(
             {
-                name: _without_empty_cells(columns[self._traced[name]])
-                if isinstance(spec, tf.io.VarLenFeature)
-                else tf.reshape(columns[self._traced[name]], [-1, *spec.shape])
+                name: self._as_parsed(columns[self._traced[name]], name, spec)
                 for name, spec in self._serving_spec.items()
             }
         )
+
+    def _as_parsed(self, column: tf.Tensor, name: str, spec: Any) -> Any:
+        """What the parser gives for the same cells of tf.Examples."""
+        if isinstance(spec, tf.io.FixedLenFeature):
+            return tf.reshape(column, [-1, *spec.shape])
+        present = _present(column)
+        if isinstance(spec, tf.io.RaggedFeature):
+            return tf.ragged.boolean_mask(column, present)
+        if name in self._lists:
+            return tf.ragged.boolean_mask(column, present).to_sparse()
+        indices = tf.where(present)
+        return tf.SparseTensor(indices, tf.gather_nd(column, indices), tf.shape(column, tf.int64))
+
+    def _shape(self, name: str) -> tuple[int | None, ...]:
+        """The shape of a row's cell in `serve_raw`: the schema's; one value where it says none."""
+        if name in self._lists:
+            return (None,)
+        return tuple(getattr(self._serving_spec[name], "shape", ())) or (1,)
 
     def _transform_examples(self, examples: tf.Tensor) -> dict[str, tf.Tensor]:
         return self._transform(tf.io.parse_example(examples, self._training_spec))
@@ -129,18 +152,8 @@ def require_tensorflow_backend() -> None:
         )
 
 
-def _shape(column: Any) -> tuple[int, ...]:
-    """The shape of a row's cell in `serve_raw`: the schema's; one value where it says none."""
-    return tuple(getattr(column, "shape", ())) or (1,)
-
-
-def _without_empty_cells(column: tf.Tensor) -> tf.SparseTensor:
-    """A [rows, 1] column as the sparse tensor that the same cells of a tf.Example would be."""
+def _present(column: tf.Tensor) -> tf.Tensor:
+    """Which cells of a column are not empty."""
     if column.dtype == tf.string:
-        present = column != ""
-    elif column.dtype.is_floating:
-        present = ~tf.math.is_nan(column)
-    else:
-        present = column != EMPTY_INTEGER
-    indices = tf.where(present)
-    return tf.SparseTensor(indices, tf.gather_nd(column, indices), tf.shape(column, tf.int64))
+        return column != ""
+    return ~tf.math.is_nan(column) if column.dtype.is_floating else column != EMPTY_INTEGER

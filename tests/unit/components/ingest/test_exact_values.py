@@ -310,12 +310,16 @@ def _message(*fields):
 def test_messages_that_are_no_examples_are_quarantined(ingest, write):
     feature = _message((1, b"n"), (2, _message((3, b"\x0a\x01\x05"))))
     example = _message((1, _message((1, feature))))
-    sequence = example + _message((2, _message((1, b"\x0a\x01x"))))
+    pair = _message((1, _message((3, b"\x0a\x02\x05\x06"))))
+    sequence = example + _message((2, _message((1, _message((1, b"x"), (2, pair))))))
     inside = _message((1, _message((1, feature), (7, b"more"))))
     other = _message((4, b"a name"), (5, b"an address"))
     path = write(frame([example, sequence, inside, other]), "in.tfrecord")
     found = ingest(path, format="tfrecord", **ALL)
     assert found.rows == [{"n": [5]}]
-    assert [(r["reason"], "like a SequenceExample" in r["detail"]) for r in found.rejects] == [
-        ("not a tf.Example", True)
-    ] * 3
+    assert [(r["reason"], "it has other fields" in r["detail"]) for r in found.rejects] == [
+        ("not a tf.Example", False),
+        ("not a tf.Example", True),
+        ("not a tf.Example", True),
+    ]
+    assert found.rejects[0]["detail"].endswith("a step of 'x' has 2 values; only one each can be read")

@@ -216,3 +216,51 @@ def test_images_of_usual_sizes_pass_and_so_do_texts_that_begin_like_one():
 def test_cell_of_nothing_but_beginnings_costs_no_time():
     with pytest.raises(RequestError, match="holds more than 64 images"):
         parse_request(raw(company=["GIF8" * 100_000]), SIGNATURES)
+
+
+LISTS = {
+    "serve_raw": Signature(
+        {
+            "tags": TensorInfo("string", (None, None)),
+            "clicks": TensorInfo("int64", (None, None)),
+            "prices": TensorInfo("float", (None, None)),
+        },
+        OUT,
+    )
+}
+
+
+def test_lists_of_any_length_are_filled_up_with_empty_cells():
+    rows = [
+        {"tags": ["a", "b"], "clicks": [], "prices": [1.5]},
+        {"tags": [], "clicks": [], "prices": [0.5, 2.0]},
+    ]
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    for request in ({"instances": rows}, {"inputs": columns}):
+        _, _, arrays = parse_request({"signature_name": "serve_raw", **request}, LISTS)
+        assert arrays["tags"].tolist() == [[b"a", b"b"], [b"", b""]]
+        assert arrays["clicks"].tolist() == [[-(2**63)], [-(2**63)]], "at least one cell"
+        assert np.isnan(arrays["prices"]).tolist() == [[False, True], [False, False]]
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"tags": "a"}, r"Input 'tags' has the shape \[1\], but needs \[any, any\]"),
+        ({"clicks": [1.5]}, "Input 'clicks' must be of type int64"),
+        ({"prices": None}, "Input 'prices' holds null, not float; an empty cell is NaN"),
+        ({"prices": [[1.0]]}, r"Input 'prices' has the shape \[1, 1, 1\]"),
+    ],
+)
+def test_what_is_no_list_is_refused_as_elsewhere(changed, words):
+    row = {"tags": ["a"], "clicks": [1], "prices": [1.0], **changed}
+    with pytest.raises(RequestError, match=words):
+        parse_request({"signature_name": "serve_raw", "instances": [row]}, LISTS)
+
+
+def test_one_long_list_among_many_short_ones_is_refused_before_it_takes_memory():
+    rows = [[0.0] * 100_000, *[[]] * 100_000]
+    signatures = {"serve_raw": Signature({"prices": TensorInfo("float", (None, None))}, OUT)}
+    with pytest.raises(RequestError, match="take 10000100000 cells") as refused:
+        parse_request({"signature_name": "serve_raw", "inputs": rows}, signatures)
+    assert refused.value.status == 413

@@ -1,6 +1,6 @@
 """The strange requests."""
 
-from slipway.components.serving_check.perturbations import EXTREMES, Column, perturbations
+from slipway.components.serving_check.perturbations import EXTREMES, LONG_LIST, UNSEEN, Column, perturbations
 
 COLUMNS = [
     Column("fare", "number"),
@@ -35,3 +35,11 @@ def test_text_is_emptied_and_unseen_and_numbers_are_extreme():
     assert by_words["image = -1"] == {"image": (-1, -1, -1, -1)}
     assert isinstance(by_words["fare = 1e+09"]["fare"][0], float)
     assert isinstance(by_words["hour = 1e+09"]["hour"][0], int)
+
+
+def test_list_is_empty_and_longer_than_any():
+    by_words = {p.words: p for p in perturbations([Column("tags", "text", is_list=True), *COLUMNS])}
+    assert by_words["tags = []"].columns == {"tags": ()}
+    assert by_words["tags with 1,000 values"].columns == {"tags": (UNSEEN,) * LONG_LIST}
+    assert not by_words["tags = []"].may_refuse
+    assert not by_words.keys() & {"fare = []", "company with 1,000 values"}

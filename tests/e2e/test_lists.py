@@ -1,0 +1,226 @@
+"""A workload whose rows have lists of any length, texts and numbers, from files to answers.
+
+Seen only here: lists in all three kinds of request, in `predict` from each format, and ragged columns.
+"""
+
+import json
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+from copied import commands_in
+
+pytestmark = [
+    pytest.mark.slow,
+    # TensorFlow's own imports warn of what they will change in themselves.
+    pytest.mark.filterwarnings("default"),
+]
+
+PARTS = ("pipeline", "components", "schemas", "slipway", "workloads", "local_runner.py", "pyproject.toml")
+SCHEMA = """
+default_environment: "TRAINING"
+default_environment: "SERVING"
+feature { name: "tags" type: BYTES value_count { min: 0 max: 2000 } presence { min_count: 1 } }
+feature { name: "amounts" type: FLOAT presence { min_count: 1 } }
+feature { name: "visits" type: INT presence { min_count: 1 } }
+feature { name: "bought" type: INT shape { dim { size: 1 } } presence { min_fraction: 1 min_count: 1 }
+  int_domain { min: 0 max: 1 } not_in_environment: "SERVING" }
+"""
+PREPROCESSING = '''
+"""Baskets to features."""
+import tensorflow as tf
+import tensorflow_transform as tft
+from slipway.components.trainer.lists import padded_lists
+
+
+def preprocessing_fn(inputs):
+    tags = padded_lists(inputs["tags"], length=4, padding="<none>")
+    return {
+        "tags": tft.compute_and_apply_vocabulary(
+            tags, num_oov_buckets=1, reserved_tokens=["<none>"], vocab_filename="tags"
+        ),
+        "amounts": tf.clip_by_value(padded_lists(inputs["amounts"], length=3, padding=0.0), 0.0, 100.0),
+        "visits": tf.cast(padded_lists(inputs["visits"], length=2, padding=0) > 2, tf.float32),
+        "bought": inputs["bought"],
+    }
+'''
+WORKLOAD = """
+name: baskets
+data: {source: baskets.jsonl, format: jsonl, label: bought}
+schema: schemas/baskets.pbtxt
+transform: {preprocessing_fn: workloads.baskets.preprocessing.preprocessing_fn, label: bought}
+train:
+  model: slipway.components.trainer.models.wide_and_deep.build_model
+  hyperparameters: {hidden_units: [16], learning_rate: 0.02}
+  batch_size: 32
+  epochs: 6
+evaluate: {metrics: [auc], thresholds: {auc: {min: 0.8}}}
+"""
+STRANGE = [
+    {"tags": [], "amounts": [], "visits": []},
+    {},
+    {"tags": ["sale"] * 50, "amounts": [3.5] * 50, "visits": [9] * 50},
+    {"tags": ["never seen"], "amounts": [1.0, 2.0]},
+]
+
+
+def baskets(rows):
+    """Rows with lists of 0 to 6 values, some missing; bought where something is on sale."""
+    drawn = random.Random(1)  # noqa: S311 (a sample, no secret)
+    for _ in range(rows):
+        tags = [drawn.choice(["sale", "new", "red", "blue", "old"]) for _ in range(drawn.randrange(4))]
+        basket = {
+            "tags": tags,
+            "amounts": [round(drawn.uniform(0, 9), 2) for _ in range(drawn.randrange(7))],
+            "visits": [drawn.randrange(5) for _ in range(drawn.randrange(3))],
+        }
+        missing = drawn.choice([*basket, "", "", ""])
+        yield {
+            **{name: values for name, values in basket.items() if name != missing},
+            "bought": int("sale" in (tags if missing != "tags" else [])),
+        }
+
+
+def write_json(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def write_parquet(path, rows):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    kinds = {"tags": pa.list_(pa.string()), "amounts": pa.list_(pa.float64()), "visits": pa.list_(pa.int64())}
+    columns = {name: pa.array([row.get(name) for row in rows], kind) for name, kind in kinds.items()}
+    parquet.write_table(pa.table(columns), path)
+
+
+def feature_of(name, values):
+    import tensorflow as tf
+
+    if name == "tags":
+        return tf.train.Feature(bytes_list=tf.train.BytesList(value=[value.encode() for value in values]))
+    if name == "amounts":
+        return tf.train.Feature(float_list=tf.train.FloatList(value=values))
+    return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
+
+
+def write_examples(path, rows):
+    import tensorflow as tf
+
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for row in rows:
+            features = {name: feature_of(name, values) for name, values in row.items()}
+            example = tf.train.Example(features=tf.train.Features(feature=features))
+            writer.write(example.SerializeToString())
+
+
+def write_sequences(path, rows):
+    """The lists as steps of SequenceExamples, the label in their context."""
+    import tensorflow as tf
+
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for row in rows:
+            sequence = tf.train.SequenceExample()
+            for name, values in row.items():
+                if name == "bought":
+                    sequence.context.feature[name].int64_list.value.append(values)
+                else:
+                    steps = sequence.feature_lists.feature_list[name].feature
+                    steps.extend(feature_of(name, [value]) for value in values)
+            writer.write(sequence.SerializeToString())
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory, project):
+    """A copy of the project, with the workload in it."""
+    folder = tmp_path_factory.mktemp("lists")
+    for part in PARTS:
+        if (project / part).is_dir():
+            shutil.copytree(
+                project / part, folder / part, symlinks=True, ignore=shutil.ignore_patterns("__pycache__")
+            )
+        else:
+            shutil.copy(project / part, folder / part)
+    code = folder / "workloads" / "baskets"
+    code.mkdir()
+    (code / "__init__.py").write_text('"""Baskets."""\n', encoding="utf-8")
+    (code / "preprocessing.py").write_text(PREPROCESSING, encoding="utf-8")
+    (code / "workload.yaml").write_text(WORKLOAD, encoding="utf-8")
+    (folder / "schemas" / "baskets.pbtxt").write_text(SCHEMA, encoding="utf-8")
+    ragged = f"represent_variable_length_as_ragged: true\n{SCHEMA}"
+    (folder / "schemas" / "ragged.pbtxt").write_text(ragged, encoding="utf-8")
+    rows = list(baskets(600))
+    write_json(folder / "baskets.jsonl", rows)
+    write_sequences(folder / "baskets.tfrecord", rows)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def here(copy, warm):
+    """Gives commands to the copy's local_runner.py; returns what they say."""
+    with commands_in(copy, warm) as call:
+
+        def successful(*words):
+            done = call("local_runner", *words)
+            assert done.returncode == 0, done.stdout + done.stderr
+            return done.stdout
+
+        yield successful
+
+
+def predicted(copy, here, file, *options):
+    """What `predict` answers to the rows of a file."""
+    to = copy / f"predicted-{file}"
+    here("predict", "baskets", "--input", file, "--to", str(to), *options)
+    summary = json.loads((to / "summary.json").read_text(encoding="utf-8"))
+    assert summary["rejected"] == {}, summary
+    lines = (to / "predictions-00000-of-00001.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line)["prediction"] for line in lines]
+
+
+def asked(version, rows):
+    """What the pushed model answers, asked as the server asks it: with lists of any length."""
+    from slipway.components.saved_model.loading import LoadedModel
+    from slipway.components.serving.request_decoding import parse_request
+
+    model = LoadedModel(Path(version))
+    instances = [{name: row.get(name, []) for name in ("tags", "amounts", "visits")} for row in rows]
+    request = {"signature_name": "serve_raw", "instances": instances}
+    signature, _, arrays = parse_request(request, model.signatures)
+    [answers] = model.call(signature, arrays).values()
+    return answers.tolist()
+
+
+def test_lists_go_all_the_way_and_every_format_gives_the_same_answers(copy, here):
+    here("run", "baskets")
+    run = json.loads(here("show", "--json"))
+    assert run["pushed"], "gates and serving check passed"
+    page = (copy / "output" / "runs" / run["run_id"] / "report.html").read_text(encoding="utf-8")
+    assert "cannot be shown" not in page
+    write_json(copy / "new.jsonl", [{"tags": ["red"], "amounts": [1.0], "visits": [1]}, *STRANGE])
+    write_parquet(copy / "new.parquet", [{"tags": ["red"], "amounts": [1.0], "visits": [1]}, *STRANGE])
+    write_examples(copy / "new.tfrecord", [{"tags": ["red"], "amounts": [1.0], "visits": [1]}, *STRANGE])
+    answers = predicted(copy, here, "new.jsonl")
+    assert all(0 <= answer[0] <= 1 for answer in answers)
+    assert answers[1] == pytest.approx(answers[2]), "an empty list is a missing one"
+    assert answers[3][0] > 0.5 > answers[0][0]
+    # TFRecords hold columns of any kind, so that their format is not seen from the model.
+    for file in ("new.parquet", "new.tfrecord"):
+        found = predicted(copy, here, file)
+        assert [each[0] for each in found] == pytest.approx([each[0] for each in answers], abs=1e-6), file
+    rows = [{"tags": ["red"], "amounts": [1.0], "visits": [1]}, *STRANGE]
+    raw = asked(run["pushed"]["path"], rows)
+    assert [each[0] for each in raw] == pytest.approx([each[0] for each in answers], abs=1e-6)
+
+
+def test_ragged_columns_from_sequences_go_all_the_way(copy, here):
+    told = here(
+        "run", "baskets", "--set", "schema=schemas/ragged.pbtxt", "--set", "data.format=tfrecord",
+        "--set", "data.source=baskets.tfrecord", "--output", "ragged",
+    )  # fmt: skip
+    assert "Pushed: baskets version" in told
+    run = json.loads(here("show", "--json", "--output", "ragged"))
+    answers = asked(run["pushed"]["path"], STRANGE)
+    assert all(0 <= answer[0] <= 1 for answer in answers)
+    assert answers[2][0] > 0.5

@@ -1,0 +1,1 @@
+"""The reviews workload: is what a critic says of a film good or bad?"""
