@@ -3,6 +3,7 @@
 Described here, the same as tensorflow/core/example/{example,feature}.proto, in a pool of its own.
 """
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -63,7 +64,7 @@ def example_of_sequence(record: bytes) -> bytes | None:
         values = features[name]
         for step in steps.feature:
             kind = step.WhichOneof("kind")
-            found = getattr(step, kind).value if kind else ()
+            found: Sequence[object] = getattr(step, kind).value if kind else ()
             if len(found) != 1:
                 raise SequenceError(f"a step of {name!r} has {len(found)} values; only one each can be read")
             if values.WhichOneof("kind") not in (None, kind):

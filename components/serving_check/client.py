@@ -13,6 +13,7 @@ what was found before a crash is not lost; the answers go to `answers.npz`.
 import ctypes
 import gc
 import json
+import math
 import os
 import signal
 import socket
@@ -190,15 +191,13 @@ def _raw(tf: Any, signature: Any, inputs: _Tensors, rows: list[bytes]) -> Any:
     for name, (dtype, shape, tensor) in inputs.items():
         found = [row.get(name) or [] for row in parsed]
         # A column of lists is as wide as the longest.
-        size = max(1, *map(len, found)) if None in shape[1:] else 1
-        for dimension in shape[1:]:
-            size *= dimension or 1
+        cell = [max([1, *map(len, found)]) if dimension is None else dimension for dimension in shape[1:]]
         filler = empty.get(dtype, float("nan"))
-        values = [row + [filler] * (size - len(row)) for row in found]
+        values = [row + [filler] * (math.prod(cell) - len(row)) for row in found]
         # As in components/saved_model/input_names.py: not every column name can be a Python parameter.
         traced = tensor.partition(":")[0].removeprefix("serve_raw_")
         parameter = traced if traced in signature.structured_input_signature[1] else name
-        tensors[parameter] = tf.reshape(tf.constant(values, dtype), [-1, *shape[1:]])
+        tensors[parameter] = tf.reshape(tf.constant(values, dtype), [-1, *cell])
     return _side_by_side(signature(**tensors))
 
 

@@ -58,9 +58,9 @@ def perturbations(columns: Sequence[Column]) -> Iterator[Perturbation]:
         yield Perturbation({column.name: None}, f"{column.name} missing", may_refuse=column.required)
         if column.is_list:
             yield Perturbation({column.name: ()}, f"{column.name} = []")
-            value = {"text": UNSEEN, "integer": 0, "number": 0.0}[column.kind]
+            values: dict[Kind, Value] = {"text": UNSEEN, "integer": 0, "number": 0.0}
             yield Perturbation(
-                {column.name: (value,) * LONG_LIST}, f"{column.name} with {LONG_LIST:,} values"
+                {column.name: (values[column.kind],) * LONG_LIST}, f"{column.name} with {LONG_LIST:,} values"
             )
         if column.kind == "text":
             yield Perturbation({column.name: (b"",) * column.size}, f'{column.name} = ""')

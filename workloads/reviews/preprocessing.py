@@ -12,9 +12,9 @@ CODES = 64
 VOCABULARY = 12_000
 """How many words and pairs have a code of their own: those that are most frequent in training."""
 PADDING = "<pad>"
-"""Behind the last one; no word, as words have letters only. Its code is 0."""
+"""Behind the last one; no word, as a word has letters and digits only. Its code is 0."""
 
-_NO_WORD = r"[^\pL\pM\pN']+"
+_NO_WORD = r"[^\pL\pM\pN]+"
 
 
 def preprocessing_fn(inputs: dict[str, Any]) -> dict[str, tf.Tensor]:
