@@ -191,7 +191,7 @@ class OwnLoop:
             told = type(loss).__name__
         raise ComponentError(
             f"{self.where} gave context.step_done {told}; the loss of a step is one number",
-            hint="for example keras.ops.mean(losses)",
+            hint='for example keras.ops.mean(losses), or model.train_on_batch(..., return_dict=True)["loss"]',
         )
 
     def _end_epoch(self) -> None:
