@@ -19,6 +19,8 @@ OWN_PRICE = {"usd": 0.9, "month": "2026-11", "source": "yours"}
 @pytest.fixture
 def preflight(project, tmp_path, monkeypatch, jax_python):
     """Calls the component as its executor would, for a model of tests/data/preflight; returns the report."""
+    from tfx.types.standard_artifacts import ExampleStatistics
+
     from slipway.components.preflight import compiler, component
 
     models = project / "tests" / "data" / "preflight"
@@ -32,6 +34,8 @@ def preflight(project, tmp_path, monkeypatch, jax_python):
     (tmp_path / "statistics/Split-train").mkdir(parents=True)
     listed = statistics_pb2.DatasetFeatureStatisticsList(datasets=[{"num_examples": 5000}])
     (tmp_path / "statistics/Split-train/FeatureStats.pb").write_bytes(listed.SerializeToString())
+    statistics = ExampleStatistics()
+    statistics.uri = str(tmp_path / "statistics")
     (tmp_path / "report").mkdir()
 
     from slipway.components.parameters import as_parameter
@@ -41,7 +45,7 @@ def preflight(project, tmp_path, monkeypatch, jax_python):
         component.Preflight.test_call(
             transformed_examples=SimpleNamespace(uri=str(tmp_path / "examples")),
             transform_graph=SimpleNamespace(uri=str(tmp_path / "graph")),
-            statistics=SimpleNamespace(uri=str(tmp_path / "statistics")),
+            statistics=statistics,
             report=SimpleNamespace(uri=str(tmp_path / "report")),
             workload="tests",
             model=f"preflight_models.{model}",
