@@ -21,6 +21,7 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.features import Feature
+from slipway.components.trainer.loop.callback import numbers_of
 from slipway.components.trainer.settings.export import ExportKind, Exports
 
 REPORT_FILE = "exports.json"
@@ -111,8 +112,9 @@ def _judge(model: Any) -> Callable[[npt.NDArray[Any], npt.NDArray[Any]], dict[st
         ) from error
 
     def judge(predictions: npt.NDArray[Any], labels: npt.NDArray[Any]) -> dict[str, float]:
-        found = same.evaluate(predictions, labels, batch_size=BATCH_ROWS, verbose=0, return_dict=True)
-        return {name: float(value) for name, value in found.items()}
+        return numbers_of(
+            same.evaluate(predictions, labels, batch_size=BATCH_ROWS, verbose=0, return_dict=True)
+        )
 
     return judge
 

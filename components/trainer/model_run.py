@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from slipway.components.errors import ComponentError
 from slipway.components.trainer.job import JOB_FILE, WEIGHTS_FILE, TrainingJob
 from slipway.components.trainer.user_model import build_model
 
@@ -34,7 +35,19 @@ def load_trained_model(model_run: str) -> tuple[TrainingJob, Any]:
 
 
 def load_weights(model: Any, file: Path) -> None:
-    """Takes over trained weights; the optimizer's state stays in the file, serving has no use for it."""
+    """Takes over trained weights; the optimizer's state stays in the file, serving has no use for it.
+
+    Raises:
+        ComponentError: they are of another model.
+    """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Skipping variable loading for optimizer")
-        model.load_weights(file)
+        try:
+            model.load_weights(file)
+        except ValueError as error:
+            raise ComponentError(
+                "the trained weights do not fit the model that build_model returns now: "
+                + str(error).strip().splitlines()[-1],
+                hint="build_model must return the same layers each time: no sizes from chance, time or "
+                "the environment",
+            ) from error

@@ -200,7 +200,8 @@ def _rows(job: TrainingJob, files: tuple[str, ...]) -> Any:
 def _metrics(model: Any, job: TrainingJob, rows: Any) -> dict[str, float]:
     from slipway.components.trainer.input.arrays import eval_batches
     from slipway.components.trainer.input.targets import Targets
+    from slipway.components.trainer.loop.callback import numbers_of
 
     batches = eval_batches(rows, targets=Targets.judged(job), batch_size=max(job.batch_size, 1024))
     found = model.evaluate(batches, verbose=0, return_dict=True)
-    return {name: float(value) for name, value in found.items()}
+    return numbers_of(found)

@@ -303,6 +303,11 @@ def _check_encoding(file: InputFile) -> None:
     if other := other_kind(head[:HEAD_BYTES]):
         raise UsageError(f"{file.name} is {other[0]}.", hint=other[1])
     if b"\0" in head and not is_utf16:
+        if endian := _utf16_without_mark(head):
+            raise UsageError(
+                f"{file.name} is not UTF-8 text.",
+                hint=f"iconv -f UTF-16{endian} -t UTF-8 {shlex.quote(file.name)} > utf8.csv",
+            )
         raise UsageError(
             f"{file.name} is no text: it holds NUL bytes.",
             hint="name a CSV, JSON Lines or Parquet file with --data",
@@ -315,3 +320,12 @@ def _check_encoding(file: InputFile) -> None:
             f"{file.name} is not UTF-8 text.",
             hint=f"iconv -f {known} -t UTF-8 {shlex.quote(file.name)} > utf8.csv   # or what it was saved as",
         ) from None
+
+
+def _utf16_without_mark(head: bytes) -> str:
+    """LE or BE if it is UTF-16 without a byte order mark, mostly of Latin letters; else empty."""
+    for first, endian in ((1, "LE"), (0, "BE")):
+        zeros, others = head[first::2], head[1 - first :: 2]
+        if zeros.count(0) > len(zeros) / 2 and 0 not in others:
+            return endian
+    return ""

@@ -1,10 +1,14 @@
 """The base of the loop's Keras callbacks: the number of each step, and what is due when."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import keras
+import numpy as np
+
+from slipway.components.errors import ComponentError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,11 +58,35 @@ class StepCallback(keras.callbacks.Callback):  # type: ignore[misc]
         """Counts; with several steps in one call, `batch` is the last of them."""
         self.step = self._done_before + batch + 1
         loss = (logs or {}).get("loss")
+        _require_one_number(loss)
         self.after_step(loss)
         self.previous = None if loss is None else (self.step, loss)
 
     def after_step(self, loss: Any) -> None:
         """Called after each call of the train function with the epoch's mean loss, maybe not computed yet."""
+
+
+def numbers_of(logs: Mapping[str, Any] | None) -> dict[str, float]:
+    """The metrics of an epoch as Keras gives them; one of several numbers, as F1Score's, becomes NAME_0, ...
+
+    Raises:
+        ComponentError: the loss has several.
+    """
+    found = {}
+    for name, value in (logs or {}).items():
+        if name == "loss":
+            _require_one_number(value)
+        values = np.ravel(np.asarray(value)).astype(float).tolist()
+        found |= {name: values[0]} if len(values) == 1 else {f"{name}_{i}": v for i, v in enumerate(values)}
+    return found
+
+
+def _require_one_number(loss: Any) -> None:
+    if shape := tuple(getattr(loss, "shape", ())):
+        raise ComponentError(
+            f"the model's train_step answers a 'loss' of the shape {shape}, and not one number",
+            hint="answer its mean: keras.ops.mean(loss)",
+        )
 
 
 class Every:

@@ -7,7 +7,7 @@ from typing import Any
 from slipway.components.trainer.checkpoint import Arrays, Checkpoint, CheckpointWriter
 from slipway.components.trainer.job import TrainingJob
 from slipway.components.trainer.loop.blow_up import require_loss, require_losses
-from slipway.components.trainer.loop.callback import Every, Place, StepCallback
+from slipway.components.trainer.loop.callback import Every, Place, StepCallback, numbers_of
 from slipway.components.trainer.loop.early_stopping import best_so_far, stops_early
 from slipway.components.trainer.loop.model_state import metrics_snapshot, restore_metrics, snapshot
 from slipway.components.trainer.loop.preemption import PreemptedError, Preemption
@@ -92,7 +92,7 @@ class Checkpointing(StepCallback):
 
         Raises as `after_step` does.
         """
-        metrics = {name: float(value) for name, value in (logs or {}).items()}
+        metrics = numbers_of(logs)
         require_losses(metrics, self._job.blow_up, f"after epoch {epoch + 1}")
         step = (epoch + 1) * self.place.steps_per_epoch
         self.reached = replace(

@@ -11,7 +11,7 @@ from slipway.components.trainer.checkpoint_storage import storage
 from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.job import TrainingJob
 from slipway.components.trainer.loop.blow_up import BlownUpError
-from slipway.components.trainer.loop.callback import Every, Place, StepCallback
+from slipway.components.trainer.loop.callback import Every, Place, StepCallback, numbers_of
 from slipway.components.trainer.loop.checkpointing import Checkpointing
 from slipway.components.trainer.loop.context import TrainingContext, facts_of
 from slipway.components.trainer.loop.host_agreement import require_same_step
@@ -220,5 +220,5 @@ class Progress(StepCallback):
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Tells the epoch's metrics."""
-        metrics = {name: float(value) for name, value in (logs or {}).items()}
+        metrics = numbers_of(logs)
         emit("epoch", epoch=epoch + 1, epochs=self._epochs, metrics=metrics)

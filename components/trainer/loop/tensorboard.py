@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from slipway.components.event_lines import emit
 from slipway.components.trainer.job import TrainingJob
-from slipway.components.trainer.loop.callback import Every, Place, StepCallback
+from slipway.components.trainer.loop.callback import Every, Place, StepCallback, numbers_of
 from slipway.components.trainer.resource_usage import Usage, usage
 
 SCALAR_INTERVAL_STEPS = 100
@@ -59,7 +59,7 @@ class Scalars(StepCallback):
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Writes the epoch's metrics; the time until the next step is not counted as a step's."""
         step = (epoch + 1) * self.place.steps_per_epoch
-        self._writer.write(step, {f"epoch/{name}": float(value) for name, value in (logs or {}).items()})
+        self._writer.write(step, {f"epoch/{name}": value for name, value in numbers_of(logs).items()})
         self._measure_from(step)
 
     def _measure_from(self, step: int) -> None:

@@ -544,7 +544,10 @@ def test_a_file_whose_name_is_no_text_is_refused(root):
     assert not (root / "workloads/customers").exists()
 
 
-@pytest.mark.parametrize(("encoding", "name"), [("utf-16", "UTF-16"), ("latin-1", "LATIN1")])
+@pytest.mark.parametrize(
+    ("encoding", "name"),
+    [("utf-16", "UTF-16"), ("utf-16-le", "UTF-16LE"), ("utf-16-be", "UTF-16BE"), ("latin-1", "LATIN1")],
+)
 def test_text_of_another_encoding_is_refused_with_the_command_that_changes_it(root, encoding, name):
     rows = "".join(f"{row},m\xfcde\n{row},wach\n" for row in range(30))
     (root / "my data.csv").write_text(f"gr\xf6\xdfe,y\n{rows}", encoding=encoding)

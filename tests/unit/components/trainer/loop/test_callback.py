@@ -2,7 +2,10 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
+
+from slipway.components.errors import ComponentError
 
 pytestmark = pytest.mark.filterwarnings("default")  # TensorFlow's own imports warn
 
@@ -92,3 +95,22 @@ def test_without_steps_and_seconds_it_is_never_due():
     from slipway.components.trainer.loop.callback import Every
 
     assert not Every().is_due(10**9)
+
+
+def test_a_metric_of_several_numbers_becomes_a_number_for_each():
+    from slipway.components.trainer.loop.callback import numbers_of
+
+    logs = {"loss": np.float32(0.5), "f1_score": np.array([0.25, 0.75]), "one": np.array([[1.0]])}
+    assert numbers_of(logs) == {"loss": 0.5, "f1_score_0": 0.25, "f1_score_1": 0.75, "one": 1.0}
+    assert numbers_of(None) == {}
+
+
+def test_a_loss_for_each_row_is_refused_at_its_first_step_and_at_the_end_of_an_epoch():
+    from slipway.components.trainer.loop.callback import Place, StepCallback, numbers_of
+
+    callback = StepCallback(Place(steps_per_epoch=4))
+    callback.on_epoch_begin(0)
+    with pytest.raises(ComponentError, match=r"a 'loss' of the shape \(8,\), and not one number"):
+        callback.on_train_batch_end(0, {"loss": np.zeros(8)})
+    with pytest.raises(ComponentError, match="answers a 'loss' of the shape"):
+        numbers_of({"loss": np.zeros(8)})
