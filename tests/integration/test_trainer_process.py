@@ -537,3 +537,42 @@ def _alive(pid):
         return False
     state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     return state != "Z"  # a zombie that nobody has collected yet is not alive
+
+
+OWN_STEP = """
+    import keras
+    import tensorflow as tf
+
+    class Own(keras.Model):
+        def __init__(self, unpacks):
+            super().__init__()
+            self.answer = keras.layers.Dense(1)
+            self.unpacks = unpacks
+
+        def call(self, inputs):
+            return self.answer(inputs["x"])
+
+        def train_step(self, data):
+            if self.unpacks == 3:
+                x, y, weight = data
+            x, y = data
+            with tf.GradientTape() as tape:
+                error = keras.ops.mean(keras.ops.square(self(x) - y))
+            weights = self.trainable_variables
+            self.optimizer.apply(tape.gradient(error, weights), weights)
+            return {"error": error, "halves": keras.ops.stack([error / 2, error / 2])}
+
+    def build_model(features, hyperparameters):
+        model = Own(**hyperparameters)
+        model.compile(optimizer="sgd", loss="mse")
+        return model
+"""
+
+
+def test_a_step_of_ones_own_may_name_no_loss_and_its_errors_are_told_by_their_line(job, tmp_path):
+    (tmp_path / "own_step.py").write_text(textwrap.dedent(OWN_STEP))
+    result, _ = run(job, tmp_path, model="own_step.build_model", hyperparameters={"unpacks": 2})
+    assert {"error", "halves_0", "halves_1", "val_loss"} <= set(result["metrics"])
+    told = r"own_step\.py, line 16: ValueError: not enough values to unpack \(expected 3, got 2\)"
+    with pytest.raises(ComponentError, match=told):
+        run(job, tmp_path, model="own_step.build_model", hyperparameters={"unpacks": 3})
