@@ -72,7 +72,7 @@ def numbers_of(logs: Mapping[str, Any] | None) -> dict[str, float]:
     Raises:
         ComponentError: the loss has several.
     """
-    found = {}
+    found: dict[str, float] = {}
     for name, value in (logs or {}).items():
         if name == "loss":
             _require_one_number(value)
