@@ -7,7 +7,7 @@ for everyone else. What was changed, when and why is kept in `baselines/<workloa
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -161,11 +161,12 @@ def _model_id(blessing: Any) -> int:
     return abs(int(blessing.custom_properties[_MODEL_ID].int_value))
 
 
-def _write(store: Any, *, retire: Iterable[Any], restore: Iterable[Any]) -> None:
+def _write(store: Any, *, retire: Sequence[Any], restore: Sequence[Any]) -> None:
     for sign, blessings in ((-1, retire), (1, restore)):
         for each in blessings:
             each.custom_properties[_MODEL_ID].int_value = sign * _model_id(each)
-            store.put_artifacts([each])
+    # In one transaction: after a kill between two of them, a third model would be the baseline.
+    store.put_artifacts([*retire, *restore])
 
 
 def _path(output: Path, workload: str) -> Path:

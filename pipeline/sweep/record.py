@@ -159,8 +159,23 @@ def read_sweep(name: str, output: Path) -> Sweep:
     sweep = read_document(Sweep, path)
     if sweep.sweep_id != found[0]:  # files are written to the folder of its id
         raise DocumentError(f"{path} cannot be read: sweep_id is {sweep.sweep_id!r}, not its folder's name")
+    if why := _misfit(sweep):
+        raise DocumentError(f"{path} cannot be read: {why}")
     sweep.output = output
     return sweep
+
+
+def _misfit(sweep: Sweep) -> str:
+    """Why its trials are none of the settings that it names; empty if they are."""
+    from slipway.pipeline.sweep.space import read_space
+
+    space = read_space(sweep.sets)
+    for at, trial in enumerate(sweep.done, 1):
+        if not space.holds(trial.params):
+            return f"trial {at} has settings that the sweep does not try"
+    if sweep.method == "grid" and sweep.trials != space.size:
+        return f"it has {sweep.trials} trials, and its grid {space.size or 'no'} settings"
+    return ""
 
 
 def finite(value: float | None) -> float | None:

@@ -29,6 +29,10 @@ class Choice:
         """The values to check before anything runs: all."""
         return self.values
 
+    def takes(self, text: str) -> bool:
+        """Whether it is one of them."""
+        return text in self.values
+
 
 @dataclass(frozen=True)
 class Range:
@@ -42,6 +46,13 @@ class Range:
     def ends(self) -> tuple[str, ...]:
         """The values to check before anything runs: the two ends."""
         return self.text(self.low), self.text(self.high)
+
+    def takes(self, text: str) -> bool:
+        """Whether it is a number; one at an end is written to six digits, and may lie beyond it."""
+        try:
+            return math.isfinite(float(text))
+        except ValueError:
+            return False
 
     def text(self, value: float) -> str:
         """A number of the range in YAML, to six digits."""
@@ -76,6 +87,12 @@ class Space:
         choices = [axis for axis in self.axes if isinstance(axis, Choice)]
         for values in itertools.product(*(axis.values for axis in choices)):
             yield {axis.key: value for axis, value in zip(choices, values, strict=True)}
+
+    def holds(self, params: Params) -> bool:
+        """Whether these are settings of the space: a value for each key, of those that it takes."""
+        return params.keys() == {axis.key for axis in self.axes} and all(
+            axis.takes(params[axis.key]) for axis in self.axes
+        )
 
     def sets(self, params: Params) -> tuple[str, ...]:
         """The `--set`s of a trial with these values."""

@@ -87,6 +87,22 @@ def test_latest_blessed_model_is_the_baseline(output):
     assert found.text().startswith("taxi: the model of run run-4")
 
 
+def test_all_blessings_are_retired_in_one_transaction(output, config, monkeypatch):
+    """Killed between two of them, neither the old nor the new baseline would be found."""
+    import ml_metadata as mlmd
+
+    written, put = [], mlmd.MetadataStore.put_artifacts
+
+    def counted(store, artifacts):
+        written.append(len(artifacts))
+        return put(store, artifacts)
+
+    monkeypatch.setattr(mlmd.MetadataStore, "put_artifacts", counted)
+    set_baseline(config, output, run_of(output, "run-1"), reason="")
+    assert written == [3]
+    assert resolved(output) == "model-1"
+
+
 def test_cleared_baseline_leaves_none_and_tells_when_and_why(output, config):
     found = clear_baseline(config, output, reason="the columns changed")
     assert found.run is None

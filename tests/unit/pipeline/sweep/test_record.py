@@ -1,5 +1,7 @@
 """The record of a sweep."""
 
+import json
+
 import pytest
 
 from slipway.pipeline.errors import UsageError
@@ -43,6 +45,34 @@ def test_a_record_that_names_another_folder_is_refused(tmp_path):
     record.write_text(record.read_text().replace("20261123-000000-0001", "../../outside"))
     with pytest.raises(DocumentError, match=r"sweep_id is '\.\./\.\./outside', not its folder's name"):
         read_sweep("latest", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"done": [{"params": {"a": "3"}}]}, "trial 1 has settings that the sweep does not try"),
+        ({"done": [{"params": {}}]}, "trial 1 has settings that the sweep does not try"),
+        (
+            {"sets": ["a=log(1,2)"], "method": "random", "done": [{"params": {"a": "x"}}]},
+            "trial 1 has settings",
+        ),
+        ({"trials": 3}, "it has 3 trials, and its grid 2 settings"),
+        ({"sets": ["a=int(1,8)"]}, "it has 2 trials, and its grid no settings"),
+    ],
+)
+def test_a_record_that_contradicts_itself_is_refused(tmp_path, changed, why):
+    made(tmp_path, "20261123-000000-0001")
+    record = tmp_path / "sweeps/20261123-000000-0001/sweep.json"
+    record.write_text(json.dumps({**json.loads(record.read_text()), **changed}))
+    with pytest.raises(DocumentError, match=why):
+        read_sweep("latest", tmp_path)
+
+
+def test_numbers_of_a_range_are_settings_of_it(tmp_path):
+    sweep = made(tmp_path, "20261123-000000-0001")
+    sweep.sets, sweep.method, sweep.done = ("a=log(1e-4,2)",), "random", [Trial({"a": "1.00001e-04"})]
+    sweep.save()
+    assert read_sweep("latest", tmp_path) == sweep
 
 
 def test_the_earliest_of_equals_is_the_best(tmp_path):
