@@ -4,13 +4,17 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 READY := $(VENV)/.ready
 IMAGE := slipway
+BUILDER := docker
 JOBS := 2
 DURATIONS = $(if $(SLOWEST),--durations=$(SLOWEST))
 # What the Dockerfile's base is: one Python on one platform.
 IN_IMAGE := --python-version 3.11 --python-platform x86_64-manylinux_2_34 --generate-hashes --no-emit-index-url \
 	--no-annotate --no-header --quiet
+# What notebooks need, and the C compiler of a tool of TensorFlow's: no task imports them.
+NOT_IN_IMAGE := $(addprefix --no-emit-package ,asttokens comm executing ipython ipywidgets jedi jupyterlab-widgets \
+	libclang matplotlib-inline parso pexpect prompt-toolkit ptyprocess pure-eval stack-data traitlets widgetsnbextension)
 
-.PHONY: run check test test-external test-all floors fuzz mutants setup jax tpu-compiler airflow docs lint lock schema image image-check flink spark prism clean help
+.PHONY: run check test test-external test-all floors fuzz mutants setup jax tpu-compiler airflow docs lint lock schema image sbom image-check flink spark prism clean help
 
 run: setup ## The taxi workload, from raw trips to a pushed model
 	@$(PYTHON) local_runner.py run
@@ -97,7 +101,7 @@ lock: setup ## Resolves the dependencies anew into requirements.lock
 		--python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --quiet \
 		-o requirements-tpu.lock
 	@echo 'uv' | $(VENV)/bin/uv pip compile pyproject.toml - --extra tfx --extra cloud --constraints requirements.lock $(IN_IMAGE) \
-		-o requirements-image.lock
+		$(NOT_IN_IMAGE) -o requirements-image.lock
 	@printf 'tensorflow-tpu==2.20.0\nlibtpu==0.0.18\nkeras\nnumpy\nh5py\nuv\n' | $(VENV)/bin/uv pip compile - $(IN_IMAGE) \
 		-o requirements-tpu-tensorflow.lock
 	@printf 'tensorflow\nkeras\nnumpy\njax==0.10.2\n' | $(VENV)/bin/uv pip compile - --universal \
@@ -127,7 +131,12 @@ prism: setup ## Beam's Prism of the locked version, built by Go into .engines/
 	@echo "ready: beam.runner: prism, with SLIPWAY_OPEN_PORTS=1, see docs/scale.md"
 
 image: ## The container image for cloud runs; make image IMAGE=NAME:TAG TARGET=training-tpu
-	@docker build --tag $(IMAGE) $(if $(TARGET),--target $(TARGET)) .
+	@$(BUILDER) build --tag $(IMAGE) $(if $(TARGET),--target $(TARGET)) $(if $(BASE),--build-arg BASE=$(BASE)) \
+		--build-arg REVISION=$$(git rev-parse --verify --quiet HEAD) .
+
+sbom: setup ## The packages of the image with their hashes, as CycloneDX: sbom.json
+	@$(VENV)/bin/uv tool run --quiet --from 'cyclonedx-bom>=7,<8' cyclonedx-py requirements --output-reproducible \
+		--of JSON -o sbom.json requirements-image.lock
 
 image-check: setup ## The steps of the image's build in a clean folder, where there is no Docker
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \

@@ -69,7 +69,8 @@ def test_what_the_dockerfile_copies_exists_and_is_not_ignored(project, dockerfil
         if line.startswith("COPY ") and "--from" not in line
         for source in line.split()[1:-1]
     ]
-    assert copied == [LOCKS[0], "setup.sh", ".", LOCKS[2], "setup.sh", "."]
+    slim = "pipeline/cloud/slim_packages.py"
+    assert copied == [LOCKS[0], "setup.sh", slim, ".", LOCKS[2], "setup.sh", "."]
     files = read_image(project).files
     assert {source for source in copied if source != "."} <= files
     assert "requirements-tpu.lock" in files, "what the target training-tpu installs"
@@ -123,7 +124,23 @@ def test_image_has_the_packages_of_a_desk_without_what_develops_and_tests(projec
     there = {pin.partition("==")[0] for pin in image}
     developing = {"pytest", "ruff", "mypy", "hypothesis", "import-linter", "gcp-storage-emulator"}
     assert developing & there == set()
+    unused = re.search(r"^NOT_IN_IMAGE := .*,(.*?)\)$", _makefile(project), re.MULTILINE)[1].split()
+    assert {"ipython", "jedi", "libclang"} <= set(unused)
+    assert set(unused) & there == set(), "make lock"
+    desktop = {pin.partition("==")[0] for pin in desk}
+    assert set(unused) <= desktop, "what nothing asks for needs no rule"
     assert {"tfx", "tensorflow", "keras", "kfp", "docker", "google-cloud-aiplatform", "uv"} <= there
+
+
+def _makefile(project):
+    return (project / "Makefile").read_text().replace("\\\n", " ")
+
+
+def test_image_says_what_it_was_built_from(project, dockerfile):
+    declared = tomllib.loads((project / "pyproject.toml").read_text())["project"]
+    assert f'org.opencontainers.image.licenses="{declared["license"]}"' in dockerfile
+    assert 'org.opencontainers.image.revision="${REVISION}"' in dockerfile
+    assert "--build-arg REVISION=$$(git rev-parse" in _makefile(project)
 
 
 def test_tensorflow_for_tpus_trains_with_the_keras_that_exports(project):

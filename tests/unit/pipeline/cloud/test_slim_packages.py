@@ -1,0 +1,47 @@
+"""What the image leaves out of its packages, and what it keeps."""
+
+import subprocess
+
+import pytest
+
+from slipway.pipeline.cloud.slim_packages import slim
+
+
+@pytest.fixture
+def packages(tmp_path):
+    """A folder of packages as pip leaves them."""
+    for name in (
+        "tensorflow/include/tsl/a.h",
+        "tensorflow/python/tests/test_a.py",
+        "tensorflow/python/include/kept.py",
+        "apache_beam/testing/util.py",
+        "scipy/tests/tests/test_a.py",
+        "pip/__main__.py",
+        "tfx/examples/chicago_taxi_pipeline/data/simple/data.csv",
+        "numpy/small.so",
+    ):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x")
+    return tmp_path
+
+
+def test_headers_and_tests_go_and_what_tasks_import_or_read_stays(packages):
+    slim(packages)
+    assert {str(path.relative_to(packages)) for path in packages.rglob("*") if path.is_file()} == {
+        "tensorflow/python/include/kept.py",
+        "apache_beam/testing/util.py",
+        "pip/__main__.py",
+        "tfx/examples/chicago_taxi_pipeline/data/simple/data.csv",
+        "numpy/small.so",
+    }
+
+
+def test_large_libraries_lose_their_symbols_once_and_links_are_followed_by_nobody(packages, monkeypatch):
+    library = packages / "tensorflow" / "libtensorflow_cc.so.2"
+    library.write_bytes(bytes(2 << 20))
+    (packages / "tensorflow" / "libtensorflow_cc.so").symlink_to(library)
+    ran = []
+    monkeypatch.setattr(subprocess, "run", lambda words, check: ran.append((words, check)))
+    slim(packages)
+    assert ran == [(["strip", "--strip-unneeded", str(library)], True)]
