@@ -3,7 +3,7 @@
     python3 slim_packages.py /opt/venv
 
 What goes: headers for C++ code that nobody compiles there, the packages' own tests, and the symbols of
-libraries that only a debugger reads. TensorFlow alone has 430 MB of headers and 250 MB of symbols. pip stays:
+TensorFlow's libraries, which only a debugger reads: 430 MB of its headers and 250 MB of symbols. pip stays:
 Beam's launcher of workers asks it what is installed.
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _LARGE = 1 << 20
-"""Smaller libraries have no symbols to speak of; each costs a process, bytes."""
+"""Bytes; smaller libraries have no symbols to speak of."""
 
 
 def slim(packages: Path) -> None:
@@ -31,7 +31,8 @@ def slim(packages: Path) -> None:
     for folder in unneeded:
         if unneeded.isdisjoint(folder.parents):
             shutil.rmtree(folder)
-    libraries = [path for path in packages.rglob("*.so*") if _is_large(path)]
+    # Others were laid out anew when their wheel was made (auditwheel), and do not load after strip.
+    libraries = [path for path in (packages / "tensorflow").rglob("*.so*") if _is_large(path)]
     if libraries:
         subprocess.run(["strip", "--strip-unneeded", *map(str, libraries)], check=True)  # noqa: S607
 
