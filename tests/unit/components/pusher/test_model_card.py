@@ -91,6 +91,15 @@ def test_inputs_too_large_to_write_down_are_listed_without_a_request():
     assert "curl" not in card
 
 
+def test_column_of_lists_is_of_any_length_and_shown_with_one_value():
+    tags = {"serve_raw": {"inputs": {"tags": {"dtype": "string", "shape": [None, None]}}}}
+    card = model_card({**PAPERS, "model": {"signatures": tags}})
+    assert "| tags | string | [any] |" in card.replace("\\", "")
+    assert "a row has a list: as long as the longest, with empty cells at its end" in card
+    assert '"instances": [{"tags": [""]}]' in card
+    assert "a row has a list" not in model_card(PAPERS)
+
+
 HOSTILE = "<script>alert(1)</script> [x](javascript:1) `rm` | ~~~~\n# heading \x1b[31m ![i](http://h/i)"
 
 
