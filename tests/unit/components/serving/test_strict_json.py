@@ -17,7 +17,7 @@ def test_a_key_twice_is_refused_wherever_it_stands(body):
 
 
 def test_of_many_keys_the_one_that_is_there_twice_is_found_at_once():
-    """Counting each of them took a quarter of an hour of one core, for a request of 4 MB."""
+    """Counting each in turn is quadratic: a client got no answer to such a request of 4 MB in 12 s."""
     keys = [f'"{number}": 0' for number in range(300_000)]
     with pytest.raises(RequestError, match="the key '299999' twice"):
         read_json(f"{{{', '.join([*keys, keys[-1]])}}}".encode())
