@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from slipway.components.ingest import storage
+
 
 class Cloud:
     """What tests do to the store; `address` is what STORAGE_EMULATOR_HOST holds."""
@@ -40,7 +42,9 @@ def cloud(monkeypatch):
     )
     found = Cloud(int(process.stdout.readline()))
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", found.address)
+    storage._client_of.cache_clear()  # it keeps the address that it was made with
     yield found
+    storage._client_of.cache_clear()
     process.terminate()
     process.wait(10)
     process.stdout.close()
