@@ -1,7 +1,7 @@
 """The process that imports TFX once and forks one child per node.
 
 Started by the engine (client.py) as `python -m slipway.pipeline.engine.processes.fork_server FD PARENT_PID`;
-they talk over a socket pair (channel.py, messages.py).
+they talk over a socket pair (messages.py).
 
 It starts no thread, so that forking is safe. It ends, with all it started, when the engine is gone.
 """

@@ -267,9 +267,8 @@ def main() -> None:
             listener.listen()
         try:
             import_ahead()
-            if not name.name.startswith(
-                _digest(_imported())
-            ):  # edited meanwhile: which was imported, who knows
+            was_edited = not name.name.startswith(_digest(_imported()))
+            if was_edited:  # before its import or after it, who knows
                 return
             imports.rename(waits)
             _serve(listener, idle_s)
