@@ -184,11 +184,7 @@ OWN_LOOP = """
 
 def test_a_loop_of_the_users_own_is_kept_told_to_end_and_gone_on_with(job, tmp_path):
     (tmp_path / "looped.py").write_text(textwrap.dedent(OWN_LOOP))
-    weights = tmp_path / "before.weights.h5"
-    with h5py.File(weights, "w") as file:
-        file["layers/dense/vars/0"], file["layers/dense/vars/1"] = [[7.0]], [0.0]
-    pretrained = {"path": str(weights), "sha256": sha256_of(weights)}
-    changes = {"model": "looped.build_model", "pretrained": pretrained}
+    changes = {"model": "looped.build_model", "pretrained": _pretrained(tmp_path)}
     undisturbed, _ = run(job, tmp_path, **changes)
     assert (undisturbed["steps"], undisturbed["speed"]["constant_batch_step_ms"]) == (12, None)
     assert undisturbed["metrics"]["val_loss"] < undisturbed["metrics"]["loss"] < 15
@@ -203,6 +199,39 @@ def test_a_loop_of_the_users_own_is_kept_told_to_end_and_gone_on_with(job, tmp_p
     assert _trained_weights(tmp_path) == pytest.approx(expected, abs=1e-6)
     assert resumed["metrics"]["val_loss"] == pytest.approx(undisturbed["metrics"]["val_loss"])
     assert (tmp_path / "epochs").read_text().split() == [*"0123", *"0", *"123"]
+
+
+LOWERED = """
+    class Noted(keras.callbacks.Callback):
+        def on_train_begin(self, logs=None):
+            with (HERE / "rates").open("a") as file:
+                file.write(f"{float(self.model.optimizer.learning_rate):.3g}\\n")
+
+        def on_epoch_end(self, epoch, logs=None):
+            self.model.optimizer.learning_rate = 0.5 * float(self.model.optimizer.learning_rate)
+"""
+
+
+def test_what_a_callback_changes_and_the_averages_outlast_a_restart_at_an_epochs_end(job, tmp_path):
+    own = OWN_LOOP.replace("Adam(0.05)", "Adam(0.05, use_ema=True)")
+    (tmp_path / "looped.py").write_text(textwrap.dedent(own) + textwrap.dedent(LOWERED))
+    (tmp_path / "kept").mkdir()
+    changes = {"model": "looped.build_model", "pretrained": _pretrained(tmp_path), "epochs": 2}
+    changes |= {"checkpoint_dir": str(tmp_path / "kept"), "hyperparameters": {"told_to_end": 3}}
+    with pytest.raises(TrainingPreemptedError, match="left after step 3"):
+        run(job, tmp_path, **changes)
+    run(job, tmp_path, **changes)
+    averages = _trained_weights(tmp_path)
+    run(job, tmp_path, **changes)  # from the checkpoint after the last step
+    assert _trained_weights(tmp_path) == averages
+    assert (tmp_path / "rates").read_text().split() == ["0.05", "0.025", "0.0125"]
+
+
+def _pretrained(folder):
+    weights = folder / "before.weights.h5"
+    with h5py.File(weights, "w") as file:
+        file["layers/dense/vars/0"], file["layers/dense/vars/1"] = [[7.0]], [0.0]
+    return {"path": str(weights), "sha256": sha256_of(weights)}
 
 
 def _trained_weights(folder):

@@ -146,10 +146,10 @@ def _fit_from(
     saving = Checkpointing(begin, job, place, timer=timer, preemption=preemption, writer=writer)
     callbacks = [
         timer,
+        *own_callbacks(job.model, TrainingContext(**facts)),  # what they change is saved
         saving,
         Progress(place, epochs=job.epochs),
         *tensorboard(job, place),
-        *own_callbacks(job.model, TrainingContext(**facts)),
     ]
 
     def run(epoch: int, until: int, *, done: int) -> None:
@@ -170,18 +170,17 @@ def _fit_from(
         )
 
     def run_own_loop() -> None:
-        if saving.is_over or begin.step >= steps * job.epochs:
-            return
+        is_complete = saving.is_over or begin.step >= steps * job.epochs
         OwnLoop(
             model=model,
-            batches=data.batches_from(begin.step, begin.rollbacks),
+            batches=() if is_complete else data.batches_from(begin.step, begin.rollbacks),
             eval_batches=data.eval_batches,
             epochs=job.epochs,
             steps_per_epoch=steps,
             first_step=begin.step,
             callbacks=callbacks,
             where=f"{job.model.rpartition('.')[0]}.{FIT}",
-        ).run(own_function(job.model, FIT), facts)
+        ).run(None if is_complete else own_function(job.model, FIT), facts)
 
     preemption.training_begins()
     try:

@@ -8,7 +8,7 @@ from slipway.components.trainer.own_functions import CALLBACKS, has_own_callback
 
 
 def own_callbacks(dotted_path: str, context: TrainingContext) -> list[keras.callbacks.Callback]:
-    """The callbacks for one attempt at a training, which are called after those of the loop.
+    """The callbacks for one attempt at a training, which are called before each checkpoint is saved.
 
     Args:
         dotted_path: of `build_model`.

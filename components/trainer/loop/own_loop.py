@@ -107,30 +107,39 @@ class OwnLoop:
         self._taken = False
         self._sum: Any = 0.0
         self._summed = 0
+        self._error: BaseException | None = None
         self._listeners = keras.callbacks.CallbackList(
             self.callbacks, model=self.model, epochs=self.epochs, steps=self.steps_per_epoch
         )
 
-    def run(self, fit: Callable[..., object], facts: dict[str, Any]) -> None:
-        """Has the user's function take the steps that are left.
+    def run(self, fit: Callable[..., object] | None, facts: dict[str, Any]) -> None:
+        """Has the user's function take the steps that are left, and ends the training.
 
         Args:
-            fit: gets the model, the batches and a `LoopContext`.
+            fit: gets the model, the batches and a `LoopContext`; None: no step is left.
             facts: see `context.facts_of`.
 
         Raises:
-            ComponentError: it returns something, takes no step, or returns within an epoch.
+            ComponentError: it returns something, takes no step, or returns within an epoch; or what
+                `step_done` has raised, even where the function went on.
             Exception: what the user's code raises.
         """
         self.model.stop_training = False
         self._listeners.on_train_begin()
-        returned = fit(self.model, self._data(), LoopContext(**facts, _loop=self))
+        if fit is not None:
+            self._take_steps(fit, LoopContext(**facts, _loop=self))
+        self.model.optimizer.finalize_variable_values(self.model.trainable_weights)  # as Keras' own fit ends
+        self._listeners.on_train_end()
+
+    def _take_steps(self, fit: Callable[..., object], context: LoopContext) -> None:
+        returned = fit(self.model, self._data(), context)
+        self._require_no_error()
         if returned is not None:
             raise ComponentError(
                 f"{self.where} returned {type(returned).__name__}; it changes the model in place",
                 hint="return nothing",
             )
-        if self.step == self.first_step:
+        if self.step == 0:
             raise ComponentError(
                 f"{self.where} returned without a step",
                 hint=f"call {NO_STEP}; a model that is fitted at once has fit(model, rows, hyperparameters)",
@@ -140,11 +149,21 @@ class OwnLoop:
                 f"{self.where} returned after step {self.step}, within an epoch of {self.steps_per_epoch}",
                 hint="go on to the end of an epoch, which is evaluated and kept; train.epochs says how many",
             )
-        self.model.optimizer.finalize_variable_values(self.model.trainable_weights)  # as Keras' own fit ends
-        self._listeners.on_train_end()
 
     def step_done(self, loss: Any) -> None:
         """See `LoopContext.step_done`."""
+        self._require_no_error()
+        try:
+            self._end_step(loss)
+        except BaseException as error:
+            self._error = error  # an `except Exception` of the user's must not hide it
+            raise
+
+    def _require_no_error(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+    def _end_step(self, loss: Any) -> None:
         if not self._taken:
             raise ComponentError(
                 f"{self.where} called context.step_done twice for step {self.step}, or before a batch",
@@ -161,6 +180,7 @@ class OwnLoop:
     def _data(self) -> Iterator[Any]:
         total = self.epochs * self.steps_per_epoch
         for batch in self.batches:
+            self._require_no_error()
             is_epoch_begin = self.step % self.steps_per_epoch == 0
             if self.step >= total or (is_epoch_begin and self.model.stop_training):
                 return

@@ -42,9 +42,14 @@ def loop():
             self.told.append((f"epoch {epoch} ends", logs))
             self.model.stop_training = epoch == self.stop_after
 
-    def call(fit, *, first_step=0, stop_after=None, evaluates=False):
+    def call(fit, *, first_step=0, stop_after=None, evaluates=False, optimizer="sgd"):
         model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
-        model.compile(optimizer="sgd", loss="mse")
+        if optimizer == "ema":
+            optimizer = keras.optimizers.SGD(use_ema=True)
+            optimizer.build(model.trainable_variables)
+            for average in optimizer._model_variables_moving_average:
+                average.assign(keras.ops.full(average.shape, 5.0))
+        model.compile(optimizer=optimizer, loss="mse")
         noted = Noted(stop_after)
         x = tf.ones((4, 2))
         batches = tf.data.Dataset.from_tensors((x, x[:, :1])).repeat()
@@ -134,6 +139,33 @@ def ends_twice(_model, data, context):
 def leaves_early(_model, data, context):
     next(data)
     context.step_done(1.0)
+
+
+def test_loop_that_is_gone_on_with_at_the_end_of_an_epoch_may_have_nothing_left(loop):
+    assert loop(lambda *_: None, first_step=STEPS).told == []
+
+
+def test_training_that_is_complete_ends_with_the_averages_in_the_weights_place(loop):
+    model = loop(None, first_step=2 * STEPS, optimizer="ema").model
+    assert model.get_weights()[0].tolist() == [[5.0], [5.0]]
+
+
+def test_error_of_a_step_is_raised_again_where_the_users_function_went_on(loop):
+    seen = []
+
+    def fit(_model, data, context):
+        try:
+            for _ in data:
+                try:
+                    context.step_done("low" if context.step == 1 else 1.0)
+                except Exception as error:
+                    seen.append(str(error))
+        except ComponentError as error:
+            seen.append(str(error))
+
+    with pytest.raises(ComponentError, match="gave context.step_done str") as raised:
+        loop(fit)
+    assert seen == [str(raised.value)] * 2, "once at the step, once at the next batch"
 
 
 @pytest.mark.parametrize(
