@@ -163,7 +163,7 @@ def test_error_of_a_step_is_raised_again_where_the_users_function_went_on(loop):
         except ComponentError as error:
             seen.append(str(error))
 
-    with pytest.raises(ComponentError, match="gave context.step_done str") as raised:
+    with pytest.raises(ComponentError, match=r"gave context\.step_done str") as raised:
         loop(fit)
     assert seen == [str(raised.value)] * 2, "once at the step, once at the next batch"
 
