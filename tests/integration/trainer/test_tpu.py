@@ -59,8 +59,8 @@ DOUBLE = """
     opening.count_tpu_cores = lambda backend, address: noted(f"first contact with {address}")()
     build_model = train.build_model
 
-    def noted_build(*args):
-        model = build_model(*args)
+    def noted_build(*args, **named):
+        model = build_model(*args, **named)
         calls.append(f"built under {model.layers[-1].dtype_policy.name}")
         return model
 

@@ -71,6 +71,7 @@ def test_every_key_that_is_named_exists(rows, project):
             ("input", "InputSettings"),
             ("checkpoint", "CheckpointSettings"),
             ("data", "DataConfig"),
+            ("transform", "TransformConfig"),
         )
         for name in definitions[section]["properties"]
     }
