@@ -359,14 +359,15 @@ def workload(request, project, taxi_csv, tmp_path):
     return request.param, ingested(request.param, project, source, tmp_path / "made")
 
 
-def test_workloads_of_the_project_are_transformed_as_by_tfx(workload, tmp_path):
+def test_workloads_of_the_project_are_transformed_as_by_tfx(workload, project, tmp_path, monkeypatch):
     from tensorflow.train import Example
     from tfx.components.transform.executor import Executor as Stock
 
     from slipway.components.transform.executor import Executor
 
     name, made = workload
-    function = f"workloads.{name}.preprocessing.preprocessing_fn"
+    monkeypatch.syspath_prepend(project / "tests/integration/transform")
+    function = f"project_workloads.{name}"
     stock, ours = (
         transform(executor, made, tmp_path / place, preprocessing_fn=function)
         for place, executor in (("stock", Stock), ("ours", Executor))
