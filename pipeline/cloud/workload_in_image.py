@@ -7,7 +7,9 @@ from typing import Self
 
 from slipway.components.ingest.source import GS, SourceError, resolve_sources
 from slipway.components.trainer.remote.custom_job import CustomJobRequest
-from slipway.pipeline.cloud.image import Image
+from slipway.components.trainer.settings.pretrained import KEY as PRETRAINED
+from slipway.components.trainer.settings.pretrained import is_remote
+from slipway.pipeline.cloud.image import IMAGE_ROOT, Image
 from slipway.pipeline.cloud.required_settings import (
     needed_by_service,
     needed_by_vertex,
@@ -17,7 +19,7 @@ from slipway.pipeline.cloud.required_settings import (
 from slipway.pipeline.cloud.tpu_training_job import training_job
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.gates import span_of
-from slipway.pipeline.config.train import TrainConfig
+from slipway.pipeline.config.train import PretrainedConfig, TrainConfig
 from slipway.pipeline.errors import ConfigError, raised_as
 from slipway.pipeline.plan.run_request import Request
 from slipway.pipeline.runs.run_target import ImageRun
@@ -93,6 +95,7 @@ class Target:
             lambda: _refuse_interpreter_here(config),
             lambda: _refuse_named_span(config),
             lambda: _schema(config, image),
+            lambda: _pretrained(config, image),
             lambda: _source(request, config, image),
         )
         require(needed, who="a cloud run", wrong=list(wrong))
@@ -124,7 +127,7 @@ class Target:
                 update={
                     "schema_path": _schema(config, image),
                     "push": config.push.model_copy(update={"destination": destination}),
-                    "train": _train(config, root),
+                    "train": _train(config, image, root),
                     "metadata": None,  # the service keeps its own
                 }
             ),
@@ -192,9 +195,20 @@ def _schema(config: WorkloadConfig, image: Image) -> str | None:
     return schema
 
 
-def _train(config: WorkloadConfig, root: str) -> TrainConfig:
+def _pretrained(config: WorkloadConfig, image: Image) -> PretrainedConfig | None:
+    """The file of weights to begin with, relative to the project's root here as in the image."""
+    given = config.train.pretrained
+    if given is None or is_remote(given.path):
+        return given
+    file = image.path_of(image.root / given.path)
+    if file is None or not file.startswith(f"{IMAGE_ROOT}/"):
+        raise _not_in_image(PRETRAINED, given.path)
+    return given.model_copy(update={"path": file.removeprefix(f"{IMAGE_ROOT}/")})
+
+
+def _train(config: WorkloadConfig, image: Image, root: str) -> TrainConfig:
     """The training settings, with checkpoints in a place that the next attempt finds."""
-    train = config.train
+    train = config.train.model_copy(update={"pretrained": _pretrained(config, image)})
     if train.checkpoint.folder is not None:
         return train
     checkpoint = replace(train.checkpoint, folder=f"{root}/checkpoints/{config.name}")

@@ -1,5 +1,6 @@
 """The workload file's `transform` and `train`: from raw columns to a trained model."""
 
+import re
 from collections.abc import Callable
 from typing import Annotated, Any, Self
 
@@ -182,18 +183,28 @@ class TransformConfig(Section):
         return self
 
 
+_OBJECT = re.compile(r"gs://[\w.-]+/[^?#]+")
+
+
 class PretrainedConfig(Section):
-    """A file of weights that the training begins with."""
+    """A file of weights that the training begins with; the manifest and the model card name its path."""
 
     path: PathText = Field(
         description="The file, relative to the project's root, or gs://BUCKET/PATH.",
-        examples=["weights/encoder.weights.h5"],
+        examples=["workloads/taxi/encoder.weights.h5"],
     )
     sha256: Sha256 | None = Field(
         default=None,
         description="The SHA-256 of its content; needed for gs://, and checked wherever it is given. null: "
         "computed of the file.",
     )
+
+    @field_validator("path")
+    @classmethod
+    def _no_other_address(cls, path: str) -> str:
+        if is_remote(path) and not _OBJECT.fullmatch(path):
+            raise ValueError("must be a path, or gs://BUCKET/PATH without a user, ? or #: it is published")
+        return path
 
     @model_validator(mode="after")
     def _digest_of_what_is_elsewhere(self) -> Self:
@@ -219,7 +230,7 @@ class TrainConfig(Section):
         default=None,
         description="Weights to begin with: build_model gets the file as its argument pretrained, and loads "
         "what it wants of it. null: it gets None.",
-        examples=[{"path": "weights/encoder.weights.h5"}],
+        examples=[{"path": "workloads/taxi/encoder.weights.h5"}],
     )
     batch_size: int = setting_of(TrainingJob, "batch_size", default=256)
     epochs: int = setting_of(TrainingJob, "epochs", default=10)

@@ -151,3 +151,17 @@ def test_schema_outside_of_the_image_is_refused(target, tmp_path):
     schema.touch()
     with pytest.raises(ConfigError, match=f"schema: {schema} is on this machine only"):
         target(schema=str(schema))
+
+
+def test_pretrained_weights_outside_of_the_image_are_refused(target, project, tmp_path):
+    weights = tmp_path / "before.weights.h5"
+    weights.touch()
+    with pytest.raises(ConfigError, match=f"train.pretrained: {weights} is on this machine only") as refused:
+        target(**{"train.pretrained": f"{{path: {weights}}}"})
+    assert "or below workloads/" in refused.value.hint
+    travels = "workloads/taxi/model.py"
+    for path in (travels, project / travels):
+        assert target(**{"train.pretrained": f"{{path: {path}}}"}).config.train.pretrained.path == travels
+    far = {"path": "gs://bucket/w.h5", "sha256": "0" * 64}
+    made = target(**{"train.pretrained.path": far["path"], "train.pretrained.sha256": far["sha256"]})
+    assert made.config.train.pretrained.model_dump() == far

@@ -366,6 +366,19 @@ def test_mistake_in_a_profile_is_told_with_its_line_chosen_or_not(lines_of):
             ["train.pretrained={path: gs://bucket/w.h5}"],
             "train.pretrained.sha256: missing: no run reads an object to know whether it has changed",
         ),
+        *(
+            (
+                [f"train.pretrained={{path: '{address}', sha256: '{'0' * 64}'}}"],
+                "must be a path, or gs://BUCKET/",
+            )
+            for address in (
+                "https://user:token@host/w.h5",
+                "https://host/w.h5?X-Goog-Signature=1",
+                "gs://user:token@bucket/w.h5",
+                "gs://bucket/w.h5?key=1",
+                "gs://bucket",
+            )
+        ),
         (["train.pretrained={path: gone.h5}"], "train.pretrained.path = 'gone.h5': there is no such file"),
         (["train.pretrained={path: gs://b/w, sha256: AB}"], "a SHA-256: 64 of the letters 0-9 and a-f"),
         (["transform.weight=tips"], "transform.weight='tips': is transform.label as well"),
