@@ -11,7 +11,7 @@ before anything imports Keras.
 import ast
 import importlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from slipway.components.errors import ComponentError
@@ -22,6 +22,11 @@ CALLBACKS = "callbacks"
 CONTEXT = "context"
 DATA = "data"
 _MOST_IMPORTS = 5
+_OWN_NAMES = (
+    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda),
+    *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp),
+)
+"""Parts of a module whose names are not the module's."""
 
 
 def own_function(dotted_path: str, name: str) -> Callable[..., Any]:
@@ -79,19 +84,59 @@ def _imported(statement: ast.ImportFrom, name: str, *, package: str, imports: in
 
 
 def has_own_loop(dotted_path: str) -> bool:
-    """Whether there is a `fit(model, data, context)`: its second or third parameter tells it.
+    """Whether there is a `fit(model, data, context)`: its second and third parameter tell it.
 
     Args:
         dotted_path: of `build_model`.
+
+    Raises:
+        ComponentError: it could be meant for one, or for a fit of all rows.
     """
     parameters = parameters_of(dotted_path, FIT) or ()
-    return parameters[1:2] == (DATA,) or parameters[2:3] == (CONTEXT,)
+    told = parameters[1:3]
+    if told != (DATA, CONTEXT) and {DATA, CONTEXT} & set(told):
+        raise ComponentError(
+            f"{dotted_path.rpartition('.')[0]}.{FIT}({', '.join(parameters)}) is neither a loop nor a fit of "
+            "all rows by its parameters",
+            hint="name them fit(model, data, context) where it takes the steps, and "
+            "fit(model, rows, hyperparameters) where it fits all rows at once",
+        )
+    return told == (DATA, CONTEXT)
 
 
 def has_own_callbacks(dotted_path: str) -> bool:
-    """Whether there is a `callbacks(context)`.
+    """Whether there is a `callbacks(context)`; a `callbacks` that is only imported may be anything.
 
     Args:
         dotted_path: of `build_model`.
+
+    Raises:
+        ComponentError: the module itself defines the name in another way.
     """
-    return len(parameters_of(dotted_path, CALLBACKS) or ()) == 1
+    if len(parameters_of(dotted_path, CALLBACKS) or ()) == 1:
+        return True
+    if _defines(dotted_path, CALLBACKS):
+        raise ComponentError(
+            f"{dotted_path.rpartition('.')[0]}.{CALLBACKS} is no function of one parameter by its source",
+            hint="write def callbacks(context), in no other statement, or give what it is another name",
+        )
+    return False
+
+
+def _defines(dotted_path: str, name: str) -> bool:
+    """Whether the source of the module binds the name, other than by an import."""
+    source = source_file(dotted_path)
+    if source.suffix != ".py":
+        return False
+    return any(
+        (isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name == name)
+        or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == name)
+        for node in _outer_nodes(ast.parse(source.read_text(encoding="utf-8")))
+    )
+
+
+def _outer_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    for child in ast.iter_child_nodes(node):
+        yield child
+        if not isinstance(child, _OWN_NAMES):
+            yield from _outer_nodes(child)

@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from slipway.components.errors import ComponentError
 from slipway.components.trainer.own_functions import (
     has_own_callbacks,
     has_own_loop,
@@ -29,8 +30,7 @@ def module(tmp_path, monkeypatch):
     ("text", "is_loop"),
     [
         ("def fit(model, data, context): ...", True),
-        ("def fit(net, batches, context): ...", True),
-        ("def fit(m, data, c): ...", True),
+        ("def fit(net, data, context, *, more=1): ...", True),
         ("def fit(model, rows, hyperparameters): ...", False),
         ("fit = None", False),
         ("class A:\n    def fit(model, data, context): ...", False),
@@ -41,6 +41,15 @@ def test_a_loop_is_told_from_a_fit_at_once_by_its_parameters(module, text, is_lo
     path = module("looped", f"{BUILD}{text}\nraise RuntimeError")
     assert has_own_loop(path) == is_loop
     assert "looped" not in sys.modules, "the module is read, not imported"
+
+
+@pytest.mark.parametrize("told", ["data, hyperparameters", "rows, context", "context, data", "data"])
+def test_a_fit_that_could_be_either_is_refused(module, told):
+    with pytest.raises(
+        ComponentError, match=rf"either\.fit\(model, {told}\) is neither a loop nor"
+    ) as refused:
+        has_own_loop(module("either", f"{BUILD}def fit(model, {told}): ..."))
+    assert "fit(model, rows, hyperparameters) where it fits all rows" in refused.value.hint
 
 
 def test_an_imported_loop_is_followed_to_its_source(module):
@@ -63,3 +72,28 @@ def test_keras_module_of_that_name_is_no_function_of_callbacks(module):
     path = module("with_own", f"{BUILD}def callbacks(context):\n    return []\n")
     assert has_own_callbacks(path)
     assert own_function(path, "callbacks")(None) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def callbacks(): ...",
+        "def callbacks(context, more): ...",
+        "async def callbacks(): ...",
+        "callbacks = functools.partial(print, 1)",
+        "callbacks: object = lambda context: []",
+        "if True:\n    def callbacks(context): ...",
+        "try:\n    callbacks = []\nexcept ImportError: ...",
+    ],
+)
+def test_callbacks_of_another_form_are_refused(module, text):
+    with pytest.raises(ComponentError, match=r"other\.callbacks is no function of one parameter") as refused:
+        has_own_callbacks(module("other", f"{BUILD}{text}\n"))
+    assert refused.value.hint.startswith("write def callbacks(context)")
+
+
+def test_the_name_within_something_else_is_not_the_modules(module):
+    inside = (
+        "def train():\n    callbacks = []\nclass A:\n    callbacks = []\n[callbacks for callbacks in ()]\n"
+    )
+    assert not has_own_callbacks(module("within", f"import keras.callbacks as callbacks\n{BUILD}{inside}"))
