@@ -9,6 +9,7 @@ import logging
 import tempfile
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 from unittest.mock import patch
@@ -41,17 +42,31 @@ def made_label(records: Sequence[bytes], *, preprocessing_fn: str, label: str, s
     spec = schema_utils.schema_as_feature_spec(text_format.Parse(schema, schema_pb2.Schema())).feature_spec
     module, _, name = preprocessing_fn.rpartition(".")
     try:
-        with tempfile.TemporaryDirectory() as folder, _each_kind_once():
-            graph, inputs, outputs = impl_helper.trace_preprocessing_function(
-                getattr(importlib.import_module(module), name),
-                {name: _type_of(feature) for name, feature in spec.items()},
-                use_tf_compat_v1=False,
-                base_temp_dir=folder,
-            )
-            return _answers(graph, inputs, outputs[label], records, spec)
+        # Before anything of tft is patched: what the module imports from it must be the real thing.
+        function = getattr(importlib.import_module(module), name)
+        try:
+            with _each_kind_once():
+                return _made_label(function, records, label, spec)
+        except (
+            Exception
+        ):  # a placeholder lacks what Transform records of a result, as the size of a vocabulary
+            return _made_label(function, records, label, spec)
     except Exception as error:  # Transform reports any error in the user's function
         _log.warning("the label %s was not checked: %s", label, error)
         return None
+
+
+def _made_label(
+    function: Any, records: Sequence[bytes], label: str, spec: Mapping[str, Any]
+) -> Column | None:
+    with tempfile.TemporaryDirectory() as folder:
+        graph, inputs, outputs = impl_helper.trace_preprocessing_function(
+            function,
+            {name: _type_of(feature) for name, feature in spec.items()},
+            use_tf_compat_v1=False,
+            base_temp_dir=folder,
+        )
+        return _answers(graph, inputs, outputs[label], records, spec)
 
 
 @contextmanager
@@ -59,20 +74,36 @@ def _each_kind_once() -> Iterator[None]:
     """Of calls that analyze columns of one kind in the same way, only the first makes its operations.
 
     That is what tracing a wide table takes. The others give placeholders: what needs an analyzer is not
-    computed here anyway.
+    computed here anyway. For that moment tft is patched for the whole process: nothing else may trace then.
+    What is kept of a patched function beyond it, as by an import within the user's function, does what the
+    real one does.
     """
     modules = {analyzers.__name__, mappers.__name__}
-    known: dict[Hashable, Any] = {}
+    calls = _Calls()
     functions = {
-        name: partial(_once, known, each)
+        name: partial(_once, calls, each)
         for name, each in vars(tft).items()
         if callable(each) and not isinstance(each, type) and each.__module__ in modules
     }
-    with patch.dict(vars(tft), functions):
-        yield
+    try:
+        with patch.dict(vars(tft), functions):
+            yield
+    finally:
+        calls.is_over = True
 
 
-def _once(known: dict[Hashable, Any], function: Callable[..., Any], *args: Any, **more: Any) -> Any:
+@dataclass(slots=True)
+class _Calls:
+    """What calls of each kind give, and whether the time is over in which only the first counts."""
+
+    known: dict[Hashable, Any] = field(default_factory=dict)
+    is_over: bool = False
+
+
+def _once(calls: _Calls, function: Callable[..., Any], *args: Any, **more: Any) -> Any:
+    if calls.is_over:
+        return function(*args, **more)
+    known = calls.known
     kind = _kind(function, args, more)
     if kind in known:
         return tf.compat.v1.placeholder(known[kind].dtype, known[kind].shape)

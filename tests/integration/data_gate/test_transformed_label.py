@@ -63,3 +63,64 @@ def test_columns_of_one_kind_are_traced_once_and_the_label_is_what_it_was(record
     assert made("early") is None
     assert made("late") is None
     assert made("i0_hash").tolist() == made("i19_hash").tolist() != [0] * 6
+
+
+TAKEN = """
+import tensorflow as tf
+from tensorflow_transform import scale_to_z_score
+
+def preprocessing_fn(inputs):
+    from tensorflow_transform import bucketize
+
+    KEPT.append(bucketize)
+    scaled = {name: scale_to_z_score(column) for name, column in inputs.items() if name != "label"}
+    return {**scaled, "y": tf.cast(inputs["label"] > 0.5, tf.int64)}
+
+KEPT = []
+"""
+
+
+def test_a_function_that_the_user_took_from_tft_stays_the_real_one(records, tmp_path, monkeypatch):
+    import tfx.components  # noqa: F401  (first: it patches what data validation imports)
+
+    (tmp_path / "taken.py").write_text(TAKEN, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    from slipway.components.data_gate.transformed_label import made_label
+
+    made = made_label(records, preprocessing_fn="taken.preprocessing_fn", label="y", schema=SCHEMA)
+    assert made.tolist() == [0, 0, 0, 1, 1, 1]
+
+    import taken
+    import tensorflow as tf
+    import tensorflow_transform as tft
+
+    assert taken.scale_to_z_score is tft.scale_to_z_score
+    with tf.Graph().as_default() as graph:  # taken while tft was patched: it makes its operations again
+        column = tf.compat.v1.placeholder(tf.float32, [None])
+        for _ in range(2):
+            before = len(graph.get_operations())
+            taken.KEPT[0](column, 4)
+            assert len(graph.get_operations()) > before + 1
+
+
+SIZED = """
+import tensorflow as tf
+import tensorflow_transform as tft
+
+def preprocessing_fn(inputs):
+    buckets = {name: tft.bucketize(inputs[name], 4) for name in ("f0", "f1")}
+    sizes = [tft.get_num_buckets_for_transformed_feature(column) for column in buckets.values()]
+    label = tf.cast(inputs["label"] > 0.5, tf.int64)
+    return {**buckets, "n": tf.zeros_like(label) + sizes[1], "y": label}
+"""
+
+
+def test_a_label_is_checked_where_the_function_asks_what_transform_recorded(records, tmp_path, monkeypatch):
+    import tfx.components  # noqa: F401  (first: it patches what data validation imports)
+
+    from slipway.components.data_gate.transformed_label import made_label
+
+    (tmp_path / "sized.py").write_text(SIZED, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    made = made_label(records, preprocessing_fn="sized.preprocessing_fn", label="y", schema=SCHEMA)
+    assert made.tolist() == [0, 0, 0, 1, 1, 1]
