@@ -182,6 +182,10 @@ def new(
         plan = replace(plan, notes=(_header_note(list(facts)), *plan.notes))
     used = [d.facts for d in plan.decisions if d.role not in (Role.LEFT_OUT, Role.MOMENT)]
     told = ["Rows end with a delimiter, behind which nothing stands: no column."] * table.has_empty_end
+    if table.file_format == "csv" and table.quote == "'":
+        told.append(
+            "Fields stand in apostrophes (data.quote); if these are part of the text, remove that key."
+        )
     told += [*stand_in_notes(used, is_csv=table.file_format == "csv"), *width_notes(len(used) - 1)]
     plan = replace(plan, notes=(*plan.notes, *told))
     plan = replace(plan, is_skewed=decided == "regression" and _is_skewed(numbers))

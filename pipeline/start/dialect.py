@@ -24,7 +24,7 @@ def dialect_of(head: bytes, *, name: str) -> Dialect:
     """The most frequent of the usual delimiters in the first line, outside of quotes; else single spaces.
 
     Args:
-        head: the file's first bytes; its first lines are looked at.
+        head: the file's first bytes; its first lines are looked at, for single quotes all.
         name: of the file, for errors.
 
     Raises:
@@ -32,16 +32,17 @@ def dialect_of(head: bytes, *, name: str) -> Dialect:
     """
     # Where the head is cut inside a line, that one would look shorter than it is; a last line is complete.
     whole = head if head.count(b"\n") < 2 else head[: head.rfind(b"\n")]
-    lines = whole.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")[:_MOST_LINES]
-    lines = [line.rstrip("\r") for line in lines if line.strip()]
+    written = whole.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")
+    every = [line.rstrip("\r") for line in written if line.strip()]
+    lines = every[:_MOST_LINES]
     first = lines[0] if lines else ""
-    quote = "'" if _has_single_quotes(lines) else '"'
+    quote = "'" if _has_single_quotes(every) else '"'
     if delimiter := _usual_delimiter(first, quote):
         return Dialect(delimiter, quote)
     if _has_table(lines, " ", quote):
         return Dialect(" ", quote)
     spaced = [re.sub(" +", " ", line.strip()) for line in lines]
-    if _has_table(spaced, " ", quote) or _has_table(["row " + first, *spaced[1:]], " ", quote):
+    if _has_table(spaced, " ", quote) or _has_unnamed_numbers(spaced, quote):
         reading = f"pd.read_csv({name!r}, sep=r'\\s+', quotechar={quote!r})"
         # With its index, which is what the header has no name for.
         code = f"import pandas as pd; {reading}.to_csv('commas.csv')"
@@ -60,14 +61,34 @@ def _usual_delimiter(line: str, quote: str) -> str:
 
 
 def _has_single_quotes(lines: Sequence[str]) -> bool:
-    """Whether fields stand in single quotes, and all rows are as long as the header if these count."""
-    text = "\n".join(lines)
-    if "'" not in text or '"' in text:
+    """Whether fields stand in single quotes: what stands in them, or how many do, must leave no doubt.
+
+    An apostrophe may also be part of a text. So the rows must be as long as the header only if these
+    count, or the header or a whole column must stand in them; and nowhere a double quote, or one alone.
+    """
+    if not lines or any('"' in line or line.count("'") % 2 for line in lines):
         return False
     delimiter = _usual_delimiter(lines[0], "'") or " "
-    around = f"'[^'\n]*'(?:$|{re.escape(delimiter)})"
-    is_quoted = re.search(f"(?:^|{re.escape(delimiter)}){around}", text, re.MULTILINE)
-    return is_quoted is not None and _has_table(lines, delimiter, "'")
+    if not _has_table(lines, delimiter, "'"):
+        return False
+    around = re.compile(f"(?:^|{re.escape(delimiter)})'[^']*'(?:$|{re.escape(delimiter)})")
+    if not any(around.search(line) for line in lines):
+        return False
+    if delimiter != (_usual_delimiter(lines[0], '"') or " ") or not _has_table(lines, delimiter, '"'):
+        return True
+    header, *rows = [line.split(delimiter) for line in lines]  # no field holds it: so they are as long
+    return any(all(map(_is_quoted, fields)) for fields in (header, *zip(*rows, strict=True)))
+
+
+def _is_quoted(field: str) -> bool:
+    return len(field) > 1 and field[0] == field[-1] == "'"
+
+
+def _has_unnamed_numbers(lines: Sequence[str], quote: str) -> bool:
+    """Whether each row has a number or a quoted name in front, for which the header has no name."""
+    header, *rows = lines or [""]
+    front = re.compile(f"[0-9]+ |{quote}")
+    return " " in header and all(map(front.match, rows)) and _has_table(["row " + header, *rows], " ", quote)
 
 
 def _has_table(lines: Sequence[str], delimiter: str, quote: str) -> bool:

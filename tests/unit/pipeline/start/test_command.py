@@ -224,6 +224,7 @@ def test_spaces_and_single_quotes_are_found(root, delimiter, quote):
     assert begun.plan.label.distinct == 2
     data = load_workload(root / "workloads/customers/workload.yaml", root=root).data
     assert (data.delimiter, data.quote) == (delimiter, quote)
+    assert ("Fields stand in apostrophes" in begun.text()) == (quote == "'")
 
 
 def test_a_first_column_without_a_name_is_the_index_and_decides_over_the_split(root):

@@ -21,11 +21,19 @@ from slipway.pipeline.start.dialect import Dialect, dialect_of
         ("'a','b'\n1,2\n", ",", "'"),
         ("a,b\n1,'x, y'\n", ",", "'"),
         ("'a;x' b\n1 2\n", " ", "'"),
+        ("'a;;x',b\n'c;;d','e,f'\n", ",", "'"),
         # Apostrophes that quote nothing.
         ("town,pop\n's-Hertogenbosch,160\n's-Gravenhage,540\n", ",", '"'),
         ("what,n\nthe 'quick' fox,1\n", ",", '"'),
         ("a,b\n'x',\"'y'\"\n", ",", '"'),
+        ("a,b\n'x',1\n'it''s',2\n", ",", "'"),  # a column that is quoted
+        ("text,label\n'Great!',1\n" + "ok,0\n" * 19, ",", '"'),
+        ("text,label\n'Great!',1\n" + "ok,0\n" * 19 + '"Good, but",0\n\'tis fine,1\nbad,0\n', ",", '"'),
+        ("a,b\n'x, y',1\n" + "ok,0\n" * 19 + "'tis fine,1\n", ",", '"'),
+        ("a,b\n'x','1'\n" + "'y',0\n" * 19 + "z,0\n", ",", '"'),
         # Words that are no columns.
+        ("text\ngood film\nbad film\n", ",", '"'),
+        ("a text\na good film\na bad film\n", ",", '"'),
         ("a note\nonly one\nor three of them\n", ",", '"'),
         ("a\n1\n", ",", '"'),
         ("a b\n", ",", '"'),
