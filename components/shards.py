@@ -13,6 +13,7 @@ from threading import Lock
 from slipway.components import python_process
 from slipway.components.available_memory import available_memory_bytes
 from slipway.components.counted_words import counted
+from slipway.components.errors import ComponentError
 from slipway.components.progress import report as tell
 
 MOST_SHARDS = 8
@@ -57,6 +58,9 @@ def shards_of(split: str, files: Sequence[str], sizes: Sequence[int]) -> list[Sh
         split: its name.
         files: in their order; the same files give the same shards.
         sizes: of each, in bytes.
+
+    Raises:
+        ComponentError: WORTH_VARIABLE names no number of bytes.
     """
     least = max(min(LEAST_BYTES, _worth(LEAST_BYTES)), sum(sizes) // MOST_SHARDS)
     found: list[Shard] = []
@@ -76,6 +80,9 @@ def process_count(shards: Sequence[Shard], beam_args: Sequence[str], *, worth_by
         shards: what is to be done.
         beam_args: `--direct_num_workers`, if named, is the most; 0: one a core.
         worth_bytes: of the files, as much as a process that the engine forks is worth, see WORTH_VARIABLE.
+
+    Raises:
+        ComponentError: WORTH_VARIABLE names no number of bytes.
     """
     worth_bytes = _worth(worth_bytes)
     cores = len(os.sched_getaffinity(0))
@@ -90,7 +97,15 @@ def process_count(shards: Sequence[Shard], beam_args: Sequence[str], *, worth_by
 
 
 def _worth(usual_bytes: int) -> int:
-    return int(os.environ.get(WORTH_VARIABLE) or usual_bytes)
+    named = os.environ.get(WORTH_VARIABLE, "")
+    if not named:
+        return usual_bytes
+    if not (named.isascii() and named.isdigit() and int(named)):
+        raise ComponentError(
+            f"{WORTH_VARIABLE} is {named!r}, but must be a number of bytes, 1 or more",
+            hint=f"export {WORTH_VARIABLE}={8 << 20}, say, or unset it",
+        )
+    return int(named)
 
 
 # A process that is started afresh imports TensorFlow, for 4 to 5 s; one that the engine forks has it.

@@ -5,6 +5,7 @@ import os
 import pytest
 
 from slipway.components import python_process, shards
+from slipway.components.errors import ComponentError
 from slipway.components.shards import (
     LEAST_BYTES,
     MOST_SHARDS,
@@ -92,6 +93,15 @@ def test_a_variable_says_what_a_process_is_worth(monkeypatch):
     monkeypatch.setenv(WORTH_VARIABLE, str(10 * LEAST_BYTES))
     assert len(dealt(LEAST_BYTES, LEAST_BYTES)) == 2
     assert process_count(dealt(LEAST_BYTES, LEAST_BYTES), (), worth_bytes=LEAST_BYTES) == 1
+
+
+@pytest.mark.parametrize("named", ["8MB", "0", "-1", "1.5"])
+def test_a_variable_that_names_no_number_of_bytes_is_refused(monkeypatch, named):
+    monkeypatch.setenv(WORTH_VARIABLE, named)
+    with pytest.raises(ComponentError, match=f"{WORTH_VARIABLE} is '{named}', but must be a number of bytes"):
+        dealt(10)
+    with pytest.raises(ComponentError):
+        process_count([], (), worth_bytes=WORTH)
 
 
 def test_rows_of_all_shards_are_told(monkeypatch):
