@@ -30,7 +30,7 @@ _MOST_TEXT = 100
 _EMPTY_CELLS = {"float": "NaN", "double": "NaN", "half": "NaN", "int64": str(-(2**63)), "string": '""'}
 _FILLERS: Mapping[str, float | str] = {"float": float("nan"), "int64": -(2**63), "string": ""}
 MAX_LIST_CELLS = 4_000_000
-"""Of the lists of a column, once all are as long as the longest: one long list among many short ones."""
+"""Of all lists of a request, once those of a column are as long as the longest of them."""
 _FLOATS: Mapping[str, str] = {"float": "float32", "double": "float64", "half": "float16"}
 
 
@@ -78,7 +78,7 @@ def parse_request(document: Any, signatures: Mapping[str, Signature]) -> tuple[s
         _from_rows(document["instances"], inputs) if by_row else _from_columns(document["inputs"], inputs)
     )
     if name == SERVE_RAW:
-        columns = {each: _filled_up(each, columns[each], inputs[each]) for each in inputs}
+        columns = _filled_up(columns, inputs)
     arrays = {each: to_array(each, columns[each], inputs[each]) for each in inputs}
     rows = {each: len(array) for each, array in arrays.items() if array.ndim}
     if len(set(rows.values())) > 1:
@@ -159,22 +159,38 @@ def to_array(name: str, value: Any, tensor: TensorInfo) -> Array:
     return array
 
 
-def _filled_up(name: str, rows: Any, tensor: TensorInfo) -> Any:
-    """Lists of a column of lists, each as long as the longest: behind its values stand empty cells."""
-    is_listed = tensor.shape is not None and len(tensor.shape) == 2 and tensor.shape[1] is None
-    if not is_listed or tensor.dtype not in _FILLERS:
-        return rows
-    if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
-        return rows
-    longest = max([1, *map(len, rows)])
-    if longest * len(rows) > MAX_LIST_CELLS:
+def _filled_up(columns: Mapping[str, Any], inputs: Mapping[str, TensorInfo]) -> dict[str, Any]:
+    """Lists of columns of lists, each as long as the column's longest: empty cells behind its values."""
+    longest = {
+        name: max([1, *map(len, columns[name])])
+        for name, tensor in inputs.items()
+        if _takes_lists(tensor) and _holds_lists(columns[name])
+    }
+    cells = {name: length * len(columns[name]) for name, length in longest.items()}
+    if sum(cells.values()) > MAX_LIST_CELLS:
+        name = max(cells, key=cells.__getitem__)
+        others = f", those of all inputs {sum(cells.values())}" if len(cells) > 1 else ""
         raise RequestError(
-            f"The lists of the input {name!r} take {longest * len(rows)} cells, {len(rows)} rows as long as "
-            f"the longest; a request may have {MAX_LIST_CELLS}: ask for rows with long lists apart.",
+            f"The lists of the input {name!r} take {cells[name]} cells, {len(columns[name])} rows as long as "
+            f"the longest{others}; a request may have {MAX_LIST_CELLS}: ask for rows with long lists apart.",
             status=413,
         )
-    filler = _FILLERS[tensor.dtype]
-    return [row + [filler] * (longest - len(row)) for row in rows]
+    fillers = {name: _FILLERS[inputs[name].dtype] for name in longest}
+    return {
+        name: [row + [fillers[name]] * (longest[name] - len(row)) for row in rows]
+        if name in longest
+        else rows
+        for name, rows in columns.items()
+    }
+
+
+def _takes_lists(tensor: TensorInfo) -> bool:
+    shape = tensor.shape
+    return shape is not None and len(shape) == 2 and shape[1] is None and tensor.dtype in _FILLERS
+
+
+def _holds_lists(rows: Any) -> bool:
+    return isinstance(rows, list) and all(isinstance(row, list) for row in rows)
 
 
 def _from_rows(rows: Any, inputs: Mapping[str, TensorInfo]) -> dict[str, list[Any]]:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slipway.components.saved_model.signatures import Signature, TensorInfo
+from slipway.components.serving import request_decoding
 from slipway.components.serving.request_decoding import RequestError, answer, parse_request
 
 NUMBER, COUNT, TEXT = (
@@ -263,4 +264,15 @@ def test_one_long_list_among_many_short_ones_is_refused_before_it_takes_memory()
     signatures = {"serve_raw": Signature({"prices": TensorInfo("float", (None, None))}, OUT)}
     with pytest.raises(RequestError, match="take 10000100000 cells") as refused:
         parse_request({"signature_name": "serve_raw", "inputs": rows}, signatures)
+    assert refused.value.status == 413
+
+
+def test_lists_of_several_columns_count_together(monkeypatch):
+    monkeypatch.setattr(request_decoding, "MAX_LIST_CELLS", 10)
+    rows = [{"tags": ["a"] * 4, "clicks": [1] * 4, "prices": [1.0]}, {"tags": [], "clicks": [], "prices": []}]
+    words = (
+        "'tags' take 8 cells, 2 rows as long as the longest, those of all inputs 18; a request may have 10"
+    )
+    with pytest.raises(RequestError, match=words) as refused:
+        parse_request({"signature_name": "serve_raw", "instances": rows}, LISTS)
     assert refused.value.status == 413
