@@ -1,12 +1,12 @@
-"""Writes reviews.jsonl.bz2: what critics wrote of films, and how good people found that it sounds.
+"""Writes reviews.jsonl.bz2, for the profile `full`: what critics wrote of films, and whether it sounds good.
 
     pip download --no-deps --no-binary :all: vaderSentiment==3.3.2
-    python -m workloads.reviews.make_data vaderSentiment-3.3.2.tar.gz    # the file of the repository, again
-    python -m workloads.reviews.make_data vaderSentiment-3.3.2.tar.gz other.bz2
+    python -m workloads.reviews.make_data vaderSentiment-3.3.2.tar.gz
 
-The source archive of that package holds 10,605 short pieces of reviews on Rotten Tomatoes, each with the
-mean of what at least fifteen people gave it, from -4 (as bad as can be) to 4. A line here is
-{"text": ..., "rating": ...}, in the package's order; ratings have three decimals. Nothing is left out.
+The file is not in the repository: others wrote its texts. The source archive of that package holds 10,605 short
+pieces of reviews on Rotten Tomatoes, each with the mean of what at least fifteen people gave it, from -4 (as bad
+as can be) to 4. A line here has TFX's columns, {"label": ..., "text": ...}, in the package's order; the label is
+1 above a mean of 0, otherwise 0. Nothing is left out.
 
 The data: "VADER: A Parsimonious Rule-based Model for Sentiment Analysis of Social Media Text", C.J. Hutto and
 E.E. Gilbert, ICWSM 2014, MIT licence. Its texts are those that B. Pang and L. Lee collected (ACL 2005).
@@ -27,11 +27,11 @@ _TABLE = "hutto_ICWSM_2014/movieReviewSnippets_GroundTruth.txt"
 
 
 def reviews(archive: Path) -> Iterator[dict[str, object]]:
-    """The pieces of the package's source archive, each with its rating, in their order."""
+    """The pieces of the package's source archive, each 1 (good) or 0 (bad), in their order."""
     table = _member(io.BytesIO(_member(io.BytesIO(archive.read_bytes()), _INNER)), _TABLE)
     for line in table.decode("utf-8").splitlines():
         _, rating, text = line.split("\t")
-        yield {"text": text, "rating": round(float(rating), 3)}
+        yield {"label": int(float(rating) > 0), "text": text}
 
 
 def _member(archive: io.BytesIO, name: str) -> bytes:
@@ -43,4 +43,4 @@ def _member(archive: io.BytesIO, name: str) -> bytes:
 
 if __name__ == "__main__":
     lines = "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in reviews(Path(sys.argv[1])))
-    Path(sys.argv[2] if len(sys.argv) > 2 else REVIEWS_FILE).write_bytes(bz2.compress(lines.encode()))
+    REVIEWS_FILE.write_bytes(bz2.compress(lines.encode()))

@@ -1,4 +1,4 @@
-"""A text to the codes of its words and pairs of words, as many in each row; a rating to good or bad."""
+"""A text to the codes of its words and pairs of words, as many in each row; a label to good or bad."""
 
 from typing import Any
 
@@ -7,8 +7,8 @@ import tensorflow_transform as tft
 
 from slipway.components.trainer.lists import padded_lists
 
-CODES = 64
-"""Of a row: its words, then its pairs of neighbours; more are cut off. Half of the texts have 19 words."""
+CODES = 256
+"""Of a row: its words, then its pairs of neighbours; more are cut off. Half of TFX's reviews have 170 words."""
 VOCABULARY = 12_000
 """How many words and pairs have a code of their own: those that are most frequent in training."""
 PADDING = "<pad>"
@@ -21,12 +21,12 @@ def preprocessing_fn(inputs: dict[str, Any]) -> dict[str, tf.Tensor]:
     """Returns the feature and the label of a batch of reviews.
 
     Args:
-        inputs: `text`, sparse strings, at most one a row, and `rating`, float32 [rows, 1]; see
+        inputs: `text`, sparse strings, at most one a row, and `label`, int64 [rows, 1], 0 or 1; see
             schemas/reviews.pbtxt.
 
     Returns:
         `words`, int64 [rows, CODES], 0 behind the last one, all zeros for an empty text: the same shape for
-        texts of any length, for which a TPU compiles once; `good`, int64 [rows, 1], 1 above a rating of 0.
+        texts of any length, for which a TPU compiles once; `good`, int64 [rows, 1], the label.
     """
     texts = padded_lists(inputs["text"], length=1, padding="")
     lower = tf.strings.lower(tf.squeeze(texts, axis=1), encoding="utf-8")
@@ -35,4 +35,4 @@ def preprocessing_fn(inputs: dict[str, Any]) -> dict[str, tf.Tensor]:
     codes = tft.compute_and_apply_vocabulary(
         pieces, top_k=VOCABULARY, num_oov_buckets=1, reserved_tokens=[PADDING], vocab_filename="words"
     )
-    return {"words": codes, "good": tf.cast(inputs["rating"] > 0, tf.int64)}
+    return {"words": codes, "good": inputs["label"]}
