@@ -3,10 +3,10 @@
     pip download --no-deps --no-binary :all: vaderSentiment==3.3.2
     python -m workloads.reviews.make_data vaderSentiment-3.3.2.tar.gz
 
-The file is not in the repository: others wrote its texts. The source archive of that package holds 10,605 short
-pieces of reviews on Rotten Tomatoes, each with the mean of what at least fifteen people gave it, from -4 (as bad
-as can be) to 4. A line here has TFX's columns, {"label": ..., "text": ...}, in the package's order; the label is
-1 above a mean of 0, otherwise 0. Nothing is left out.
+The file is not in the repository: others wrote its texts. The source archive of that package holds 10,605
+short pieces of reviews on Rotten Tomatoes, each with the mean of what at least fifteen people gave it, from
+-4 (as bad as can be) to 4. A line here has TFX's columns, {"label": ..., "text": ...}, in the package's
+order; the label is 1 above a mean of 0, otherwise 0. Nothing is left out.
 
 The data: "VADER: A Parsimonious Rule-based Model for Sentiment Analysis of Social Media Text", C.J. Hutto and
 E.E. Gilbert, ICWSM 2014, MIT licence. Its texts are those that B. Pang and L. Lee collected (ACL 2005).

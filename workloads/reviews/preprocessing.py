@@ -8,7 +8,7 @@ import tensorflow_transform as tft
 from slipway.components.trainer.lists import padded_lists
 
 CODES = 512
-"""Of a row: its words, then its pairs of neighbours; more are cut off. Half of TFX's reviews have 170 words."""
+"""Of a row: its words, then its pairs of neighbours; more are cut off. TFX's median has 170 words."""
 VOCABULARY = 12_000
 """How many words and pairs have a code of their own: those that are most frequent in training."""
 PADDING = "<pad>"

@@ -1,26 +1,30 @@
-"""The reviews' file: real sentences, each with what people gave it."""
+"""What make_data takes of the package's archive: each piece with good or bad, in its order."""
 
-import bz2
-import json
+import io
+import tarfile
 
-import pytest
+from workloads.reviews.make_data import reviews
 
-from workloads.reviews.make_data import REVIEWS_FILE
-
-
-@pytest.fixture(scope="module")
-def kept():
-    return [json.loads(line) for line in bz2.decompress(REVIEWS_FILE.read_bytes()).splitlines()]
+INNER = "vaderSentiment-3.3.2/additional_resources/hutto_ICWSM_2014.tar.gz"
+TABLE = "hutto_ICWSM_2014/movieReviewSnippets_GroundTruth.txt"
 
 
-def test_all_pieces_of_the_package_are_there(kept):
-    assert len(kept) == 10_605
-    assert all(row.keys() == {"text", "rating"} for row in kept)
-    assert kept[2] == {"text": "Effective but too tepid biopic", "rating": -0.6}
-    assert len({row["text"] for row in kept}) > 10_600
+def packed(name: str, content: bytes) -> bytes:
+    """An archive with one file."""
+    whole = io.BytesIO()
+    with tarfile.open(fileobj=whole, mode="w:gz") as archive:
+        entry = tarfile.TarInfo(name)
+        entry.size = len(content)
+        archive.addfile(entry, io.BytesIO(content))
+    return whole.getvalue()
 
 
-def test_good_and_bad_are_about_as_many(kept):
-    ratings = [row["rating"] for row in kept]
-    assert (min(ratings), max(ratings)) == (-3.875, 3.941)
-    assert sum(rating > 0 for rating in ratings) == 5_242
+def test_a_piece_above_zero_is_good(tmp_path):
+    table = "1_1\t2.5\tA joy\n1_2\t0\tneither\n1_3\t-0.6\tto\u00f6 tepid\n"
+    archive = tmp_path / "package.tar.gz"
+    archive.write_bytes(packed(INNER, packed(TABLE, table.encode())))
+    assert list(reviews(archive)) == [
+        {"label": 1, "text": "A joy"},
+        {"label": 0, "text": "neither"},
+        {"label": 0, "text": "to\u00f6 tepid"},
+    ]

@@ -1,4 +1,4 @@
-"""The codes of a few texts: as many in each row, whatever the text; and good or bad by the rating."""
+"""The codes of a few texts: as many in each row, whatever the text; and the label as it is."""
 
 import pytest
 
@@ -14,11 +14,11 @@ pytestmark = [
 def test_words_and_pairs_have_codes_and_nothing_has_zeros():
     from workloads.reviews.preprocessing import CODES, preprocessing_fn
 
-    texts = [["Good, GOOD film!"], ["good film"], [], [""], ["?! <>"], ["word " * 100], ["it's l\u00e4ng"]]
-    ratings = [2.5, 0.1, 0.0, -0.1, -4.0, 1.0, 1.0]
-    rows = [{"text": text, "rating": [rating]} for text, rating in zip(texts, ratings, strict=True)]
+    texts = [["Good, GOOD film!"], ["good film"], [], [""], ["?! <>"], ["word " * 600], ["it's l\u00e4ng"]]
+    labels = [1, 1, 0, 0, 0, 1, 1]
+    rows = [{"text": text, "label": [label]} for text, label in zip(texts, labels, strict=True)]
     found = transformed(preprocessing_fn, rows, schema="schemas/reviews.pbtxt")
-    assert [row["good"].item() for row in found] == [1, 1, 0, 0, 0, 1, 1]
+    assert [row["good"].item() for row in found] == labels
     codes = [row["words"].tolist() for row in found]
     assert {len(each) for each in codes} == {CODES}
     first, second, *empty, long, other = codes
