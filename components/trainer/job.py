@@ -195,6 +195,8 @@ class TrainingJob:
         values = json.loads(self.to_json())
         for name in ("output_dir", "checkpoint_dir", "log_dir", "checkpoint", "watch"):
             del values[name]
+        if (pretrained := values.pop("pretrained")) is not None:
+            values["pretrained"] = pretrained["sha256"]  # wherever it lies
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
     def to_json(self) -> str:
@@ -215,6 +217,8 @@ class TrainingJob:
             values = json.loads(text)
         except ValueError as error:
             raise ComponentError(f"the training job is not JSON: {error}") from error
+        if isinstance(values, dict):
+            values.setdefault("pretrained", None)  # younger than some job files
         known = {each.name for each in fields(cls)}
         if not isinstance(values, dict) or set(values) != known:
             found = set(values) if isinstance(values, dict) else set()

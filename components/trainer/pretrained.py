@@ -1,10 +1,12 @@
 """Weights that a training begins with: a file, here or on gs://, that is known by its SHA-256."""
 
+import socket
 from pathlib import Path, PurePosixPath
 
 from slipway.components.errors import ComponentError
 from slipway.components.project import PROJECT_ROOT
 from slipway.components.trainer.settings.pretrained import KEY, Pretrained, is_remote, sha256_of
+from slipway.components.whole_file import whole_file
 
 
 def local_file(pretrained: Pretrained | None, *, folder: Path) -> Path | None:
@@ -42,9 +44,11 @@ def local_file(pretrained: Pretrained | None, *, folder: Path) -> Path | None:
 def _copied(address: str, folder: Path) -> Path:
     import tensorflow as tf
 
-    copy = folder / f"pretrained-{PurePosixPath(address).name}"  # with its suffix, which Keras insists on
+    # A name for each host, for they may share the folder; with its suffix, which Keras insists on.
+    copy = folder / f"pretrained-{socket.gethostname()}-{PurePosixPath(address).name}"
     try:
-        tf.io.gfile.copy(address, str(copy), overwrite=True)
+        with whole_file(copy) as partial:
+            tf.io.gfile.copy(address, str(partial), overwrite=True)
     except tf.errors.NotFoundError as error:
         raise FileNotFoundError(error.message) from error
     except tf.errors.OpError as error:

@@ -222,15 +222,19 @@ def _check_names(spec: PipelineSpec, config: WorkloadConfig) -> None:
     known = {name for name, _ in container_tasks(spec)}
     found = {name for name in tasks_of(spec) if "resolver" in executor_of(spec, name)}
     found |= {node_of(name) for name in found}
-    if config.cloud.service == "kubeflow":
+    where = "at Vertex AI, which looks that up itself"
+    remedy = "leave it out, at least where cloud.service is vertex"
+    if config.cloud.service == "kubeflow" and config.cloud.kubeflow.without_baseline:
+        where, remedy = "with cloud.kubeflow.without_baseline", "leave it out, or set that to false"
+    elif config.cloud.service == "kubeflow":
         known |= found  # a container each
     sections: dict[str, Mapping[str, object]] = {"nodes": config.nodes, "cloud.tasks": config.cloud.tasks}
     for key, section in sections.items():
         for name in section:
             if name in found - known:
                 raise ConfigError(
-                    f"{key}.{name}: the pipeline has no such task at Vertex AI, which looks that up itself",
-                    hint="leave it out, at least where cloud.service is vertex",
+                    f"{key}.{name}: the pipeline has no such task {where}",
+                    hint=remedy,
                 )
             if name not in known:
                 near = nearest(name, known, similarity=0)

@@ -65,4 +65,6 @@ def _gone(key: str, artifact: RuntimeArtifact, producer: str, *, noted: int, the
 
 
 def _files_in(folder: str) -> int:
-    return sum(path.is_file() for path in Path(folder).rglob("*"))
+    """How many files are at that path: one where it is itself a file."""
+    path = Path(folder)
+    return 1 if path.is_file() else sum(each.is_file() for each in path.rglob("*"))

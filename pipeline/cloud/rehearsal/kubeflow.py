@@ -219,6 +219,8 @@ class Kubeflow:
     def before(self, given: ExecutorInput) -> None:
         """Brings the inputs to the container's folders, and makes those above the outputs."""
         os.environ[PLACE_VARIABLE] = str(self._place)
+        # Others use the temporary folder, too.
+        Path(str(self._place)).mkdir(mode=0o700, parents=True, exist_ok=True)
         for entry in given["inputs"]["artifacts"].values():
             for artifact in entry["artifacts"]:
                 self._store.fetch(artifact["uri"], self._here(artifact))

@@ -158,7 +158,11 @@ def kubeflow_cron(when: ScheduleConfig) -> str:
 def _producers(spec: PipelineSpec, name: str) -> str:
     """The argument by which a task can name whom an input that is gone comes from."""
     inputs = tasks_of(spec)[name].get("inputs", {}).get("artifacts", {})
-    makers = {key: source["taskOutputArtifact"]["producerTask"] for key, source in sorted(inputs.items())}
+    makers = {
+        key: source["taskOutputArtifact"]["producerTask"]
+        for key, source in sorted(inputs.items())
+        if "taskOutputArtifact" in source  # another kind, as the pipeline's own input, has no producer
+    }
     return f"--producers={','.join(f'{key}={maker}' for key, maker in makers.items())}"
 
 

@@ -1,6 +1,7 @@
 """The training job checks itself and survives its file."""
 
 import dataclasses
+import hashlib
 import json
 
 import pytest
@@ -40,6 +41,21 @@ def test_identity_is_what_is_trained_and_not_where_its_files_go(job):
     assert moved.identity == job.identity
     for change in ({"seed": 8}, {"epochs": 3}, {"train_files": ("d.gz",)}, {"hyperparameters": {}}):
         assert dataclasses.replace(job, **change).identity != job.identity
+
+
+def test_identity_and_file_know_pretrained_weights_only_where_there_are_some(job):
+    values = json.loads(job.to_json())
+    for name in ("output_dir", "checkpoint_dir", "log_dir", "checkpoint", "watch", "pretrained"):
+        del values[name]
+    assert job.identity == hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+    one, moved, other = (
+        dataclasses.replace(job, pretrained={"path": path, "sha256": digest}).identity
+        for path, digest in (("a.h5", "1"), ("gs://b/a.h5", "1"), ("a.h5", "2"))
+    )
+    assert one == moved
+    assert len({one, other, job.identity}) == 3
+    older = {name: value for name, value in json.loads(job.to_json()).items() if name != "pretrained"}
+    assert TrainingJob.from_json(json.dumps(older)) == job
 
 
 def test_inputs_are_all_features_but_the_label(job):

@@ -1,5 +1,7 @@
 """A file of weights is found, copied where it lies elsewhere, and refused where it is not the one."""
 
+import socket
+
 import pytest
 
 from slipway.components.errors import ComponentError
@@ -44,6 +46,8 @@ def test_object_is_copied_with_its_suffix(weights, tmp_path):
     with tf.io.gfile.GFile("ram://bucket/a/before.weights.h5", "w") as file:
         file.write("weights")
     found = local_file({**weights, "path": "ram://bucket/a/before.weights.h5"}, folder=tmp_path)
-    assert (found.name, found.read_bytes()) == ("pretrained-before.weights.h5", b"weights")
+    name = f"pretrained-{socket.gethostname()}-before.weights.h5"
+    assert (found.name, found.read_bytes()) == (name, b"weights")
     with pytest.raises(ComponentError, match=r"ram://bucket/none\.h5 is not there"):
         local_file({**weights, "path": "ram://bucket/none.h5"}, folder=tmp_path)
+    assert {each.name for each in tmp_path.iterdir()} == {"before.h5", name}, "no part is left"

@@ -137,6 +137,13 @@ def test_what_kubeflow_looks_up_in_a_container_may_have_limits_there(job, config
         complete(job, configured("nodes={Basline: {retries: 1}}", "cloud.service=kubeflow"), root=ROOT)
 
 
+def test_limits_of_a_look_up_that_kubeflow_goes_without_are_refused(job, configured):
+    sets = ("cloud.service=kubeflow", "cloud.kubeflow.without_baseline=true")
+    with pytest.raises(ConfigError, match=r"nodes\.Baseline: .* no such task with cloud.kubeflow") as refused:
+        complete(job, configured("nodes={Baseline: {retries: 1}}", *sets), root=ROOT)
+    assert refused.value.hint == "leave it out, or set that to false"
+
+
 def test_task_that_wraps_the_others_hands_them_the_pipeline_s_parameters(job, configured):
     spec = job["pipelineSpec"]
     tasks(job)["Ingest"]["inputs"] = {"parameters": {"span": {"componentInputParameter": "day"}}}

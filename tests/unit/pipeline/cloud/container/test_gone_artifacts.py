@@ -51,6 +51,13 @@ def test_what_is_in_no_store_or_not_asked_for_has_no_note(place):
     }
 
 
+def test_artifact_that_is_a_file_itself_counts_as_one(tmp_path, place):
+    (tmp_path / "gcs/b/r").mkdir(parents=True)
+    (tmp_path / "gcs/b/r/examples").touch()
+    output = made_by_ingest({"artifacts": {"examples": {"artifacts": [{}]}}}, place)
+    assert output["artifacts"]["examples"]["artifacts"] == [{"metadata": {FILES: 1.0}}]
+
+
 def test_input_that_is_whole_is_taken(folder, place):
     taken(place, **{FILES: 2.0})
 

@@ -197,6 +197,7 @@ def test_launcher_brings_inputs_and_uploads_files_that_the_task_leaves(kubeflow,
     given = trainer(service, spec_of())
     service.before(given)
     assert os.environ[PLACE_VARIABLE] == str(place)
+    assert place.stat().st_mode & 0o777 == 0o700
     assert (place / "minio/rehearsal/p/1/Ingest/e/rows").read_text() == "1"
     assert Path(given["outputs"]["parameters"]["loss"]["outputFile"]).parent.is_dir()
     uri = given["outputs"]["artifacts"]["model"]["artifacts"][0]["uri"]

@@ -53,6 +53,16 @@ def test_resolvers_are_gone_with_what_took_their_outputs(job, config):
     assert "lifecycle" not in executor_of(spec, "Ingest")["container"]
 
 
+def test_input_of_the_pipelines_own_has_no_producer(job, config):
+    inputs = tasks_of(job["pipelineSpec"])["Evaluator"]["inputs"]["artifacts"]
+    inputs["given"] = {"componentInputArtifact": "given"}
+    spec = kubeflow_job(job, config())["pipelineSpec"]
+    args = executor_of(spec, "Evaluator")["container"]["args"]
+    [producers] = [word for word in args if word.startswith("--producers=")]
+    assert "model=Trainer" in producers
+    assert "given" not in producers
+
+
 def test_a_task_of_ours_answers_for_each_resolver_and_the_others_keep_records(job, config):
     spec = kubeflow_job(job, config())["pipelineSpec"]
     resolvers = [name for name in tasks_of(spec) if "resolver" in executor_of(job["pipelineSpec"], name)]
