@@ -69,6 +69,8 @@ class StepCallback(keras.callbacks.Callback):  # type: ignore[misc]
 def numbers_of(logs: Mapping[str, Any] | None) -> dict[str, float]:
     """The metrics of an epoch as Keras gives them; one of several numbers, as F1Score's, becomes NAME_0, ...
 
+    What is no number, as a callback of the user's may add it to the logs, is left out.
+
     Raises:
         ComponentError: the loss has several.
     """
@@ -76,7 +78,10 @@ def numbers_of(logs: Mapping[str, Any] | None) -> dict[str, float]:
     for name, value in (logs or {}).items():
         if name == "loss":
             _require_one_number(value)
-        values = np.ravel(np.asarray(value)).astype(float).tolist()
+        try:
+            values = np.ravel(np.asarray(value)).astype(float).tolist()
+        except (TypeError, ValueError):
+            continue
         found |= {name: values[0]} if len(values) == 1 else {f"{name}_{i}": v for i, v in enumerate(values)}
     return found
 

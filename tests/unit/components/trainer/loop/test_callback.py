@@ -105,6 +105,14 @@ def test_a_metric_of_several_numbers_becomes_a_number_for_each():
     assert numbers_of(None) == {}
 
 
+def test_what_a_callback_adds_to_the_logs_that_is_no_number_is_left_out():
+    from slipway.components.trainer.loop.callback import numbers_of
+
+    assert numbers_of({"loss": 1, "note": "low", "parts": {"a": 1}, "learning_rate": 0.5}) == {
+        "loss": 1.0, "learning_rate": 0.5
+    }  # fmt: skip
+
+
 def test_a_loss_for_each_row_is_refused_at_its_first_step_and_at_the_end_of_an_epoch():
     from slipway.components.trainer.loop.callback import Place, StepCallback, numbers_of
 
