@@ -10,8 +10,10 @@ The stock BulkInferrer loads Keras 2 models only.
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,7 @@ BATCH_ROWS = 2048
 REFUSED = "the model refuses it"
 _FIRST_REJECTS = 3
 _INT_BITS = 64
+_NUMBER = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 _KINDS = _PREDICTIONS, _REJECTS = "predictions", "rejects"
 
 
@@ -246,7 +249,8 @@ def columns_of(record: bytes, kinds: Mapping[str, type]) -> dict[str, Any]:
 
     Args:
         kinds: by column int, float or str: what a text stands for. A text that is no such number stays, for
-            the model takes none of these columns, and nothing is wrong with an id of another form.
+            the model takes none of these columns, and nothing is wrong with an id of another form. Nor is one
+            taken whose value or form would be lost: 007, 1_000, or more digits than a float holds.
     """
     from tensorflow.core.example.example_pb2 import Example
 
@@ -265,13 +269,15 @@ def columns_of(record: bytes, kinds: Mapping[str, type]) -> dict[str, Any]:
 def _number_or_text(value: Any, kind: type) -> Any:
     if not isinstance(value, str) or kind is str:
         return value
+    if not _NUMBER.fullmatch(value):
+        return value
     try:
         number = kind(value)
     except ValueError:
         return value
-    if isinstance(number, int):  # JSON's readers have 64 bits, and 007 is no 7
+    if isinstance(number, int):  # JSON's readers have 64 bits
         return number if str(number) == value and number.bit_length() < _INT_BITS else value
-    return number if math.isfinite(number) else value
+    return number if math.isfinite(number) and Decimal(repr(number)) == Decimal(value) else value
 
 
 def predict_rows(model: LoadedModel, records: list[bytes]) -> list[Any]:

@@ -68,9 +68,13 @@ def test_columns_that_pass_through_are_written_beside_each_answer(monkeypatch, t
         example(id=[b"p7"], name=[b"9"], tags=[b"1e999"]),
         example(id=[b"007"], tags=[b"nan", b"2"]),
         example(id=[b"18446744073709551616"]),
+        example(
+            id=[b"1_000"],
+            tags=[b"1_0.5", b"007.5", b"12345678901234567891", b"-1.50", b"1e23"],
+        ),
     ]
     monkeypatch.setattr(predicting, "LoadedModel", lambda _folder: Model("outputs"))
-    rows = Rows(records, np.arange(5), [])
+    rows = Rows(records, np.arange(6), [])
     kinds = {"name": str, "id": int, "tags": float}
     step = PredictFile("model", str(tmp_path), lambda _task: [rows], pass_through=kinds)
     step.setup()
@@ -82,6 +86,11 @@ def test_columns_that_pass_through_are_written_beside_each_answer(monkeypatch, t
         {"name": "9", "id": "p7", "tags": "1e999"},
         {"name": None, "id": "007", "tags": ["nan", 2.0]},
         {"name": None, "id": "18446744073709551616", "tags": None},
+        {
+            "name": None,
+            "id": "1_000",
+            "tags": ["1_0.5", "007.5", "12345678901234567891", -1.5, 1e23],
+        },
     ]
 
 
