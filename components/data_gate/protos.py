@@ -31,9 +31,12 @@ def split_statistics(data: bytes, *, rows: int | None = None) -> SplitStatistics
     """
     whole = of_all_rows(data)
     looked_at = int(whole.num_examples)
-    features = (_feature(feature, looked_at) for feature in whole.features)
+    is_sampled = rows is not None and rows > looked_at
+    features = (_feature(feature, looked_at, is_sampled=is_sampled) for feature in whole.features)
     return SplitStatistics(
-        rows=looked_at if rows is None else rows, features={feature.name: feature for feature in features}
+        rows=looked_at if rows is None else rows,
+        features={feature.name: feature for feature in features},
+        sampled=None if rows is None else looked_at,
     )
 
 
@@ -61,7 +64,7 @@ def anomalies(data: bytes, *, split: str) -> Iterator[Anomaly]:
             )
 
 
-def _feature(feature: Any, rows: int) -> FeatureStatistics:
+def _feature(feature: Any, rows: int, *, is_sampled: bool) -> FeatureStatistics:
     numbers = feature.WhichOneof("stats") == "num_stats"
     stats = feature.num_stats if numbers else getattr(feature, feature.WhichOneof("stats"))
     common = stats.common_stats
@@ -71,6 +74,7 @@ def _feature(feature: Any, rows: int) -> FeatureStatistics:
         "name": ".".join(feature.path.step) or feature.name,
         "kind": _KINDS.get(feature.type, "other"),
         "rows": rows,
+        "is_sampled": is_sampled,
         "present": int(present),
         "values": int(common.tot_num_values),
     }

@@ -45,6 +45,7 @@ class FeatureStatistics:
         unique: different values of a text.
         counts: text -> how often, the most frequent ones (TFDV keeps 1,000).
         distribution: of the numbers; None where there are none.
+        is_sampled: whether the split has rows that were not looked at.
     """
 
     name: str
@@ -58,6 +59,12 @@ class FeatureStatistics:
     max: float = 0.0
     mean: float = 0.0
     distribution: Distribution | None = None
+    is_sampled: bool = False
+
+    @property
+    def rows_in_words(self) -> str:
+        """What its rows are called where they are counted."""
+        return "rows looked at" if self.is_sampled else "rows"
 
     @property
     def missing(self) -> int:
@@ -77,10 +84,17 @@ class FeatureStatistics:
 
 @dataclass(frozen=True, slots=True)
 class SplitStatistics:
-    """One split: how many rows it has, also those outside a sample, and its features by name."""
+    """One split.
+
+    Attributes:
+        rows: how many it has, also those outside a sample.
+        features: by name.
+        sampled: how many rows were looked at, where these are drawn; None: all.
+    """
 
     rows: int
     features: Mapping[str, FeatureStatistics]
+    sampled: int | None = None
 
 
 # By the name of the split: train, eval, ...

@@ -94,7 +94,7 @@ def rows_behind(statistics: Any, quarantine: str = "") -> dict[str, int]:
         with fileio.open(f"{quarantine}/summary.json") as file:
             counted = json.loads(file.read())["rows_out"]
     return {
-        split: counted[split] if split in counted else round(_sampled_rows(statistics.uri, split) / rate)
+        split: counted[split] if split in counted else _rows_at(rate, _sampled_rows(statistics.uri, split))
         for split, rate in rates.items()
     }
 
@@ -103,6 +103,11 @@ def split_rows(statistics: Any, split: str) -> int:
     """The rows of a split, such as "train", as an artifact of statistics counts them; of a sample, about."""
     behind = rows_behind(statistics)
     return behind[split] if split in behind else _sampled_rows(statistics.uri, split)
+
+
+def _rows_at(rate: float, sampled: int) -> int:
+    """About how many rows a sample is of; of a rate of 0, which draws none, nothing can be told."""
+    return round(sampled / rate) if rate else 0
 
 
 def _sampled_rows(folder: str, split: str) -> int:

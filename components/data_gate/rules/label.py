@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from slipway.components.counted_words import agreeing
-from slipway.components.data_gate.finding import Finding, RowQuery, plain, raised, share
+from slipway.components.data_gate.finding import Finding, RowQuery, plain, raised
 from slipway.components.data_gate.limits import Limits, key
 from slipway.components.data_gate.rules.distances import (
     jensen_shannon,
@@ -12,8 +11,11 @@ from slipway.components.data_gate.rules.distances import (
     l_infinity_by_chance,
 )
 from slipway.components.data_gate.rules.drift_and_skew import TRAIN
+from slipway.components.data_gate.rules.missing import missing_rows
 from slipway.components.data_gate.rules.risen_values import numbers_moved, texts_moved
 from slipway.components.data_gate.statistics import FeatureStatistics, Statistics
+
+_MORE_ROWS = "raise statistics.sample_rate"
 
 
 def find_label_faults(
@@ -39,7 +41,11 @@ def find_label_faults(
         values = {_only_value(each) for each in constant.values()}
         if others or len(values) > 1:
             for split, feature in constant.items():
-                yield _one_sided(feature, split, [other for other in found if other != split])
+                value = _only_value(feature)
+                unlike = {other for other, each in constant.items() if _only_value(each) != value}
+                yield _one_sided(
+                    feature, split, [other for other in found if other in unlike | others.keys()]
+                )
         else:
             yield _constant(label, constant)
         return  # a shift would say the same again
@@ -66,7 +72,7 @@ def _missing(feature: FeatureStatistics, split: str, limit: float, is_needed: bo
             rule="label",
             feature=feature.name,
             splits=(split,),
-            what=f"{share(feature.missing, feature.rows)} {agreeing(feature.missing, 'have')} no label",
+            what=f"{missing_rows(feature)} no label",
             measured=feature.missing_share,
             limit=limit,
             key="" if is_needed else name,
@@ -88,15 +94,22 @@ def _only_value(feature: FeatureStatistics) -> str:
 
 
 def _one_sided(feature: FeatureStatistics, split: str, elsewhere: Sequence[str]) -> Finding:
-    """A split with a single label, where another split has others: as ten rows of a class may all fall."""
+    """A split with a single label, where another split has others: as ten rows of a class may all fall.
+
+    Args:
+        elsewhere: the splits that have them.
+    """
+    labels, remedy = "labels", ""
+    if feature.is_sampled:
+        labels, remedy = "labels looked at", f"{_MORE_ROWS}; or "
     return Finding(
         rule="label",
         feature=feature.name,
         splits=(split,),
-        what=f"all {feature.present:,} labels are {_only_value(feature)}; rows with another label all fell "
+        what=f"all {feature.present:,} {labels} are {_only_value(feature)}; rows with another label all fell "
         f"into {' and '.join(elsewhere)}",
-        remedy="deal the rows otherwise, by data.split_by (as {row: true}) or data.split; or collect more "
-        "rows of the other label",
+        remedy=f"{remedy}deal the rows otherwise, by data.split_by (as {{row: true}}) or data.split; or "
+        "collect more rows of the other label",
         query=RowQuery(feature.name),
     )
 
@@ -104,12 +117,15 @@ def _one_sided(feature: FeatureStatistics, split: str, elsewhere: Sequence[str])
 def _constant(label: str, found: dict[str, FeatureStatistics]) -> Finding:
     value = _only_value(next(iter(found.values())))
     rows = sum(each.present for each in found.values())
+    labels, remedy = "labels", ""
+    if any(each.is_sampled for each in found.values()):
+        labels, remedy = "labels looked at", f"; if other rows have another, {_MORE_ROWS}"
     return Finding(
         rule="label",
         feature=label,
         splits=tuple(found),
-        what=f"all {rows:,} labels are {value}: there is nothing to learn",
-        remedy="check what fills this column, and data.label",
+        what=f"all {rows:,} {labels} are {value}: there is nothing to learn",
+        remedy=f"check what fills this column, and data.label{remedy}",
         query=RowQuery(label),
     )
 

@@ -28,10 +28,15 @@ class BadRows:
 def find_row_counts(statistics: Statistics, reference: Statistics, limits: Limits) -> Iterator[Finding]:
     """Find too few rows, an empty split, or far more or fewer rows than in the reference."""
     rows = total_rows(statistics)
-    for name in [name for name, split in statistics.items() if not split.rows]:
-        yield Finding(
-            rule="rows", feature="", splits=(name,), what="no rows", remedy="check data.source and data.split"
-        )
+    for name, split in statistics.items():
+        what, remedy = "no rows", "check data.source and data.split"
+        if split.sampled == 0:
+            remedy = f"raise statistics.sample_rate, or {remedy}"  # where none was drawn, rows are a guess
+            if split.rows:
+                what = f"none of its {counted(split.rows, 'row')} was drawn for the statistics"
+        elif split.rows:
+            continue
+        yield Finding(rule="rows", feature="", splits=(name,), what=what, remedy=remedy)
     if rows < limits.min_rows:
         yield Finding(
             rule="rows",

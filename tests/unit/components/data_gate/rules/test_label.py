@@ -1,5 +1,7 @@
 """The label."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -215,6 +217,29 @@ def test_split_that_got_one_label_only_is_told_with_where_the_others_are(split, 
         assert each.what.startswith(begin)
         assert each.what.endswith(f"rows with another label all fell {end}")
         assert "data.split_by" in each.remedy
+
+
+def test_only_splits_that_hold_another_label_are_named_for_one_that_got_a_single_one(split):
+    values = {"train": {"no": 90}, "eval": {"no": 50, "yes": 3}, "test": {"no": 10}}
+    found = find_label_faults({name: split(y=each) for name, each in values.items()}, {}, "y", Limits())
+    assert [each.what.rpartition(" fell ")[2] for each in found] == ["into eval"] * 2
+
+
+def test_labels_of_a_sample_are_told_as_those_looked_at(split):
+    def sampled(**counts):
+        found = split(y=counts)
+        of_sample = {"y": replace(found.features["y"], rows=100, is_sampled=True)}
+        return replace(found, features=of_sample, rows=1000, sampled=100)
+
+    few, other = sampled(no=100), sampled(no=50, yes=50)
+    [one_sided] = find_label_faults({"train": other, "eval": few}, {}, "y", Limits())
+    assert one_sided.what.startswith('all 100 labels looked at are "no"; ')
+    assert one_sided.remedy.startswith("raise statistics.sample_rate; or ")
+    [constant] = find_label_faults({"train": few}, {}, "y", Limits())
+    assert constant.what == 'all 100 labels looked at are "no": there is nothing to learn'
+    assert constant.remedy.endswith("raise statistics.sample_rate")
+    [missing] = find_label_faults({"train": sampled(no=50, yes=49)}, {}, "y", Limits())
+    assert missing.what == "1 of 100 rows looked at (1.00%) has no label"
 
 
 def test_label_that_moved_is_told_whole(split):

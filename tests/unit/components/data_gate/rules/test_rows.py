@@ -5,6 +5,7 @@ import pytest
 from slipway.components.data_gate.finding import Finding, RowQuery
 from slipway.components.data_gate.limits import Limits
 from slipway.components.data_gate.rules.rows import BadRows, find_bad_rows, find_duplicates, find_row_counts
+from slipway.components.data_gate.statistics import SplitStatistics
 
 
 def counts(split, **rows):
@@ -38,6 +39,16 @@ def test_too_few_rows_are_found_without_a_reference(split, rows, is_found):
 def test_split_without_rows_is_named(split):
     [finding] = find_row_counts(counts(split, train=100, eval=0), {}, Limits())
     assert finding.headline == "eval: no rows"
+
+
+@pytest.mark.parametrize(
+    ("rows", "what"), [(7, "none of its 7 rows was drawn for the statistics"), (0, "no rows")]
+)
+def test_split_of_which_the_sample_drew_no_row_is_told_from_an_empty_one(rows, what):
+    statistics = {"eval": SplitStatistics(rows, {}, sampled=0)}
+    [finding] = find_row_counts(statistics, {}, Limits(min_rows=0))
+    assert finding.what == what
+    assert finding.remedy.startswith("raise statistics.sample_rate")
 
 
 @pytest.mark.parametrize(("repeated", "is_found"), [(0, False), (10, False), (11, True), (50, True)])
