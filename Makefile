@@ -132,10 +132,10 @@ prism: setup ## Beam's Prism of the locked version, built by Go into .engines/
 
 image: ## The container image for cloud runs; make image IMAGE=NAME:TAG TARGET=training-tpu
 	@$(BUILDER) build --tag $(IMAGE) $(if $(TARGET),--target $(TARGET)) $(if $(BASE),--build-arg BASE=$(BASE)) \
-		--build-arg REVISION=$$(git rev-parse --verify --quiet HEAD) .
+		--build-arg REVISION=$$(git describe --always --dirty --abbrev=40 --exclude '*') .
 
 sbom: setup ## The packages of the image with their hashes, as CycloneDX: sbom.json
-	@$(VENV)/bin/uv tool run --quiet --from 'cyclonedx-bom>=7,<8' cyclonedx-py requirements --output-reproducible \
+	@$(VENV)/bin/uv tool run --quiet --from cyclonedx-bom==7.5.0 cyclonedx-py requirements --output-reproducible \
 		--of JSON -o sbom.json requirements-image.lock
 
 image-check: setup ## The steps of the image's build in a clean folder, where there is no Docker

@@ -3,6 +3,7 @@
 What they compute is unknown, so they go through TFX's own executor, row by row; only they do.
 """
 
+import errno
 import importlib
 import json
 import re
@@ -129,26 +130,43 @@ def failure(metrics: Sequence[OwnMetric], error: Exception) -> ComponentError:
     """An error while they were computed, in words: which one, where in its code, and why.
 
     Args:
+        metrics: those that were computed.
         error: as Beam passes it on, with the traceback of another process as its text.
+
+    Returns:
+        What names the metrics of the module that raised, or TFX's executor where none of theirs did.
     """
     lines = "".join(traceback.format_exception(error)).splitlines()
-    for metric, place, reason in _found_in(lines, metrics):
+    for named, place, reason in _found_in(lines, metrics):
         return ComponentError(
-            f"{metric} failed at {place}: {reason}", hint="correct the metric, and run again"
+            f"{named} failed at {place}: {reason}", hint="correct the metric, and run again"
         )
     reason = next(line for line in reversed(lines) if line.strip())
-    named = " or ".join(map(str, metrics))
-    return ComponentError(f"{named} failed: {_cut(reason)}", hint="correct the metric, and run again")
+    hint = "the node's log holds the traceback"
+    if isinstance(error, MemoryError):
+        hint = "free memory, or run fewer nodes at once (--jobs 1): these metrics are computed row by row"
+    elif isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        hint = "make room on the disk"
+    return ComponentError(
+        f"TFX's own executor failed while it computed {_either(metrics)}: {_cut(reason)}", hint=hint
+    )
 
 
-def _found_in(lines: Sequence[str], metrics: Sequence[OwnMetric]) -> Iterator[tuple[OwnMetric, str, str]]:
-    """The innermost place of a metric's module in the first traceback that has one, and what was raised."""
-    files = {getattr(importlib.import_module(each.module), "__file__", None): each for each in metrics}
-    place: tuple[OwnMetric, str] | None = None
+def _either(metrics: Sequence[OwnMetric]) -> str:
+    return " or ".join(map(str, metrics))
+
+
+def _found_in(lines: Sequence[str], metrics: Sequence[OwnMetric]) -> Iterator[tuple[str, str, str]]:
+    """The metrics of one module, the innermost place in it in the first traceback that has one, and what was
+    raised. Which of several metrics of a module it was, a frame does not tell."""
+    files: dict[str | None, list[OwnMetric]] = {}
+    for each in metrics:
+        files.setdefault(getattr(importlib.import_module(each.module), "__file__", None), []).append(each)
+    place: tuple[str, str] | None = None
     for line in lines:
         if frame := _FRAME.match(line):
-            if metric := files.get(frame["file"]):
-                place = metric, f"{Path(frame['file']).name}:{frame['line']}"
+            if there := files.get(frame["file"]):
+                place = _either(there), f"{Path(frame['file']).name}:{frame['line']}"
         elif place and line and not line[0].isspace():
             yield *place, _cut(line)
             return

@@ -93,14 +93,21 @@ class Measured:
     @property
     def telling_rows(self) -> float:
         """How many rows of one weight tell as much as these; without weights that many there are."""
-        # By the same weights all outputs are measured.
-        labels = self.labels or next(iter(self.labels_of_outputs.values()), None)
+        labels = self._any_labels
         return min(self.rows, labels.rows) if labels else self.rows
 
     @property
     def has_weights(self) -> bool:
         """Whether rows weigh so differently that they tell less than as many of one weight."""
-        return round(self.telling_rows) < round(self.rows)
+        labels = self._any_labels
+        # Without weights the two are one number, also where some rows have no label.
+        weighs = labels is not None and labels.rows != labels.weight
+        return weighs and round(self.telling_rows) < round(self.rows)
+
+    @property
+    def _any_labels(self) -> LabelStatistics | None:
+        # By the same weights all outputs are measured.
+        return self.labels or next(iter(self.labels_of_outputs.values()), None)
 
     @property
     def rows_in_words(self) -> str:

@@ -159,7 +159,8 @@ class EvaluateConfig(Section):
             raise KeyRuleError("sets no bound; give min, max, max_drop or max_rise", *path)
         if metric not in (*self.metrics, *self.own_metrics):
             listed = ", ".join((*self.metrics, *self.own_metrics))
-            raise KeyRuleError(f"not one of evaluate.metrics ({listed}); add it there", *path)
+            own = " or evaluate.own_metrics" if self.own_metrics else ""
+            raise KeyRuleError(f"not one of evaluate.metrics{own} ({listed}); add it there", *path)
         known = METRICS.get(plain_name(metric))
         if known is None:  # one's own: which values are better, and which there are, is not known
             if threshold.max_drop is not None and threshold.max_rise is not None:

@@ -89,7 +89,19 @@ ValueError: no fares [while running 'ExtractEvaluate/Combine']
     assert failure([other, gain()], RuntimeError(text)).message == words
     elsewhere = failure([other, gain()], ValueError("no room"))
     assert elsewhere.message == (
-        "the metric other (json.Other) or the metric gain (mine_of_a_test.Gain) failed: ValueError: no room"
+        "TFX's own executor failed while it computed the metric other (json.Other) or the metric gain "
+        "(mine_of_a_test.Gain): ValueError: no room"
+    )
+    assert failure([gain()], OSError(28, "No space left on device")).hint == "make room on the disk"
+    assert "--jobs 1" in failure([gain()], MemoryError()).hint
+
+
+def test_of_several_metrics_of_one_module_each_may_have_failed(module):
+    error = raised("raise ValueError('no fares')", module.__file__)
+    loss = OwnMetric("loss", "mine_of_a_test", "Loss", {})
+    assert failure([gain(), loss], error).message == (
+        "the metric gain (mine_of_a_test.Gain) or the metric loss (mine_of_a_test.Loss) failed at "
+        "mine_of_a_test.py:1: ValueError: no fares"
     )
 
 

@@ -442,3 +442,8 @@ def test_rows_and_what_they_are_worth_are_both_told_where_they_differ():
     assert Measured({"example_count": 1000.0}, {}, TAXI).rows_in_words == "1,000 rows"
     of_outputs = Measured({"example_count": 100.0}, {}, None, labels_of_outputs={"tip": labels})
     assert of_outputs.rows_in_words == "100 rows, worth 91 by their weights"
+
+
+def test_rows_without_a_label_are_not_taken_for_weights():
+    labels = LabelStatistics.of_counts({0: 400, 1: 300})
+    assert Measured({"example_count": 1000.0}, {}, labels).rows_in_words == "1,000 rows"

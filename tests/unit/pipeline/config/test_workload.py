@@ -468,7 +468,7 @@ def test_a_metric_of_one_s_own_has_a_name_that_thresholds_know(load):
         (["evaluate.thresholds={gain: {max_drop: 1, max_rise: 1}}"], "and max_rise; keep one"),
         (
             ["evaluate.thresholds={gian: {min: 1}}"],
-            "not one of evaluate.metrics (auc, binary_accuracy, gain)",
+            "not one of evaluate.metrics or evaluate.own_metrics (auc, binary_accuracy, gain)",
         ),
     ],
 )
