@@ -47,3 +47,25 @@ def test_memory_is_that_of_the_machine_or_of_the_groups_that_limit_the_process(
     machine, own, groups, expected
 ):
     assert available_memory_bytes(root=machine(own, groups)) == expected
+
+
+@pytest.mark.parametrize(
+    ("own", "group", "limit", "expected"),
+    [
+        (f"/{OWN}", OWN, 5000, 3500),
+        ("/docker/of-the-host", "", 5000, 3500),
+        ("/", "", 9223372036854771712, 2048000),  # no limit
+    ],
+)
+def test_groups_of_version_1_count_too(tmp_path, own, group, limit, expected):
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/meminfo").write_text("MemAvailable: 2000 kB\n")
+    (tmp_path / "proc/self/cgroup").write_text(
+        f"5:cpu,cpuacct:/elsewhere\n4:memory:{own}\n1:name=systemd:/\n"
+    )
+    folder = tmp_path / "sys/fs/cgroup/memory" / group
+    folder.mkdir(parents=True)
+    (folder / "memory.limit_in_bytes").write_text(f"{limit}\n")
+    (folder / "memory.usage_in_bytes").write_text("2000\n")
+    (folder / "memory.stat").write_text("inactive_file 7\ntotal_inactive_file 500\n")
+    assert available_memory_bytes(root=tmp_path) == expected
