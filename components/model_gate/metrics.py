@@ -29,6 +29,7 @@ class Metric:
         interval: the formula of its confidence bounds; see `intervals.py`. None: they come from the spread
             that the Evaluator measures.
         at_most: the highest value that there is: of a share, an area or a cosine; None: none is kept.
+        at_least: the lowest; None: of a loss that takes logarithms, or whose labels need not be a share.
     """
 
     class_name: str
@@ -37,6 +38,7 @@ class Metric:
     trivial: Trivial | None = None
     interval: Interval | None = None
     at_most: float | None = None
+    at_least: float | None = 0.0
 
 
 OF_OUTPUT = "/"
@@ -72,18 +74,18 @@ METRICS = {
         "CategoricalAccuracy", "higher", "classes", "majority_share", "proportion", at_most=1
     ),
     "categorical_hinge": Metric("CategoricalHinge", "lower", "classes"),
-    "cosine_similarity": Metric("CosineSimilarity", "higher", at_most=1),
+    "cosine_similarity": Metric("CosineSimilarity", "higher", at_most=1, at_least=-1),
     "f1_score": Metric("F1Score", "higher", at_most=1),
     "false_negatives": Metric("FalseNegatives", "lower"),
     "false_positives": Metric("FalsePositives", "lower"),
     "hinge": Metric("Hinge", "lower", "one"),
-    "kl_divergence": Metric("KLDivergence", "lower"),
+    "kl_divergence": Metric("KLDivergence", "lower", at_least=None),
     "log_cosh_error": Metric("LogCoshError", "lower", "one"),
     "mean_absolute_error": Metric("MeanAbsoluteError", "lower", "one", "absolute_deviation"),
     "mean_absolute_percentage_error": Metric("MeanAbsolutePercentageError", "lower", "one"),
     "mean_squared_error": Metric("MeanSquaredError", "lower", "one", "variance"),
     "mean_squared_logarithmic_error": Metric("MeanSquaredLogarithmicError", "lower", "one"),
-    "poisson": Metric("Poisson", "lower", "one"),
+    "poisson": Metric("Poisson", "lower", "one", at_least=None),
     "precision": Metric("Precision", "higher", None, "positive_share", at_most=1),
     "recall": Metric("Recall", "higher", at_most=1),
     "root_mean_squared_error": Metric("RootMeanSquaredError", "lower", "one", "deviation"),

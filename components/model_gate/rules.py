@@ -191,8 +191,11 @@ def bounds(
     found = _by_formula(metric, value, at, confidence)
     if found is not None or spread is None:
         return found or (value, value)
-    half, most = spread.half(confidence), metric_of(metric).at_most if plain_name(metric) in METRICS else None
-    return value - half, value + half if most is None else max(value, min(value + half, most))
+    half, known = spread.half(confidence), METRICS.get(plain_name(metric))
+    least, most = (known.at_least, known.at_most) if known else (None, None)
+    low = value - half if least is None else min(value, max(value - half, least))
+    high = value + half if most is None else max(value, min(value + half, most))
+    return low, high
 
 
 def _by_formula(metric: str, value: float, at: Measured, confidence: float) -> tuple[float, float] | None:
