@@ -55,6 +55,8 @@ def test_rows_behind_a_sample_are_those_that_ingest_wrote_or_about_as_many(sampl
     sampled.set_json_value_custom_property("sample_rate_by_split", '{"train": 1.0, "eval": 1.0}')
     assert rows_behind(sampled, str(tmp_path)) == {}
     assert split_rows(sampled, "eval") == 30
+    sampled.set_json_value_custom_property("sample_rate_by_split", '{"train": 1.0, "eval": 0.0}')
+    assert rows_behind(sampled) == {"train": 70, "eval": 0}, "of a rate of 0 nothing can be told"
 
 
 def test_sample_is_judged_and_compared_by_the_rows_behind_it(sampled, tmp_path):
