@@ -140,7 +140,7 @@ def test_image_says_what_it_was_built_from(project, dockerfile):
     declared = tomllib.loads((project / "pyproject.toml").read_text())["project"]
     assert f'org.opencontainers.image.licenses="{declared["license"]}"' in dockerfile
     assert 'org.opencontainers.image.revision="${REVISION}"' in dockerfile
-    assert "--build-arg REVISION=$$(git rev-parse" in _makefile(project)
+    assert "--build-arg REVISION=$$(git describe --always --dirty" in _makefile(project)
 
 
 def test_tensorflow_for_tpus_trains_with_the_keras_that_exports(project):
