@@ -47,9 +47,8 @@ def made_label(records: Sequence[bytes], *, preprocessing_fn: str, label: str, s
         try:
             with _each_kind_once():
                 return _made_label(function, records, label, spec)
-        except (
-            Exception
-        ):  # a placeholder lacks what Transform records of a result, as the size of a vocabulary
+        except Exception:
+            # A placeholder lacks what Transform records of a result, as the size of a vocabulary.
             return _made_label(function, records, label, spec)
     except Exception as error:  # Transform reports any error in the user's function
         _log.warning("the label %s was not checked: %s", label, error)
