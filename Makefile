@@ -10,11 +10,15 @@ DURATIONS = $(if $(SLOWEST),--durations=$(SLOWEST))
 # What the Dockerfile's base is: one Python on one platform.
 IN_IMAGE := --python-version 3.11 --python-platform x86_64-manylinux_2_34 --generate-hashes --no-emit-index-url \
 	--no-annotate --no-header --quiet
-# What notebooks need, and the C compiler of a tool of TensorFlow's: no task imports them.
-NOT_IN_IMAGE := $(addprefix --no-emit-package ,asttokens comm executing ipython ipywidgets jedi jupyterlab-widgets \
-	libclang matplotlib-inline parso pexpect prompt-toolkit ptyprocess pure-eval stack-data traitlets widgetsnbextension)
+# What only notebooks ask of IPython (TFMA imports the rest of it, and without that has no metrics), a C compiler of
+# TensorFlow's, a server that only TensorBoard's page asks, and clients of services that Beam can read but no part of
+# ours does: no task imports them.
+NOT_IN_IMAGE := $(addprefix --no-emit-package ,jedi jupyterlab-widgets libclang matplotlib-inline parso pexpect \
+	ptyprocess widgetsnbextension cloud-sql-python-connector tensorboard-data-server google-genai \
+	$(addprefix google-cloud-,bigtable build datastore dlp kms language monitoring pubsub recommendations-ai \
+	secret-manager spanner sql videointelligence vision))
 
-.PHONY: run check test test-external test-all floors fuzz mutants setup jax tpu-compiler airflow docs lint lock schema image sbom image-check flink spark prism clean help
+.PHONY: run check test test-external test-all floors fuzz mutants setup jax tpu-compiler airflow mlflow docs lint lock schema image image-base sbom image-check flink spark prism clean help
 
 run: setup ## The taxi workload, from raw trips to a pushed model
 	@$(PYTHON) local_runner.py run
@@ -37,7 +41,7 @@ floors: ## After make test COVERAGE=1: which share of each package it has run, a
 	@$(PYTHON) -W ignore -m coverage json --quiet -o .cache/coverage/report.json
 	@PYTHONPATH=tests/support $(PYTHON) -m floors .cache/coverage/report.json
 
-test-external: setup ## The others: JAX, the TPU compiler, Airflow, Beam's engines, databases, browser, shells, random kills
+test-external: setup ## The others: JAX, the TPU compiler, Airflow, MLflow, Beam's engines, databases, browser, shells, TFX's own components, random kills
 	@$(PYTHON) -m pytest -n $(JOBS) $(DURATIONS) -m external
 
 test-all: setup ## All tests
@@ -73,6 +77,12 @@ airflow: $(VENV)-airflow/.ready ## Airflow in an environment of its own, .venv-a
 
 $(VENV)-airflow/.ready: requirements-airflow.lock setup.sh
 	@bash setup.sh $(VENV)-airflow requirements-airflow.lock
+
+# Apart from .venv, because on Python 3.11 MLflow's packages and TFX' exclude each other.
+mlflow: $(VENV)-mlflow/.ready ## An MLflow server in an environment of its own, .venv-mlflow, to track runs with
+
+$(VENV)-mlflow/.ready: requirements-mlflow.lock setup.sh
+	@bash setup.sh $(VENV)-mlflow requirements-mlflow.lock
 
 # Apart from .venv, because a site needs a dozen small packages and no TensorFlow.
 docs: $(VENV)-docs/.ready ## The documentation as a site in site/, with its links and anchors checked
@@ -110,6 +120,8 @@ lock: setup ## Resolves the dependencies anew into requirements.lock
 	@printf 'apache-airflow-core\napache-airflow-providers-standard\n' | $(VENV)/bin/uv pip compile - --universal \
 		--python-version 3.11 --upgrade --generate-hashes --no-emit-index-url --no-annotate --no-header \
 		--quiet -o requirements-airflow.lock
+	@echo 'mlflow' | $(VENV)/bin/uv pip compile - --universal --python-version 3.11 --upgrade \
+		--generate-hashes --no-emit-index-url --no-annotate --no-header --quiet -o requirements-mlflow.lock
 	@echo 'zensical' | $(VENV)/bin/uv pip compile - --universal --python-version 3.11 --upgrade \
 		--generate-hashes --no-emit-index-url --no-annotate --no-header --quiet -o requirements-docs.lock
 
@@ -131,8 +143,18 @@ prism: setup ## Beam's Prism of the locked version, built by Go into .engines/
 	@echo "ready: beam.runner: prism, with SLIPWAY_OPEN_PORTS=1, see docs/scale.md"
 
 image: ## The container image for cloud runs; make image IMAGE=NAME:TAG TARGET=training-tpu
-	@$(BUILDER) build --tag $(IMAGE) $(if $(TARGET),--target $(TARGET)) $(if $(BASE),--build-arg BASE=$(BASE)) \
+	@$(BUILDER) build $(BUILD_OPTIONS) --tag $(IMAGE) $(if $(TARGET),--target $(TARGET)) $(if $(BASE),--build-arg BASE=$(BASE)) \
 		--build-arg REVISION=$$(git describe --always --dirty --abbrev=40 --exclude '*') .
+
+# pip and uv of such a base trust what Debian trusts. The documentation and the languages of its programs stay outside.
+image-base: ## A base of this Debian's own packages, where no registry of images is reached: make image-base BASE=localhost/base
+	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && . /etc/os-release && \
+		mmdebstrap --quiet --variant=minbase --include=python3,python3-venv,ca-certificates \
+		$(addprefix --dpkgopt=path-exclude=/usr/share/,doc/* locale/* man/*) \
+		"$$VERSION_CODENAME" "$$folder/base.tar" $$(ls /etc/apt/sources.list.d/*.sources /etc/apt/sources.list 2>/dev/null) && \
+		printf 'FROM scratch\nADD base.tar /\nENV %s %s\n' PATH=/usr/local/bin:/usr/bin:/bin \
+		'SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt PIP_CERT=/etc/ssl/certs/ca-certificates.crt' >"$$folder/Dockerfile" && \
+		buildah build --isolation=chroot --tag $(or $(BASE),localhost/base) "$$folder"
 
 sbom: setup ## The packages of the image with their hashes, as CycloneDX: sbom.json
 	@$(VENV)/bin/uv tool run --quiet --from cyclonedx-bom==7.5.0 cyclonedx-py requirements --output-reproducible \
@@ -144,6 +166,7 @@ image-check: setup ## The steps of the image's build in a clean folder, where th
 		bash setup.sh "$$folder/venv" requirements-image.lock && \
 		"$$folder/venv/bin/python" -m compileall -q pipeline components schemas slipway workloads && \
 		TF_USE_LEGACY_KERAS=0 "$$folder/venv/bin/python" -c 'import slipway.pipeline.cloud.container.task, slipway.pipeline.cloud.compile' && \
+		"$$folder/venv/bin/python" -c 'import tensorflow_model_analysis as tfma; tfma.load_metrics' && \
 		"$$folder/venv/bin/python" cloud_runner.py --help >/dev/null && \
 		echo "the image's steps work here; its packages take $$(du -sh "$$folder/venv" | cut -f1)"
 

@@ -12,7 +12,8 @@ from typing import Annotated
 
 import typer
 
-from slipway.pipeline.cloud import back_fill, commands, schedule, submit
+from slipway.components.project import PROJECT_ROOT
+from slipway.pipeline.cloud import back_fill, baseline, commands, schedule, submit
 from slipway.pipeline.cloud.airflow import command as airflow
 from slipway.pipeline.cloud.airflow.dag_file import Place
 from slipway.pipeline.cloud.cloud_choice import CloudChoice
@@ -23,7 +24,6 @@ from slipway.pipeline.commands.command_line import Profile, Sets, Verbose, Workl
 from slipway.pipeline.commands.run import request
 from slipway.pipeline.config import read_assignments
 from slipway.pipeline.config.cloud_services import Service
-from slipway.pipeline.root import PROJECT_ROOT
 from slipway.pipeline.terminal.invocation import DEFAULT_OUTPUT, DEFAULT_WORKLOAD, same_command
 from slipway.pipeline.terminal.printable import printable
 
@@ -32,7 +32,8 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    help="Take TFX pipelines to Vertex AI Pipelines and Kubeflow, and rehearse them on this machine first.",
+    help="Take TFX pipelines to Vertex AI Pipelines (now Agent Platform Pipelines) and Kubeflow, and "
+    "rehearse them on this machine first.",
     epilog="Exit codes: 0 done; 1 a task failed; 2 wrong usage or workload file; 3 a gate stopped it; "
     "130 interrupted.",
 )
@@ -94,6 +95,12 @@ def rehearse(
     service: Annotated[
         ServiceName, typer.Option(help="Service as which the tasks are run.")
     ] = ServiceName.VERTEX,
+    containers: Annotated[
+        bool,
+        typer.Option(
+            "--containers", help="Run each task in a container of cloud.image, with Podman or Docker."
+        ),
+    ] = False,
     pipeline: Annotated[
         str | None, typer.Option(help="MODULE:FUNCTION of any TFX pipeline, instead of a workload.")
     ] = None,
@@ -113,7 +120,9 @@ def rehearse(
         overrides=o.overrides(accept_data, bless),
     )
     raise typer.Exit(
-        commands.rehearse_request(asked, jobs=jobs, root=root, service=service, again=same_command())
+        commands.rehearse_request(
+            asked, jobs=jobs, root=root, service=service, in_containers=containers, again=same_command()
+        )
     )
 
 
@@ -158,6 +167,20 @@ def cancel_command(
     """End a run that was submitted before."""
     link = submit.cancel_run(run, _chosen(workload, sets, profile))
     sys.stdout.write(f"cancelled: {link}\n")
+
+
+@app.command("baseline")
+def baseline_command(
+    workload: Workload = DEFAULT_WORKLOAD,
+    sets: Sets = None,
+    profile: Profile = None,
+    clear: o.Clear = False,
+    reason: o.Reason = "",
+    verbose: Verbose = False,
+) -> None:
+    """Show which blessed model the next cloud run is compared with, or clear it."""
+    for line in baseline.baseline(_chosen(workload, sets, profile), clear=clear, reason=reason):
+        sys.stdout.write(f"{printable(line)}\n")
 
 
 schedules = typer.Typer(

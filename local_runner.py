@@ -13,11 +13,11 @@ import sys
 
 import typer
 
+from slipway.components.project import PROJECT_ROOT
 from slipway.pipeline.commands import options as o
 from slipway.pipeline.commands import run as running
 from slipway.pipeline.commands import show as showing
 from slipway.pipeline.commands.command_line import Profile, Sets, Verbose, Workload, call
-from slipway.pipeline.root import PROJECT_ROOT
 from slipway.pipeline.terminal import questions
 from slipway.pipeline.terminal.invocation import DEFAULT_KEEP, DEFAULT_OUTPUT, DEFAULT_WORKLOAD, command
 from slipway.pipeline.terminal.printable import printable
@@ -202,6 +202,10 @@ def runs(
         _print([record.to_json() for record in showing.runs(output)])
     else:
         _print(showing.runs_text(showing.listed(output), output))
+        from slipway.pipeline.commands.track import waiting_line
+
+        if missed := waiting_line(output):
+            print(printable(missed), file=sys.stderr)
 
 
 @app.command()
@@ -289,6 +293,7 @@ def sweep(
     verbose: Verbose = False,
 ) -> None:
     """Try many settings, as runs that share every cached node, and say which was best. Pushes nothing."""
+    from slipway.pipeline.commands.end_listeners import track as tell_trackers
     from slipway.pipeline.commands.end_listeners import write_page
     from slipway.pipeline.sweep import command as sweeps
 
@@ -300,7 +305,7 @@ def sweep(
             sets=sets or [], profile=profile, method=method, trials=trials, by=by, seed=seed, seeds=seeds
         )
         asked = sweeps.begin(workload, folder, options)
-    code = sweeps.carry_out(asked, jobs=jobs, listeners=[write_page], tell=sweeps.to_stderr)
+    code = sweeps.carry_out(asked, jobs=jobs, listeners=[write_page, tell_trackers], tell=sweeps.to_stderr)
     if as_json:
         _print(asked.to_json())
     raise typer.Exit(code)
@@ -337,6 +342,16 @@ def gc(
     sweep = collect(output, keep=keep, dry_run=dry_run)
     again = command("gc", "--keep", str(keep), output=output)
     _print(sweep.to_json() if as_json else sweep.text(command=again))
+
+
+@app.command()
+def track(output: o.Output = DEFAULT_OUTPUT, as_json: o.Json = False, verbose: Verbose = False) -> None:
+    """Tell trackers of the runs that they have missed, and say which they still miss."""
+    from slipway.pipeline.commands.track import track as send
+
+    sent = send(output.absolute())
+    _print(sent.to_json() if as_json else sent.text())
+    raise typer.Exit(0 if sent.is_all else 1)
 
 
 @app.command()
@@ -472,6 +487,7 @@ def serve(
     workload: Workload = DEFAULT_WORKLOAD,
     port: o.Port = 8501,
     host: o.Host = "127.0.0.1",
+    max_rows: o.MaxRows = None,
     output: o.Output = DEFAULT_OUTPUT,
     profile: Profile = None,
     verbose: Verbose = False,
@@ -480,7 +496,35 @@ def serve(
     from slipway.pipeline.commands import versions as pushed
     from slipway.pipeline.commands.serve import serve as serve_versions
 
-    serve_versions(pushed.workload_config(workload, profile=profile), output, host=host, port=port)
+    serve_versions(
+        pushed.workload_config(workload, profile=profile), output, host=host, port=port, most_rows=max_rows
+    )
+
+
+@app.command()
+def watch(
+    workload: Workload = DEFAULT_WORKLOAD,
+    on: o.Logged = None,
+    by: o.Every = "day",
+    version: o.Version = None,
+    reference: o.Training = None,
+    labels: o.LateLabels = None,
+    key: o.JoinKey = None,
+    output: o.Output = DEFAULT_OUTPUT,
+    profile: Profile = None,
+    as_json: o.Json = False,
+    verbose: Verbose = False,
+) -> None:
+    """Say whether what a version is asked has drifted from its training. Exit code 3: it has."""
+    from slipway.pipeline.commands import versions as pushed
+    from slipway.pipeline.commands.watch import late_labels
+    from slipway.pipeline.commands.watch import watch as watch_version
+
+    config = pushed.workload_config(workload, profile=profile)
+    late = late_labels(labels, key)
+    found, page = watch_version(config, output, on=on, version=version, by=by, reference=reference, late=late)
+    _print({**found.to_json(), "page": str(page)} if as_json else f"{found.text()}\n{page}")
+    raise typer.Exit(found.exit_code)
 
 
 @app.command()

@@ -21,6 +21,7 @@ import zlib
 from collections import Counter
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 PROJECT = Path(__file__).resolve().parent.parent
 STOCK_UP_TO_ROWS = 200_000
@@ -146,10 +147,10 @@ def memory_mb(name: str) -> float:
     return int(line.split()[1]) / 1024
 
 
-def child(*args: str) -> dict[str, float]:
+def child(*args: str, program: str = __file__) -> dict[str, Any]:
     """A measurement in a process of its own."""
     done = subprocess.run(
-        [sys.executable, __file__, "--child", *args],
+        [sys.executable, program, "--child", *args],
         env={**os.environ, "PYTHONPATH": str(PROJECT)},
         capture_output=True,
         text=True,

@@ -19,6 +19,7 @@ from tfx.components import SchemaGen as InferSchema
 from tfx.components import StatisticsGen as StockStatisticsGen
 from tfx.components import Transform as StockTransform
 from tfx.components.schema_gen.import_schema_gen.component import ImportSchemaGen
+from tfx.dsl.components.base import executor_spec
 from tfx.dsl.components.base.base_node import BaseNode
 from tfx.dsl.components.common.resolver import Resolver
 from tfx.dsl.input_resolution.strategies.latest_artifact_strategy import LatestArtifactStrategy
@@ -33,6 +34,7 @@ from tfx_bsl.public.proto import slicing_spec_pb2  # isort: skip
 
 from slipway.components.data_gate.component import DataGate
 from slipway.components.data_gate.span_strategy import SpanStrategy
+from slipway.components.evaluator.checked import CheckedExecutor
 from slipway.components.evaluator.component import Evaluator
 from slipway.components.ingest.component import Ingest
 from slipway.components.ingest.spans import span_number
@@ -44,6 +46,7 @@ from slipway.components.pusher.component import Pusher
 from slipway.components.reference_models.component import ReferenceModels
 from slipway.components.serving_check.component import ServingCheck
 from slipway.components.statistics_gen.component import StatisticsGen
+from slipway.components.trainer.labels import answers_of
 from slipway.components.transform.component import Transform
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.gates import LAST_BLESSED, LAST_PASSED, span_of
@@ -58,6 +61,7 @@ from slipway.pipeline.wiring.gate_settings import (
 )
 from slipway.pipeline.wiring.ingest_options import ingest_options, split_weights
 from slipway.pipeline.wiring.metadata_store import connection_config
+from slipway.pipeline.wiring.own_metrics import own_metrics
 from slipway.pipeline.wiring.preflight_question import node_settings
 from slipway.pipeline.wiring.pretrained import pretrained_weights
 from slipway.pipeline.wiring.pushed_versions import about_model, endpoint_settings, serving_base
@@ -165,15 +169,17 @@ def build_pipeline(
         baseline_model=baseline.outputs["model"],
         schema=schema,
         eval_config=eval_config(
-            label=config.transform.label,
+            label=answers_of(config.transform.label),
             metrics=config.evaluate.metrics,
             slices=config.evaluate.slices,
             weight=config.transform.weight,
-            own={
-                name: (each.class_path, each.settings) for name, each in config.evaluate.own_metrics.items()
-            },
+            quantiles=config.evaluate.quantiles,
+            group=config.transform.group or "",
+            own=own_metrics(config.evaluate.own_metrics),
         ),
     )
+    if "Evaluator" in config.beam.stock_nodes and config.evaluate.own_metrics:
+        evaluator.executor_spec = executor_spec.BeamExecutorSpec(CheckedExecutor)
     serving = _serving_check(config, trainer, transform, examples, schema)
     references = _reference_models(config, transform)
     gate = ModelGate(
@@ -279,11 +285,10 @@ def _reference_models(config: WorkloadConfig, transform: BaseNode) -> BaseNode |
     return ReferenceModels(
         examples=transform.outputs["transformed_examples"],
         transform_graph=transform.outputs["transform_graph"],
-        label=config.transform.labels[0],
         weight=config.transform.weight or "",
         pass_through=list(config.transform.apart),
         seed=config.train.seed,
-        **reference_models_settings(config.evaluate),
+        **reference_models_settings(config),
     )
 
 

@@ -1,3 +1,3 @@
-"""The project's own folder: the one that holds workloads/, schemas/ and output/; in a checkout, its root."""
+"""The project's own folder, under the name that the tests which `new` and `init` have written import."""
 
 from slipway.components.project import PROJECT_ROOT as PROJECT_ROOT

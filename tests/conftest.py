@@ -47,6 +47,7 @@ FIRST = "e2e/test_taxi.py"
 LATER = (
     "test_damaged_slice.py",
     "test_taxi_in_airflow.py",
+    "test_taxi_in_mlflow.py",
     "test_taxi_in_notebook.py",
     "test_taxi_kills.py",
     "test_trainer_export.py",
@@ -92,9 +93,25 @@ def pytest_collection_modifyitems(
 
 
 def pytest_collection_finish() -> None:
-    """What there is now stays: see `gc.disable` above."""
+    """What there is now stays: see `gc.disable` above.
+
+    What tests import stays as well, and is gone through by each look for garbage: it is looked for seldom.
+    """
     gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
     gc.enable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Takes down a test that is followed by itself: `--twice` with a single one.
+
+    pytest takes down what the next test has no part in, and leaves what it finds there as set up.
+    """
+    if nextitem is not item:
+        return None
+    runner = item.config.pluginmanager.getplugin("runner")
+    return bool(runner.pytest_runtest_protocol(item, item.parent))
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Poisson bootstrap: sums of rows, counted again and again under random weights. Pure.
+"""Poisson bootstrap: sums over rows, repeated under random weights. Pure.
 
 A replicate is the evaluation of a sample that could have been drawn as well: every row counts as often as a
 Poisson number of mean one says. How far the replicates of a metric lie apart is how far chance moves it.
@@ -46,13 +46,17 @@ def row_number(file: int, row: int) -> int:
 
 
 def row_weights(first: int, rows: int) -> Floats:
-    """How often rows count in each replicate, [rows, REPLICATES].
+    """The count of each row in each replicate, [rows, REPLICATES].
 
     Args:
         first: the number of the first; the others follow it.
         rows: how many there are.
     """
-    numbers = np.uint64(first) + np.arange(rows, dtype=np.uint64)
+    return weights_of(np.uint64(first) + np.arange(rows, dtype=np.uint64))
+
+
+def weights_of(numbers: Array) -> Floats:
+    """How often each counts in each replicate, [numbers, REPLICATES], by its number, uint64."""
     counters = numbers[:, None] * np.uint64(_WORDS) + np.arange(1, _WORDS + 1, dtype=np.uint64)
     mixed: Array = counters * _STEP
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -64,7 +68,7 @@ def row_weights(first: int, rows: int) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Memberships:
-    """Which row of a batch is in which slice.
+    """The slices of each row of a batch.
 
     Attributes:
         rows: int64 [memberships].
@@ -93,7 +97,7 @@ class Samples:
 
     @classmethod
     def of(cls, at: Memberships, weights: Floats) -> Self:
-        """Those of rows with these weights."""
+        """The samples of rows with these weights."""
         ones = np.ones(at.rows.size)
         return cls(
             at, sparse.csr_matrix((ones, (at.slices, at.rows)), shape=(at.many, len(weights))), weights
@@ -144,7 +148,7 @@ class Replicates:
         sums.reshape(-1, REPLICATES)[there] += (matrix @ samples.weights).astype(np.float32)
 
     def merge(self, other: "Replicates", places: Ints, many: int) -> None:
-        """Takes in what was counted elsewhere.
+        """Adds the counts of another process.
 
         Args:
             other: whose slices have other places.

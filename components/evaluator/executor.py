@@ -19,8 +19,6 @@ import tensorflow_model_analysis as tfma
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 from google.protobuf import json_format
 from tensorflow_model_analysis.metrics.metric_types import registered_metrics
-from tensorflow_model_analysis.utils.keras_lib import tf_keras
-from tfx.components.evaluator.executor import Executor as StockExecutor
 from tfx.components.util import examples_utils
 from tfx.dsl.io import fileio
 from tfx.proto import example_gen_pb2
@@ -31,16 +29,11 @@ from tfx.utils import io_utils, json_utils, path_utils, proto_utils
 from slipway.components.beam_runner import IN_PROCESS
 from slipway.components.counted_words import counted
 from slipway.components.errors import ComponentError, SlipwayError
-from slipway.components.evaluator.metric_files import merge_evaluation, write_evaluation
-from slipway.components.evaluator.own_metrics import (
-    apart,
-    failure,
-    own_metrics,
-    require_metrics,
-    require_results,
-)
+from slipway.components.evaluator.checked import KINDS, CheckedExecutor, read_config, with_defaults
+from slipway.components.evaluator.metric_files import merge_evaluation, result_names, write_evaluation
+from slipway.components.evaluator.own_metrics import apart, own_metrics, require_metrics, require_new_names
 from slipway.components.evaluator.reading import BATCH_ROWS, Judge
-from slipway.components.evaluator.request import NotOursError, Request, read_request
+from slipway.components.evaluator.request import QUANTILES, RANKS, NotOursError, Request, read_request
 from slipway.components.evaluator.results import results
 from slipway.components.evaluator.spreads import spreads
 from slipway.components.evaluator.tally import Tally
@@ -101,7 +94,7 @@ class Count:
         return Judge(self.request, self.models, self.schema)
 
     def __call__(self, shard: Shard, progress: TaskProgress) -> Tally:
-        """Return what was counted."""
+        """Returns the counts."""
         tally = Tally(self.request)
         for done, (place, file) in enumerate(with_place(shard)):
             for _ in self._judge.tally(file, place, tally):
@@ -110,7 +103,7 @@ class Count:
         return tally
 
     def in_smaller_batches(self, shard: Shard, progress: TaskProgress) -> Tally:
-        """Return the same where memory is scarce, by the models that this process has loaded."""
+        """Does the same in smaller batches, where memory is scarce, with the models already loaded."""
         self._judge.most_rows = min(self._judge.most_rows, BATCH_ROWS // _SMALLER)
         return self(shard, progress)
 
@@ -119,7 +112,7 @@ class Count:
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
 
-class Executor(StockExecutor):
+class Executor(CheckedExecutor):
     """Measures models as TFX's executor does, in batches of thousands of rows."""
 
     def Do(  # noqa: N802  (TFX's name)
@@ -131,7 +124,7 @@ class Executor(StockExecutor):
         """Writes the artifact `evaluation`.
 
         Raises:
-            ComponentError: the rows cannot be measured.
+            ComponentError: the rows cannot be measured, or one of the user's own metrics cannot.
         """
         try:
             work = _work(input_dict, output_dict, exec_properties)
@@ -139,6 +132,7 @@ class Executor(StockExecutor):
             if work.own is not None:
                 self._add_own(work, words, input_dict, output_dict, exec_properties)
         except NotOursError as reason:
+            _require_stock(exec_properties, reason)
             words = f"TFX's own executor evaluates, row by row: {reason}"
             logging.warning("%s; it takes %s, and gives no confidence bounds", words, _STOCK_COST)
             tell(words)
@@ -155,30 +149,28 @@ class Executor(StockExecutor):
         exec_properties: dict[str, Any],
     ) -> None:
         """Has TFX's own executor compute the user's metrics, and adds them to the others."""
-        metrics = own_metrics(work.own)
-        names = ", ".join(metric.name or metric.class_name for metric in metrics)
+        metrics = own_metrics(with_defaults(work.own, input_dict))
+        names = ", ".join(metric.full_name for metric in metrics)
         words = f"{words}; {names} by TFX's own executor, row by row"
         tell(words)
         logging.warning("%s; it takes %s, and gives no confidence bounds", words, _STOCK_COST)
         begun = time.monotonic()
         of_own = ModelEvaluation()
         of_own.uri = f"{work.folder}/own"
-        try:
-            super().Do(
-                input_dict,
-                {**output_dict, standard_component_specs.EVALUATION_KEY: [of_own]},
-                {**exec_properties, standard_component_specs.EVAL_CONFIG_KEY: _as_json(work.own)},
-            )
-        except Exception as error:  # of the user's code
-            raise failure(metrics, error) from error
-        require_results(metrics, merge_evaluation(work.folder, of_own.uri))
+        super().Do(
+            input_dict,
+            {**output_dict, standard_component_specs.EVALUATION_KEY: [of_own]},
+            {**exec_properties, standard_component_specs.EVAL_CONFIG_KEY: _as_json(work.own)},
+        )
+        require_new_names(metrics, result_names(of_own.uri), taken=result_names(work.folder))
+        merge_evaluation(work.folder, of_own.uri)
         fileio.rmtree(of_own.uri)
         words = f"{words}: {time.monotonic() - begun:.1f} s"
         logging.warning(words)
         tell(words)
 
     def _measure(self, work: _Work) -> str:
-        """Writes the evaluation; returns what there is to tell of it."""
+        """Writes the evaluation; returns a summary in words."""
         options = PipelineOptions(self._beam_pipeline_args).view_as(StandardOptions)
         if (options.runner or StandardOptions.DEFAULT_RUNNER) != IN_PROCESS:
             return self._measure_with_beam(work)
@@ -281,8 +273,32 @@ class _Write(beam.DoFn):
         io_utils.write_string_file(self._failed, json.dumps(found))
 
 
+def _require_stock(properties: Mapping[str, Any], reason: NotOursError) -> None:
+    """Refuses to leave to TFX's own executor what that does not know.
+
+    Raises:
+        ComponentError: a metric is the mean over labels, of quantiles, or of groups.
+    """
+    config = tfma.EvalConfig()
+    proto_utils.json_to_proto(properties[standard_component_specs.EVAL_CONFIG_KEY], config)
+    for spec in config.metrics_specs:
+        if spec.HasField("aggregate") and spec.aggregate.macro_average:
+            raise ComponentError(
+                f"the evaluation would go to TFX's own executor, which has no mean over labels: {reason}",
+                hint="name the metrics of each label in evaluate.metrics, as LABEL/METRIC",
+            )
+        # A class of a module is a user's own, whatever it is called.
+        if any(not each.module and each.class_name in QUANTILES | RANKS for each in spec.metrics):
+            raise ComponentError(
+                "the evaluation would go to TFX's own executor, which has no metrics of quantiles and of "
+                f"groups: {reason}",
+                hint="change what stands after the colon, or take metrics of quantiles and groups out of "
+                "evaluate.metrics and of the thresholds",
+            )
+
+
 def _write(work: _Work, tally: Tally, redone: str = "") -> str:
-    """Writes the results; returns what is told of them."""
+    """Writes the results; returns a summary in words."""
     values, found = results(work.request, tally), spreads(work.request, tally)
     write_evaluation(work.folder, work.config, work.request, values, found, work.models)
     bounds = "; confidence bounds of all rows only" if tally.is_cut else ""
@@ -310,7 +326,7 @@ def _overall_metrics(folder: str) -> dict[str, float]:
 def _work(
     inputs: Mapping[str, list[Any]], outputs: Mapping[str, list[Any]], properties: Mapping[str, object]
 ) -> _Work:
-    """Read the work from TFX's artifacts and parameters.
+    """Reads the work from TFX's artifacts and parameters.
 
     Raises:
         NotOursError: it is more than this executor knows.
@@ -323,19 +339,13 @@ def _work(
         raise NotOursError("it has no eval_config, or no model")
     if json_utils.loads(properties.get(keys.FAIRNESS_INDICATOR_THRESHOLDS_KEY) or "null"):
         raise NotOursError("it asks for fairness indicators")
-    has_baseline = bool(inputs.get(keys.BASELINE_MODEL_KEY))
-    given = tfma.EvalConfig()
-    proto_utils.json_to_proto(properties[keys.EVAL_CONFIG_KEY], given)
+    given = read_config(properties)
     ours, own = apart(given)
-    config, ours = (
-        tfma.utils.update_eval_config_with_defaults(each, has_baseline=has_baseline, rubber_stamp=True)
-        for each in (given, ours)
-    )
+    config, ours = (with_defaults(each, inputs) for each in (given, ours))
     tfma.utils.verify_eval_config(config)
     request = read_request(json_format.MessageToDict(ours, preserving_proto_field_name=True))
     if own is not None:
-        kinds = (tfma.metrics.Metric, tf_keras.metrics.Metric)
-        require_metrics(own_metrics(own), kinds=kinds, taken=registered_metrics())
+        require_metrics(own_metrics(own), kinds=KINDS, taken=registered_metrics())
     by_kind = {True: keys.BASELINE_MODEL_KEY, False: keys.MODEL_KEY}
     folders = {}
     for model in request.models:

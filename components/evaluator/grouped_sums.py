@@ -50,7 +50,7 @@ class GroupedSums:
             self.compact()
 
     def compact(self) -> None:
-        """Merge entries with the same slice and value."""
+        """Merges entries with the same slice and value."""
         if not self._pending:
             return
         slices, values, sums = (np.concatenate(parts) for parts in zip(*self._pending, strict=True))
@@ -61,7 +61,7 @@ class GroupedSums:
             self._round_slices({int(place) for place in np.flatnonzero(counts > self._most)})
 
     def merge(self, other: "GroupedSums", places: Ints) -> None:
-        """Add counts made elsewhere.
+        """Adds counts made elsewhere.
 
         Args:
             other: whose slices have other places.

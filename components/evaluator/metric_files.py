@@ -12,6 +12,7 @@ from tensorflow_model_analysis.writers.metrics_plots_and_validations_writer impo
     convert_slice_metrics_to_proto,
 )
 
+from slipway.components.evaluator.own_metrics import Result
 from slipway.components.evaluator.request import Request
 from slipway.components.evaluator.results import Values
 from slipway.components.evaluator.slices import SliceKey
@@ -70,33 +71,40 @@ def write_evaluation(
         file.write(json_format.MessageToJson(run) + "\n")
 
 
-def merge_evaluation(folder: str, other: str) -> set[str]:
-    """Adds what another evaluation of the same rows and models found, in the same files.
+_FILES = (
+    ("metrics", tfma.load_metrics, "metric_keys_and_values"),
+    ("plots", tfma.load_plots, "plot_keys_and_values"),
+    ("attributions", tfma.load_attributions, "attributions_keys_and_values"),
+)
+
+
+def result_names(folder: str) -> set[Result]:
+    """The results that an evaluation holds of any slice, plots included."""
+    return {
+        (entry.key.model_name, entry.key.output_name, entry.key.name)
+        for _, load, entries in _FILES
+        for record in load(folder)
+        for entry in getattr(record, entries)
+    }
+
+
+def merge_evaluation(folder: str, other: str) -> None:
+    """Adds the results of another evaluation of the same rows and models to its files.
 
     Args:
         folder: what `write_evaluation` wrote.
-        other: what TFX's own executor wrote.
-
-    Returns:
-        The names of what was added.
+        other: what TFX's own executor wrote, under other names.
     """
-    names: set[str] = set()
-    for name, load, entries in (
-        ("metrics", tfma.load_metrics, "metric_keys_and_values"),
-        ("plots", tfma.load_plots, "plot_keys_and_values"),
-        ("attributions", tfma.load_attributions, "attributions_keys_and_values"),
-    ):
+    for name, load, entries in _FILES:
         merged = {record.slice_key.SerializeToString(): record for record in load(folder)}
         for record in load(other):
             found = getattr(record, entries)
-            names |= {entry.key.name for entry in found}
             key = record.slice_key.SerializeToString()
             if key in merged:
                 getattr(merged[key], entries).extend(found)
             else:
                 merged[key] = record
         _write(_path(folder, name), merged.values())
-    return names
 
 
 def _path(folder: str, name: str) -> str:

@@ -5,6 +5,7 @@ What they compute is unknown, so they go through TFX's own executor, row by row;
 
 import errno
 import importlib
+import itertools
 import json
 import re
 import traceback
@@ -14,11 +15,19 @@ from pathlib import Path
 from typing import Any
 
 from slipway.components.errors import ComponentError
+from slipway.components.model_gate.metrics import METRICS, of_output
+from slipway.components.model_gate.trivial import LABEL_PREFIX
+
+Result = tuple[str, str, str]
+"""The names of a model, of one of its outputs and of a metric; the first two may be empty."""
 
 EvalConfig = Any  # TFMA's message, which this module does not import
 
 _OF_THE_GATE = "slipway.components.model_gate."
 _OF_A_MODULE = {"class_name", "module", "config"}
+_LIBRARIES = ("keras", "tensorflow", "tensorflow_model_analysis", "tf_keras")
+# Of the rows that are counted, and of the answers beside the labels.
+_TAKEN_NAMES = ("example_count", "answers")
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in ')
 _STEP = re.compile(r" \[while running '[^']*'\]$")
 _MOST_CHARACTERS = 300
@@ -32,15 +41,29 @@ class OwnMetric:
         name: of its result; empty where the class itself decides.
         module, class_name: where it is.
         settings: the arguments that it is made with, its name among them.
+        output: of the models, that it is computed of; empty where they have one only.
+        models: their names, that it is computed of; empty where there is one only.
     """
 
     name: str
     module: str
     class_name: str
     settings: Mapping[str, Any]
+    output: str = ""
+    models: tuple[str, ...] = ("",)
 
     def __str__(self) -> str:
-        return f"the metric {self.name or self.class_name} ({self.module}.{self.class_name})"
+        return f"the metric {self.full_name} ({self.module}.{self.class_name})"
+
+    @property
+    def full_name(self) -> str:
+        """With that of the output."""
+        return of_output(self.output, self.name or self.class_name)
+
+    @property
+    def is_of_a_library(self) -> bool:
+        """Whether it is no user's, but comes with TensorFlow, Keras or TensorFlow Model Analysis."""
+        return self.module.partition(".")[0] in _LIBRARIES
 
 
 def apart(config: EvalConfig) -> tuple[EvalConfig, EvalConfig | None]:
@@ -68,19 +91,28 @@ def _is_own(metric: Any) -> bool:
 
 
 def own_metrics(config: EvalConfig) -> list[OwnMetric]:
-    """The metrics of a configuration that `apart` made, each once."""
+    """The metrics of a configuration that are named by their module and are not the gate's, by output.
+
+    Args:
+        config: with the names that its models have in the results.
+    """
+    models = [model.name for model in config.model_specs]
     found = []
     for spec in config.metrics_specs:
-        for metric in spec.metrics:
-            settings = json.loads(metric.config or "{}")
-            found.append(OwnMetric(settings.get("name", ""), metric.module, metric.class_name, settings))
+        # TensorFlow Model Analysis leaves out the name of a model that is the only one.
+        of_models = tuple(spec.model_names or models) if len(models) > 1 else ("",)
+        for metric, output in itertools.product(spec.metrics, spec.output_names or [""]):
+            if metric.module and not metric.module.startswith(_OF_THE_GATE):
+                settings = json.loads(metric.config or "{}")
+                name = settings.get("name", "")
+                found.append(OwnMetric(name, metric.module, metric.class_name, settings, output, of_models))
     return found
 
 
 def require_metrics(
     metrics: Sequence[OwnMetric], *, kinds: tuple[type, ...], taken: Mapping[str, type]
 ) -> None:
-    """Makes each once, so that what cannot be made is told before a row is read.
+    """Instantiates each metric once, so that one that fails does so before a row is read.
 
     Args:
         kinds: the classes that a metric is derived from.
@@ -92,9 +124,7 @@ def require_metrics(
     for metric in metrics:
         found = _imported(metric)
         if not isinstance(found, type) or not issubclass(found, kinds):
-            wanted = " or ".join(
-                f"{kind.__module__.partition('.')[0]}.metrics.{kind.__name__}" for kind in kinds
-            )
+            wanted = " or ".join(map(_public, kinds))
             is_keras = isinstance(found, type) and any(
                 base.__module__.startswith("keras.") for base in found.__mro__
             )
@@ -108,12 +138,18 @@ def require_metrics(
                 hint="give the class another name",
             )
         try:
-            found.from_config(dict(metric.settings))  # type: ignore[attr-defined]  # of both kinds
+            found.from_config(dict(metric.settings))  # type: ignore[attr-defined]  # of all kinds
         except Exception as error:  # of the user's code
             raise ComponentError(
                 f"{metric} cannot be made with {_shown(metric.settings)}: {_in_a_line(error)}",
                 hint="its __init__ must take these and pass the name on",
             ) from error
+
+
+def _public(kind: type) -> str:
+    """Where users find a kind of metrics."""
+    folder = "losses" if kind.__name__ == "Loss" else "metrics"
+    return f"{kind.__module__.partition('.')[0]}.{folder}.{kind.__name__}"
 
 
 def _imported(metric: OwnMetric) -> Any:
@@ -127,7 +163,7 @@ def _imported(metric: OwnMetric) -> Any:
 
 
 def failure(metrics: Sequence[OwnMetric], error: Exception) -> ComponentError:
-    """An error while they were computed, in words: which one, where in its code, and why.
+    """Describes an error of a metric: which metric, where in its code, and why.
 
     Args:
         metrics: those that were computed.
@@ -172,21 +208,48 @@ def _found_in(lines: Sequence[str], metrics: Sequence[OwnMetric]) -> Iterator[tu
             return
 
 
-def require_results(metrics: Sequence[OwnMetric], found: Collection[str]) -> None:
-    """Checks that each gave something by its name.
+def require_results(metrics: Sequence[OwnMetric], found: Collection[Result]) -> None:
+    """Checks that each metric has a result under its name, for every model.
 
     Args:
-        found: the names of all results.
+        found: all results.
 
     Raises:
         ComponentError: one did not.
     """
     for metric in metrics:
-        if metric.name and metric.name not in found:
-            there = ", ".join(sorted(found)) or "nothing"
+        lacking = [each for each in metric.models if (each, metric.output, metric.name) not in found]
+        if metric.name and lacking:
+            there = ", ".join(sorted({of_output(output, name) for _, output, name in found})) or "nothing"
+            # A result that names no model is the candidate's.
+            of_some = f" for the model {lacking[0]}" if lacking[0] and found else ""
             raise ComponentError(
-                f"{metric} gives no result of that name; there is {there}",
-                hint="use the name that the class is made with in the MetricKey of its result",
+                f"{metric} gives no result of that name{of_some}; there is {there}",
+                hint="use the name that the class is made with in the MetricKey of its result, and the "
+                "model_name and the output_name that its computations are asked for",
+            )
+
+
+def require_new_names(
+    metrics: Sequence[OwnMetric], found: Collection[Result], *, taken: Collection[Result]
+) -> None:
+    """Refuses results that would stand in the place of others.
+
+    Args:
+        metrics: those that gave the results.
+        found: their results.
+        taken: those that the evaluation has already.
+
+    Raises:
+        ComponentError: one has the name of another, or one that means something else to the gate.
+    """
+    for model, output, name in sorted(found):
+        is_known = name in METRICS or name in _TAKEN_NAMES or name.startswith(LABEL_PREFIX)
+        if is_known or (model, output, name) in taken:
+            raise ComponentError(
+                f"{_either(metrics)} gives a result called {of_output(output, name)}, which is the name of "
+                "another metric",
+                hint="give the MetricKey of each result a name that the class is made with",
             )
 
 

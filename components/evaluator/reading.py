@@ -17,6 +17,7 @@ from slipway.components.evaluator.bootstrap import row_number
 from slipway.components.evaluator.request import ModelRequest, NotOursError, Request
 from slipway.components.evaluator.slices import Column, column_of
 from slipway.components.evaluator.tally import Judged, Tally, check_shapes
+from slipway.components.example_records import first_records, in_pieces, records
 from slipway.components.saved_model.refused_examples import in_words
 
 BATCH_ROWS = 4096
@@ -56,6 +57,8 @@ class Judge:
         # As in TensorFlow Model Analysis, a column is looked for among the transformed ones first.
         transformed = {name for model in self._models for name in model.columns}
         raw = [name for name in request.columns if name not in transformed]
+        if request.group and request.group not in raw:
+            raw.append(request.group)  # never a transformed one: a vocabulary may make one group of many
         self._transformed = sorted(transformed)
         self._decoder = _decoder(raw, schema)
         self._raw = raw
@@ -76,18 +79,21 @@ class Judge:
         rows = 0
         for batch, judged in itertools.chain.from_iterable(map(self._judged, _batches(file))):
             for asked, (labels_and_answers, _) in zip(self._request.models, judged, strict=True):
-                check_shapes(self._request, labels_and_answers, asked.output)
+                check_shapes(self._request, labels_and_answers, asked)
             columns = self._columns(batch, [found for _, found in judged])
             tally.add(columns, [each for each, _ in judged], first=row_number(place, rows))
-            rows += int(batch.shape[0])
-            yield int(batch.shape[0])
+            rows += len(batch)
+            yield len(batch)
 
-    def _judged(self, batch: Any) -> Iterator[tuple[Any, list[tuple[Judged, dict[str, np.ndarray]]]]]:
-        """A batch with what each model says of it; in parts if memory does not suffice for the whole."""
-        rows = int(batch.shape[0])
+    def _judged(
+        self, batch: list[bytes]
+    ) -> Iterator[tuple[list[bytes], list[tuple[Judged, dict[str, np.ndarray]]]]]:
+        """A batch with the answers of each model; in parts if the whole does not fit into memory."""
+        rows = len(batch)
         if rows <= self.most_rows:
             try:
-                judged = [head for model in self._models for head in model.judge(batch)]
+                examples = tf.constant(batch, tf.string)
+                judged = [head for model in self._models for head in model.judge(examples)]
                 if self._request.weight:
                     weights = judged[self._weigher][0].weights
                     judged = [(replace(each, weights=weights), columns) for each, columns in judged]
@@ -108,13 +114,15 @@ class Judge:
         for first in range(0, rows, step):
             yield from self._judged(batch[first : first + step])
 
-    def _columns(self, batch: Any, transformed: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Column]:
+    def _columns(
+        self, batch: list[bytes], transformed: Sequence[Mapping[str, np.ndarray]]
+    ) -> dict[str, Column]:
         columns = {
             name: _of_tensors(name, [found[name] for found in transformed if name in found])
             for name in self._transformed
         }
         if self._decoder is not None:
-            decoded = self._decoder.DecodeBatch(batch.numpy().tolist())
+            decoded = self._decoder.DecodeBatch(batch)
             for name in self._raw:
                 place = decoded.schema.get_field_index(name)
                 if place >= 0 and not pa.types.is_null(decoded.column(place).type):
@@ -172,7 +180,8 @@ class _Model:
                 raise NotOursError(f"{label} is {transformed[label].dtype.name}")
         wanted = {*labels.values(), *self.columns} | ({self._weight} if self._weight else set())
 
-        @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+        # Without branches of its own to convert: AutoGraph would take half of the time of loading.
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
         def judge(examples: Any) -> Any:
             found = transform(examples)
             answered = serve(examples)
@@ -181,7 +190,7 @@ class _Model:
         self._judge = judge.get_concrete_function()
 
     def judge(self, batch: Any) -> list[tuple[Judged, dict[str, np.ndarray]]]:
-        """Of each output labels and answers of a batch, and the columns that it is sliced by."""
+        """The labels and answers of a batch for each output, and the columns to slice by."""
         try:
             answers, found = self._judge(batch)
         except tf.errors.ResourceExhaustedError:
@@ -202,7 +211,7 @@ class _Model:
         ]
 
     def _weights(self, values: Any, rows: int) -> Any:
-        """What each row counts, float64 [rows]."""
+        """The weight of each row, float64 [rows]."""
         flat = _flat(values, rows)
         if flat.shape[1] != 1 or not _is_number(tf.as_dtype(flat.dtype)):
             raise NotOursError(f"{self._weight} is not one number a row")
@@ -235,25 +244,28 @@ def _signature(model: Any, name: str) -> tuple[Any, dict[str, tf.TypeSpec]]:
     return lambda examples: function(**{argument: examples}), dict(function.structured_outputs)
 
 
-def _batches(file: str) -> Iterator[Any]:
-    kind = "GZIP" if file.endswith(".gz") else ""
+def _batches(file: str) -> Iterator[list[bytes]]:
+    if file.endswith(".gz"):
+        yield from in_pieces(records(file), _rows_at_once(first_records(file, _FIRST_ROWS)))
+        return
     try:
-        rows = _rows_at_once(tf.data.TFRecordDataset(file, kind).take(_FIRST_ROWS))
-        yield from tf.data.TFRecordDataset(file, kind, _READ_BYTES).batch(rows).prefetch(2)
+        rows = _rows_at_once(list(tf.data.TFRecordDataset(file).take(_FIRST_ROWS).as_numpy_iterator()))
+        for batch in tf.data.TFRecordDataset(file, "", _READ_BYTES).batch(rows).as_numpy_iterator():
+            yield batch.tolist()
     except tf.errors.OpError as error:
         raise ComponentError(
             f"{file} cannot be read: {_first_line(error)}", hint="run Ingest again"
         ) from error
 
 
-def _rows_at_once(first: Any) -> int:
-    """How many rows are a batch, by the size of the first: for the same file always the same."""
-    sizes = [len(row) for row in first.as_numpy_iterator()]
+def _rows_at_once(first: Sequence[bytes]) -> int:
+    """The number of rows in a batch, by the size of the first row: always the same for the same file."""
+    sizes = [len(row) for row in first]
     return max(1, min(BATCH_ROWS, BATCH_BYTES * len(sizes) // max(sum(sizes), 1)))
 
 
 def _decoder(columns: Sequence[str], schema: bytes | None) -> Any:
-    """Return a decoder for these columns of examples; None if there is nothing to read."""
+    """Returns a decoder for these columns of examples; None if there is nothing to read."""
     if not columns:
         return None
     if schema is None:
@@ -281,7 +293,7 @@ def _of_tensors(name: str, tensors: Sequence[Any]) -> Column:
 
 
 def _flat(values: Any, rows: int) -> Any:
-    """As [rows, values of a row]."""
+    """The values as [rows, values of a row]."""
     if values.ndim > 2 or values.shape[:1] != (rows,):
         raise NotOursError(f"a model gives a tensor of the shape {list(values.shape)} for {rows} rows")
     return values.reshape(rows, -1)

@@ -5,7 +5,7 @@ Anything unsupported is not guessed: the whole evaluation then goes to TFX's own
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypedDict
 
 from slipway.components.model_gate.metrics import METRICS, of_output, output_of, plain_name
@@ -24,6 +24,10 @@ _OF_THE_GATE = {
 _COUNTS = (EXAMPLE_COUNT, ANSWERS)
 """Counted as they are, also where rows have weights."""
 _CLASSES = {metric.class_name for metric in METRICS.values()}
+QUANTILES = {metric.class_name for metric in METRICS.values() if metric.outputs == "quantiles"}
+"""Classes of metrics that name the quantiles which the model answers."""
+RANKS = {metric.class_name for metric in METRICS.values() if metric.outputs == "ranks"}
+"""Classes of metrics that name the column of the rows' groups."""
 _SIGNATURE = "serving_default"
 _TRANSFORM = "transform_features"
 
@@ -61,12 +65,19 @@ class WeightOptions(TypedDict, total=False):
     unweighted: bool
 
 
+class AggregationOptions(TypedDict, total=False):
+    """How the values of several outputs become one."""
+
+    macro_average: bool
+
+
 class MetricsSpec(TypedDict, total=False):
     """Metrics of some models."""
 
     metrics: list[MetricConfig]
     model_names: list[str]
     output_names: list[str]
+    aggregate: AggregationOptions
     example_weights: WeightOptions
 
 
@@ -109,6 +120,10 @@ class Request:
         models: the candidate and, where there is one, the baseline; of several outputs each.
         slices: the columns of each kind of slice, sorted, each once; () is all rows.
         metrics: the class by the metric's name, without those below; of several outputs `sold/auc`.
+        averages: those that are the mean over all outputs, the class by the metric's name; each is among
+            `metrics` of every output, too.
+        quantiles: of the label, rising, which the answers are that `metrics` of quantiles are of.
+        group: the raw column that names the group of each row, which `metrics` of ranks are of; empty: none.
         example_count: the name under which rows are counted; None: they are not.
         label_statistics: whether to report the labels of each slice.
         answers: whether to report the answers together with the labels.
@@ -117,6 +132,9 @@ class Request:
     models: tuple[ModelRequest, ...]
     slices: tuple[tuple[str, ...], ...]
     metrics: Mapping[str, str]
+    averages: Mapping[str, str] = field(default_factory=dict)
+    quantiles: tuple[float, ...] = ()
+    group: str = ""
     example_count: str | None = None
     label_statistics: bool = False
     answers: bool = False
@@ -129,7 +147,7 @@ class Request:
     def is_weighted(self, metric: str) -> bool:
         """Whether a metric, or a statistic of the labels, depends on the rows' weights."""
         is_of_labels = plain_name(metric).startswith(LABEL_PREFIX)
-        return bool(self.weight) and (metric in self.metrics or is_of_labels)
+        return bool(self.weight) and (metric in (*self.metrics, *self.averages) or is_of_labels)
 
     def metrics_of(self, output: str) -> dict[str, str]:
         """The metrics of one output."""
@@ -137,12 +155,12 @@ class Request:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Those that any slice is made by, sorted."""
+        """The columns that slices are made by, sorted."""
         return tuple(sorted({column for columns in self.slices for column in columns}))
 
 
 def read_request(config: EvalConfig) -> Request:
-    """Read the request out of a configuration.
+    """Reads the request out of a configuration.
 
     Args:
         config: with TFMA's defaults filled in.
@@ -164,12 +182,22 @@ def read_request(config: EvalConfig) -> Request:
     if has_weights and not all(model.weight for model in models):
         raise NotOursError("it has weights of one of the models only")
     metrics: dict[str, str] = {}
+    quantiles: set[tuple[float, ...]] = set()
+    groups: set[str] = set()
+    averages: dict[str, str] = {}
     for spec in config.get("metrics_specs", ()):
-        _only(spec, {"metrics", "model_names", "output_names", "example_weights"}, "metrics_specs")
+        _only(spec, set(MetricsSpec.__annotations__), "metrics_specs")
         if sorted(spec.get("model_names", names)) != sorted(names):
             raise NotOursError("it has metrics of one of the models only")
+        if "aggregate" in spec:
+            averages |= _averages(spec, outputs)
+            continue
         for metric in spec.get("metrics", ()):
             name, class_name = _metric(metric)
+            if class_name in QUANTILES:
+                quantiles.add(tuple(json.loads(metric["config"])["quantiles"]))
+            if class_name in RANKS:
+                groups.add(json.loads(metric["config"])["group"])
             name = of_output(_output(spec, class_name, outputs), name)
             if has_weights and (class_name in _COUNTS) == _is_weighted(spec):
                 raise NotOursError(
@@ -186,11 +214,19 @@ def read_request(config: EvalConfig) -> Request:
     for of_each in (LABEL_STATISTICS, ANSWERS):
         if classes.count(of_each) not in (0, len(outputs)):
             raise NotOursError(f"it has {of_each} of some outputs only")
+    for name in averages:
+        if any(of_output(output, name) not in metrics for output in outputs):
+            raise NotOursError(f"it has the mean of {name} over outputs that it is not computed of")
+    if len(quantiles) > 1 or len(groups) > 1:
+        raise NotOursError("it has metrics of different quantiles, or of different groups")
     by_class = {class_name: name for name, class_name in metrics.items()}
     return Request(
         models=models,
         slices=tuple(dict.fromkeys(specs)),
         metrics={name: each for name, each in metrics.items() if each in _CLASSES},
+        averages=averages,
+        quantiles=next(iter(quantiles), ()),
+        group=next(iter(groups), ""),
         example_count=by_class.get(EXAMPLE_COUNT),
         label_statistics=LABEL_STATISTICS in by_class,
         answers=ANSWERS in by_class,
@@ -201,6 +237,19 @@ def _only(found: Mapping[str, object], known: set[str], where: str) -> None:
     for key, value in found.items():
         if key not in known and value:
             raise NotOursError(f"it has {where}.{key}")
+
+
+def _averages(spec: MetricsSpec, outputs: Sequence[str]) -> dict[str, str]:
+    """The metrics of a spec that are means over all outputs, the class by the name."""
+    is_mean = spec["aggregate"] == {"macro_average": True}
+    if not is_mean or sorted(spec.get("output_names", ())) != sorted(outputs):
+        raise NotOursError("it aggregates otherwise than by the mean over all outputs")
+    if "example_weights" in spec:
+        raise NotOursError("it has means over outputs with weights of their own, or without")
+    found = dict(map(_metric, spec.get("metrics", ())))
+    if not set(found.values()) <= _CLASSES:
+        raise NotOursError("it has means over outputs of what is no metric")
+    return found
 
 
 def _output(spec: MetricsSpec, class_name: str, outputs: Sequence[str]) -> str:
@@ -265,7 +314,8 @@ def _metric(metric: MetricConfig) -> tuple[str, str]:
         raise NotOursError(f"it has the metric {'.'.join(filter(None, (module, class_name)))}")
     default = {"name": "example_count"} if class_name == EXAMPLE_COUNT else {}
     settings = {**default, **settings}
-    if set(settings) != {"name"} or not isinstance(settings["name"], str):
+    more = {"quantiles"} if class_name in QUANTILES else {"group"} if class_name in RANKS else set()
+    if set(settings) != {"name"} | more or not isinstance(settings["name"], str):
         raise NotOursError(f"it has {class_name} with settings of its own")
     # TFMA gives the first its own name, keeps the second to itself, and the gate's metrics have the others.
     if settings["name"].startswith(("_", LABEL_PREFIX)) or settings["name"] in ("", ANSWERS_NAME):

@@ -1,6 +1,5 @@
 """Computes the metrics' values from the counts, as TensorFlow Model Analysis defines them. Pure."""
 
-import dataclasses
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +8,7 @@ import numpy as np
 
 from slipway.components.errors import ComponentError
 from slipway.components.evaluator.grouped_sums import Floats
-from slipway.components.evaluator.request import ANSWERS_NAME, Request
+from slipway.components.evaluator.request import ANSWERS_NAME, QUANTILES, RANKS, Request
 from slipway.components.evaluator.row_values import CONFUSION, CURVES, HINGES, MEANS
 from slipway.components.evaluator.slices import SliceKey
 from slipway.components.evaluator.tally import BUCKETS, ModelTally, Tally
@@ -60,7 +59,38 @@ def results(request: Request, tally: Tally) -> dict[SliceKey, Values]:
         for asked, model in zip(request.models, tally.models, strict=True)
         for name, class_name in request.metrics_of(asked.output).items()
     }
+    computed |= {
+        (model, name): _means(request, tally, model, name, computed)
+        for model in dict.fromkeys(asked.name for asked in request.models)
+        for name in request.averages
+    }
     return {key: _of_slice(request, tally, place, computed) for place, key in enumerate(tally.keys)}
+
+
+def _means(
+    request: Request, tally: Tally, model: str, name: str, computed: Mapping[Name, Sequence[float]]
+) -> list[float]:
+    """In each slice the mean of a metric over those outputs that have a value there, NaN without any.
+
+    An area over labels of one class is a number, and says nothing: it has none.
+    """
+    heads = [
+        (asked, counted)
+        for asked, counted in zip(request.models, tally.models, strict=True)
+        if asked.name == model
+    ]
+    values = np.array([computed[model, of_output(asked.output, name)] for asked, _ in heads])
+    if request.averages[name] in CURVES:
+        of_both = [[counted.has_both(place) for place in range(len(tally.keys))] for _, counted in heads]
+        values = np.where(of_both, values, np.nan)
+    found: list[float] = mean_of_known(values).tolist()
+    return found
+
+
+def mean_of_known(values: Floats) -> Floats:
+    """The mean over the first axis of what is a number, NaN where nothing is."""
+    known = ~np.isnan(values)
+    return _share(np.where(known, values, 0.0).sum(0), known.sum(0).astype(np.float64))
 
 
 def _of_slice(request: Request, tally: Tally, place: int, computed: Mapping[Name, Sequence[float]]) -> Values:
@@ -70,15 +100,23 @@ def _of_slice(request: Request, tally: Tally, place: int, computed: Mapping[Name
             values[asked.name, request.example_count] = float(tally.rows[place])
         for name in request.metrics_of(asked.output):
             values[asked.name, name] = computed[asked.name, name][place]
+        for name in request.averages:
+            values[asked.name, name] = computed[asked.name, name][place]
         if request.answers and (told := _answers(model, place).to_json()):
             name = of_output(asked.output, ANSWERS_NAME)
             values[asked.name, name] = json.dumps(told, separators=(",", ":")).encode()
     for output, of_labels in tally.labels.items() if request.label_statistics else ():
         labels, counts = of_labels.of_slice(place)
-        if counts.any():
-            weights, squares = (dict(zip(labels.tolist(), sums.tolist(), strict=True)) for sums in counts.T)
-            found = LabelStatistics.of_counts(weights, squares=squares if request.weight else None)
-            for field, value in dataclasses.asdict(found).items():
+        if counts[:, 0].any():
+            by_label = (dict(zip(labels.tolist(), sums.tolist(), strict=True)) for sums in counts.T[:2])
+            weights, squares = by_label
+            found = LabelStatistics.of_counts(
+                weights,
+                squares=squares if request.weight else None,
+                count=float(counts[:, 2].sum()),
+                quantiles=request.quantiles,
+            )
+            for field, value in found.known().items():
                 values[request.models[0].name, of_output(output, LABEL_PREFIX + field)] = value
     return values
 
@@ -86,6 +124,9 @@ def _of_slice(request: Request, tally: Tally, place: int, computed: Mapping[Name
 def _of_slices(class_name: str, model: ModelTally, slices: int) -> list[float]:
     if class_name in CURVES:
         return [area(*model.curve.of_slice(place)) for place in range(slices)]
+    if class_name in RANKS:
+        ranks: list[float] = model.ranked.means(class_name, slices).tolist()
+        return ranks
     sums = model.sums["confusion" if class_name in CONFUSION else class_name]
     found: list[float] = values_of(class_name, sums[:, :, None])[:, 0].tolist()
     return found
@@ -108,7 +149,7 @@ def values_of(class_name: str, sums: Floats) -> Floats:
         as_they_are, as_signs, others, rows = parts
         has_others = others.any(axis=1, keepdims=True)
         return _share(np.where(has_others, as_they_are, as_signs), rows)
-    assert class_name in MEANS  # noqa: S101  (the request knows no others)
+    assert class_name in {*MEANS, *QUANTILES}  # noqa: S101  (the request knows no others)
     found = _share(*parts)
     return np.sqrt(found) if class_name == "RootMeanSquaredError" else found
 
@@ -133,7 +174,7 @@ def area(buckets: Floats, counts: Floats) -> float:
 
 
 def _steps() -> np.ndarray:
-    """Return the threshold at or below each bucket's start, as in `calibration_histogram.rebin`."""
+    """Returns the threshold at or below each bucket's start, as in `calibration_histogram.rebin`."""
     thresholds = np.array(
         [-_EPSILON, *((i + 1) / (_THRESHOLDS - 1) for i in range(_THRESHOLDS - 2)), 1 + _EPSILON]
     )

@@ -8,7 +8,7 @@ in float32, where a probability of 1 - 1e-7 is another number than in float64, i
 `labels` is [rows, 1] or [rows, outputs], `answers` is [rows, outputs]; both as the model gives them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -171,7 +171,7 @@ def _clip(values: Array, most: np.float32) -> Array:
 
 
 def _highest(values: Array) -> Array:
-    """Return the index of the highest; NaN is never the highest."""
+    """Returns the index of the highest; NaN is never the highest."""
     return np.where(np.isnan(values), -np.inf, values).argmax(1)
 
 
@@ -254,6 +254,38 @@ MEANS: dict[str, RowValues] = {
     "TopKCategoricalAccuracy": _keras(_top_k_categorical_accuracy),
 }
 """Classes of metrics that are a sum divided by another; of the root mean squared error, before the root."""
+
+
+def of_quantiles(levels: Sequence[float]) -> dict[str, RowValues]:
+    """The metrics of answers that are quantiles of the label; each is a mean.
+
+    Args:
+        levels: of the quantiles, rising, 0 to 1; one for each of a row's answers.
+    """
+    above = np.array(levels)
+
+    def pinball(labels: Array, answers: Array) -> Floats:
+        missed = labels.astype(np.float64) - answers
+        return _mean(np.maximum(above * missed, (above - 1) * missed).mean(1))
+
+    def coverage(labels: Array, answers: Array) -> Floats:
+        label = labels[:, 0]
+        return _known((answers.min(1) <= label) & (label <= answers.max(1)), labels, answers)
+
+    return {
+        "IntervalCoverage": coverage,
+        # As the coverage from the lowest to the highest, in whatever order a model answers them.
+        "IntervalWidth": lambda _labels, answers: _mean(answers.max(1).astype(np.float64) - answers.min(1)),
+        "PinballLoss": pinball,
+        "QuantileCrossing": lambda _labels, answers: _known((np.diff(answers, axis=1) < 0).any(1), answers),
+    }
+
+
+def _known(values: Array, *of: Array) -> Floats:
+    """A row's value, NaN where what it is of is, and a count of one."""
+    unknown = np.any([np.isnan(each).any(1) for each in of], axis=0)
+    return _mean(np.where(unknown, np.nan, values))
+
 
 CURVES = {"AUC"}
 """Classes of metrics that need the answers' distribution."""

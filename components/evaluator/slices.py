@@ -99,7 +99,7 @@ def members(spec: Sequence[str], columns: Mapping[str, Column], rows: int) -> Me
 
 
 def check_number(keys: Sequence[SliceKey]) -> None:
-    """Refuse more slices than are useful.
+    """Refuses more slices than are useful.
 
     Raises:
         ComponentError: with the columns that make most of them.

@@ -1,26 +1,28 @@
-"""How far chance moves each metric, from the replicates of the bootstrap. Pure."""
+"""The spread of each metric by chance, from the replicates of the bootstrap. Pure."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
 from slipway.components.evaluator.bootstrap import REPLICATES
 from slipway.components.evaluator.grouped_sums import Floats
-from slipway.components.evaluator.request import Request
-from slipway.components.evaluator.results import values_of
+from slipway.components.evaluator.request import RANKS, Request
+from slipway.components.evaluator.results import mean_of_known, values_of
 from slipway.components.evaluator.row_values import CONFUSION, CURVES
 from slipway.components.evaluator.slices import SliceKey
 from slipway.components.evaluator.tally import COARSE_BUCKETS, ModelTally, Tally, squares_of
 from slipway.components.model_gate.intervals import FEW_FREEDOM, Spread
-from slipway.components.model_gate.metrics import METRICS, output_of
+from slipway.components.model_gate.metrics import METRICS, of_output, output_of
 
 Spreads = dict[tuple[str, str, bool], Spread]
 """By model, metric, and whether it is of the difference to the baseline."""
 
 # What so many rows could have changed is never excluded: where no row speaks against a model the replicates
 # are all the same, and still 3 of n rows may (J. A. Hanley, A. Lippman-Hand, If nothing goes wrong, is
-# everything all right?, JAMA 249 (1983)); 1.67 * 2 is that 3.
+# everything all right?, JAMA 249 (1983)); 1.67 * 2 is that 3. Of groups of rows the same holds.
 _ROWS_AT_LEAST = 2
 
 _ACCURACIES = {metric.class_name for metric in METRICS.values() if metric.interval == "proportion"}
@@ -42,29 +44,79 @@ def spreads(request: Request, tally: Tally) -> dict[SliceKey, Spreads]:
     found: dict[SliceKey, Spreads] = {key: {} for key in tally.keys[:many]}
     for model in tally.models:
         model.curve.compact()
+    metrics = {**request.metrics, **request.averages}
+    by_output: dict[str, list[_Chance]] = {}
     for name, class_name in request.metrics.items():
-        pairs = zip(request.models, tally.models, strict=True)
-        heads, models = zip(*((a, m) for a, m in pairs if a.output == output_of(name)), strict=True)
-        baseline = next((place for place, head in enumerate(heads) if head.is_baseline), None)
-        values = [_replicates(class_name, model, many) for model in models]
-        least = [_ROWS_AT_LEAST / _counted(class_name, model, tally, many) for model in models]
-        deciding = [_deciding(class_name, model, tally, many) for model in models]
-        for place, asked in enumerate(heads):
-            errors = np.maximum(_errors(values[place]), least[place])
-            for key, spread in _told(tally, errors, deciding[place]):
-                found[key][asked.name, name, False] = spread
+        by_output[name] = [
+            _Chance.of(class_name, model, tally, many)
+            for asked, model in zip(request.models, tally.models, strict=True)
+            if asked.output == output_of(name)
+        ]
+    for name in request.averages:
+        parts = [by_output[of_output(output, name)] for output in tally.labels]
+        by_output[name] = [_Chance.of_mean(each) for each in zip(*parts, strict=True)]
+    names = list(dict.fromkeys(asked.name for asked in request.models))
+    baseline = next((names.index(asked.name) for asked in request.models if asked.is_baseline), None)
+    for name, chances in by_output.items():
+        for place, chance in enumerate(chances):
+            for key, spread in _told(
+                tally, np.maximum(_errors(chance.values), chance.least), chance.deciding
+            ):
+                found[key][names[place], name, False] = spread
             if baseline is not None and place != baseline:
-                with np.errstate(invalid="ignore"):  # infinity less infinity
-                    apart = values[place] - values[baseline]
-                fewer = np.minimum(deciding[place], deciding[baseline])
-                # Models of which no row tells one from the other do not differ, by chance or otherwise; and a
-                # row that changes its rank moves an area by less than one that changes sides moves a share.
-                is_floored = (apart != 0).any(1) & ((class_name not in CURVES) | (fewer <= FEW_FREEDOM))
-                floor = np.where(is_floored, np.maximum(least[place], least[baseline]), 0)
-                errors = np.maximum(_errors(apart), floor)
+                errors, fewer = _apart(chance, chances[baseline], is_ranked=metrics[name] in CURVES | RANKS)
                 for key, spread in _told(tally, errors, fewer):
-                    found[key][asked.name, name, True] = spread
+                    found[key][names[place], name, True] = spread
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Chance:
+    """The spread of a metric of one model.
+
+    Attributes:
+        values: the metric's in each replicate, [slices, REPLICATES].
+        least: the standard error that it has at least, [slices].
+        deciding: how many rows its value depends on, [slices].
+    """
+
+    values: Floats
+    least: Floats
+    deciding: Floats
+
+    @classmethod
+    def of(cls, class_name: str, model: ModelTally, tally: Tally, many: int) -> Self:
+        """The spread of the metric of one output."""
+        return cls(
+            _replicates(class_name, model, many),
+            _ROWS_AT_LEAST / _counted(class_name, model, tally, many),
+            _deciding(class_name, model, tally, many),
+        )
+
+    @classmethod
+    def of_mean(cls, outputs: Sequence[Self]) -> Self:
+        """The spread of the mean over the outputs that have a value."""
+        deciding = np.array([each.deciding for each in outputs])
+        known = deciding > 0
+        many = np.maximum(known.sum(0), 1)
+        # What single rows may have changed in each is added up as independent errors are.
+        least = np.where(known, [each.least for each in outputs], 0.0)
+        return cls(
+            mean_of_known(np.array([each.values for each in outputs])),
+            np.sqrt((least**2).sum(0)) / many,
+            deciding.sum(0) / many,
+        )
+
+
+def _apart(ours: _Chance, theirs: _Chance, *, is_ranked: bool) -> tuple[Floats, Floats]:
+    """The standard error of the difference of two models, and how many rows it depends on."""
+    with np.errstate(invalid="ignore"):  # infinity less infinity
+        apart = ours.values - theirs.values
+    fewer = np.minimum(ours.deciding, theirs.deciding)
+    # Models of which no row tells one from the other do not differ, by chance or otherwise; and a row that
+    # changes its rank moves an area, or a group's value, by less than one that changes sides moves a share.
+    is_floored = (apart != 0).any(1) & ((fewer <= FEW_FREEDOM) | (not is_ranked))
+    return np.maximum(_errors(apart), np.where(is_floored, np.maximum(ours.least, theirs.least), 0)), fewer
 
 
 def _told(tally: Tally, errors: Floats, deciding: Floats) -> Iterator[tuple[SliceKey, Spread]]:
@@ -79,6 +131,8 @@ def _replicates(class_name: str, model: ModelTally, many: int) -> Floats:
     if class_name in CURVES:
         curves = model.replicates.sums["curve"][:many]
         return np.stack([_areas(curve) for curve in curves])
+    if class_name in RANKS:
+        return model.ranked.replicates(class_name, many)
     sums = model.replicates.sums["confusion" if class_name in CONFUSION else class_name]
     with np.errstate(invalid="ignore"):
         found: Floats = values_of(class_name, sums[:many])
@@ -108,8 +162,9 @@ def _errors(values: Floats) -> Floats:
 
 
 def _counted(class_name: str, model: ModelTally, tally: Tally, many: int) -> Floats:
-    """Over how many rows each slice's share or area is counted, at least 1; infinity for what is neither. Of
-    a count, how many rows of one weight a unit of it stands for: 1 where every row weighs 1."""
+    """Over how many rows each slice's share or area is counted, or groups its ranks, at least 1; infinity for
+    what is none of these. Of a count, how many rows of one weight a unit of it stands for: 1 where every row
+    weighs 1."""
     if class_name in CONFUSION:
         if class_name in _WHOLE:
             return np.maximum(_kish(*_cells(_WHOLE[class_name], model, many)), 1.0)
@@ -117,7 +172,7 @@ def _counted(class_name: str, model: ModelTally, tally: Tally, many: int) -> Flo
         of_a_unit = tally.telling[:many]
         np.divide(weights, squares, out=of_a_unit, where=squares > 0)
         return of_a_unit
-    if class_name in CURVES | _ACCURACIES:
+    if class_name in CURVES | RANKS | _ACCURACIES:
         return np.maximum(_deciding(class_name, model, tally, many), 1.0)
     return np.full(many, np.inf)
 
@@ -129,6 +184,8 @@ def _deciding(class_name: str, model: ModelTally, tally: Tally, many: int) -> Fl
         weights = np.array([model.curve.of_slice(place)[1].sum(0) for place in range(many)])
         rarer: Floats = _kish(weights, _squares("curve", weights, model, many)).min(1)
         return rarer
+    if class_name in RANKS:
+        return model.ranked.groups(class_name, len(tally.keys))[:many]
     if class_name in CONFUSION:
         return _kish(*_cells(_deciding_cells(class_name), model, many))
     sums = model.sums[class_name][:, 1] if class_name in _ACCURACIES else tally.weights[:, 0]
@@ -157,7 +214,7 @@ def _deciding_cells(class_name: str) -> tuple[int, ...]:
 
 
 def _cells(counted: tuple[int, ...], model: ModelTally, many: int) -> tuple[Floats, Floats]:
-    """What the rows of some cells weigh in each slice, and the sums of these weights' squares."""
+    """The weight of the rows of some cells in each slice, and the sums of these weights' squares."""
     weights = model.sums["confusion"][:many]
     return weights @ np.array(counted), _squares("confusion", weights, model, many) @ np.array(counted)
 

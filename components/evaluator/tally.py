@@ -1,14 +1,17 @@
 """All counts of an evaluation, by slice and by model, in a form that can be added up. Pure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from slipway.components.counted_words import counted
+from slipway.components.errors import ComponentError
 from slipway.components.evaluator.bootstrap import Memberships, Replicates, Samples, row_weights
 from slipway.components.evaluator.grouped_sums import Floats, GroupedSums, Ints
-from slipway.components.evaluator.request import NotOursError, Request
+from slipway.components.evaluator.ranking import RankedRows, group_numbers
+from slipway.components.evaluator.request import QUANTILES, RANKS, ModelRequest, NotOursError, Request
 from slipway.components.evaluator.row_values import (
     CONFUSION,
     CURVES,
@@ -17,6 +20,7 @@ from slipway.components.evaluator.row_values import (
     ONE_LABEL,
     ONE_LABEL_AN_ANSWER,
     confusion,
+    of_quantiles,
     one_hot,
     shares,
 )
@@ -47,11 +51,13 @@ class Judged:
         labels: [rows, 1] or [rows, outputs], numbers.
         answers: [rows, outputs], numbers.
         weights: float64 [rows], what each row counts; None: all count 1.
+        groups: uint64 [rows], the number of each row's group; None: rows have none.
     """
 
     labels: Array
     answers: Array
     weights: Array | None = None
+    groups: Array | None = None
 
 
 class ModelTally:
@@ -68,6 +74,7 @@ class ModelTally:
         lost: rows with the answer NaN, which no curve has a place for.
         replicates: `sums` and the curve of each replicate; of the curve [slices, bucket and kind], where a
             kind is positives or negatives.
+        ranked: the rows by group, where metrics of ranks are asked for.
     """
 
     def __init__(self) -> None:
@@ -78,6 +85,7 @@ class ModelTally:
         self.outputs = 0
         self.lost = 0
         self.replicates = Replicates()
+        self.ranked = RankedRows()
 
     def add(
         self, request: Request, judged: Judged, at: Memberships, samples: Samples, *, output: str = ""
@@ -94,7 +102,7 @@ class ModelTally:
         labels, answers = judged.labels, judged.answers
         self.outputs = answers.shape[1]
         classes = set(request.metrics_of(output).values())
-        for name, formula in {**MEANS, **HINGES}.items():
+        for name, formula in {**MEANS, **HINGES, **of_quantiles(request.quantiles)}.items():
             if name in classes:
                 self._add_sampled(name, _weighed(formula(labels, answers), judged.weights), at, samples)
         if classes & CONFUSION:
@@ -103,8 +111,19 @@ class ModelTally:
             self._add_squares("confusion", cells, judged.weights, at)
         if classes & CURVES:
             self._add_curve(judged, at, samples)
+        if classes & RANKS and judged.groups is not None:
+            weights = np.ones(len(labels)) if judged.weights is None else judged.weights
+            scores = answers[:, 0].astype(np.float64)
+            self.ranked.add(judged.groups, labels[:, 0].astype(np.float64), scores, weights, at)
         if request.answers:
+            if classes & QUANTILES:  # drawn and counted is the middle one
+                answers = answers[:, [_middle(request.quantiles)]]
+                self.outputs = 1
             self._add_answers(labels.astype(np.float64), answers.astype(np.float64), at)
+
+    def has_both(self, place: int) -> bool:
+        """Whether a slice's curve has positives and negatives; call `curve.compact` before."""
+        return bool((self.curve.of_slice(place)[1].sum(0) > 0).all())
 
     def merge(self, other: "ModelTally", places: Ints, many: int, bounded: int) -> None:
         """Takes in what was counted elsewhere.
@@ -120,6 +139,7 @@ class ModelTally:
             self.sums[name] = _grown(self.sums.get(name), many, theirs.shape[1])
             self.sums[name][places[: len(theirs)]] += theirs
         self.curve.merge(other.curve, places)
+        self.ranked.merge(other.ranked, places)
         self.answers.merge(other.answers, places)
         self.cells.merge(other.cells, places)
         self.outputs = self.outputs or other.outputs
@@ -178,14 +198,15 @@ class ModelTally:
 
 
 class Tally:
-    """All that is counted.
+    """All counts of an evaluation.
 
     Attributes:
         keys: the slices, in the order in which they were met.
         total: rows.
         rows: float64 [slices].
         weights: float64 [slices, 2], the sums of the rows' weights and of the squares of these.
-        labels: by output, those of the first model: by slice and label, what its rows weigh, and the squares.
+        labels: by output, those of the first model: by slice and label, what its rows weigh, the squares, and
+            how many they are.
         models: one for each of the request's.
     """
 
@@ -198,7 +219,7 @@ class Tally:
         self.rows: Floats = np.zeros(0)
         self.weights: Floats = np.zeros((0, 2))
         self.labels = {
-            each.output: GroupedSums(2, most=DISTINCT_LABELS, rounded=_rounded_labels)
+            each.output: GroupedSums(3, most=DISTINCT_LABELS, rounded=_rounded_labels)
             for each in request.models
         }
         self.models = [ModelTally() for _ in request.models]
@@ -228,6 +249,9 @@ class Tally:
         """
         many = len(judged[0].labels)
         self.total += many
+        if group := self._request.group:
+            numbers = group_numbers(columns.get(group), many, group)
+            judged = [replace(each, groups=numbers) for each in judged]
         rows, slices = [], []
         for spec in self._request.slices:
             found = members(spec, columns, many)
@@ -268,13 +292,13 @@ class Tally:
             for labels in _labels(each.labels).T:
                 kept = ~np.isnan(labels)[rows]
                 weighing = weights[rows[kept], None]
-                sums = np.hstack([weighing, weighing**2])
+                sums = np.hstack([weighing, weighing**2, np.ones_like(weighing)])
                 self.labels[asked.output].add(slices[kept], labels[rows[kept]], sums)
         for model, asked, each in zip(self.models, self._request.models, judged, strict=True):
             model.add(self._request, each, at, samples, output=asked.output)
 
     def merge(self, other: "Tally") -> None:
-        """Takes in what was counted elsewhere, of the same request.
+        """Adds the counts of another process, of the same request.
 
         Raises:
             ComponentError: there are too many slices.
@@ -303,14 +327,18 @@ class Tally:
         return np.array([self._places[name] for name in names], np.int64)
 
 
+def _middle(quantiles: Sequence[float]) -> int:
+    """The place of the quantile that is nearest to the median."""
+    return min(range(len(quantiles)), key=lambda place: abs(quantiles[place] - 0.5))
+
+
 def squares_of(name: str) -> str:
-    """What the sums of squared weights are called, beside the sums of weights."""
+    """The name of the sums of squared weights, beside the sums of weights."""
     return f"squares of {name}"
 
 
 def _weighed(values: Floats, weights: Array | None) -> Floats:
-    """What each row adds to the sums, [rows, parts], as often as it counts: where that is 0 even an infinite
-    error adds nothing."""
+    """The terms of each row times its weight, [rows, parts]; at weight 0 even infinity adds nothing."""
     if weights is None:
         return values
     with np.errstate(invalid="ignore"):
@@ -395,15 +423,42 @@ def _cells(labels: Floats, answers: Floats, finite: Array) -> tuple[Floats, Arra
     return cells, told
 
 
-def check_shapes(request: Request, judged: Judged, output: str = "") -> None:
-    """Leave label and answer shapes that its metrics may not accept to TFX's own executor.
+def check_shapes(request: Request, judged: Judged, asked: ModelRequest) -> None:
+    """Leaves label and answer shapes that its metrics may not accept to TFX's own executor.
+
+    Args:
+        request: which metrics.
+        judged: rows.
+        asked: the model and output that they are of.
 
     Raises:
+        ComponentError: the answers are not the quantiles, or the score, that metrics are asked of.
         NotOursError: labels do not go with the answers as a number, a class, or a number for each output.
     """
     width, outputs = judged.labels.shape[1], judged.answers.shape[1]
-    classes = set(request.metrics_of(output).values())
+    classes = set(request.metrics_of(asked.output).values())
+    many = len(request.quantiles)
+    if classes & QUANTILES and (width, outputs) != (1, many):
+        raise _other_shape(
+            asked,
+            f"evaluate.quantiles names {many} quantiles of one label",
+            f"a row has {counted(width, 'label')} and {counted(outputs, 'answer')}",
+            hint="let the model answer [rows, quantiles], in their order, and name one number as the label",
+        )
+    if classes & RANKS and (width, outputs) != (1, 1):
+        raise _other_shape(
+            asked,
+            "rows of a group are ranked by one answer, and compared with one label",
+            f"a row has {counted(width, 'label')} and {counted(outputs, 'answer')}",
+            hint="let the model answer [rows, 1]",
+        )
     if outputs == 0 or width not in (1, outputs):
         raise NotOursError(f"a row has {width} labels and {outputs} answers")
     if (width > 1 and classes & ONE_LABEL) or (width != outputs and classes & ONE_LABEL_AN_ANSWER):
         raise NotOursError(f"a metric does not take {width} labels and {outputs} answers a row")
+
+
+def _other_shape(asked: ModelRequest, wanted: str, found: str, *, hint: str) -> ComponentError:
+    if asked.is_baseline:  # the engine adds the command that clears it
+        return ComponentError(f"{wanted}; of the last blessed model {found}: the two cannot be compared")
+    return ComponentError(f"{wanted}; {found}", hint=hint)

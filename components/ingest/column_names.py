@@ -1,4 +1,4 @@
-"""Reads the column names from the head of a file: enough to recognise another table."""
+"""Reads the column names from the head of a file: enough to recognise a different table."""
 
 from dataclasses import replace
 

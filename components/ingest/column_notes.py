@@ -31,13 +31,13 @@ class ColumnNotes:
     found: dict[str, dict[str, tuple[int, str]]] = field(default_factory=dict)
 
     def add(self, column: str, what: str, count: int, first: str) -> None:
-        """Takes in further values of a column."""
+        """Notes further values of a column."""
         kinds = self.found.setdefault(column, {})
         before, shown = kinds.get(what, (0, first[:_SHOWN_LETTERS]))
         kinds[what] = (before + count, shown)
 
     def merge(self, other: "ColumnNotes") -> None:
-        """Takes in what was found further down, or in other files."""
+        """Adds the notes of later rows, or of other files."""
         for column, kinds in other.found.items():
             for what, (count, first) in kinds.items():
                 self.add(column, what, count, first)
@@ -59,7 +59,7 @@ class ColumnNotes:
         )
 
     def sentences(self) -> dict[str, str]:
-        """Return the note on each column, and the setting that keeps its values as written."""
+        """Returns the note on each column, and the setting that keeps its values as written."""
         return {column: f"{_said(kinds)}; {_kept(column)}" for column, kinds in self.found.items()}
 
 

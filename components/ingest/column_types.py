@@ -49,7 +49,7 @@ def merge(first: Columns, second: Columns) -> dict[str, ColumnType]:
 
 
 def infer_type(cells: pa.Array, at_least: ColumnType = ColumnType.UNKNOWN) -> ColumnType:
-    """Return the narrowest type that holds all cells of a column, at least `at_least`.
+    """Returns the narrowest type that holds all cells of a column, at least `at_least`.
 
     A column of whole numbers of which one begins with a zero that means something ("007") is text.
 

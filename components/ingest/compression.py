@@ -68,7 +68,7 @@ class Stream:
 
 
 def open_stream(file: InputFile, *, encoding: str | None = None) -> Stream:
-    """Opens a file for reading from its begin; see `Stream`."""
+    """Opens a file for reading from its beginning; see `Stream`."""
     return Stream(file, encoding)
 
 
@@ -79,7 +79,7 @@ def _decoder(encoding: str) -> codecs.IncrementalDecoder | None:
 
 
 def _not_compressed(file: InputFile) -> str:
-    """What a file is that is not compressed as its name says, in words; empty if it is, or is empty."""
+    """Describes a file that is not compressed as its name says; "" if it is, or is empty."""
     suffix = Path(file.name).suffix.lower()
     try:
         with file.path.open("rb") as stream:

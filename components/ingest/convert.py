@@ -51,7 +51,7 @@ class Report:
         )
 
     def add(self, other: "Report") -> None:
-        """Adds what the next task did."""
+        """Adds the report of the next task."""
         self.tally.add(other.tally)
         self.digests += other.digests
         for name, shards in other.shards.items():
@@ -192,7 +192,7 @@ class _Work:
         self.notes = ColumnNotes()
 
     def take(self, block: Block, file: str, first: int) -> list[Reject]:
-        """Write a block's rows; return those that cannot become examples.
+        """Writes a block's rows; returns those that cannot become examples.
 
         Args:
             block: of the file.

@@ -22,7 +22,7 @@ _OTHER_SEPARATORS = (";", "\t", "|", " ")
 
 
 def check_heads(files: Sequence[Path], *, label: str | None, options: Options) -> tuple[str, ...]:
-    """Checks what can be checked before a run of the files of a source; of compressed ones nothing.
+    """Checks the files of a source before a run, as far as possible; compressed ones are left out.
 
     Args:
         files: of the source.

@@ -135,7 +135,7 @@ def _first_line(data: bytes, offset: int, line: int, *, at_end: bool) -> Records
 
 
 def _records(data: bytes, ends: Positions, offset: int, line: int, *, is_regular: bool) -> Records:
-    """Records that end at some newlines, the last perhaps at the end of the data."""
+    """The records that end at these newlines; the last may end with the data."""
     if not data:
         return Records(b"", _NONE, _NONE, offset, line)
     array = np.frombuffer(data, dtype=np.uint8)
@@ -234,7 +234,7 @@ class _Marks:
             field = behind + 1
 
     def _behind_closing(self, data: bytes, inside: int) -> int | None:
-        """Behind the quote that closes a field; None: there is none. Two quotes are a letter of it."""
+        """The place behind a field's closing quote; None: there is none. Two quotes are one letter."""
         while (found := data.find(self._quote, inside)) >= 0:
             if not data.startswith(self._quote, found + 1):
                 return found + 1

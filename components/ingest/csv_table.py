@@ -248,7 +248,7 @@ class _Table:
         return self._as_block(columns, records, rows.rejects, find)
 
     def _add(self, raw: bytes, start: int, rows: _Rows) -> str:
-        """Add a record as a row; return why it cannot be one."""
+        """Adds a record as a row; returns why it cannot be one."""
         if len(raw) > self._options.limits.row_bytes:
             return TOO_LONG
         parsed = self._parse(raw)
@@ -266,7 +266,7 @@ class _Table:
         return ""
 
     def _parse(self, raw: bytes) -> list[list[str]] | str:
-        """The rows in some bytes, or why they are none."""
+        """The rows in some bytes, or why they are not rows."""
         try:
             text = raw.decode()
         except UnicodeDecodeError:

@@ -29,7 +29,7 @@ class FileDigest:
     modified_ns: int
 
     def check_unchanged(self, file: InputFile) -> None:
-        """Refuse a file that has been written to since.
+        """Refuses a file that has been written to since.
 
         Raises:
             FileError: its size or time is another one, or it is gone.

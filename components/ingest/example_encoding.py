@@ -74,7 +74,7 @@ class _FeatureEncoder:
         self._heads: dict[bool, pa.Array] = {}
 
     def encode(self, values: pa.Array) -> tuple[pa.Array, pa.Array]:
-        """Return the prefix of the value's bytes, and the bytes, for each row."""
+        """Returns the prefix of the value's bytes, and the bytes, for each row."""
         if self._kind == ColumnType.UNKNOWN:
             return _repeat(self._head(_MISSING), len(values)), _repeat(b"", len(values))
         is_list = pa.types.is_large_list(values.type)

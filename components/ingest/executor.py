@@ -240,7 +240,7 @@ def _schema_types(path: str | None) -> dict[str, ColumnType]:
 
 
 def _collect(tasks: Sequence[Task]) -> Report:
-    """Collect the reports of all tasks, and remove their files."""
+    """Collects the reports of all tasks, and removes their files."""
     report = Report()
     for task in tasks:
         with FileSystems.open(_report_path(task), compression_type=CompressionTypes.UNCOMPRESSED) as file:
@@ -253,7 +253,7 @@ def _collect(tasks: Sequence[Task]) -> Report:
 
 
 def _finish(report: Report, splits: Mapping[str, str], quarantine: Any, options: Options) -> None:
-    """Records what was read and written, judges the whole, and gives the shards their names."""
+    """Records the input and output, judges the whole, and names the shards."""
     tally = report.tally
     notes = tally.notes.sentences()
     notes |= {INDEX: INDEX_TOLD} if tally.has_index else {}

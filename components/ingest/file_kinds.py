@@ -36,7 +36,7 @@ HEAD_BYTES = 512
 
 
 def other_kind(head: bytes) -> tuple[str, str] | None:
-    """What a file is that is neither text nor of its name's format, and what to do; None if that is unknown.
+    """Describes a file that is neither text nor what its name says, and the remedy; None if unknown.
 
     Args:
         head: its first HEAD_BYTES, as they lie on disk.

@@ -104,7 +104,7 @@ def _is_text(source: pa.Array) -> bool:
 
 
 def _where(rows: Mask, cells: pa.Array, pattern: str, *, wanted: bool = True) -> Mask:
-    """Those of some rows whose text matches a regular expression, or does not."""
+    """The rows, of these, whose text matches a regular expression, or does not."""
     found = rows.copy()
     places = np.flatnonzero(rows)
     matches = pc.match_substring_regex(cells.take(pa.array(places)), pattern).fill_null(not wanted)

@@ -11,7 +11,7 @@ INDEX_TOLD = (
     f"name it in data.columns as {INDEX!r}, or in data.split_by.key to split by it"
 )
 EMPTY_END = "(end of the row)"
-"""What findings call the empty columns without a name behind the last one."""
+"""The name in findings for empty columns without a name behind the last one."""
 EMPTY_END_TOLD = (
     "rows end with a delimiter, behind which nothing stands: no column is made of it; a row with a value "
     "there is in the quarantine"
@@ -31,7 +31,7 @@ def with_index(header: Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What the first lines of a CSV say about its columns.
+    """The columns of a CSV as its first lines show them.
 
     Attributes:
         names: of the columns.
@@ -45,7 +45,7 @@ class Header:
 
 
 def header_of(names: Sequence[str], rows: Iterable[Sequence[str]]) -> Header:
-    """Tells the columns from empty fields at the end of lines: of the header, the rows, or both.
+    """Separates the columns from empty fields at the end of the header, the rows, or both.
 
     Args:
         names: as `with_index` gives them.
@@ -62,7 +62,7 @@ def header_of(names: Sequence[str], rows: Iterable[Sequence[str]]) -> Header:
 
 
 def names_problem(names: Sequence[str]) -> tuple[str, str] | None:
-    """Return what is wrong with the names, and the remedy; None if nothing is.
+    """Returns the problem with the names, and the remedy; None if there is none.
 
     Args:
         names: as `with_index` gives them.

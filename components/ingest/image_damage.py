@@ -76,12 +76,12 @@ def other_image(data: bytes) -> str:
 
 
 def no_image(data: bytes) -> str:
-    """Name the kind of bytes that are not an image; empty if unknown."""
+    """Names the kind of bytes that are not an image; empty if unknown."""
     return _known_by(data[:_HEAD].lstrip().lower(), _NO_IMAGES)
 
 
 def find_damage(data: bytes, kind: str) -> str:
-    """Describe damage in an image that Pillow can read; empty if there is none.
+    """Describes damage in an image that Pillow can read; empty if there is none.
 
     Args:
         data: the whole file.
@@ -163,7 +163,7 @@ def _odd_gif(data: bytes) -> str:
 
 
 def _odd_bmp(data: bytes) -> str:
-    """Name a BMP that TensorFlow misreads; Pillow tells the palette."""
+    """Names a BMP that TensorFlow misreads; Pillow tells the palette."""
     (info,) = struct.unpack_from("<I", data, _BMP_HEAD)
     if info < _BMP_LEAST_INFO:
         return "a BMP of OS/2"

@@ -30,12 +30,12 @@ _UNREADABLE = "unreadable image"
 
 
 def infer(file: InputFile, options: Options, known: Columns) -> dict[str, ColumnType]:  # noqa: ARG001
-    """The same for each image: its bytes, and its class as text."""
+    """The columns, the same for each image: its bytes, and its class as text."""
     return {IMAGE: ColumnType.TEXT, options.label: ColumnType.TEXT}
 
 
 def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]:  # noqa: ARG001
-    """Read one image, if it is a valid one.
+    """Reads one image, if it is a valid one.
 
     Raises:
         FileError: the file cannot be opened.
@@ -57,7 +57,7 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
 
 
 def find_problem(data: bytes, *, name: str, limits: SourceLimits) -> tuple[str, str] | None:
-    """Describe why TensorFlow's decoder would not decode the bytes completely and correctly.
+    """Describes why TensorFlow's decoder would not decode the bytes completely and correctly.
 
     Args:
         data: of the file; of one above `limits.decoded_bytes` a part is enough.
@@ -87,7 +87,7 @@ def find_problem(data: bytes, *, name: str, limits: SourceLimits) -> tuple[str, 
 
 
 def _problem_of(image: ImageFile, data: bytes, name: str, limits: SourceLimits) -> tuple[str, str] | None:
-    """Describe what is wrong with an image whose header can be read."""
+    """Describes the problem with an image whose header can be read."""
     kind = str(image.format)
     width, height = image.size
     if width * height > limits.image_pixels:

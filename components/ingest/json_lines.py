@@ -178,6 +178,8 @@ def _read_lines(
 ) -> Iterator[tuple[Records, list[tuple[int, int, Row]], list[Reject]]]:
     stream = open_stream(file, encoding=options.encoding)
     written = WrittenValues.of(options)
+    # Only where that is a rule: among guessed fractions, such a number may be an id.
+    fractions = {name for name, kind in options.types.items() if kind == "float"}
     blocks = scan_records(
         stream.read,
         delimiter=",",
@@ -198,7 +200,7 @@ def _read_lines(
             reason, detail = TOO_LONG, options.limits.exceeded("row_bytes")
             row: Any = None
             if not records.kept_bytes and len(raw) <= options.limits.row_bytes:
-                row, reason, detail = parse_object(raw)
+                row, reason, detail = parse_object(raw, fractions)
             if reason:
                 rejects.append(Reject(reason, _place(records, start, end), detail=detail))
             else:
@@ -210,8 +212,10 @@ def _read_lines(
 def _rewrite(rows: list[Row], written: WrittenValues) -> None:
     """Texts that are numbers or dates of a format become numbers, or plain dates."""
     for column in (*written.numbers, *written.dates):
-        holders = [row for row in rows if isinstance(row.get(column), str)]
-        texts = pa.array([row[column].encode() for row in holders], pa.large_binary())
+        # A date may be a whole number, as 20240131.
+        kinds = (str, int) if column in written.dates else (str,)
+        holders = [row for row in rows if type(row.get(column)) in kinds]
+        texts = pa.array([str(row[column]).encode() for row in holders], pa.large_binary())
         for row, text in zip(holders, written.plain_bytes(column, texts).to_pylist(), strict=True):
             row[column] = text if text is None else _number_or_text(text, column in written.numbers)
 

@@ -3,6 +3,7 @@
 import json
 import re
 from collections import Counter
+from collections.abc import Collection
 from typing import Any
 
 import orjson
@@ -18,11 +19,12 @@ _KEY_END = re.compile(rb'"[ \t\r\n]*:')
 Row = dict[str, Any]
 
 
-def parse_object(raw: bytes) -> tuple[Row, str, str]:
+def parse_object(raw: bytes, fractions: Collection[str] = ()) -> tuple[Row, str, str]:
     """The object, or why there is none: a reason, and what was found.
 
     Args:
         raw: the line, without its end.
+        fractions: the keys whose values are fractions, however many bits their whole numbers have.
     """
     try:
         row = orjson.loads(raw)
@@ -30,7 +32,7 @@ def parse_object(raw: bytes) -> tuple[Row, str, str]:
         return {}, _why(str(error)), str(error)[:120]
     if not isinstance(row, dict):
         return {}, "not a JSON object", type(row).__name__
-    is_unsure = False
+    is_unsure = is_wide = False
     for key, value in row.items():
         if not key.strip():
             return {}, "a key without a name", f"key {key!r}"
@@ -39,13 +41,23 @@ def parse_object(raw: bytes) -> tuple[Row, str, str]:
             if kind is dict or kind is list:
                 return {}, "nested JSON", f"key {key!r}"
             if kind is int and item not in INT64:
-                return {}, BEYOND_64_BITS, f"key {key!r}"
+                if key not in fractions:
+                    return {}, BEYOND_64_BITS, f"key {key!r}"
+                is_wide = True
             is_unsure |= kind is float and not -_LEAST_UNSURE < item < _LEAST_UNSURE
     if raw.count(b":") > len(row) and (twice := _key_twice(raw, len(row))):
         return {}, "a key twice", twice
-    if is_unsure and (key := _key_of_long_number(raw)) is not None:
+    if is_unsure and (key := _key_of_long_number(raw, fractions)) is not None:
         return {}, BEYOND_64_BITS, f"key {key!r}"
+    if is_wide:  # Arrow makes no fraction of them
+        row |= {key: _as_fractions(row[key]) for key in row.keys() & set(fractions)}
     return row, "", ""
+
+
+def _as_fractions(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_as_fractions(each) for each in value]
+    return float(value) if type(value) is int and value not in INT64 else value
 
 
 def as_written(raw: bytes) -> Row:
@@ -77,11 +89,13 @@ def _key_twice(raw: bytes, keys: int) -> str:
     return next((f"key {key!r}" for key, count in names.items() if count > 1), "")
 
 
-def _key_of_long_number(raw: bytes) -> str | None:
-    """The first key whose value is or holds a whole number that is written out and beyond 64 bits."""
+def _key_of_long_number(raw: bytes, fractions: Collection[str]) -> str | None:
+    """The first key, but for `fractions`, with a whole number that is written out and beyond 64 bits."""
     row = json.loads(raw, parse_int=_long)
     for key, value in row.items():
-        if any(item is _LONG for item in (value if isinstance(value, list) else [value])):
+        if key not in fractions and any(
+            item is _LONG for item in (value if isinstance(value, list) else [value])
+        ):
             return str(key)
     return None
 

@@ -12,7 +12,7 @@ _PILLOWS_MOST_PIXELS = 178_956_970  # twice PIL.Image.MAX_IMAGE_PIXELS; it refus
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceLimits:
-    """What the source may become at most while it is read; docs/limits.md says what each is for."""
+    """Upper limits of a source while it is read; docs/limits.md explains each."""
 
     columns: int = setting(5_000, "Columns or keys that become features, of all files together.", ge=1)
     row_bytes: int = setting(

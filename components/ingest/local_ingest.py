@@ -61,7 +61,7 @@ def run_tasks(
 
 
 def worker_count(tasks: Sequence[Task], *, at_most: int | None) -> int:
-    """How many processes are worth it.
+    """The number of processes that are worth it.
 
     Args:
         tasks: what is to be done.
@@ -106,7 +106,7 @@ def _run(
 
 
 class _Progress:
-    """Rows and bytes done so far, over all tasks."""
+    """Counts the rows and bytes done so far, over all tasks."""
 
     def __init__(self, tasks: Sequence[Task]) -> None:
         self._total = tasks[0].total_bytes if tasks else 0

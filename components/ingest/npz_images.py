@@ -116,7 +116,7 @@ def _block(
 
 
 def _typed(values: npt.NDArray[Any]) -> pa.Array:
-    """Bytes stay such, as an image of them would be eight times as large."""
+    """The values in the column's type; bytes stay bytes, which take an eighth of the memory."""
     if values.dtype.kind == "f":
         return pa.array(values.astype(np.float64))
     if values.dtype.itemsize == 1 and values.dtype.kind in "bu":
@@ -191,7 +191,7 @@ def _check_size(
 
 
 def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Read the header of an array; the stream is then at its first value."""
+    """Reads the header of an array; the stream is then at its first value."""
     version = np.lib.format.read_magic(stream)
     is_first = version == (1, 0)
     size = stream.read(2 if is_first else 4)

@@ -1,4 +1,4 @@
-"""How a source is to be read, split and written: plain values that travel to every worker."""
+"""The options for reading, splitting and writing a source: plain values that travel to every worker."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
@@ -23,7 +23,7 @@ SHARD_MB = 100
 
 @dataclass(frozen=True, slots=True)
 class NumberFormat:
-    """How the numbers of a column are written.
+    """The notation of a column's numbers.
 
     Whatever the format, a number in parentheses is negative, as accountants write it, and U+2212 is a minus.
     """
@@ -56,7 +56,7 @@ class Options:
     format: str = setting(
         "csv",
         "How the source's files are encoded; files named .gz, .bz2 and .zst are unpacked. images: a folder "
-        "of images for each class. bigquery: no files, but a query.",
+        "of images for each class. sql: a query over files and databases. bigquery: a query there.",
     )
     delimiter: str = setting(",", "CSV: the character between two fields.")
     quote: str | None = setting('"', "CSV: the character around fields; null where it has no meaning.")

@@ -37,6 +37,17 @@ _NO_TEXT = "not valid text"
 _BROKEN = (pa.ArrowException, OSError, ValueError)
 
 
+def column_kinds(file: InputFile) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The columns that can be read, and what those hold that cannot, in words.
+
+    Raises:
+        FileError: the file cannot be read.
+    """
+    fields = list(_open(file).schema_arrow)
+    nested = {each.name: f"nested values, {each.type}" for each in fields if type_of_arrow(each.type) is None}
+    return tuple(each.name for each in fields if each.name not in nested), nested
+
+
 def infer(file: InputFile, options: Options, known: Columns) -> dict[str, ColumnType]:
     """The columns of a file by its own schema; a type in `known` takes precedence.
 
@@ -66,6 +77,8 @@ def infer(file: InputFile, options: Options, known: Columns) -> dict[str, Column
             )
         if kind == ColumnType.TEXT and name in options.numbers:
             kind = ColumnType.FLOAT
+        if kind == ColumnType.INT and name in options.dates:
+            kind = ColumnType.TEXT
         kinds[name] = known.get(name, kind)
     return kinds
 

@@ -93,7 +93,7 @@ class Tally:
         return self.rejected / self.rows_in if self.rows_in else 0.0
 
     def add(self, other: "Tally") -> None:
-        """Adds what became of other rows."""
+        """Adds the counts of other rows."""
         self.rows_in += other.rows_in
         self.reasons += other.reasons
         self.first = (self.first + other.first)[:_SHOWN_ROWS]
@@ -145,7 +145,7 @@ class QuarantineFile:
         self.first: list[str] = []
 
     def add(self, name: str, rejects: Sequence[Reject]) -> None:
-        """Takes in rows of the file `name`."""
+        """Adds rows of the file `name`."""
         for reject in rejects:
             self.reasons[reject.reason] += 1
             if len(self.first) < _SHOWN_ROWS:

@@ -18,7 +18,7 @@ _DATE = tuple(re.compile(rf"\{{{part}\}}") for part in ("YYYY", "MM", "DD"))
 
 
 def span_kind(patterns: Iterable[str]) -> Kind | None:
-    """How the spans of a source are named; None where it has none.
+    """The naming of a source's spans; None where it has none.
 
     Args:
         patterns: of its files.

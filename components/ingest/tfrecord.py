@@ -67,7 +67,7 @@ def frame(records: Sequence[bytes]) -> bytes:
 
 
 def read_records(stream: Readable, *, max_bytes: int) -> Iterator[tuple[int, bytes] | BrokenRecord]:
-    """The records of a file with the offset of each; a broken one is given in its place.
+    """Yields the records of a file with their offsets, and a broken one in its place.
 
     Args:
         stream: uncompressed.
@@ -231,7 +231,7 @@ def _head(size: int) -> bytes:
 
 
 def _skip(stream: Readable, size: int) -> tuple[bytes, int]:
-    """Reads past some bytes; returns the first of them, and how many there are not."""
+    """Reads past some bytes; returns the first of them, and how many are missing."""
     begin = b""
     while size and (data := stream.read(min(size, _PIECE_BYTES))):
         begin = begin or data

@@ -1,7 +1,7 @@
 """The rows of a block as values of the columns' types, and the rows that hold others."""
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from slipway.components.ingest.example_encoding import ExampleEncoder
 from slipway.components.ingest.float32_fit import misfits
 from slipway.components.ingest.formats import format_of
 from slipway.components.ingest.number_forms import odd_forms
-from slipway.components.ingest.options import Options
+from slipway.components.ingest.options import Options, Type
 
 _WRONG_TYPE = {ColumnType.INT: "not a whole number", ColumnType.FLOAT: "not a number"}
 TOO_LARGE = "a number beyond 32-bit fractions"
@@ -64,6 +64,8 @@ def example_rows(
     encoder = ExampleEncoder(columns)
     first = 0
     form = format_of(options)
+    floats: dict[str, Type] = {name: "float" for name, kind in columns.items() if kind == ColumnType.FLOAT}
+    options = replace(options, types={**floats, **options.types})  # of whole numbers beyond 64 bits, too
     there = form.infer(file, options, {**known, **columns})
     for block in form.read(file, options, there):
         typed, wrong = typed_rows(block, columns)

@@ -24,6 +24,11 @@ _CLOCK = (
     r"(?:(?P<hours>[0-9]{1,6}):(?P<minutes>[0-5]?[0-9])|(?P<more_minutes>[0-9]{1,6})):"
     r"(?P<seconds>[0-5][0-9])(?P<fraction>(?:\.[0-9]+)?)$"
 )
+# 1:05 PM, 01:05:09 p.m.: hours and minutes, where 1:05 alone is minutes and seconds.
+_CLOCK_OF_12 = (
+    r"^(?P<hours>0?[1-9]|1[0-2]):(?P<minutes>[0-5][0-9])(?::(?P<seconds>[0-5][0-9]))?"
+    r"\s?(?P<half>[AaPp])\.?[Mm]\.?$"
+)
 _OF_TIME = re.compile(r"%[HIMSp]")
 _NAMED_MONTH = re.compile(r"%[bB]")
 
@@ -64,7 +69,13 @@ class WrittenValues:
         return cells
 
     def plain_bytes(self, column: str, values: pa.Array) -> pa.Array:
-        """The same of values that were never cells of text: large_binary, null where one is missing."""
+        """The same of values that were never cells of text, null where one is missing.
+
+        Args:
+            values: large_binary; of a column of dates also whole numbers, as 20240131. Others stay.
+        """
+        if column in self.dates and pa.types.is_integer(values.type):
+            values = values.cast(pa.large_string()).cast(pa.large_binary())
         if column not in self or not pa.types.is_large_binary(values.type):
             return values
         texts = pc.utf8_trim_whitespace(values.cast(pa.large_string(), safe=False))
@@ -91,6 +102,7 @@ def written_numbers(cells: pa.Array, form: NumberFormat) -> tuple[pa.Array, pa.A
     texts = pc.replace_substring_regex(texts, _IN_PARENTHESES, r"-\1")
     if form.unit:
         unit = re.escape(form.unit)
+        texts = pc.replace_substring_regex(texts, rf"^{unit}\s*\(([^()+-]+)\)$", r"-\1")  # $(5) for ($5)
         texts = pc.replace_substring_regex(texts, rf"^([+-]?)\s*{unit}\s*", r"\1")
         texts = pc.replace_substring_regex(texts, rf"\s*{unit}$", "")
     whole = rf"[0-9]{{1,3}}(?:{thousands}[0-9]{{3}})+|[0-9]+" if thousands else "[0-9]+"
@@ -118,7 +130,22 @@ def _seconds(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
     seconds = pc.add(count("seconds"), pc.multiply(pc.add(minutes, pc.multiply(hours, 60)), 60))
     sign, fraction = (pc.struct_field(parts, name) for name in ("sign", "fraction"))
     plain = pc.binary_join_element_wise(sign, seconds.cast(texts.type), fraction, pa.scalar("", texts.type))
-    return plain, fits
+    of_day, fits_day = _seconds_of_day(texts)
+    return pc.if_else(fits_day, of_day.cast(texts.type), plain), pc.or_(fits, fits_day)
+
+
+def _seconds_of_day(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Times with AM or PM as seconds since midnight, and which of the texts are such."""
+    parts = pc.extract_regex(texts, _CLOCK_OF_12)
+    fits = pc.fill_null(pc.is_valid(parts), False)
+    hours, minutes, seconds = (
+        pc.if_else(pc.equal(digits, ""), "0", digits).cast(pa.int64())
+        for digits in (pc.struct_field(parts, name) for name in ("hours", "minutes", "seconds"))
+    )
+    hours = pc.if_else(pc.equal(hours, 12), 0, hours)
+    afternoon = pc.equal(pc.utf8_lower(pc.struct_field(parts, "half")), "p")
+    hours = pc.add(hours, pc.if_else(afternoon, 12, 0))
+    return pc.add(pc.multiply(pc.add(pc.multiply(hours, 60), minutes), 60), seconds), fits
 
 
 def plain_dates(cells: pa.Array, form: str) -> pa.Array:
@@ -129,7 +156,8 @@ def plain_dates(cells: pa.Array, form: str) -> pa.Array:
     if not _NAMED_MONTH.search(form):
         # The 31st of February is read as the 3rd of March.
         written = pc.strftime(moments, format=form)
-        fits = pc.and_(fits, pc.equal(_without_zeros(written), _without_zeros(cells)))
+        # Before noon is am as well as AM.
+        fits = pc.and_(fits, pc.equal(*(pc.utf8_upper(_without_zeros(each)) for each in (written, cells))))
     return pc.if_else(pc.fill_null(fits, False), plain.cast(cells.type), cells)
 
 

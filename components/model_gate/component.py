@@ -23,6 +23,7 @@ from slipway.components.data_profile.sample import read_sample
 from slipway.components.data_profile.single_scores import single_scores
 from slipway.components.model_gate.check import OVERALL, conclude
 from slipway.components.model_gate.evaluation import read_evaluation
+from slipway.components.model_gate.quantile_rules import quantile_checks
 from slipway.components.model_gate.reference_rules import reference_checks
 from slipway.components.model_gate.rules import Measured, Threshold, threshold_checks
 from slipway.components.model_gate.serving_rules import ServingLimits, serving_checks
@@ -90,6 +91,7 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
     more_checks, more_notes = checks_of_outputs(
         metrics, limits.get(OVERALL, {}), overall, beat=beat_trivial, classes=classes or ()
     )
+    more_checks += quantile_checks(metrics, overall)
     report: Any = _read_json(f"{serving.uri}/report.json") if serving else {}
     if serving:
         no_limits = dict.fromkeys(ServingLimits.__dataclass_fields__)

@@ -5,7 +5,13 @@ from collections.abc import Mapping, Sequence
 
 from tensorflow_model_analysis.proto import config_pb2
 
-from slipway.components.model_gate.metrics import metric_of, output_of, plain_name
+from slipway.components.model_gate.metrics import (
+    is_of_groups,
+    is_of_quantiles,
+    metric_of,
+    output_of,
+    plain_name,
+)
 
 # The names by which the evaluation tells the two models apart; evaluation.py reads them back.
 CANDIDATE = "candidate"
@@ -18,6 +24,8 @@ def eval_config(
     metrics: Sequence[str],
     slices: Sequence[Sequence[str]],
     weight: str | None = None,
+    quantiles: Sequence[float] = (),
+    group: str = "",
     own: Mapping[str, tuple[str, Mapping[str, object]]] | None = None,
 ) -> config_pb2.EvalConfig:
     """The Evaluator's configuration.
@@ -27,11 +35,14 @@ def eval_config(
 
     Args:
         label: the transformed feature that holds the label; of several outputs that of each, by its name.
-        metrics: names in `metrics.METRICS`, e.g. `auc`, `binary_accuracy`; of several outputs `sold/auc`.
+        metrics: names in `metrics.METRICS`, e.g. `auc`, `binary_accuracy`; of several outputs `sold/auc`, and
+            `auc` for the mean over all of them.
         slices: groups of raw feature names; the metrics are computed for each combination of their values,
             and always overall.
         weight: the transformed feature that says how much each row counts in the metrics; rows and answers
             are counted as they are. None: all rows count the same.
+        quantiles: of the label, which the model answers in this order, for the metrics of quantiles.
+        group: the raw column that names the group of each row, for the metrics of ranks.
         own: further metrics by their names: the dotted path of a class, and the arguments it is made with.
     """
     specs = []
@@ -43,7 +54,7 @@ def eval_config(
         if output:
             counts = counts[1:]
         weighted = [
-            *(_metric(name) for name in metrics if output_of(name) == output),
+            *(_metric(name, quantiles, group) for name in metrics if output_of(name) == output),
             _of_the_gate("LabelStatisticsMetric", "label_statistics"),
             *(_own(name, *each) for name, each in (own or {}).items() if output_of(name) == output),
         ]
@@ -51,6 +62,11 @@ def eval_config(
             specs += [_spec(counts, output=output, is_weighted=False), _spec(weighted, output=output)]
         else:
             specs.append(_spec([*counts[:-1], *weighted, counts[-1]], output=output))
+    if not isinstance(label, str) and (averaged := [name for name in metrics if not output_of(name)]):
+        specs.append(
+            config_pb2.MetricsSpec(metrics=[_metric(each) for each in averaged], output_names=list(label))
+        )
+        specs[-1].aggregate.macro_average = True
     return config_pb2.EvalConfig(
         model_specs=[_model_spec(name, label, weight) for name in (CANDIDATE, BASELINE)],
         slicing_specs=[
@@ -62,7 +78,7 @@ def eval_config(
 
 
 def _spec(
-    metrics: Sequence[config_pb2.MetricConfig], *, output: str, is_weighted: bool | None = None
+    metrics: Sequence[config_pb2.MetricConfig], *, output: str = "", is_weighted: bool | None = None
 ) -> config_pb2.MetricsSpec:
     """Metrics of an output; without weights although there are some, or as there are some."""
     spec = config_pb2.MetricsSpec(metrics=metrics, output_names=[output] if output else [])
@@ -82,8 +98,10 @@ def _model_spec(name: str, label: str | Mapping[str, str], weight: str | None) -
     )
 
 
-def _metric(name: str) -> config_pb2.MetricConfig:
-    config = json.dumps({"name": plain_name(name)})
+def _metric(name: str, quantiles: Sequence[float] = (), group: str = "") -> config_pb2.MetricConfig:
+    levels = {"quantiles": list(quantiles)} if is_of_quantiles(name) else {}
+    groups = {"group": group} if is_of_groups(name) else {}
+    config = json.dumps({"name": plain_name(name), **levels, **groups})
     return config_pb2.MetricConfig(class_name=metric_of(name).class_name, config=config)
 
 

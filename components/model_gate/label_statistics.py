@@ -16,6 +16,7 @@ import tensorflow_model_analysis as tfma
 from tensorflow_model_analysis.metrics.metric_types import StandardMetricInputsPreprocessor
 
 from slipway.components.model_gate.trivial import (
+    ALWAYS,
     DISTINCT_LABELS,
     LABEL_PREFIX,
     LabelStatistics,
@@ -46,12 +47,12 @@ def _computations(
     output_name = next(iter(output_names or ()), "")
     keys = [
         tfma.metrics.MetricKey(
-            name=LABEL_PREFIX + field.name,
+            name=LABEL_PREFIX + statistic,
             model_name=model_name,
             output_name=output_name,
             example_weighted=example_weighted,
         )
-        for field in dataclasses.fields(LabelStatistics)
+        for statistic in ALWAYS
     ]
     return [
         tfma.metrics.MetricComputation(
@@ -71,11 +72,16 @@ def _computations(
 
 @dataclasses.dataclass
 class _Counts:
-    """What the rows of each label weigh, and the squares of that; exactly while there are few labels."""
+    """What the rows of each label weigh, and the squares of that; exactly while there are few labels.
+
+    Attributes:
+        count: of all labels.
+    """
 
     by_label: Counter[float] = dataclasses.field(default_factory=Counter)
     squares: Counter[float] = dataclasses.field(default_factory=Counter)
     is_rounded: bool = False
+    count: int = 0
 
     def add(self, labels: Iterable[float], weight: float) -> None:
         for label in labels:
@@ -83,6 +89,7 @@ class _Counts:
             # A Counter's numbers may be of any kind.
             self.by_label[label] += weight  # type: ignore[assignment]
             self.squares[label] += weight * weight  # type: ignore[assignment]
+            self.count += 1
         self._bound()
 
     def merge(self, other: "_Counts") -> None:
@@ -91,6 +98,7 @@ class _Counts:
             other._round()
         self.by_label.update(other.by_label)
         self.squares.update(other.squares)
+        self.count += other.count
         self._bound()
 
     def _bound(self) -> None:
@@ -146,8 +154,8 @@ class _LabelCounts(beam.CombineFn):
     def extract_output(self, counts: _Counts) -> dict[Any, float]:
         if not any(counts.by_label.values()):
             return {}
-        values = dataclasses.astuple(LabelStatistics.of_counts(counts.by_label, squares=counts.squares))
-        return dict(zip(self._keys, values, strict=True))
+        found = LabelStatistics.of_counts(counts.by_label, squares=counts.squares, count=counts.count)
+        return {key: getattr(found, name) for key, name in zip(self._keys, ALWAYS, strict=True)}
 
 
 def _classes_or_numbers(labels: np.ndarray) -> list[float]:

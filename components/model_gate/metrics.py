@@ -8,9 +8,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 Better = Literal["higher", "lower"]
-Outputs = Literal["one", "classes"]
+Outputs = Literal["one", "classes", "quantiles", "ranks"]
 Trivial = Literal[
-    "majority_share", "chance", "variance", "deviation", "absolute_deviation", "entropy", "positive_share"
+    "majority_share",
+    "chance",
+    "variance",
+    "deviation",
+    "absolute_deviation",
+    "entropy",
+    "positive_share",
+    "pinball_loss",
 ]
 Interval = Literal["proportion", "auc"]
 
@@ -20,11 +27,14 @@ class Metric:
     """One metric.
 
     Attributes:
-        class_name: the class that TensorFlow Model Analysis looks for.
+        class_name: the class that TensorFlow Model Analysis looks for; it has none for `quantiles` and
+            `ranks`, which our Evaluator alone computes.
         better: which values are better; None where neither is, e.g. a count.
         outputs: what the model must put out for the metric to mean anything: `one` number a row, or one for
-            each of the `classes`; None: either. On the wrong kind the libraries compute nonsense without a
-            word: `categorical_accuracy` of one output is always 1.
+            each of the `classes`, of the quantiles that `evaluate.quantiles` names, or one
+            that `ranks` the rows of a group; None: either of the
+            first two. On the wrong kind the libraries compute nonsense without a word:
+            `categorical_accuracy` of one output is always 1.
         trivial: which statistic of the labels a constant answer scores; see `trivial.py`.
         interval: the formula of its confidence bounds; see `intervals.py`. None: they come from the spread
             that the Evaluator measures.
@@ -79,14 +89,22 @@ METRICS = {
     "false_negatives": Metric("FalseNegatives", "lower"),
     "false_positives": Metric("FalsePositives", "lower"),
     "hinge": Metric("Hinge", "lower", "one"),
+    "interval_coverage": Metric("IntervalCoverage", None, "quantiles", interval="proportion", at_most=1),
+    "interval_width": Metric("IntervalWidth", "lower", "quantiles", at_least=None),
     "kl_divergence": Metric("KLDivergence", "lower", at_least=None),
     "log_cosh_error": Metric("LogCoshError", "lower", "one"),
     "mean_absolute_error": Metric("MeanAbsoluteError", "lower", "one", "absolute_deviation"),
     "mean_absolute_percentage_error": Metric("MeanAbsolutePercentageError", "lower", "one"),
+    "mean_reciprocal_rank": Metric("GroupReciprocalRank", "higher", "ranks", at_most=1),
     "mean_squared_error": Metric("MeanSquaredError", "lower", "one", "variance"),
     "mean_squared_logarithmic_error": Metric("MeanSquaredLogarithmicError", "lower", "one"),
+    "ndcg": Metric("GroupNDCG", "higher", "ranks", at_most=1),
+    "ndcg_5": Metric("GroupNDCG5", "higher", "ranks", at_most=1),
+    "ndcg_10": Metric("GroupNDCG10", "higher", "ranks", at_most=1),
+    "pinball_loss": Metric("PinballLoss", "lower", "quantiles", "pinball_loss"),
     "poisson": Metric("Poisson", "lower", "one", at_least=None),
     "precision": Metric("Precision", "higher", None, "positive_share", at_most=1),
+    "quantile_crossing": Metric("QuantileCrossing", "lower", "quantiles", interval="proportion", at_most=1),
     "recall": Metric("Recall", "higher", at_most=1),
     "root_mean_squared_error": Metric("RootMeanSquaredError", "lower", "one", "deviation"),
     "sparse_categorical_accuracy": Metric(
@@ -104,3 +122,18 @@ METRICS = {
     "true_positives": Metric("TruePositives", "higher"),
 }
 """The metrics by their names in `evaluate.metrics`."""
+
+
+def is_of_quantiles(name: str) -> bool:
+    """Whether a metric, with or without an output's name, is of answers that are quantiles."""
+    return _outputs(name) == "quantiles"
+
+
+def is_of_groups(name: str) -> bool:
+    """Whether a metric, with or without an output's name, is of the ranks of rows in their group."""
+    return _outputs(name) == "ranks"
+
+
+def _outputs(name: str) -> Outputs | None:
+    known = METRICS.get(plain_name(name))
+    return known.outputs if known else None

@@ -9,7 +9,8 @@ from slipway.components.model_gate.metrics import metric_of
 def reference_checks(
     references: Mapping[str, Mapping[str, float]], metrics: Mapping[str, float], asked: Sequence[str]
 ) -> list[Check]:
-    """One warning at most for each reference model, in the first metric that says which is better.
+    """One warning at most for each reference model, in the first metric that both have and that says
+    which is better.
 
     It never refuses: a network may be wanted for other reasons than its score.
 
@@ -17,14 +18,14 @@ def reference_checks(
         references: model -> metric -> value.
         asked: the workload's metrics, the most telling first.
     """
-    name = next((each for each in asked if metric_of(each).better and each in metrics), None)
-    if name is None:
-        return []
-    higher = metric_of(name).better == "higher"
     checks = []
     for model, scores in references.items():
-        if name not in scores:
+        name = next(
+            (each for each in asked if metric_of(each).better and each in metrics and each in scores), None
+        )
+        if name is None:
             continue
+        higher = metric_of(name).better == "higher"
         got, theirs = metrics[name], scores[name]
         checks.append(
             Check(

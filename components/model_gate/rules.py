@@ -11,7 +11,7 @@ from slipway.components.model_gate.intervals import (
     least_difference,
     proportion_bounds,
 )
-from slipway.components.model_gate.metrics import METRICS, metric_of, output_of, plain_name
+from slipway.components.model_gate.metrics import METRICS, is_of_groups, metric_of, output_of, plain_name
 from slipway.components.model_gate.trivial import LabelStatistics, slice_columns
 from slipway.components.settings import setting
 
@@ -92,17 +92,17 @@ class Measured:
 
     @property
     def telling_rows(self) -> float:
-        """How many rows of one weight tell as much as these; without weights that many there are."""
+        """How many rows of one weight tell as much as these; without weights those that have a label."""
         labels = self._any_labels
-        return min(self.rows, labels.rows) if labels else self.rows
+        # A row may have several labels, or none.
+        return min(self.rows * labels.telling, labels.rows) if labels else self.rows
 
     @property
     def has_weights(self) -> bool:
         """Whether rows weigh so differently that they tell less than as many of one weight."""
         labels = self._any_labels
-        # Without weights the two are one number, also where some rows have no label.
-        weighs = labels is not None and labels.rows != labels.weight
-        return weighs and round(self.telling_rows) < round(self.rows)
+        # Rows without a label are not taken for weights.
+        return labels is not None and round(self.rows * labels.telling) < round(self.rows)
 
     @property
     def _any_labels(self) -> LabelStatistics | None:
@@ -199,6 +199,8 @@ def bounds(
 
 
 def _by_formula(metric: str, value: float, at: Measured, confidence: float) -> tuple[float, float] | None:
+    if _is_mean(metric, at):
+        return None  # the labels of a row stray together or apart: only the spread knows
     kind = metric_of(metric).interval if plain_name(metric) in METRICS else None
     if kind == "proportion" and at.telling_rows > 0:
         return proportion_bounds(min(max(value, 0.0), 1.0), at.telling_rows, confidence=confidence)
@@ -242,11 +244,24 @@ def _keys_of(name: str) -> tuple[str, ...]:
     return EVERY_SLICE, slice_columns(name), name
 
 
+def _is_mean(metric: str, at: Measured) -> bool:
+    """Whether it is the mean of a metric over several outputs."""
+    return at.labels is None and bool(at.labels_of_outputs) and not output_of(metric)
+
+
 def _is_undefined(metric: str, at: Measured) -> bool:
-    """Whether a metric that tells two classes apart was asked for where there is only one."""
-    name = plain_name(metric)
-    if name not in METRICS or at.labels is None or at.labels.classes >= 2:
+    """Whether its labels leave a metric without a meaning; a mean where those of every output do."""
+    each = at.labels_of_outputs.values() if _is_mean(metric, at) else [at.labels]
+    return all(labels is not None and _says_nothing(plain_name(metric), labels) for labels in each)
+
+
+def _says_nothing(name: str, labels: LabelStatistics) -> bool:
+    """Whether a metric that tells two classes apart was asked for where there is only one, or one of ranks
+    where no row is relevant."""
+    if name not in METRICS or labels.classes >= 2:
         return False
+    if is_of_groups(name):
+        return labels.majority == 0
     return METRICS[name].trivial in ("chance", "positive_share") or name in ("recall", "f1_score")
 
 

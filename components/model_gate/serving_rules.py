@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NotRequired, TypedDict
 
 from slipway.components.model_gate.check import Check
-from slipway.components.model_gate.metrics import metric_of, output_of
+from slipway.components.model_gate.metrics import Metric, metric_of, output_of
 from slipway.components.settings import setting
 
 _MIB = 2**20
@@ -198,16 +198,12 @@ def _features_apart(report: ServingReport, tolerance: float) -> str:
 def _fit_checks(report: ServingReport, metrics: Sequence[str]) -> list[Check]:
     """A metric for several outputs computes nonsense of one, without a word, and the other way round."""
     widths = {name: _width(report, output_of(name)) for name in metrics}
-    wrong = [
-        name
-        for name, width in widths.items()
-        if metric_of(name).outputs not in (None, "one" if width == 1 else "classes")
-    ]
+    wrong = [name for name, width in widths.items() if not _fits(metric_of(name), width)]
     return [
         Check(
             metric=f"metric {name}",
             slice="",
-            required="one output" if metric_of(name).outputs == "one" else "one output for each class",
+            required="one output for each class" if metric_of(name).outputs == "classes" else "one output",
             got=float(widths[name]),
             baseline=None,
             passed=False,
@@ -218,12 +214,22 @@ def _fit_checks(report: ServingReport, metrics: Sequence[str]) -> list[Check]:
     ]
 
 
+def _fits(metric: Metric, width: int) -> bool:
+    """Whether a metric says anything of so many numbers a row; of quantiles the Evaluator has seen to it."""
+    return metric.outputs in (None, "quantiles") or (metric.outputs == "classes") == (width > 1)
+
+
 def _width(report: ServingReport, output: str) -> int:
-    """How many numbers a row's answer has: all of them, or those of one of several outputs."""
-    served = report.get("signatures", {}).get("serving_default")
-    if served is None or output not in served["outputs"]:
-        return report["outputs"]
-    _, shape, _ = served["outputs"][output]
+    """How many numbers a row's answer has: all of them, or those of one of several outputs; of a mean over
+    outputs, those of each."""
+    outputs = report.get("signatures", {}).get("serving_default", {"outputs": {}})["outputs"]
+    if output in outputs:
+        return _numbers(outputs[output][1])
+    widths = {_numbers(shape) for _, shape, _ in outputs.values()}
+    return widths.pop() if not output and len(outputs) > 1 and len(widths) == 1 else report["outputs"]
+
+
+def _numbers(shape: Sequence[int | None]) -> int:
     return int(shape[-1] or 1) if len(shape) > 1 else 1
 
 

@@ -5,7 +5,7 @@ A threshold below that value tests nothing, and a model that does not reach it h
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, asdict, dataclass, fields
 from itertools import accumulate
 
 from slipway.components.model_gate.metrics import METRICS, metric_of, plain_name
@@ -25,6 +25,7 @@ class LabelStatistics:
         rows: how many, > 0. Where rows weigh differently it is how many of one weight tell as much: the
             square of the sum of weights by the sum of their squares (L. Kish, Survey Sampling, 1965).
         weight: what they weigh together, > 0; where every row weighs 1, how many there are.
+        count: how many there are, whatever they weigh; of a row with several labels each.
         positives, negatives: as `rows`, of those with the label 1 and with 0. Of each by itself: the weights
             of one class say nothing about how sure the other's share of a value is.
         mean: of the labels; for labels 0 and 1 the share of the ones.
@@ -33,10 +34,12 @@ class LabelStatistics:
         classes: how many different labels there are.
         majority_share: its share of the rows, 0 to 1.
         entropy: of the shares of the classes, in nats.
+        pinball_loss: of always answering the labels' own quantiles; None where none are asked for.
     """
 
     rows: float
     weight: float
+    count: float
     positives: float
     negatives: float
     mean: float
@@ -46,16 +49,24 @@ class LabelStatistics:
     majority: float
     majority_share: float
     entropy: float
+    pinball_loss: float | None = None
 
     @classmethod
     def of_counts(
-        cls, counts: Mapping[float, float], *, squares: Mapping[float, float] | None = None
+        cls,
+        counts: Mapping[float, float],
+        *,
+        squares: Mapping[float, float] | None = None,
+        count: float | None = None,
+        quantiles: Sequence[float] = (),
     ) -> "LabelStatistics":
         """From how often each label occurs, or what its rows weigh; at least one does.
 
         Args:
             counts: by label.
             squares: the sum of the squared weights, by label; None: every row weighs 1.
+            count: of all labels, where rows have weights; None: every row weighs 1.
+            quantiles: that a model answers, each 0 to 1.
         """
         ordered = sorted((label, count) for label, count in counts.items() if count)
         rows = math.fsum(count for _, count in ordered)
@@ -67,10 +78,11 @@ class LabelStatistics:
             return weight * weight / squared if squared else weight
 
         majority, most = max(ordered, key=lambda item: item[1])
-        median = _weighted_median(ordered, rows)
+        median = _weighted_quantile(ordered, rows, 0.5)
         return cls(
             rows=telling(*(label for label, _ in ordered)),
             weight=rows,
+            count=rows if count is None else count,
             positives=telling(1.0),
             negatives=telling(0.0),
             mean=mean,
@@ -80,15 +92,29 @@ class LabelStatistics:
             majority=majority,
             majority_share=most / rows,
             entropy=-math.fsum(count / rows * math.log(count / rows) for _, count in ordered),
+            pinball_loss=_constant_pinball_loss(ordered, rows, quantiles) if quantiles else None,
         )
+
+    def known(self) -> dict[str, float]:
+        """The statistics that there are, by name."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
     @classmethod
     def from_metrics(cls, metrics: Mapping[str, float]) -> "LabelStatistics | None":
         """From the Evaluator's metrics of a slice; None where they do not hold them."""
-        names = [LABEL_PREFIX + name for name in cls.__dataclass_fields__]
-        if any(name not in metrics for name in names):
+        found = {
+            each.name: metrics[LABEL_PREFIX + each.name]
+            for each in fields(cls)
+            if LABEL_PREFIX + each.name in metrics
+        }
+        if any(name not in found for name in ALWAYS):
             return None
-        return cls(*(metrics[name] for name in names))
+        return cls(**found)
+
+    @property
+    def telling(self) -> float:
+        """How much of a label one tells on average, 0 to 1: 1 where all weigh the same."""
+        return min(self.rows / self.count, 1.0)
 
     @property
     def is_binary(self) -> bool:
@@ -99,6 +125,10 @@ class LabelStatistics:
     def rows_by_class(self) -> tuple[int, int]:
         """`positives` and `negatives` of binary labels: both occur, so each is at least 1."""
         return max(round(self.positives), 1), max(round(self.negatives), 1)
+
+
+ALWAYS = tuple(each.name for each in fields(LabelStatistics) if each.default is MISSING)
+"""The statistics that every evaluation has."""
 
 
 def rounded_label(label: float) -> float:
@@ -128,6 +158,8 @@ def trivial_value(metric: str, labels: LabelStatistics) -> float | None:
             return labels.entropy
         case "positive_share":
             return labels.mean if labels.is_binary else None
+        case "pinball_loss":
+            return labels.pinball_loss
     return None
 
 
@@ -147,6 +179,8 @@ def trivial_answer(metric: str, labels: LabelStatistics, classes: Sequence[str] 
             return "always answering the median"
         case "entropy":
             return "always answering the shares of the classes"
+        case "pinball_loss":
+            return "always answering the same quantiles"
         case "positive_share":
             return f"always answering {class_name(1, classes)}"
     return "answers drawn at random"
@@ -181,6 +215,19 @@ def slice_columns(name: str) -> str:
     return ", ".join(part.partition("=")[0] for part in name.split(", ") if "=" in part)
 
 
-def _weighted_median(ordered: list[tuple[float, float]], rows: float) -> float:
+def _constant_pinball_loss(
+    ordered: list[tuple[float, float]], rows: float, quantiles: Sequence[float]
+) -> float:
+    """The mean pinball loss of always answering the labels' own quantiles."""
+    losses = []
+    for level in quantiles:
+        answer = _weighted_quantile(ordered, rows, level)
+        misses = ((label - answer, count) for label, count in ordered)
+        losses += [max(level * miss, (level - 1) * miss) * count / rows for miss, count in misses]
+    return math.fsum(losses) / len(quantiles)
+
+
+def _weighted_quantile(ordered: list[tuple[float, float]], rows: float, level: float) -> float:
     seen = accumulate(count for _, count in ordered)
-    return next(label for (label, _), so_far in zip(ordered, seen, strict=True) if so_far >= rows / 2)
+    reached = (label for (label, _), so_far in zip(ordered, seen, strict=True) if so_far >= rows * level)
+    return next(reached, ordered[-1][0])

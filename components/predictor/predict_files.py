@@ -9,13 +9,14 @@ The stock BulkInferrer loads Keras 2 models only.
 """
 
 import json
+import logging
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import apache_beam as beam
 import numpy as np
@@ -36,6 +37,32 @@ _FIRST_REJECTS = 3
 _INT_BITS = 64
 _NUMBER = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 _KINDS = _PREDICTIONS, _REJECTS = "predictions", "rejects"
+
+
+_log = logging.getLogger(__name__)
+
+
+class Log(Protocol):
+    """Logs what is answered, as `slipway.components.request_log.request_log.RequestLog` does."""
+
+    def write_examples(self, version: int, records: Sequence[bytes], answers: Sequence[object]) -> None:
+        """Draws from rows that were answered, and writes them; raises OSError where it cannot."""
+
+    def close(self) -> None:
+        """Closes the log."""
+
+
+@dataclass(frozen=True)
+class Logging:
+    """How answers are logged; travels to the workers.
+
+    Attributes:
+        begin: makes the log of one worker.
+        version: the model's.
+    """
+
+    begin: Callable[[], Log]
+    version: int
 
 
 @dataclass(frozen=True)
@@ -113,6 +140,7 @@ class PredictFile(beam.DoFn):
         read: gives the rows of a file; travels to the workers.
         classes: names of what the answers are about, see `class_names`; none: they get no name.
         pass_through: columns of the rows that are written beside each answer, see `columns_of`.
+        logged: how the answers are logged; None: they are not.
     """
 
     def __init__(
@@ -123,7 +151,11 @@ class PredictFile(beam.DoFn):
         classes: Sequence[str] = (),
         pass_through: Mapping[str, type] | None = None,
         batch_rows: int = BATCH_ROWS,
+        *,
+        logged: Logging | None = None,
     ) -> None:
+        self._logged = logged
+        self._requests: Log | None = None
         self._pass_through = dict(pass_through or {})
         self._model_folder, self._folder = model_folder, folder
         self._read, self._classes, self._batch_rows = read, classes, batch_rows
@@ -132,6 +164,12 @@ class PredictFile(beam.DoFn):
     def setup(self) -> None:
         """Loads the model, once a worker."""
         self._model = LoadedModel(Path(self._model_folder))
+        self._requests = self._logged.begin() if self._logged else None
+
+    def teardown(self) -> None:
+        """Closes the log."""
+        if self._requests is not None:
+            self._requests.close()
 
     def process(self, task: InputTask) -> Iterator[None]:
         """Writes the file's predictions and rejects, and a report beside them for `predict_files`."""
@@ -170,6 +208,7 @@ class PredictFile(beam.DoFn):
                     answers = predict_rows(model, batch)
                     if not counts.predicted and all(isinstance(each, WrongInputError) for each in answers):
                         raise _all_refused(task, answers)
+                    self._log_answers(batch, answers)
                     names = iter(self._names(answers))
                     for row, record, answer in zip(numbers, batch, answers, strict=True):
                         if isinstance(answer, WrongInputError):
@@ -191,6 +230,18 @@ class PredictFile(beam.DoFn):
             counts.without_rows.append(task.name)
         return counts
 
+    def _log_answers(self, records: list[bytes], answers: list[Any]) -> None:
+        if self._logged is None or self._requests is None:
+            return
+        sound = [row for row, answer in enumerate(answers) if not isinstance(answer, WrongInputError)]
+        try:
+            self._requests.write_examples(
+                self._logged.version, [records[row] for row in sound], [answers[row] for row in sound]
+            )
+        except OSError as error:  # the predictions are what was asked for
+            _log.warning("Requests are no longer logged: %s", error)
+            self._requests = None
+
     def _names(self, answers: list[Any]) -> list[str | None]:
         """The class of each answer that is none of an error."""
         sound = [answer for answer in answers if not isinstance(answer, WrongInputError)]
@@ -208,6 +259,7 @@ def predict_files(
     beam_args: list[str],
     classes: Sequence[str] = (),
     pass_through: Mapping[str, type] | None = None,
+    logged: Logging | None = None,
 ) -> Counts:
     """Predicts the rows of files, each in the order of its rows, in memory that does not grow with them.
 
@@ -217,6 +269,7 @@ def predict_files(
         read: gives the rows of a file.
         classes: names of what the answers are about; none: they get no name.
         pass_through: columns of the rows that are written beside each answer, see `columns_of`.
+        logged: how the answers are logged; None: they are not.
 
     Raises:
         InputError: a file cannot be read, or is another table, as `read` says.
@@ -230,7 +283,9 @@ def predict_files(
             pipeline
             | "Files" >> beam.Create(tasks, reshuffle=len(tasks) > 1)
             | "Predict"
-            >> beam.ParDo(PredictFile(str(model_folder), str(folder), read, classes, pass_through))
+            >> beam.ParDo(
+                PredictFile(str(model_folder), str(folder), read, classes, pass_through, logged=logged)
+            )
         )
     total = Counts()
     for task in tasks:

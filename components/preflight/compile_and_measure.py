@@ -16,6 +16,7 @@ import os
 import re
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -301,6 +302,8 @@ class TrainingStep:
         label = self._question.label
         if isinstance(label, str):
             return inputs, spec(self._features[label])
+        if not isinstance(label, Mapping):  # one label of several columns, side by side
+            return inputs, spec(replace(self._features[labels[0]], shape=(len(labels),)))
         return inputs, {output: spec(self._features[name]) for output, name in label.items()}
 
     def _state(self) -> Any:

@@ -1,11 +1,12 @@
 """The compiling process's questions and answers, as plain values. Pure."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from slipway.components.trainer.features import PlainFeature
+from slipway.components.trainer.labels import columns_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,7 +167,7 @@ class Question:
     Attributes:
         slice: to compile for; its generation "" means the CPU.
         features: with the label.
-        label: its name; of several outputs, that of each.
+        label: its name, or several, see `trainer.labels`.
         batch_size: global, examples.
         precision: Keras dtype policy, or "auto": mixed_bfloat16.
         accumulate_steps: as `train` has it.
@@ -180,7 +181,7 @@ class Question:
     model: str
     hyperparameters: Mapping[str, object]
     features: tuple[PlainFeature, ...]
-    label: str | Mapping[str, str]
+    label: str | Mapping[str, str] | Sequence[str]
     batch_size: int
     precision: str = "auto"
     accumulate_steps: int = 1
@@ -203,7 +204,7 @@ class Question:
     @property
     def labels(self) -> tuple[str, ...]:
         """The names of all labels."""
-        return (self.label,) if isinstance(self.label, str) else tuple(self.label.values())
+        return columns_of(self.label)
 
     @property
     def replicas(self) -> int:

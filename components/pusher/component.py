@@ -122,7 +122,7 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
     pushed_model.set_string_custom_property("pushed_version", str(published.version))
     workload = told.get("workload", "")
     if deployment:
-        _log.info("%s", deployment.deploy(published, workload=workload))
+        _log.info("%s", deployment.deploy(published, workload=workload, papers=papers))
     run_hook(hook or [], published, workload=workload)
     done = "was there already, nothing was pushed" if published.was_there else "pushed"
     if keep:

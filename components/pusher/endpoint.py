@@ -1,6 +1,5 @@
 """Names and traffic shares for deploying a version to a Vertex AI endpoint. Pure."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypedDict
@@ -12,7 +11,6 @@ ALL_TRAFFIC = 100
 NEW = "0"
 """How a request calls the model that it deploys."""
 
-_MODEL_ID_LETTERS = 63
 _LONGEST_DEPLOYED_ID = 10
 
 
@@ -64,34 +62,6 @@ class DeployRequest(TypedDict):
     traffic_split: dict[str, int]
 
 
-def model_id(workload: str, version: int) -> str:
-    """The id of a version in the model registry: the same for the same version, so that it is there once."""
-    ending = f"-v{version}"
-    name = re.sub(r"[^a-z0-9_-]", "-", workload.lower())
-    name = name if name[:1].isalpha() else f"m{name}"
-    return name[: _MODEL_ID_LETTERS - len(ending)] + ending
-
-
-def is_ours(model: str, workload: str) -> bool:
-    """Whether a model, by its resource name, is a version that was pushed by the workload."""
-    found = re.fullmatch(r"(.+)-v(\d{1,19})", model.rpartition("/")[2].partition("@")[0])
-    return bool(found and model_id(workload, int(found[2])) == found[0])
-
-
-def upload_request(settings: EndpointSettings, published: Published, *, workload: str) -> dict[str, object]:
-    """Puts a version into the model registry."""
-    return {
-        "parent": settings.parent,
-        "model_id": model_id(workload, published.version),
-        "model": {
-            "display_name": f"{workload} {published.version}",
-            "artifact_uri": published.address,
-            "container_spec": {"image_uri": settings.container},
-            "labels": {"slipway-version": str(published.version)},
-        },
-    }
-
-
 def deploy_request(
     settings: EndpointSettings,
     published: Published,
@@ -104,7 +74,7 @@ def deploy_request(
 
     Args:
         settings: where and on what.
-        model: the resource name of the version in the registry.
+        model: the resource name of the version in the registry, with `@` and its number there.
         shares: of the endpoint's models now, in percent by the id of their deployment.
     """
     deployed: dict[str, object] = {

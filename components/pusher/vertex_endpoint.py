@@ -1,24 +1,21 @@
 """A Vertex AI endpoint as a destination after the push: a version is uploaded once, deployed once. Thin.
 
-Through Google's generated clients. Each thing that is made gets an id of ours, so that asking again after a
-lost answer or a crash finds it instead of making a second one.
+Through Google's generated clients. Each thing that is made gets an id of ours, or an alias, so that asking
+again after a lost answer or a crash finds it instead of making a second one.
 """
 
 import contextlib
+import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from slipway.components.errors import ComponentError
 from slipway.components.google_credentials import find_credentials
-from slipway.components.pusher.endpoint import (
-    EndpointSettings,
-    deploy_request,
-    is_ours,
-    model_id,
-    upload_request,
-)
+from slipway.components.pusher import model_registry as registry
+from slipway.components.pusher.endpoint import EndpointSettings, deploy_request
+from slipway.components.pusher.manifest_contents import Papers
 from slipway.components.pusher.versions import Published
 
 UPLOAD_S = 1800.0
@@ -28,8 +25,11 @@ DEPLOY_S = 3600.0
 
 _TIMEOUT_S = 30.0  # of one request
 _RETRY_S = 60.0  # of all tries of one
+_LONGEST_WAIT_S = 10.0  # between two of them
 FIRST_WAIT_S = 1.0
 """The wait before a request is retried; longer each time."""
+
+_log = logging.getLogger(__name__)
 
 
 class VertexEndpoint:
@@ -52,25 +52,30 @@ class VertexEndpoint:
         self._settings = settings
         self._models, self._endpoints = ModelServiceClient(**connection), EndpointServiceClient(**connection)
 
-    def deploy(self, published: Published, *, workload: str) -> str:
+    def deploy(self, published: Published, *, workload: str, papers: Papers | None = None) -> str:
         """Uploads a version and deploys it, as far as that is not done; what gets no requests any more goes.
 
         A version that is deployed already keeps the share of requests that it has.
 
         Args:
             published: the version, in gs://.
+            papers: what the registry is told of it; None: nothing.
 
         Returns:
             What was done, in words.
 
         Raises:
-            ComponentError: the service refused or did not answer; the version stays pushed.
+            ComponentError: the service refused or did not answer, or the registry has a model of that name
+                that is not the workload's; the version stays pushed.
         """
         with self._in_words(f"version {published.version} is pushed, but not deployed"):
-            model = self._uploaded(published, workload)
+            model = self._registered(published, papers or {}, workload)
+            # Each version was a model of its own once.
+            earlier = f"{self._settings.parent}/models/{registry.earlier_id(workload, published.version)}@1"
+            names = (model, earlier)
             endpoint = self._endpoint()
             name = self._settings.name
-            if any(_is_of(each, model) for each in endpoint.deployed_models):
+            if any(_is_one_of(each, names) for each in endpoint.deployed_models):
                 return f"Version {published.version} is deployed at the endpoint {name} already."
             asked = deploy_request(
                 self._settings,
@@ -79,29 +84,83 @@ class VertexEndpoint:
                 model=model,
                 shares=dict(endpoint.traffic_split),
             )
-            self._done(self._endpoints.deploy_model, asked, lambda: self._is_deployed(model), DEPLOY_S)
-            removed = self._without_traffic(workload, keep=model)
+            self._done(self._endpoints.deploy_model, asked, lambda: self._is_deployed(names), DEPLOY_S)
+            removed = self._without_traffic(workload, keep=names)
         share = asked["traffic_split"]["0"]
         gone = f"; undeployed {', '.join(removed)}" if removed else ""
         return f"Version {published.version} gets {share}% of the requests to the endpoint {name}{gone}."
 
-    def _uploaded(self, published: Published, workload: str) -> str:
+    def _registered(self, published: Published, papers: Papers, workload: str) -> str:
         """The resource name of the version in the registry, where it is put if need be."""
-        name = f"{self._settings.parent}/models/{model_id(workload, published.version)}"
+        model = f"{self._settings.parent}/models/{registry.model_id(workload)}"
+        name = f"{model}@{registry.alias(published.version)}"
         found = self._found(self._models.get_model, name)
         if found is None:
-            asked = upload_request(self._settings, published, workload=workload)
-            self._done(
-                self._models.upload_model, asked, lambda: self._found(self._models.get_model, name), UPLOAD_S
-            )
-            found = self._models.get_model(name=name, **self._patience)
+            found = self._uploaded(published, papers, workload=workload, model=model, name=name)
         if found.artifact_uri.rstrip("/") != published.address:
             raise ComponentError(
                 f"{name} is {found.artifact_uri}, not {published.address}; version {published.version} is "
                 "pushed, but not deployed.",
-                hint="remove that model from the registry, then resume the run",
+                hint="remove that version from the registry, then resume the run",
             )
-        return name
+        versioned = f"{model}@{found.version_id}"
+        self._tell_metrics(versioned, published.version, papers)
+        return versioned
+
+    def _uploaded(self, published: Published, papers: Papers, *, workload: str, model: str, name: str) -> Any:
+        """Puts a version into the registry: the first with the model, each other one beneath it.
+
+        A version has no id of ours, so it is looked for before it is asked for again. Where the service was
+        still at it, it may be there twice; the alias means one of them.
+        """
+        from google.api_core.exceptions import Conflict
+
+        began, wait_s = time.monotonic(), FIRST_WAIT_S
+        while True:
+            there = self._found(self._models.get_model, model)
+            if there is not None and registry.is_foreign(there.labels, workload):
+                label = f"{registry.WORKLOAD_LABEL}={registry.model_id(workload)}"
+                raise ComponentError(
+                    f"{model} is in the registry, without the label {label}, so it is not this workload's; "
+                    f"version {published.version} is pushed, but not deployed.",
+                    hint="rename or remove that model, or give it the label to put versions beneath it; "
+                    "then resume the run",
+                )
+            asked = registry.upload_request(
+                published,
+                papers,
+                parent=self._settings.parent,
+                container=self._settings.container,
+                workload=workload,
+                is_first=there is None,
+            )
+            try:
+                self._models.upload_model(asked, timeout=_TIMEOUT_S).result(timeout=UPLOAD_S)
+                return self._models.get_model(name=name, **self._patience)
+            except (Conflict, *_passing()) as error:
+                # A conflict: another publisher is making the model, which takes its time.
+                if time.monotonic() - began > (UPLOAD_S if isinstance(error, Conflict) else _RETRY_S):
+                    raise
+                time.sleep(wait_s)
+                wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
+            if found := self._found(self._models.get_model, name):
+                return found
+
+    def _tell_metrics(self, model: str, version: int, papers: Papers) -> None:
+        """Shows the version's metrics beside it, once; what keeps that from working keeps no model back."""
+        from google.api_core.exceptions import GoogleAPIError
+
+        asked = registry.evaluation(version, papers)
+        if asked is None:
+            return
+        try:
+            told = self._models.list_model_evaluations(parent=model, **self._patience)
+            if not any(each.display_name == asked["display_name"] for each in told):
+                self._models.import_model_evaluation(
+                    {"parent": model, "model_evaluation": asked}, timeout=_TIMEOUT_S
+                )
+        except (GoogleAPIError, *_passing()) as error:
+            _log.warning("The registry did not take the metrics of version %d: %s", version, _said(error))
 
     def _endpoint(self) -> Any:
         name = self._settings.endpoint
@@ -121,29 +180,30 @@ class VertexEndpoint:
             found = self._endpoints.get_endpoint(name=name, **self._patience)
         return found
 
-    def _without_traffic(self, workload: str, *, keep: str) -> list[str]:
+    def _without_traffic(self, workload: str, *, keep: Sequence[str]) -> list[str]:
         """Undeploys the workload's models that get no requests: their machines cost money for nothing."""
         endpoint = self._endpoints.get_endpoint(name=self._settings.endpoint, **self._patience)
         removed = []
         for each in endpoint.deployed_models:
             idle = not endpoint.traffic_split.get(each.id, 0)
-            if idle and is_ours(each.model, workload) and not _is_of(each, keep):
+            if idle and registry.is_ours(each.model, workload) and not _is_one_of(each, keep):
                 asked = {"endpoint": self._settings.endpoint, "deployed_model_id": each.id}
                 self._done(
                     self._endpoints.undeploy_model,
                     asked,
-                    partial(self._is_gone, each.model),
+                    partial(self._is_gone, each.id),
                     DEPLOY_S,
                 )
                 removed.append(each.display_name)
         return removed
 
-    def _is_deployed(self, model: str) -> bool:
+    def _is_deployed(self, names: Sequence[str]) -> bool:
         endpoint = self._endpoints.get_endpoint(name=self._settings.endpoint, **self._patience)
-        return any(_is_of(each, model) for each in endpoint.deployed_models)
+        return any(_is_one_of(each, names) for each in endpoint.deployed_models)
 
-    def _is_gone(self, model: str) -> bool:
-        return not self._is_deployed(model)
+    def _is_gone(self, deployed_id: str) -> bool:
+        endpoint = self._endpoints.get_endpoint(name=self._settings.endpoint, **self._patience)
+        return all(each.id != deployed_id for each in endpoint.deployed_models)
 
     def _found(self, get: Any, name: str) -> Any:
         from google.api_core.exceptions import NotFound
@@ -174,17 +234,14 @@ class VertexEndpoint:
     @property
     def _patience(self) -> dict[str, object]:
         """How long is waited for an answer, and what is asked again: every request may be."""
-        import requests
-        from google.api_core import exceptions
         from google.api_core.retry import Retry, if_exception_type
 
-        passing = if_exception_type(
-            exceptions.ServerError,
-            exceptions.TooManyRequests,
-            requests.exceptions.ConnectionError,
-            requests.exceptions.Timeout,
+        retry = Retry(
+            predicate=if_exception_type(*_passing()),
+            initial=FIRST_WAIT_S,
+            maximum=_LONGEST_WAIT_S,
+            timeout=_RETRY_S,
         )
-        retry = Retry(predicate=passing, initial=FIRST_WAIT_S, timeout=_RETRY_S)
         return {"retry": retry, "timeout": _TIMEOUT_S}
 
     @contextlib.contextmanager
@@ -206,9 +263,21 @@ class VertexEndpoint:
             ) from error
 
 
-def _is_of(deployed: Any, model: str) -> bool:
-    # The service names the project by its number, and may add a model's version.
-    return bool(deployed.model.rpartition("/")[2].partition("@")[0] == model.rpartition("/")[2])
+def _is_one_of(deployed: Any, names: Sequence[str]) -> bool:
+    return any(registry.is_version(deployed.model, deployed.model_version_id, of=name) for name in names)
+
+
+def _passing() -> tuple[type[Exception], ...]:
+    """What may go well the next time."""
+    import requests
+    from google.api_core import exceptions
+
+    return (
+        exceptions.ServerError,
+        exceptions.TooManyRequests,
+        requests.exceptions.ConnectionError,
+        requests.exceptions.Timeout,
+    )
 
 
 def _said(error: Exception) -> str:

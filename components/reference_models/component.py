@@ -15,7 +15,7 @@ from tfx.types import artifact_utils
 from tfx.types.standard_artifacts import Examples, TransformGraph
 
 from slipway.components import progress
-from slipway.components.reference_models.fit import Table, answers_of
+from slipway.components.reference_models.fit import Table, answers_of, is_of_one_class
 from slipway.schemas.artifacts import ReferenceReport
 
 MAX_ROWS = 50_000
@@ -27,13 +27,14 @@ def ReferenceModels(  # noqa: N802 (component constructors are nouns)
     examples: InputArtifact[Examples],
     transform_graph: InputArtifact[TransformGraph],
     report: OutputArtifact[ReferenceReport],
-    label: Parameter[str],
-    task: Parameter[str],
-    metrics: Parameter[dict[str, str]],
+    labels: Parameter[dict[str, str]],
+    tasks: Parameter[dict[str, str]],
+    metrics: Parameter[dict[str, dict[str, str]]],
     models: Parameter[list[str]],
     seed: Parameter[int] = 1,
     weight: Parameter[str] = "",
     pass_through: Parameter[list[str]] = None,
+    means: Parameter[dict[str, list[str]]] = None,
 ) -> None:
     """Fits each model on the split `train` and scores it on `eval`.
 
@@ -41,28 +42,45 @@ def ReferenceModels(  # noqa: N802 (component constructors are nouns)
         examples: the transformed examples.
         transform_graph: the Transform node's, for the schema of the transformed examples.
         report: gets `report.json`: model -> metric -> value, `rows` and `fit_s` beside them.
-        label: the transformed feature that holds the label.
-        task: `classes` or `numbers`.
-        metrics: name -> Keras class of each.
+        labels: by output, the transformed feature that holds its label; of one output by the name "". Each
+            gets a model of its own.
+        tasks: by output, `classes` or `numbers`.
+        metrics: by output, name -> Keras class of each.
         models: names that `fit.answers_of` takes.
         seed: of what is random in a fit.
         weight: the transformed feature that says how much each row counts; empty: all the same.
         pass_through: transformed columns that are no features; None: none.
+        means: of metrics, by their names; None: none. As in the Evaluator, an area over labels of one class
+            says nothing and is left out.
     """
     transform = tft.TFTransformOutput(transform_graph.uri)
     train, held_out = (
-        _read(transform, examples, split, label=label, weight=weight, apart=pass_through or ())
+        _read(transform, examples, split, labels=labels, weight=weight, apart=pass_through or ())
         for split in ("train", "eval")
     )
+    rows = float(len(next(iter(train.values())).labels))
+    untold = {
+        metric
+        for output, judged in held_out.items()
+        for metric, class_name in metrics[output].items()
+        if class_name == "AUC" and is_of_one_class(judged)
+    }
     found: dict[str, dict[str, float]] = {}
     for name in models:
         progress.report(f"fits {name}")
         began = time.monotonic()
-        answers = answers_of(name, task, train, held_out, seed=seed)
-        scores = _scores(metrics, answers, held_out.labels, held_out.weights)
+        scores: dict[str, float] = {}
+        for output, task in tasks.items():
+            judged = held_out[output]
+            answers = answers_of(name, task, train[output], judged, seed=seed)
+            scores |= _scores(metrics[output], answers, judged.labels, judged.weights)
+        for mean, of_outputs in (means or {}).items():
+            told = [scores[metric] for metric in of_outputs if metric not in untold]
+            if told:
+                scores[mean] = float(np.mean(told))
         found[name] = {
             **scores,
-            "rows": float(len(train.labels)),
+            "rows": rows,
             "fit_s": round(time.monotonic() - began, 3),
         }
     with fileio.open(f"{report.uri}/report.json", "w") as file:
@@ -70,9 +88,16 @@ def ReferenceModels(  # noqa: N802 (component constructors are nouns)
 
 
 def _read(
-    transform: Any, examples: Examples, split: str, *, label: str, weight: str, apart: Collection[str]
-) -> Table:
-    unused = set(apart) - {label, weight}
+    transform: Any,
+    examples: Examples,
+    split: str,
+    *,
+    labels: Mapping[str, str],
+    weight: str,
+    apart: Collection[str],
+) -> dict[str, Table]:
+    """The rows of a split, by output."""
+    unused = set(apart) - {*labels.values(), weight}
     spec = {name: each for name, each in transform.transformed_feature_spec().items() if name not in unused}
     folders = artifact_utils.get_split_uris([examples], split)
     files = sorted(file for folder in folders for file in fileio.glob(f"{folder}/*"))
@@ -85,14 +110,14 @@ def _read(
         )
         for name in spec
     }
-    labels = columns.pop(label)[:, 0]
+    found = {label: columns.pop(label)[:, 0] for label in set(labels.values())}
     weights = columns.pop(weight)[:, 0] if weight else None
     categories = {
         column.name: int(column.int_domain.max) + 1
         for column in transform.transformed_metadata.schema.feature
         if column.name in columns and column.int_domain.is_categorical and column.int_domain.min == 0
     }
-    return Table(columns, categories, labels, weights)
+    return {output: Table(columns, categories, found[label], weights) for output, label in labels.items()}
 
 
 def _scores(

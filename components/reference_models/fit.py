@@ -30,6 +30,12 @@ class Table:
     weights: np.ndarray | None = None
 
 
+def is_of_one_class(table: Table) -> bool:
+    """Whether all labels that count are 0, or all are 1."""
+    counting = table.labels if table.weights is None else table.labels[table.weights > 0]
+    return set(np.unique(counting).tolist()) in ({0}, {1})
+
+
 def answers_of(name: ReferenceModel, task: Task, train: Table, rows: Table, *, seed: int) -> np.ndarray:
     """Fits a model on `train` and answers `rows`.
 
@@ -44,6 +50,9 @@ def answers_of(name: ReferenceModel, task: Task, train: Table, rows: Table, *, s
         float32 [rows, 1], the probability of class 1 or the number; of more than two classes [rows, classes].
     """
     train, rows = _without_texts(train), _without_texts(rows)
+    if task == "classes" and np.unique(train.labels).size == 1 and train.labels[0] in (0, 1):
+        # scikit-learn refuses to tell apart what is one; of several labels one may be as rare as that.
+        return np.full((len(rows.labels), 1), train.labels[0], np.float32)
     model, encode = _linear(task) if name == "logistic" else _trees(task, train, seed)
     last = model.steps[-1][0] + "__" if name == "logistic" else ""
     # The average row weighs 1: scikit-learn's regularisation is in units of a row.

@@ -6,7 +6,8 @@ https://www.tensorflow.org/tfx/serving/api_rest#predict_api
 
 import base64
 import binascii
-from collections.abc import Mapping
+import itertools
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,10 @@ MAX_PIXELS = 50_000_000
 
 _MOST_IMAGES = 64
 """Images in one cell, as in a tf.Example."""
+MAX_PARTS = 1_000_000
+"""Parts of all images in a request that are skipped to find their sizes; a photograph has some ten."""
+MAX_ROWS = 100_000
+"""Rows of a request where the server is told no other number."""
 _MOST_TEXT = 100
 """Characters of a request's own text that an error repeats."""
 # As slipway.components.trainer.saved_model_export reads them.
@@ -42,11 +47,14 @@ class RequestError(Exception):
         self.status = status
 
 
-def parse_request(document: Any, signatures: Mapping[str, Signature]) -> tuple[str, bool, dict[str, Array]]:
+def parse_request(
+    document: Any, signatures: Mapping[str, Signature], *, most_rows: int = MAX_ROWS
+) -> tuple[str, bool, dict[str, Array]]:
     """Parse a prediction request.
 
     Args:
         document: the body of the request, parsed.
+        most_rows: how many rows it may have.
 
     Returns:
         The signature's name, whether the request goes by rows (`instances`), and an array for each input.
@@ -77,12 +85,19 @@ def parse_request(document: Any, signatures: Mapping[str, Signature]) -> tuple[s
     columns = (
         _from_rows(document["instances"], inputs) if by_row else _from_columns(document["inputs"], inputs)
     )
+    rows = max((len(column) for column in columns.values() if isinstance(column, list)), default=0)
+    if rows > most_rows:
+        raise RequestError(
+            f"The request has {rows} rows; it may have {most_rows}: send them in parts, or start the server "
+            "with another --max-rows.",
+            status=413,
+        )
     if name == SERVE_RAW:
         columns = _filled_up(columns, inputs)
     arrays = {each: to_array(each, columns[each], inputs[each]) for each in inputs}
-    rows = {each: len(array) for each, array in arrays.items() if array.ndim}
-    if len(set(rows.values())) > 1:
-        raise RequestError(f"The inputs differ in their number of rows: {rows}.")
+    lengths = {each: len(array) for each, array in arrays.items() if array.ndim}
+    if len(set(lengths.values())) > 1:
+        raise RequestError(f"The inputs differ in their number of rows: {lengths}.")
     check_images(arrays)
     return name, by_row, arrays
 
@@ -106,26 +121,39 @@ def check_images(arrays: Mapping[str, Array]) -> None:
         arrays: by input. In each cell of bytes images are looked for, also within a tf.Example.
 
     Raises:
-        RequestError: the images have more than `MAX_PIXELS` together.
+        RequestError: the images have more than `MAX_PIXELS` together, or more than `MAX_PARTS`.
     """
     pixels = 0
+    step = _countdown(MAX_PARTS)
     for name, array in arrays.items():
         cells = array.flat if array.dtype == object else ()
         for cell in cells:
             for begin in (PNG_BEGIN, GIF_BEGIN, JPEG_BEGIN):
-                pixels += _pixels_within(name, cell, begin)
+                pixels += _pixels_within(name, cell, begin, step)
         if pixels > MAX_PIXELS:
             raise RequestError(
                 f"The images have {pixels} pixels; a request may have {MAX_PIXELS}.", status=413
             )
 
 
-def _pixels_within(name: str, cell: bytes, begin: bytes) -> int:
+def _countdown(steps: int) -> Callable[[], None]:
+    """What raises RequestError once it was called more often than that."""
+    left = itertools.repeat(None, steps)
+
+    def step() -> None:
+        for _ in left:
+            return
+        raise RequestError(f"The images have more than {MAX_PARTS} parts before their pixels.", status=413)
+
+    return step
+
+
+def _pixels_within(name: str, cell: bytes, begin: bytes, step: Callable[[], None]) -> int:
     if cell.count(begin) > _MOST_IMAGES:
         raise RequestError(f"A cell of the input {name!r} holds more than {_MOST_IMAGES} images.", status=413)
     pixels, at = 0, cell.find(begin)
     while at >= 0:
-        pixels += decoded_pixels(cell[at:])
+        pixels += decoded_pixels(cell, at, step=step)
         at = cell.find(begin, at + 1)
     return pixels
 
@@ -239,7 +267,11 @@ def _numbers(name: str, value: Any, dtype: str) -> Array:
         raise RequestError(f"Input {name!r} must be of type {dtype}.")
     try:
         found = np.array(value)
-    except (ValueError, OverflowError) as error:
+        if found.dtype == object and dtype in _FLOATS:  # whole numbers beyond 64 bits
+            found = found.astype(np.float64)
+    except OverflowError as error:
+        raise RequestError(f"Input {name!r} holds a number that {dtype} cannot hold.") from error
+    except ValueError as error:
         raise RequestError(f"Input {name!r} must be numbers in lists of equal lengths.") from error
     if found.size == 0:
         raise RequestError(f"Input {name!r} holds no value.")

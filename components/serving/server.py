@@ -5,12 +5,15 @@ import hmac
 import ipaddress
 import logging
 import os
+import re
 import socket
 import threading
 import time
+from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, Protocol
 
+import numpy.typing as npt
 import orjson
 
 from slipway.components.errors import ComponentError
@@ -19,7 +22,7 @@ from slipway.components.saved_model.loading import WrongInputError
 from slipway.components.serving.client_connection import HeaderLines, PatientSocket
 from slipway.components.serving.connection_limit import Places
 from slipway.components.serving.live_model import LiveModel, Served
-from slipway.components.serving.request_decoding import RequestError, answer, parse_request
+from slipway.components.serving.request_decoding import MAX_ROWS, RequestError, answer, parse_request
 from slipway.components.serving.routes import Route, metadata_document, route, status_document
 from slipway.components.serving.strict_json import read_json, refuse_overflow
 
@@ -34,7 +37,23 @@ AT_ONCE = 64
 _CALLS_AT_ONCE = max(2, os.cpu_count() or 1)
 _ONCE = ("Host", "Content-Length", "Transfer-Encoding", "Authorization")
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
+_NAME = re.compile(r"[!-~]{1,128}")
+_Array = npt.NDArray[Any]
 _log = logging.getLogger(__name__)
+
+
+class Log(Protocol):
+    """Takes note of requests, as `slipway.components.request_log.request_log.BackgroundLog` does."""
+
+    def add(
+        self,
+        version: int,
+        inputs: Mapping[str, _Array],
+        outputs: Mapping[str, _Array],
+        *,
+        name: str,
+    ) -> None:
+        """Takes note of one that was answered, with the name that the client gave it; returns at once."""
 
 
 class ModelServer(ThreadingHTTPServer):
@@ -45,6 +64,8 @@ class ModelServer(ThreadingHTTPServer):
         host: the address to bind, e.g. 127.0.0.1.
         port: 0 for a free one; `server_address` says which.
         token: what clients must send as `Authorization: Bearer TOKEN`; empty: nothing, on loopback only.
+        most_rows: how many rows a request may have.
+        log: takes note of what is answered; None: nobody does.
 
     Raises:
         ComponentError: the address cannot be bound, or lies beyond this machine and there is no token.
@@ -56,13 +77,22 @@ class ModelServer(ThreadingHTTPServer):
     live: LiveModel
     """The version that answers; to be set before the first request is served."""
 
-    def __init__(self, *, name: str, host: str, port: int, token: str = "") -> None:
+    def __init__(
+        self,
+        *,
+        name: str,
+        host: str,
+        port: int,
+        token: str = "",
+        most_rows: int = MAX_ROWS,
+        log: Log | None = None,
+    ) -> None:
         if not token and not is_loopback(host):
             raise ComponentError(
                 f"{host} can be reached from other machines, and they would not be authenticated.",
                 hint="set SLIPWAY_SERVE_TOKEN to a secret that clients send as Authorization: Bearer ...",
             )
-        self.name, self.token = name, token
+        self.name, self.token, self.most_rows, self.log = name, token, most_rows, log
         self.places = Places(AT_ONCE)
         self.calls = threading.BoundedSemaphore(_CALLS_AT_ONCE)
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -221,7 +251,15 @@ class _Handler(BaseHTTPRequestHandler):
         if not wanted.verb:
             return status_document(served.version)
         with self.server.calls:
-            return _predicted(served, body)
+            said, arrays, outputs = _predicted(served, body, most_rows=self.server.most_rows)
+        if self.server.log is not None:
+            self.server.log.add(served.version, arrays, outputs, name=self._name())
+        return said
+
+    def _name(self) -> str:
+        """The client's name for the request; empty without one, or where it is long or odd."""
+        given = self.headers.get("X-Request-Id", "")
+        return given if _NAME.fullmatch(given) else ""
 
     def _send(self, status: int, document: dict[str, object]) -> None:
         body = orjson.dumps(document)
@@ -239,10 +277,13 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
 
-def _predicted(served: Served, body: bytes) -> dict[str, object]:
+def _predicted(
+    served: Served, body: bytes, *, most_rows: int
+) -> tuple[dict[str, object], dict[str, _Array], dict[str, _Array]]:
+    """The answer, and the arrays that went into the model and came out of it."""
     document = read_json(body)
     try:
-        name, by_row, arrays = parse_request(document, served.model.signatures)
+        name, by_row, arrays = parse_request(document, served.model.signatures, most_rows=most_rows)
         refuse_overflow(body, arrays)
         outputs = served.model.call(name, arrays)
     except WrongInputError as error:
@@ -253,4 +294,4 @@ def _predicted(served: Served, body: bytes) -> dict[str, object]:
     if names_classes(served.classes, served.model.signatures[name]):
         [array] = outputs.values()
         said["classes"] = class_names(array, served.classes)  # beside what TF Serving answers
-    return said
+    return said, arrays, outputs

@@ -17,6 +17,7 @@ from slipway.components.serving_check.perturbations import Column, Kind
 from slipway.components.trainer.model_run import load_trained_model
 from slipway.components.trainer.pixels import model_input
 from slipway.components.trainer.raw_columns import list_columns, serving_columns
+from slipway.components.trainer.saved_model_export import named_answers
 
 _KINDS: dict[Any, Kind] = {tf.string: "text", tf.int64: "integer", tf.float32: "number"}
 
@@ -69,8 +70,7 @@ class TrainingSide:
             name: tf.reshape(model_input(transformed[name], feature), [-1, *feature.shape])
             for name, feature in job.inputs.items()
         }
-        outputs = model(inputs, training=False)
-        flat = tf.nest.flatten(outputs)
+        flat = tf.nest.flatten(named_answers(model(inputs, training=False), job.label))
         answers = np.concatenate([np.asarray(each).reshape(len(rows), -1) for each in flat], axis=1)
         return TrainingAnswers(
             answers=answers.astype(np.float64),

@@ -46,7 +46,7 @@ class Count:
     parts: int = 1
 
     def __call__(self, shard: Shard, progress: TaskProgress) -> tuple[States, int]:
-        """Return a tally's states and rows."""
+        """Returns a tally's states and rows."""
         tally = Tally(tfdv.StatsOptions.from_json(self.options))
         for place, file in enumerate(shard.files):
             done_bytes = shard.size_bytes * place // len(shard.files)
@@ -177,7 +177,7 @@ def _describe(statistics: Any, examples: Any, samples: Mapping[str, float | None
 
 
 def _files(examples: Any, split: str) -> tuple[list[str], list[int]]:
-    """The files of a split, and how many bytes each has."""
+    """The files of a split, and the bytes of each."""
     folder = artifact_utils.get_split_uri([examples], split)
     files = sorted(fileio.glob(io_utils.all_files_pattern(folder)))
     return files, [tf.io.gfile.stat(file).length for file in files]

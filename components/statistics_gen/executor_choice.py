@@ -30,7 +30,7 @@ def why_stock(
     parameters: Mapping[str, object],
     options: Mapping[str, object],
 ) -> str | None:
-    """Return why TFX's own executor must run; None if ours does the same.
+    """Returns why TFX's own executor must run; None if ours does the same.
 
     Args:
         runner: Beam's, by its name.

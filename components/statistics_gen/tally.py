@@ -25,7 +25,7 @@ _Slicer = Callable[[pa.RecordBatch], Iterator[tuple[str, pa.RecordBatch]]]
 
 
 class Tally:
-    """What TFDV's generators have gathered of the rows so far; of each slice, if there are slices.
+    """The states of TFDV's generators after the rows so far; one set for each slice, if there are slices.
 
     Args:
         options: a StatsOptions.
@@ -63,11 +63,11 @@ class Tally:
 
     @property
     def states(self) -> States:
-        """What the generators have gathered, by slice; can be pickled."""
+        """The generators' states, by slice; can be pickled."""
         return self._states
 
     def merge(self, states: States, rows: int) -> None:
-        """Adds what another tally of the same options has gathered.
+        """Adds the states of another tally of the same options.
 
         Args:
             states: are changed.

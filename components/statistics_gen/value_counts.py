@@ -1,4 +1,4 @@
-"""How often each value of a text or category occurs: exact while there is memory for it, then sketched."""
+"""Counts the values of texts and categories: exactly while memory allows it, then by sketches."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -23,7 +23,7 @@ _Counts = dict[Any, "_Exact | _Sketched"]
 
 
 class ValueCounts(stats_generator.CombinerStatsGenerator):  # type: ignore[misc]
-    """What TFDV's TopKUniquesStatsGenerator gives, which takes a Beam pipeline and each value as an object.
+    """The results of TFDV's TopKUniquesStatsGenerator, which needs a Beam pipeline and an object per value.
 
     Args:
         options: a StatsOptions.
@@ -43,13 +43,13 @@ class ValueCounts(stats_generator.CombinerStatsGenerator):  # type: ignore[misc]
         )
 
     def share(self, accumulators: Sequence[_Counts]) -> None:
-        """Gives each of these, and each that is added to from here on, its part of the limit."""
+        """Gives each of these accumulators, and each filled later, an equal part of the limit."""
         self._share_bytes = self._limit_bytes // max(len(accumulators), 1)
         for each in accumulators:
             self._shrink(each)
 
     def create_accumulator(self) -> _Counts:
-        """Return no counts, by the path of a column."""
+        """Returns no counts, by the path of a column."""
         return {}
 
     def add_input(self, accumulator: _Counts, batch: pa.RecordBatch) -> _Counts:

@@ -32,7 +32,7 @@ Arrays = Sequence[npt.NDArray[Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class Clock:
-    """Where the time of a training went, over all attempts, without what was done twice.
+    """The time of a training by use, over all attempts, without work that was repeated.
 
     Attributes:
         fit_s: seconds of fitting, with evaluation and compilation.

@@ -1,4 +1,4 @@
-"""Where checkpoints lie: a folder on disk, or one in an object store. A file is there whole or not at all."""
+"""Stores checkpoints in a folder on disk or in an object store. A file is there whole or not at all."""
 
 import io
 from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ class Storage(Protocol):
         """Removes a file; nothing where there is none."""
 
     def remove_unfinished(self) -> None:
-        """Removes what was begun and never finished. Only for the one who writes: it may be in the middle."""
+        """Removes unfinished files. Only for the process that writes: it may be in the middle of one."""
 
 
 def storage(location: str) -> Storage:
@@ -136,7 +136,7 @@ class ObjectStorage:
                 return
 
     def remove_unfinished(self) -> None:
-        """Nothing: an object is there whole or not at all."""
+        """Does nothing: an object is there whole or not at all."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Brings a compiled model in line with the devices and the settings: what `model.compile` cannot know."""
+"""Adapts a compiled model to the devices and the settings, which `model.compile` does not know."""
 
 import math
 from typing import Any

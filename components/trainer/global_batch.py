@@ -71,7 +71,7 @@ def require_evaluation(examples: int, *, needed: int) -> None:
 
 
 def padding_advice(batch_size: int, *, replicas: int) -> str:
-    """Describe the work that a TPU would waste because of the batch's size; "" if none.
+    """Describes the work that a TPU would waste because of the batch's size; "" if none.
 
     Args:
         batch_size: a multiple of `replicas`.
@@ -89,7 +89,7 @@ def padding_advice(batch_size: int, *, replicas: int) -> str:
 
 
 def learning_rate_factor(scale: Scale, *, batch_size: int, base_batch_size: int) -> float:
-    """Return the factor for the model's learning rate.
+    """Returns the factor for the model's learning rate.
 
     Args:
         scale: "none"; "linear" (Goyal et al. 2017, arXiv:1706.02677); "sqrt" (Krizhevsky 2014,

@@ -13,6 +13,7 @@ from typing import Any
 from slipway.components.errors import ComponentError
 from slipway.components.settings import broken_rule, setting
 from slipway.components.trainer.features import Feature
+from slipway.components.trainer.labels import columns_of, is_multi_label
 from slipway.components.trainer.settings.blow_up import BlowUpSettings
 from slipway.components.trainer.settings.checkpoint import CheckpointSettings
 from slipway.components.trainer.settings.compute import ComputeSettings
@@ -45,7 +46,7 @@ GROUPS: dict[str, type[SettingsGroup]] = {
 _JSON_VALUES: dict[str, tuple[Any, str]] = {
     **dict.fromkeys(("train_files", "eval_files", "features"), (list, "a list")),
     **dict.fromkeys(("model", "output_dir"), (str, "a string")),
-    "label": (str | dict, "a string or a mapping"),
+    "label": (str | dict | list, "a string, a mapping or a list"),
     **dict.fromkeys(("checkpoint_dir", "log_dir", "weight"), (str | None, "a string or null")),
     "class_weights": (dict | str | None, "a mapping, balanced or null"),
     "pretrained": (dict | None, "a mapping or null"),
@@ -69,8 +70,7 @@ class TrainingJob:
         train_files: TFRecord files of transformed tf.Examples; a name ending in .gz is gzip.
         eval_files: the same, for the metrics after each epoch; none: no such metrics.
         features: every transformed column the model may use, and the label.
-        label: the name of the feature that is to be predicted; of a model with several outputs, that of each
-            by the output's name.
+        label: the name of the feature that is to be predicted, or several, see `labels`.
         weight: of the feature that says how much each example counts; None: all count the same.
         class_weights: by the code of the label's class, as text, what its examples count times as much in
             the training; `BALANCED`: each class as much as any other; None: as they are.
@@ -98,7 +98,7 @@ class TrainingJob:
     train_files: tuple[str, ...]
     eval_files: tuple[str, ...]
     features: tuple[Feature, ...]
-    label: str | dict[str, str]
+    label: str | dict[str, str] | list[str]
     model: str
     hyperparameters: dict[str, object]
     batch_size: int = setting(MISSING, "Examples per training step.", ge=1)
@@ -136,6 +136,7 @@ class TrainingJob:
                     f"label {label!r} is not a transformed feature; there are {', '.join(sorted(names))}",
                     hint="name the label as preprocessing_fn returns it",
                 )
+        self._check_labels()
         self._check_weights()
         if not self.inputs:
             told = ", ".join(map(repr, self.labels))
@@ -149,13 +150,25 @@ class TrainingJob:
     @property
     def labels(self) -> tuple[str, ...]:
         """The names of all features that are predicted."""
-        return (self.label,) if isinstance(self.label, str) else tuple(self.label.values())
+        return columns_of(self.label)
 
     @property
     def inputs(self) -> dict[str, Feature]:
         """The features by name, without the label and the weight: what `build_model` gets."""
         apart = (*self.labels, self.weight)
         return {feature.name: feature for feature in self.features if feature.name not in apart}
+
+    def _check_labels(self) -> None:
+        if not is_multi_label(self.label):
+            return
+        shapes = {each.name: each.shape for each in self.features}
+        for name in self.labels:
+            if shapes[name] != (1,):
+                raise ComponentError(
+                    f"label {name!r} has the shape {list(shapes[name])}, and is one of several labels of a "
+                    "row, each of which is 0 or 1",
+                    hint="return a column for each label from preprocessing_fn, or name this one alone",
+                )
 
     def _check_weights(self) -> None:
         if isinstance(self.class_weights, str) and self.class_weights != BALANCED:

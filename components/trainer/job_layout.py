@@ -12,6 +12,7 @@ from slipway.components.errors import ComponentError
 from slipway.components.trainer.input.parsing import parsed, records_of_all
 from slipway.components.trainer.input.targets import Targets
 from slipway.components.trainer.job import GROUPS, TrainingJob
+from slipway.components.trainer.labels import columns_of
 from slipway.components.trainer.remote.custom_job import CustomJobRequest
 from slipway.components.trainer.settings.compute import ComputeSettings
 from slipway.components.trainer.settings.group import SettingsGroup
@@ -77,7 +78,7 @@ def lay_out(
         features=features_of(
             transform.transformed_metadata.schema,
             images=settings["images"],
-            apart=set(settings["pass_through"]) - {*labels_of(settings["label"]), settings["weight"]},
+            apart=set(settings["pass_through"]) - {*columns_of(settings["label"]), settings["weight"]},
             weight=settings["weight"],
         ),
         label=settings["label"],
@@ -92,11 +93,6 @@ def lay_out(
         output_dir=str(folder),
         **_groups(settings),
     )
-
-
-def labels_of(label: str | Mapping[str, str]) -> tuple[str, ...]:
-    """The columns of a label: that one, or one for each output."""
-    return (label,) if isinstance(label, str) else tuple(label.values())
 
 
 def tuned_values(config: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Launches a training job, here or on other machines: shown as it goes, and started again where it was."""
+"""Launches a training job here or on other machines, shows its progress, and restarts it where it stopped."""
 
 import signal
 import sys
@@ -111,7 +111,7 @@ def _leaves_on_sigterm() -> Iterator[None]:
 
 
 def _show(line: str) -> None:
-    """Progress goes to the node's output as it comes, and in words beside the running node."""
+    """Writes a line of progress to the node's output, and reports it for the screen."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
     event = read_event(line) or {"event": None}

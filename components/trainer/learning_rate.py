@@ -1,4 +1,4 @@
-"""The learning rate follows the global batch, and warms up."""
+"""Scales the learning rate with the global batch, and warms it up."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Columns of which a row has any number of values, with the same number in each: what a model takes."""
+"""Pads columns with any number of values a row to a fixed number, as models need them."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import tensorflow as tf
 
 
 def padded_lists(column: Any, *, length: int, padding: float | str) -> tf.Tensor:
-    """The first values of each row, and behind them what stands for none.
+    """The first values of each row, padded to a fixed length.
 
     Args:
         column: a column of a preprocessing_fn, sparse or ragged where rows have lists or may be empty; or

@@ -182,7 +182,7 @@ def _require_finite(model: Any, name: str) -> None:
 
 
 def _why_not(told: str) -> str:
-    """Name the operations that LiteRT lacks, from the converter's error; else return its first line."""
+    """Names the operations that LiteRT lacks, from the converter's error; else returns its first line."""
     lacking = dict.fromkeys(_LACKING.findall(told))
     return f"it has no {', '.join(lacking)}" if lacking else told.strip().splitlines()[0]
 

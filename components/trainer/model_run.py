@@ -13,7 +13,7 @@ from slipway.components.trainer.user_model import build_model
 
 
 def load_trained_model(model_run: str) -> tuple[TrainingJob, Any]:
-    """Reads what the Trainer keeps beside the SavedModel.
+    """Loads the trained model from the Trainer's `model_run`.
 
     Args:
         model_run: the folder of the Trainer's `model_run`, local or gs://.

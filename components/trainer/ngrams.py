@@ -1,4 +1,4 @@
-"""Free text as hashed words and pairs of words: what a preprocessing_fn makes of it."""
+"""Hashes the words and word pairs of free text, for a preprocessing_fn."""
 
 from typing import Any
 

@@ -183,8 +183,9 @@ def fit_at_once(job: TrainingJob) -> tuple[Any, Result, list[dict[str, float]]]:
 
 
 def _rows(job: TrainingJob, files: tuple[str, ...]) -> Any:
+    from slipway.components.available_memory import available_memory_bytes
     from slipway.components.trainer.input.arrays import load_rows
-    from slipway.components.trainer.input.plan import MEMORY_SHARE, available_memory_bytes
+    from slipway.components.trainer.input.plan import MEMORY_SHARE
 
     limit = round(available_memory_bytes() * MEMORY_SHARE)
     rows = load_rows(files, job.features, limit_bytes=limit)

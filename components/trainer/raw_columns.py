@@ -1,4 +1,4 @@
-"""What the schema says of the raw columns of a request. Imports no TensorFlow."""
+"""Reads from the schema the raw columns of a request. Imports no TensorFlow."""
 
 from collections.abc import Collection
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """Since the process began.
+    """The resources used since the process began.
 
     Attributes:
         cpu_s: seconds of processor time, of all cores together.
@@ -32,7 +32,7 @@ class Usage:
 
 
 def usage() -> Usage:
-    """Return what this process has used so far."""
+    """Returns what this process has used so far."""
     accounts = resource.getrusage(resource.RUSAGE_SELF)
     files = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
     resident_pages = int(Path("/proc/self/statm").read_text().split()[1])

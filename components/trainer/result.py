@@ -12,7 +12,7 @@ from slipway.components.trainer.speed_summary import Measured, verdict
 
 
 class Facts(TypedDict):
-    """What is known of a training when it starts: device and input in words, rows, steps, parameters."""
+    """The facts of a training at its start: device and input in words, rows, steps, parameters."""
 
     devices: str
     input: str
@@ -43,7 +43,7 @@ class Time(TypedDict):
 
 
 class Machine(TypedDict):
-    """What the training used of its machine; see `resource_usage.Usage`."""
+    """The training's use of its machine; see `resource_usage.Usage`."""
 
     cores: int
     cpu_s: float

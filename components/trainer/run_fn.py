@@ -45,7 +45,7 @@ def run_fn(fn_args: Any) -> None:
             hyperparameters: a mapping for it;
             batch_size, epochs, seed: whole numbers;
             interpreter: path of the Python that trains; None: this one;
-            label: the label's name among the transformed columns;
+            label: the label's name among the transformed columns, or several, see `labels`;
             raw_label: the raw column that it is made of, which no request carries;
             weight: the name, among the transformed columns, of what each example counts; None: all the same;
             class_weights: see `TrainingJob`;
@@ -145,6 +145,7 @@ def _served_model(
         model = build_model(job.model, job.inputs, job.hyperparameters)
         return ServedModel(
             model=model,
+            label=job.label,
             transform=transform,
             features=job.inputs,
             serving_columns=serving_columns(schema, apart),

@@ -1,4 +1,4 @@
-"""The SavedModel: the user's transform and the trained model behind one door, with three signatures.
+"""The SavedModel: the user's transform and the trained model together, with three signatures.
 
     serving_default     examples: serialized tf.Examples, string [rows]  ->  outputs: float32 [rows, ...], or
                                                                              each of several by its name
@@ -20,6 +20,7 @@ from slipway.components.errors import ComponentError
 from slipway.components.saved_model.input_names import rename_inputs, traced_names
 from slipway.components.saved_model.signatures import SERVE_RAW
 from slipway.components.trainer.features import Feature
+from slipway.components.trainer.labels import Label, columns_of, is_multi_label
 from slipway.components.trainer.pixels import model_input
 
 EMPTY_INTEGER = -(2**63)
@@ -35,12 +36,14 @@ class ServedModel(tf.Module):  # type: ignore[misc]
         features: what the model takes, by name.
         serving_columns: names of the raw columns that a request carries.
         list_columns: names of those of which a row has any number of values.
+        label: see `labels`; empty: the model names its outputs itself, where it has several.
     """
 
     def __init__(
         self,
         *,
         model: Any,
+        label: Label = "",
         transform: Any,
         features: Mapping[str, Feature],
         serving_columns: Collection[str],
@@ -48,6 +51,7 @@ class ServedModel(tf.Module):  # type: ignore[misc]
     ) -> None:
         super().__init__()
         self.model = model
+        self._label = label
         self._layer = transform.transform_features_layer()
         self._features = dict(features)
         self._training_spec = transform.raw_feature_spec()
@@ -87,7 +91,7 @@ class ServedModel(tf.Module):  # type: ignore[misc]
         )
 
     def _as_parsed(self, column: tf.Tensor, name: str, spec: Any) -> Any:
-        """What the parser gives for the same cells of tf.Examples."""
+        """The cells as the parser of tf.Examples gives them."""
         if isinstance(spec, tf.io.FixedLenFeature):
             return tf.reshape(column, [-1, *spec.shape])
         present = _present(column)
@@ -110,7 +114,7 @@ class ServedModel(tf.Module):  # type: ignore[misc]
     def _predict(self, raw: dict[str, tf.Tensor | tf.SparseTensor]) -> dict[str, tf.Tensor]:
         transformed = self._transform(raw)
         inputs = {name: model_input(transformed[name], feature) for name, feature in self._features.items()}
-        return _named(self.model(inputs, training=False))
+        return named_answers(self.model(inputs, training=False), self._label)
 
     def _transform(self, raw: dict[str, tf.Tensor | tf.SparseTensor]) -> dict[str, tf.Tensor]:
         """The transformed columns, at least [rows, 1]: tf.Transform may return scalars as [rows]."""
@@ -120,12 +124,19 @@ class ServedModel(tf.Module):  # type: ignore[misc]
         }
 
 
-def _named(answers: Any) -> dict[str, tf.Tensor]:
-    """What a model answers, by the names of a signature's outputs; one output has one name, however it comes.
+def named_answers(answers: Any, label: Label) -> dict[str, tf.Tensor]:
+    """Names a model's answers as a signature's outputs; a single output always has the same name.
+
+    Args:
+        answers: of a batch; of several labels in one, [rows, labels].
+        label: what they are compared with.
 
     Raises:
         TypeError: it answers several without names.
     """
+    if is_multi_label(label):
+        [together] = tf.nest.flatten(answers)
+        return {name: together[:, place : place + 1] for place, name in enumerate(columns_of(label))}
     found = list(answers.values()) if isinstance(answers, Mapping) else answers
     if isinstance(found, list | tuple) and len(found) == 1:
         return {"outputs": found[0]}

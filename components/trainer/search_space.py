@@ -1,4 +1,4 @@
-"""Which hyperparameters a tuner tries: the workload's `tune.search`, checked. Pure."""
+"""The hyperparameters that a tuner tries: the workload's `tune.search`, checked. Pure."""
 
 import json
 from collections.abc import Mapping
@@ -64,7 +64,7 @@ def search_space(search: Mapping[str, Mapping[str, object]]) -> dict[str, Range 
 
 
 def read_entry(entry: Mapping[str, Any]) -> Range | Choices:
-    """What one hyperparameter is chosen from.
+    """The values to choose one hyperparameter from.
 
     Raises:
         ValueError: the rule that the entry breaks, in words that follow its name.

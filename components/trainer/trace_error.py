@@ -1,4 +1,4 @@
-"""Why a model cannot be traced into a program, in the words of the user's code. Pure.
+"""Explains why a model cannot be traced into a program, in terms of the user's code. Pure.
 
 Frameworks tell such an error in their own words, deep below the user's line. What is told here is what the
 user wrote: the layer, the loss or the metric, the line, what is wrong there, and what to write instead.
@@ -29,7 +29,7 @@ _WRAPPED = "Unable to automatically build the model"
 
 @dataclass(frozen=True, kw_only=True)
 class TraceError:
-    """An error of tracing, told.
+    """An error of tracing, in words.
 
     Attributes:
         words: in one line.

@@ -115,7 +115,7 @@ class JobTuner(keras_tuner.engine.base_tuner.BaseTuner):
         return metrics
 
     def load_model(self, trial: Any) -> Any:
-        """Not needed: the Trainer trains with the best values."""
+        """Required by KerasTuner; not needed, as the Trainer trains with the best values."""
         raise NotImplementedError(f"trial {trial.trial_id} leaves no model")
 
 

@@ -1,4 +1,4 @@
-"""The user's `build_model`: found by its dotted path, called, and what it returns looked at."""
+"""The user's `build_model`: found by its dotted path, called, and its result checked."""
 
 import importlib
 import importlib.util
@@ -13,6 +13,7 @@ from slipway.components.errors import ComponentError
 from slipway.components.missing_key import missing_key
 from slipway.components.nearest import nearest
 from slipway.components.trainer.features import Feature
+from slipway.components.trainer.labels import Label, is_multi_label
 
 # What Python says of an argument that a function, or a class, does not have.
 _UNEXPECTED = re.compile(r"(?P<called>[\w.<>]+)\(\) got an unexpected keyword argument '(?P<name>.+?)'")
@@ -115,14 +116,14 @@ def build_model(
     return model
 
 
-def require_outputs(model: Any, label: str | Mapping[str, str], dotted_path: str) -> None:
+def require_outputs(model: Any, label: Label, dotted_path: str) -> None:
     """Refuses a model whose outputs are not those that labels are named for.
 
     What a model of the user's own class answers is not known before it is asked; its `loss` then tells.
 
     Args:
         model: compiled and built.
-        label: of its one output, or by the names of its outputs.
+        label: of its one output, by the names of its outputs, or several side by side, see `labels`.
         dotted_path: of the user's function, for messages.
 
     Raises:
@@ -132,6 +133,9 @@ def require_outputs(model: Any, label: str | Mapping[str, str], dotted_path: str
     if outputs is None:
         return
     found = sorted(outputs) if isinstance(outputs, Mapping) else []
+    if is_multi_label(label):
+        _require_an_answer_each(model, len(label), dotted_path)
+        return
     if isinstance(label, str):
         if len(found) > 1 or (isinstance(outputs, list | tuple) and len(outputs) > 1):
             raise ComponentError(
@@ -144,6 +148,26 @@ def require_outputs(model: Any, label: str | Mapping[str, str], dotted_path: str
             f"transform.label names the outputs {', '.join(sorted(label))}, and the model of {dotted_path} "
             f"has {has}",
             hint="return keras.Model(inputs, {OUTPUT: tensor, ...}) with these names",
+        )
+
+
+def _require_an_answer_each(model: Any, labels: int, dotted_path: str) -> None:
+    shapes = [tuple(output.shape) for output in model.outputs]
+    if len(shapes) != 1 or shapes[0][1:] != (labels,):
+        has = ", ".join(str(list(shape)) for shape in shapes)
+        raise ComponentError(
+            f"transform.label names {labels} columns as one label, and the model of {dotted_path} answers "
+            f"{has}; it must answer one tensor [rows, {labels}]",
+            hint=f'let its last layer be Dense({labels}, activation="sigmoid"), with the loss '
+            "binary_crossentropy",
+        )
+    activation = getattr(getattr(model, "layers", [None])[-1], "activation", None)
+    if getattr(activation, "__name__", "") == "softmax":
+        raise ComponentError(
+            f"transform.label names {labels} columns as one label, of which a row may have several, and the "
+            f"model of {dotted_path} ends in a softmax, whose answers share one",
+            hint='let its last layer have activation="sigmoid"; of labels of which a row has exactly one, '
+            "make one column of codes, and name that",
         )
 
 

@@ -46,13 +46,13 @@ class Reading:
     columns: Sequence[str]
 
     def gather(self, gather: "Gather") -> Iterator[list[Values]]:
-        """What it gives for each shard, in their order."""
+        """The result for each shard, in the order of the shards."""
         tell = Rows(self.shards, " looked at").tell
         return self.processes.map(gather, self.shards, progress=tell, again=replace(gather, parts=_SMALLER))
 
 
 def analyze(preprocessing: Preprocessing, reading: Reading) -> Replacements:
-    """Evaluates everything that is analyzed.
+    """Evaluates all analyzers.
 
     Args:
         preprocessing: the traced function; TFT marks in its graph what it took from there.
@@ -74,7 +74,7 @@ def analyze(preprocessing: Preprocessing, reading: Reading) -> Replacements:
 
 @dataclass(frozen=True)
 class Gather:
-    """What accumulators gather of a shard.
+    """Runs accumulators over a shard.
 
     Attributes:
         apply: a function from a batch to the tensors that they read; None, as in another process: that of the
@@ -100,7 +100,7 @@ class Gather:
         return self.apply or loaded(str(self.folder), self.columns, self.names)
 
     def __call__(self, shard: Shard, progress: TaskProgress) -> list[Values]:
-        """Return what each accumulator has."""
+        """Returns the state of each accumulator."""
         gathered = [(keys, make()) for keys, make in self.kept]
         reader = Columns(schema_pb2.Schema.FromString(self.schema), self.columns)
         rows = 0
@@ -141,7 +141,7 @@ class _Later:
 
 @dataclass
 class _Graph:
-    """The preprocessing_fn with what is analyzed up to a phase."""
+    """The preprocessing_fn with the results of the analyzers up to a phase."""
 
     tensors: Mapping[str, TensorType]
     bindings: Sequence[_Later]
@@ -154,7 +154,7 @@ class _Graph:
 
 @dataclass
 class _Pass:
-    """One pass over the rows, and what is kept of it."""
+    """One pass over the rows, and its results."""
 
     run: Callable[["_Pass"], list[Values]]
     graph: _Graph
@@ -179,7 +179,7 @@ class _Part:
 
 
 class _Evaluate(nodes.Visitor):  # type: ignore[misc]
-    """Makes of each operation what can be evaluated; nothing is, before all have been visited."""
+    """Makes each operation ready to evaluate; none is evaluated before all have been visited."""
 
     def __init__(self, preprocessing: Preprocessing, reading: Reading) -> None:
         self._preprocessing = preprocessing

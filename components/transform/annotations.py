@@ -1,4 +1,4 @@
-"""What a preprocessing_fn annotates its outputs with, found where it is traced anyway.
+"""The annotations of a preprocessing_fn's outputs, read while it is traced anyway.
 
 TFT traces the function once more for it, as `schema_inference.get_traced_metadata_fn`, whose rules these are.
 """
@@ -15,7 +15,7 @@ from tensorflow_transform.common_types import TensorType
 
 
 class Annotated:
-    """A preprocessing_fn that remembers what it gave and annotated when it was traced last.
+    """A preprocessing_fn that remembers the outputs and annotations of its latest trace.
 
     Args:
         function: the user's.
@@ -45,7 +45,7 @@ class Annotated:
         return outputs
 
     def flat(self) -> tuple[list[Any], Callable[[Sequence[Any]], tuple[Any, Any]]]:
-        """All its tensors, and a function that puts others in their places: in outputs and annotations."""
+        """All tensors, and a function that puts others in their places in outputs and annotations."""
         both = (self.outputs, self.annotations)
         flat = tf.nest.flatten(both, expand_composites=True)
         places = [place for place, one in enumerate(flat) if isinstance(one, tf.Tensor) and _is_symbolic(one)]

@@ -1,5 +1,6 @@
 """Reads files of examples into batches of columns, and writes transformed batches to files."""
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,19 +15,19 @@ from tfx_bsl.coders.example_coder import ExamplesToRecordBatchDecoder, RecordBat
 from tfx_bsl.tfxio import tensor_representation_util
 from tfx_bsl.tfxio.tf_example_record import TFExampleBeamRecord
 
+from slipway.components.example_records import first_records, in_pieces, records
 from slipway.components.ingest.tfrecord import frame
 
 # Rows of a batch at most, and the bytes of their examples. Larger ones are not faster.
 BATCH_ROWS = 16_384
 BATCH_BYTES = 8 << 20
 _READ_ROWS = 256
-_READ_BYTES = 8 << 20
 _GZIP_WINDOW = 16 + 15  # zlib's way to ask for gzip's frame
 _GZIP_LEVEL = 1
 
 
 class Columns:
-    """How the examples of a schema are read, as all of TFX reads them.
+    """Reads the examples of a schema as all of TFX does.
 
     Args:
         schema: the examples'.
@@ -48,30 +49,33 @@ class Columns:
 
     def batches(self, files: Sequence[str], most_rows: int = BATCH_ROWS) -> Iterator[dict[str, TensorType]]:
         """The rows of some files, in their order: tensors by column, about as many at once as wanted."""
-        for records in read(files, most_rows):
-            yield self._adapter.ToBatchTensors(self._decoder.DecodeBatch(records), produce_eager_tensors=True)
+        for batch in read(files, most_rows):
+            yield self._adapter.ToBatchTensors(self._decoder.DecodeBatch(batch), produce_eager_tensors=True)
 
 
 def read(files: Sequence[str], most_rows: int = BATCH_ROWS) -> Iterator[list[bytes]]:
-    """The records of compressed files, many at a time, in their order."""
-    records: list[bytes] = []
+    """The records of compressed files, many at a time, in their order.
+
+    Raises:
+        ComponentError: a file is damaged.
+    """
+    batch: list[bytes] = []
     size = 0
-    data = tf.data.TFRecordDataset(list(files), "GZIP", _READ_BYTES)
-    # Read only a few large ones, such as images, ahead.
-    first = sum(map(len, data.take(1).as_numpy_iterator()))
+    first = next((len(record) for file in files for record in first_records(file, 1)), 1)
+    # Of large ones, such as images, few are looked at between two looks at the limits.
     together = max(1, min(_READ_ROWS, most_rows, BATCH_BYTES // max(first, 1)))
-    for some in data.batch(together).prefetch(4).as_numpy_iterator():
-        records += some.tolist()
-        size += sum(map(len, records[-len(some) :]))
-        if len(records) >= most_rows or size >= BATCH_BYTES:
-            yield records
-            records, size = [], 0
-    if records:
-        yield records
+    for some in in_pieces(itertools.chain.from_iterable(map(records, files)), together):
+        batch += some
+        size += sum(map(len, some))
+        if len(batch) >= most_rows or size >= BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
 class Encoder:
-    """Transformed batches to serialised examples, as TFX's Transform writes them."""
+    """Serialises transformed batches as TFX's Transform does."""
 
     def __init__(self, schema: Any) -> None:
         self._encoder = RecordBatchToExamplesEncoder(schema)
@@ -92,9 +96,9 @@ def write(path: str, parts: Iterable[Sequence[bytes]]) -> int:
     gzip = isal_zlib.compressobj(_GZIP_LEVEL, isal_zlib.DEFLATED, _GZIP_WINDOW)
     try:
         with fileio.open(path, "wb") as file:
-            for records in parts:
-                file.write(gzip.compress(frame(records)))
-                rows += len(records)
+            for some in parts:
+                file.write(gzip.compress(frame(some)))
+                rows += len(some)
             file.write(gzip.flush())
     except BaseException:
         if fileio.exists(path):

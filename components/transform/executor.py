@@ -149,7 +149,7 @@ def _local(folder: str) -> Iterator[str]:
 
 @contextmanager
 def _temporary(folder: str) -> Iterator[str]:
-    """A folder for what lies between the passes."""
+    """A folder for intermediate results of the passes."""
     temporary = f"{folder}/{_TEMPORARY}"
     fileio.makedirs(temporary)
     try:
@@ -186,7 +186,7 @@ def _materialize(work: Materialize, shards: Sequence[Shard], processes: SideBySi
 
 
 def _files(examples: Sequence[Any], split: str) -> tuple[list[str], list[int]]:
-    """The files of a split, and how many bytes each has."""
+    """The files of a split, and the bytes of each."""
     (folder,) = artifact_utils.get_split_uris(examples, split)
     files = sorted(fileio.glob(io_utils.all_files_pattern(folder)))
     if not files:

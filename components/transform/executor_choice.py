@@ -19,7 +19,7 @@ def why_stock(
     outputs: Collection[str],
     parameters: Mapping[str, object],
 ) -> str | None:
-    """Return why TFX's own executor must run; None if ours does the same.
+    """Returns why TFX's own executor must run; None if ours does the same.
 
     Args:
         runner: Beam's, by its name.

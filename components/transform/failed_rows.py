@@ -38,7 +38,7 @@ def told_in_words(errors: type[Exception], *, memory: type[Exception]) -> Iterat
 
 
 def in_words(message: str) -> tuple[str, str]:
-    """Return what went wrong and where in the user's code; empty if the error does not say.
+    """Returns what went wrong and where in the user's code; empty if the error does not say.
 
     Args:
         message: of an operation of a graph that failed.

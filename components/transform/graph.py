@@ -74,14 +74,14 @@ class Preprocessing:
 
     @cached_property
     def fingerprint(self) -> Mapping[str, graph_tools.AnalyzersFingerprint]:
-        """Of the analyzers, by which TFT notices a function that is another one each time."""
+        """The analyzers' fingerprint, by which TFT notices a function that differs in each trace."""
         found: Mapping[str, graph_tools.AnalyzersFingerprint] = graph_tools.get_analyzers_fingerprint(
             self.concrete.graph, self.inputs
         )
         return found
 
     def analyzed_columns(self) -> list[str]:
-        """Return the columns that analyzers need. Call it before building TFT's analysis graph."""
+        """Returns the columns that analyzers need. Call it before building TFT's analysis graph."""
         visitor = graph_tools.SourcedTensorsVisitor()
         for sink in self.concrete.graph.get_collection(analyzer_nodes.TENSOR_REPLACEMENTS):
             nodes.Traverser(visitor).visit_value_node(sink.future)
@@ -105,7 +105,7 @@ class Preprocessing:
         *,
         folder: str | None = None,
     ) -> Apply:
-        """Return a function from a batch to the tensors that the analyzers read.
+        """Returns a function from a batch to the tensors that the analyzers read.
 
         Args:
             tensors: the names in the traced graph, by the names that they are to have.
@@ -141,7 +141,7 @@ class Preprocessing:
         return _Traced(part)
 
     def finish(self, replacements: Replacements, folder: str) -> None:
-        """Writes the finished graph, and what it says about its outputs."""
+        """Writes the finished graph and the metadata of its outputs."""
         saved, annotated = self._save(replacements, {})
         metadata = dataset_metadata.DatasetMetadata(annotated.schema())
         tf.io.gfile.rename(saved, f"{folder}/{tft.TFTransformOutput.TRANSFORM_FN_DIR}")

@@ -31,10 +31,10 @@ class Accumulator(Protocol):
     """The state accumulated over the batches of a pass."""
 
     def add(self, batch: Any) -> None:
-        """Add an analyzer's arrays for one batch: a tuple; for packed ones, by name."""
+        """Adds an analyzer's arrays for one batch: a tuple; for packed ones, by name."""
 
     def result(self) -> Values:
-        """Return the result."""
+        """Returns the result."""
 
 
 class _Combined:
@@ -52,7 +52,7 @@ class _Combined:
 
 
 class _Packed:
-    """Several of them, each of which takes some of the tensors."""
+    """Several accumulators, each of which takes some of the tensors."""
 
     def __init__(self, parts: Sequence[tuple[str, Sequence[Any], Any]]) -> None:
         self._each = [(label, keys, _Combined(combiner)) for label, keys, combiner in parts]
@@ -112,7 +112,7 @@ class _Weighed:
 
 
 def accumulator(operation: Any) -> Callable[[], Accumulator]:
-    """Return what makes accumulators for an operation; Beam's pickler takes it.
+    """Returns a factory of accumulators for an operation; Beam's pickler takes it.
 
     Raises:
         UnknownOperationError: it is not here.
@@ -132,7 +132,7 @@ def accumulator(operation: Any) -> Callable[[], Accumulator]:
 
 
 def together(operation: Any, parts: Sequence[Values]) -> Values:
-    """Return what accumulators of the same operation have, each of other rows, as one has it of all rows."""
+    """Merges the states of accumulators of one operation, each over other rows."""
     values = [value for part in parts for value in part]
     if not isinstance(operation, analyzer_nodes.VocabularyAccumulate):
         return values
@@ -143,7 +143,7 @@ def together(operation: Any, parts: Sequence[Values]) -> Values:
 
 
 def evaluator(operation: Any, *, folder: str, graph: Any) -> Callable[[list[Values]], Sequence[Values]]:
-    """Return a function for an operation: from a list of values per input to one per output.
+    """Returns a function for an operation: from a list of values per input to one per output.
 
     Args:
         operation: one of TFT's analysis graph that takes no batches.

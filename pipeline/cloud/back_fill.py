@@ -4,18 +4,20 @@ A run's id is made of the schedule and the span, and the service is asked for th
 So after any interruption, the same command continues the back-fill.
 """
 
+import contextlib
 import itertools
 import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from functools import cached_property
 
 from slipway.components.ingest.spans import span_kind
 from slipway.pipeline.cloud.cloud_choice import CloudChoice
 from slipway.pipeline.cloud.commands import compiled_job
 from slipway.pipeline.cloud.follow import ending, finish, new_record, update
-from slipway.pipeline.cloud.services.service import JobState, Service, Submitted
+from slipway.pipeline.cloud.services.service import JobPhase, JobState, Service, Submitted
 from slipway.pipeline.cloud.submit import check, say, service_of, target_of
 from slipway.pipeline.cloud.workload_in_image import Target
 from slipway.pipeline.engine.signal_handlers import answered_by, raise_interrupt
@@ -26,6 +28,7 @@ from slipway.pipeline.wiring.ingest_options import source_patterns
 
 _LOOK_S = 10.0
 _LONGEST = 1000
+_UNDONE: tuple[JobPhase, ...] = ("failed", "cancelled")
 # With the span and the try, an id stays within the 128 characters of Vertex AI.
 _NAME = re.compile(r"[a-z][a-z0-9._-]{0,79}")
 
@@ -106,6 +109,21 @@ def span_run_id(name: str, span: int | str, *, attempt: int) -> str:
     return run_id if attempt == 1 else f"{run_id}-try-{attempt}"
 
 
+def span_read(state: JobState) -> int | None:
+    """The number of the span that a run's Ingest has read; None where it has not, or does not say."""
+    for task in state.tasks:
+        made = task.outputs.get("examples", ()) if task.name == "Ingest" else ()
+        for artifact in made:
+            with contextlib.suppress(ValueError):
+                return int(float(str(artifact["properties"].get("span", ""))))
+    return None
+
+
+def _number(span: int | str) -> int:
+    """The span as TFX counts it; a day before 1970, which has none, is below 0."""
+    return span if isinstance(span, int) else (date.fromisoformat(span) - date(1970, 1, 1)).days
+
+
 @dataclass
 class _Followed:
     """A run whose end we wait for."""
@@ -158,6 +176,7 @@ class _Backfill:
 
     def _take_up(self, span: int | str) -> None:
         run_id, found = self._latest(span)
+        found = found or self._scheduled.get(_number(span))
         if found is None:
             self._start(span, run_id)
             return
@@ -174,9 +193,22 @@ class _Backfill:
         for attempt in itertools.count(1):
             run_id = span_run_id(self._name, span, attempt=attempt)
             found = self._service.find(run_id)
-            if found is None or found[1].phase not in ("failed", "cancelled"):
+            if found is None or found[1].phase not in _UNDONE:
                 break
         return run_id, found
+
+    @cached_property
+    def _scheduled(self) -> dict[int, tuple[Submitted, JobState]]:
+        """The runs that the schedule of that name has started itself, by the number of their span."""
+        config = self._target.config
+        name = self._chosen.schedule or config.name
+        runs = [
+            run
+            for schedule in self._service.schedules()
+            if schedule.name == name
+            for run in self._service.scheduled_runs(schedule, workload=config.name)
+        ]
+        return {span: run for run in runs if (span := span_read(run[1])) is not None}
 
     def _start(self, span: int | str, run_id: str) -> None:
         config = self._target.config

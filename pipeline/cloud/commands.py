@@ -15,7 +15,7 @@ from slipway.pipeline.cloud.image import read_image
 from slipway.pipeline.cloud.pipeline_job import PipelineJob
 from slipway.pipeline.cloud.rehearsal.services import ServiceName
 from slipway.pipeline.cloud.services.kubeflow_job import kubeflow_job, kubeflow_package
-from slipway.pipeline.cloud.workload_in_image import Target
+from slipway.pipeline.cloud.workload_in_image import Target, refuse_sql
 from slipway.pipeline.config import WorkloadChoice
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.exit_codes import DONE, FAILED, GATE_STOPPED
@@ -62,6 +62,7 @@ def cloud_target(
     Raises:
         UsageError: kfp is not installed, or the workload cannot run in containers; the message says why.
     """
+    refuse_sql(chosen.config())  # before its query would run
     request = workload_request(chosen, output=Path("/"), beam_args=(), overrides=overrides)
     target = Target.of(request, read_image(), is_sent=is_sent)
     require_kfp()
@@ -82,14 +83,20 @@ def compiled_job(target: Target) -> PipelineJob:
 
 
 def rehearse_request(
-    request: Request, *, jobs: int | None, root: str | None, service: ServiceName, again: str
+    request: Request,
+    *,
+    jobs: int | None,
+    root: str | None,
+    service: ServiceName,
+    again: str,
+    in_containers: bool = False,
 ) -> int:
     """Runs the compiled job of a workload, or of any TFX pipeline, on this machine, as the service would.
 
     Args:
         request: what to run; `request.output` is the folder of the local runs, and rehearsals are kept in
             `rehearsal/` below it.
-        jobs, root, service, again: as in `slipway.pipeline.cloud.rehearsal.run.rehearse`.
+        jobs, root, service, in_containers, again: as in `slipway.pipeline.cloud.rehearsal.run.rehearse`.
 
     Returns:
         The exit code; 1 also where what the rehearsal made differs from what a local run made.
@@ -110,8 +117,15 @@ def rehearse_request(
     from slipway.pipeline.screen.run_display import stderr_display
 
     with closing(stderr_display()) as display:
-        record = rehearse(request, display=display, jobs=jobs, root=root, service=service, again=again)
-        display.ends(record)
+        record = rehearse(
+            request,
+            display=display,
+            jobs=jobs,
+            root=root,
+            service=service,
+            in_containers=in_containers,
+            again=again,
+        )
     code = record.exit_code or 0
     if code in (DONE, GATE_STOPPED):
         comparison = compare_with_local(request, record)

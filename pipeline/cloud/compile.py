@@ -1,20 +1,27 @@
 """From a workload to a job for Vertex AI Pipelines and Kubeflow, through TFX's own compiler. Imports TFX."""
 
 import importlib
+import re
+import traceback
 from pathlib import Path
 from typing import Any
 
-from tfx.orchestration.kubeflow.v2 import kubeflow_v2_dag_runner
+from tfx.dsl.component.experimental.utils import ArgFormats
+from tfx.orchestration.data_types import RuntimeParameter
+from tfx.orchestration.kubeflow.v2 import kubeflow_v2_dag_runner, pipeline_builder
 
 from slipway.pipeline.cloud.complete_job import TASK, complete, container_tasks, mend
 from slipway.pipeline.cloud.pipeline_job import PipelineJob
-from slipway.pipeline.cloud.rehearsal.rehearsable import redirect_pushes
+from slipway.pipeline.cloud.rehearsal.rehearsable import check_jobs, redirect_pushes, runtime_values
 from slipway.pipeline.cloud.workload_in_image import Target
 from slipway.pipeline.dag import build_pipeline
 from slipway.pipeline.engine.tfx.load_pipeline import load_pipeline
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.runs.run_target import ImageModuleRun
 from slipway.pipeline.wiring.beam_engine import completed_args
+
+# As `_check_name` of TFX's pipeline_builder.
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,127}")
 
 
 def compile_job(target: Target) -> PipelineJob:
@@ -60,17 +67,30 @@ def compile_other(target: ImageModuleRun) -> PipelineJob:
     # Arguments that a function may ask for; the service allows no underscores in them.
     known = {"pipeline_name": module.replace("_", "-").lower()}
     pipeline, parameters = load_pipeline(target, {**known, **target.parameters})
+    _check_name(pipeline.pipeline_info.pipeline_name)
+    _check_values(pipeline)
     job = mend(_compiled(pipeline, name=target.pipeline, image=target.image), root=target.root)
+    check_jobs(job["pipelineSpec"])
     redirect_pushes(job, folder=target.serving)
     wanted = completed_args(pipeline.beam_pipeline_args, target.beam_args)
     for _, container in container_tasks(job["pipelineSpec"]):
         for part in (container, container.get("lifecycle", {}).get("preCacheCheck", {})):
             # An executor passes options that it does not know itself on to Beam, and so does the driver.
             part.setdefault("args", []).extend(wanted)
-    job["runtimeConfig"]["parameterValues"] = {
-        name: value for name, value in parameters.items() if name in target.parameters
-    }
+    job["runtimeConfig"]["parameterValues"] = runtime_values(
+        job["pipelineSpec"],
+        name=target.pipeline,
+        given={name: value for name, value in parameters.items() if name in target.parameters},
+        defaults=_defaults(pipeline),
+    )
     return job
+
+
+def _defaults(pipeline: Any) -> dict[str, object]:
+    """The defaults of a pipeline's runtime parameters, where they have one."""
+    values = (value for node in pipeline.components for value in node.exec_properties.values())
+    found = (value for value in values if isinstance(value, RuntimeParameter))
+    return {each.name: each.default for each in found if each.default is not None}
 
 
 def _component(path: str) -> Any:
@@ -95,6 +115,43 @@ def _compiled(
         runner.set_exit_handler(exit_handler)
     try:
         job: PipelineJob = runner.run(pipeline, write_out=False)
-    except (NotImplementedError, TypeError, ValueError) as error:
-        raise UsageError(f"{name} cannot be compiled for Kubeflow: {error}") from error
+    except (NotImplementedError, TypeError, ValueError, LookupError, AssertionError) as error:
+        node = _node_of(error)
+        raise UsageError(
+            f"{name} cannot be compiled for Kubeflow: {f'{node}: ' if node else ''}"
+            f"{error.args[0] if error.args else type(error).__name__}",
+            hint="docs/any-pipeline.md lists what TFX compiles; rehearse the pipeline without it, e.g. by an "
+            "argument of its function: --set NAME=VALUE",
+        ) from error
     return job
+
+
+def _node_of(error: BaseException) -> str:
+    """The node at which TFX's compiler failed, which its messages leave out; empty if at none."""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        if frame.f_code.co_filename == pipeline_builder.__file__ and "component" in frame.f_locals:
+            return str(frame.f_locals["component"].id)
+    return ""
+
+
+def _check_name(name: str) -> None:
+    """Rejects a name that the service does not take; TFX's own message leaves it out."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"the pipeline is named {name!r}; a job's name has small letters, digits and dashes only, begins "
+            "with no dash, and has at most 128 characters.",
+            hint="rename it; a function that takes pipeline_name is given one: --set pipeline_name=NAME",
+        )
+
+
+def _check_values(pipeline: Any) -> None:
+    """Rejects functions that take another node's value: TFX's entry point has not read it by then."""
+    for node in pipeline.components:
+        formats = getattr(getattr(node.executor_spec, "executor_class", None), "_ARG_FORMATS", {})
+        taken = [key for key in node.inputs if formats.get(key) is ArgFormats.ARTIFACT_VALUE]
+        if taken:
+            raise UsageError(
+                f"{node.id} takes {', '.join(taken)} as the value of another node's output. That runs here, "
+                "and fails in TFX's containers, which call the function before they have read the value.",
+                hint="declare it as Parameter[...], and pass it node.outputs[...].future()[0].value",
+            )

@@ -1,4 +1,4 @@
-"""Reports a run at a service in the engine's words: its record, its changes, how it ended. Pure."""
+"""Reports a run at a service in the engine's words: its record, its changes, how it ended."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -8,10 +8,10 @@ from slipway.pipeline.cloud.container.kubeflow_input import ABSENT
 from slipway.pipeline.cloud.pipeline_job import PipelineJob, PipelineTaskSpec
 from slipway.pipeline.cloud.services.service import JobState, TaskState
 from slipway.pipeline.exit_codes import DONE, FAILED, GATE_STOPPED
-from slipway.pipeline.runs.outcome import conclude
+from slipway.pipeline.runs.outcome import conclude, read_verdict, read_verdicts
 from slipway.pipeline.runs.record import Artifact, NodeRecord, RunRecord
 from slipway.pipeline.runs.typed_json import typed
-from slipway.pipeline.screen.wording import metrics_line
+from slipway.pipeline.screen.wording import refusal_lines, result_lines
 from slipway.pipeline.terminal.durations import seconds
 
 # How services report the exit code of a container: Vertex AI, Kubernetes, and Kubeflow's launcher in Go.
@@ -69,12 +69,16 @@ def finish(record: RunRecord, state: JobState, *, wall_s: float) -> int:
     return record.exit_code or DONE
 
 
-def ending(record: RunRecord, state: JobState, *, link: str, bless: str) -> Iterator[str]:
-    """The last lines: the outcome, its causes, what to do, and where to look.
+def ending(
+    record: RunRecord, state: JobState, *, link: str, bless: str, width: int | None = None
+) -> Iterator[str]:
+    """The last lines: the outcome, its causes, the numbers as after a local run, and where to look.
 
     Args:
+        record: where its gates' outputs are folders of this machine, their verdicts are told.
         state: its last one.
         bless: the command that runs it again and has its model pass.
+        width: of the screen, in columns, which tables keep within; None: as wide as they come.
     """
     took = seconds(record.wall_s)
     failed = [node for node in record.nodes if node.state == "failed"]
@@ -90,12 +94,14 @@ def ending(record: RunRecord, state: JobState, *, link: str, bless: str) -> Iter
         yield from (f"  {node.id}: {line}" for line in error["message"].splitlines()[:_SHOWN_LINES])
         if error.get("hint"):
             yield f"    hint: {error['hint']}"
+    verdict = read_verdict(record)
     if record.blessed is False:
+        yield from refusal_lines(record, verdict, width)
         yield f"hint: {bless}   # blesses it, on the record"
     if record.pushed:
         yield f"Pushed: version {record.pushed['version']} -> {record.pushed['path']}"
-    if record.metrics:
-        yield f"Metrics on the eval split: {metrics_line(record.metrics)}"
+    if not failed:
+        yield from result_lines(record, verdict=verdict, passed=read_verdicts(record))
     yield f"hint: {link}   # logs and artifacts"
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from importlib.util import cache_from_source
 from pathlib import Path, PurePosixPath
 
+from slipway.components.project import PROJECT_ROOT
 from slipway.pipeline.errors import ConfigError
-from slipway.pipeline.root import PROJECT_ROOT
 
 IMAGE_ROOT = "/opt/slipway"
 """WORKDIR of the image: the project's root there."""

@@ -2,9 +2,10 @@
 
     python3 slim_packages.py /opt/venv
 
-What goes: headers for C++ code that nobody compiles there, the packages' own tests, and the symbols of
-TensorFlow's libraries, which only a debugger reads: 430 MB of its headers and 250 MB of symbols. pip stays:
-Beam's launcher of workers asks it what is installed.
+What goes: headers for C++ code that nobody compiles there, the packages' own tests, what Vertex AI's package
+brings for language models, Arrow's server of tables, and the symbols of libraries, which only a debugger
+reads: 430 MB of TensorFlow's headers and 330 MB of symbols. pip stays: Beam's launcher of workers asks it
+what is installed.
 """
 
 import shutil
@@ -15,6 +16,24 @@ from pathlib import Path
 
 _LARGE = 1 << 20
 """Bytes; smaller libraries have no symbols to speak of."""
+
+_WITH_TESTS_BESIDE = (
+    "apache_beam",
+    "tensorflow_data_validation",
+    "tensorflow_model_analysis",
+    "tensorflow_transform",
+    "tfx",
+    "tfx_bsl",
+)
+"""Packages whose modules `x_test` test the module x beside them. Elsewhere that name means other things, such
+as a test of statistics."""
+
+_FLIGHT = ("libarrow_flight.so*", "libarrow_python_flight.so*", "_flight.*.so")
+"""Arrow's server of tables; only pyarrow.flight loads it."""
+
+_STRIPPED = ("apache_beam", "ml_metadata", "pyarrow", "tensorflow", "tfx_bsl", "zstandard")
+"""Packages whose libraries have symbols. Those of NumPy, SciPy, scikit-learn and TFDV were laid out anew when
+their wheels were made (auditwheel), and do not load after `strip`."""
 
 
 def slim(packages: Path) -> None:
@@ -28,11 +47,14 @@ def slim(packages: Path) -> None:
         FileNotFoundError: there is no `strip`; Debian's package binutils has it.
     """
     unneeded = set(_unneeded(packages))
-    for folder in unneeded:
-        if unneeded.isdisjoint(folder.parents):
-            shutil.rmtree(folder)
-    # Others were laid out anew when their wheel was made (auditwheel), and do not load after strip.
-    libraries = [path for path in (packages / "tensorflow").rglob("*.so*") if _is_large(path)]
+    for path in unneeded:
+        if not unneeded.isdisjoint(path.parents):
+            continue
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    libraries = [path for name in _STRIPPED for path in (packages / name).rglob("*.so*") if _is_large(path)]
     if libraries:
         subprocess.run(["strip", "--strip-unneeded", *map(str, libraries)], check=True)  # noqa: S607
 
@@ -41,6 +63,13 @@ def _unneeded(packages: Path) -> Iterator[Path]:
     yield from packages.glob("*/include")
     # What is called testing is imported by others.
     yield from (each for each in packages.rglob("tests") if each.is_dir())
+    for name in _WITH_TESTS_BESIDE:
+        for pattern in ("*_test.py", "*_test.*.pyc"):
+            yield from (packages / name).rglob(pattern)
+    for pattern in _FLIGHT:
+        yield from (packages / "pyarrow").glob(pattern)
+    # Parts of google-cloud-aiplatform, which nothing else of it imports.
+    yield from (packages / name for name in ("vertexai", "agentplatform") if (packages / name).is_dir())
 
 
 def _is_large(path: Path) -> bool:

@@ -1,23 +1,28 @@
 """The commands `submit`, `follow` and `cancel` of cloud_runner.py: start a run, watch it, cancel it."""
 
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 from slipway.pipeline.cloud.cloud_choice import CloudChoice
 from slipway.pipeline.cloud.commands import cloud_target, compiled_job
+from slipway.pipeline.cloud.experiment import note_in_experiment
 from slipway.pipeline.cloud.follow import ending, finish, new_record, update
 from slipway.pipeline.cloud.pipeline_job import PipelineJob
+from slipway.pipeline.cloud.reports import bring_reports
 from slipway.pipeline.cloud.services.service import JobState, Service, Submitted
 from slipway.pipeline.cloud.workload_in_image import Target
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.engine.signal_handlers import answered_by, raise_interrupt
 from slipway.pipeline.errors import PipelineError
-from slipway.pipeline.exit_codes import INTERRUPTED
+from slipway.pipeline.exit_codes import DONE, INTERRUPTED
 from slipway.pipeline.runs.record import WHY, RunRecord
 from slipway.pipeline.runs.run_id import new_run_id
 from slipway.pipeline.screen.display import RunDisplay
 from slipway.pipeline.screen.run_display import stderr_display
 from slipway.pipeline.terminal.printable import printable
+from slipway.pipeline.tracking.handover import TRACKERS
 
 # Between two checks of a run; a short run is reported at once, a long one costs the service little.
 _FIRST_LOOK_S, _LONGEST_LOOK_S = 1.0, 15.0
@@ -50,7 +55,9 @@ def submit_workload(chosen: CloudChoice, *, wait: bool) -> int:
             say(f"Interrupted while the run {name} was being started: {service.title} may have begun it.")
             return INTERRUPTED
         print(submitted.link, flush=True)
-        return follow(service, job, submitted, chosen=chosen, display=stderr_display()) if wait else 0
+        if not wait:
+            return DONE
+        return follow(service, job, submitted, chosen=chosen, display=stderr_display(), config=target.config)
 
 
 def follow_run(run: str, chosen: CloudChoice) -> int:
@@ -63,10 +70,11 @@ def follow_run(run: str, chosen: CloudChoice) -> int:
     Raises:
         PipelineError: the service has no such run, or does not answer.
     """
-    service = service_of(chosen.config())
+    config = chosen.config()
+    service = service_of(config)
     job = service.job(run)
     submitted = Submitted(run, service.link(run))
-    return follow(service, job, submitted, chosen=chosen, display=stderr_display())
+    return follow(service, job, submitted, chosen=chosen, display=stderr_display(), config=config)
 
 
 def cancel_run(run: str, chosen: CloudChoice) -> str:
@@ -110,13 +118,15 @@ def service_of(config: WorkloadConfig) -> Service:
 
 
 def check(service: Service, target: Target) -> None:
-    """Has the service check what a run needs, and prints its warnings.
+    """Has the service check what a run needs, and prints its warnings; trackers are not told of it.
 
     Raises:
         PipelineError: something is missing; the message says what.
     """
     for note in service.check(root=target.root, images=target.images):
         say(note)
+    if named := [f"track.{name}" for name in TRACKERS if getattr(target.config.track, name)]:
+        say(f"note: {', '.join(named)}: of cloud runs trackers are not told; see docs/tracking.md")
 
 
 def run_name(config: WorkloadConfig) -> str:
@@ -125,12 +135,19 @@ def run_name(config: WorkloadConfig) -> str:
 
 
 def follow(
-    service: Service, job: PipelineJob, submitted: Submitted, *, chosen: CloudChoice, display: RunDisplay
+    service: Service,
+    job: PipelineJob,
+    submitted: Submitted,
+    *,
+    chosen: CloudChoice,
+    display: RunDisplay,
+    config: WorkloadConfig | None = None,
 ) -> int:
     """Shows a run until it ends; returns its exit code, or 130 if the user stopped watching.
 
     Args:
         chosen: its workload, for the commands that go on.
+        config: its settings, for the experiment that they name; None: it is noted in none.
 
     Raises:
         PipelineError: the service no longer answers; the run continues without us.
@@ -150,10 +167,16 @@ def follow(
         display.close()
         _say_it_goes_on(submitted, chosen)
         raise
-    code = finish(record, state, wall_s=time.monotonic() - began)
-    display.close()
+    wall_s = time.monotonic() - began
     bless = chosen.command("submit", "--bless", WHY)
-    for line in ending(record, state, link=submitted.link, bless=bless):
+    with tempfile.TemporaryDirectory(prefix="slipway-reports-") as folder:
+        missing = bring_reports(record, Path(folder))
+        code = finish(record, state, wall_s=wall_s)
+        width = display.leave_table(record)
+        for line in ending(record, state, link=submitted.link, bless=bless, width=width):
+            say(line)
+    noted = note_in_experiment(config, record, state.phase) if config else ""
+    for line in filter(None, (missing, noted)):
         say(line)
     return code
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
+from slipway.components.ingest.query.tables import SQL
 from slipway.components.ingest.source import GS, SourceError, resolve_sources
 from slipway.components.trainer.remote.custom_job import CustomJobRequest
 from slipway.components.trainer.settings.pretrained import KEY as PRETRAINED
@@ -26,6 +27,9 @@ from slipway.pipeline.runs.run_target import ImageRun
 from slipway.pipeline.wiring.beam_engine import check_cloud_engine
 from slipway.pipeline.wiring.ingest_options import source_patterns
 from slipway.pipeline.wiring.vertex_tpu_machines import IMAGE_TARGETS
+
+CHECKPOINTS = "checkpoints"
+"""The folder below the root of a run's artifacts that its trainings keep their states in."""
 
 
 @dataclass(frozen=True)
@@ -211,12 +215,13 @@ def _train(config: WorkloadConfig, image: Image, root: str) -> TrainConfig:
     train = config.train.model_copy(update={"pretrained": _pretrained(config, image)})
     if train.checkpoint.folder is not None:
         return train
-    checkpoint = replace(train.checkpoint, folder=f"{root}/checkpoints/{config.name}")
+    checkpoint = replace(train.checkpoint, folder=f"{root}/{CHECKPOINTS}/{config.name}")
     return train.model_copy(update={"checkpoint": checkpoint})
 
 
 def _source(request: Request, config: WorkloadConfig, image: Image) -> tuple[str, Mapping[str, str]]:
     source = request.workload_run.source
+    refuse_sql(config)
     if config.data.query is not None or source.directory.startswith(GS):
         return source.directory, source.patterns
     with raised_as(ConfigError, SourceError):  # gone since the request was checked
@@ -228,6 +233,21 @@ def _source(request: Request, config: WorkloadConfig, image: Image) -> tuple[str
     if directory is None:
         raise _not_in_image("data.source", source.directory)
     return directory, source.patterns
+
+
+def refuse_sql(config: WorkloadConfig) -> None:
+    """Refuses a source by SQL, whose rows are kept on this machine.
+
+    Raises:
+        ConfigError: the workload has one.
+    """
+    if config.data.format == SQL:
+        raise ConfigError(
+            "data.format: sql runs on this machine only: a job in the cloud has neither its files nor "
+            "a place to keep its rows",
+            hint="`run NAME --to Ingest` keeps the rows in queries/NAME/ of the output folder: put these on "
+            "gs://, and name them there: data: {source: gs://..., format: parquet}",
+        )
 
 
 def _not_in_image(key: str, path: str) -> ConfigError:

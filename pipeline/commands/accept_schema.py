@@ -11,9 +11,9 @@ from slipway.components.data_gate.finding import Edit
 from slipway.components.data_gate.schema import FeatureSchema
 from slipway.components.data_gate.schema_edits import apply_edits
 from slipway.components.errors import ComponentError
+from slipway.components.project import PROJECT_ROOT
 from slipway.pipeline.commands.show import find
 from slipway.pipeline.errors import PipelineError, UsageError
-from slipway.pipeline.root import PROJECT_ROOT
 from slipway.pipeline.runs.outcome import read_stops, read_verdicts
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.screen.wording import again_command

@@ -11,8 +11,7 @@ from typing import Any
 import typer
 import yaml
 
-from slipway.components.project import OWN_FOLDER
-from slipway.pipeline.root import PROJECT_ROOT
+from slipway.components.project import OWN_FOLDER, PROJECT_ROOT
 from slipway.pipeline.terminal.invocation import DEFAULT_OUTPUT, DEFAULT_WORKLOAD
 
 _SCHEMA = OWN_FOLDER / "schemas" / "workload.schema.json"

@@ -17,19 +17,19 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from slipway.components.available_memory import available_memory_bytes
 from slipway.components.errors import ComponentError
-from slipway.components.project import INSTALL
+from slipway.components.project import INSTALL, PROJECT_ROOT
 from slipway.components.trainer.devices.evidence import LOOKED_FOR, Evidence, find_evidence
 from slipway.components.trainer.devices.hosts import find_hosts
 from slipway.components.trainer.devices.machine import cpu_has_bfloat16, usable_cores
 from slipway.components.trainer.devices.tpu_contact import require_reachable
-from slipway.components.trainer.input.plan import available_memory_bytes
 from slipway.components.trainer.settings.compute import Backend
 from slipway.pipeline.commands import warm
 from slipway.pipeline.engine.processes import standby
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.root import PROJECT_ROOT
 from slipway.pipeline.terminal.invocation import command
+from slipway.pipeline.tracking.spool import all_waiting
 from slipway.pipeline.wiring.beam_engine import engine_programs, engine_remedy
 
 PACKAGES = ("tfx", "tensorflow", "keras", "apache-beam", "tensorflow-transform", "numpy")
@@ -107,6 +107,7 @@ def examine(output: Path, environment: Mapping[str, str], *, deep: bool = False)
         *_accelerators(environment, deep=deep),
         *_credentials(environment),
         *_programs(environment),
+        *_trackers(output),
     ]
     return Diagnosis(tuple(findings))
 
@@ -251,7 +252,7 @@ def _contact(sign: Evidence, deep: bool) -> str:
 
 
 def _credentials(environment: Mapping[str, str]) -> Iterator[Finding]:
-    """Where there are credentials; never their content."""
+    """Looks where credentials are; never at their content."""
     named = environment.get("GOOGLE_APPLICATION_CREDENTIALS")
     usual = Path(environment.get("CLOUDSDK_CONFIG") or Path.home() / ".config" / "gcloud")
     usual /= "application_default_credentials.json"
@@ -297,6 +298,21 @@ def _docker(group: str, docker: str, environment: Mapping[str, str]) -> Finding:
             remedy="systemctl start docker, to build the image for cloud runs",
         )  # fmt: skip
     return _program(group, "Docker", docker, "install Docker, to build the image for cloud runs")
+
+
+def _trackers(output: Path) -> Iterator[Finding]:
+    """The runs that trackers have missed; nothing where there are none."""
+    waiting = all_waiting(output.absolute())
+    for name in dict.fromkeys(name for each in waiting for name in each.why):
+        why = [each.why[name] for each in waiting if name in each.why]
+        yield Finding(
+            group="trackers",
+            name=name,
+            state="none",
+            found=f"{len(why):,} run{'s' * (len(why) > 1)} not yet told to it"
+            + f": {why[-1]}" * bool(why[-1]),
+            remedy=f"{command('track', output=output)}, once it can be reached",
+        )
 
 
 def _program(group: str, name: str, found: str, remedy: str) -> Finding:

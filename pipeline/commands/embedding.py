@@ -195,7 +195,6 @@ def run(
     request = _request(pipeline, folder, dict(parameters or {}), beam_args, options)
     with contextlib.closing(RunDisplay() if quiet else stderr_display()) as display:
         record = execute(request, display=display, warm=warm, listeners=END_LISTENERS)
-        display.ends(record)
     return RunResult(record, History(folder).folder(record.run_id))
 
 

@@ -1,4 +1,4 @@
-"""The listeners of a run's end: one writes its page, the other sends the workload's notifications."""
+"""The listeners of a run's end: its page, the workload's notifications, and trackers."""
 
 import sys
 
@@ -31,4 +31,19 @@ def tell(record: RunRecord) -> None:
         )
 
 
-END_LISTENERS = (write_page, tell)
+def track(record: RunRecord) -> None:
+    """Has another process tell the trackers that the run's workload names; a failure is only reported."""
+    outcome = "no tracker is told of this run"
+    try:
+        from slipway.pipeline.tracking import handover
+
+        if handover.leave(record):
+            outcome = f"trackers are not told of this run before {command('track', output=record.output)}"
+            handover.start(record.output)
+    except Exception as error:
+        message = f"warning: {outcome}: {type(error).__name__}: {error}"
+        print(printable(" ".join(message.split())), file=sys.stderr)
+
+
+# The page is written first: it is sent.
+END_LISTENERS = (write_page, tell, track)

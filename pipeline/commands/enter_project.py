@@ -1,4 +1,4 @@
-"""Where the installed command works: in the project around the current folder."""
+"""Enters the project around the current folder, where the installed command works."""
 
 import os
 import sys

@@ -26,11 +26,22 @@ def notify(record: RunRecord) -> Iterator[str]:
     config = settings.notify if settings else None
     if config is None or record.state not in config.when:
         return
-    told = message(record)
-    if config.command:
-        yield from _command(config.command, told)
-    if config.webhook_env:
-        yield from _webhook(config.webhook_env, told)
+    yield from send(config.command, config.webhook_env, message(record))
+
+
+def send(command: Sequence[str], webhook_env: str | None, told: Mapping[str, object]) -> Iterator[str]:
+    """Sends a message to a command and to a webhook; an empty one is left out.
+
+    Args:
+        webhook_env: the environment variable that holds the address.
+
+    Yields:
+        What went wrong with it, a line each; never the webhook's address.
+    """
+    if command:
+        yield from _command(command, told)
+    if webhook_env:
+        yield from _webhook(webhook_env, told)
 
 
 def message(record: RunRecord) -> dict[str, object]:

@@ -1,7 +1,7 @@
 """The options of the local commands: each defined once, with its help and its shell completion."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -234,6 +234,33 @@ IdleMinutes = Annotated[
 EndWarm = Annotated[bool, typer.Option("--end", help="End all processes that this command has started.")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")]
 Host = Annotated[str, typer.Option(help="Address to bind; one that other machines can reach needs a token.")]
+MaxRows = Annotated[
+    int | None, typer.Option(min=1, help="Rows that a request may have; 100,000 where this is left out.")
+]
+
+# Watching.
+Logged = Annotated[
+    Path | None,
+    typer.Option("--on", metavar="FOLDER", help="Folder of logged requests; by default request_log.folder."),
+]
+Every = Annotated[Literal["hour", "day"], typer.Option("--by", help="Judge the requests by the hour or day.")]
+Training = Annotated[
+    Path | None,
+    typer.Option(
+        "--reference",
+        metavar="FOLDER",
+        help="Folder of statistics to compare with; by default those of the version's training.",
+    ),
+]
+
+LateLabels = Annotated[
+    Path | None,
+    typer.Option("--labels", metavar="FILE", help="Labels that came later: CSV, JSON Lines or Parquet."),
+]
+JoinKey = Annotated[
+    str | None,
+    typer.Option("--key", metavar="COLUMN", help="The column that joins --labels to the logged requests."),
+]
 
 # A new workload.
 Name = Annotated[

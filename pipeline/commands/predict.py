@@ -1,5 +1,6 @@
 """The command `predict`: predicts the rows of files with a pushed version."""
 
+import functools
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -22,6 +23,7 @@ from slipway.components.ingest.typed_rows import example_rows
 from slipway.components.predictor.input_columns import InputColumns, InputError
 from slipway.components.pusher.manifest import Manifest
 from slipway.components.pusher.version_store import shelf_at
+from slipway.components.request_log.request_log import LogSettings, RequestLog
 from slipway.components.saved_model.class_names import classes_of, names_classes
 from slipway.components.saved_model.signatures import SERVE_RAW, SERVING_DEFAULT, Signature
 from slipway.pipeline.commands.unfinished import unfinished
@@ -36,6 +38,7 @@ from slipway.pipeline.wiring.beam_engine import check_engine
 from slipway.pipeline.wiring.beam_ports import without_ports
 from slipway.pipeline.wiring.ingest_options import ingest_options
 from slipway.pipeline.wiring.pushed_versions import serving_base
+from slipway.pipeline.wiring.request_log import log_settings
 
 if TYPE_CHECKING:
     from slipway.components.predictor.predict_files import Counts, InputTask, Rows
@@ -194,8 +197,9 @@ def predict(
     engine = [*workload_beam_args(config.beam, config.cloud), *beam_args]
     check_engine(engine)
     number = version or numbers[-1]
-    files = _files(source, file_format or config.data.format)
-    options = _options(config, file_format or _format_of(files[0].name, config.data.format))
+    usual = ingest_options(config.data).format
+    files = _files(source, file_format or usual)
+    options = _options(config, file_format or _format_of(files[0].name, usual))
     manifest = shelf.manifest(number)
     with raised_as(UsageError, FileError, InputError):
         _check_columns(manifest, files[0], options, others=Path(shelf.base).parent)
@@ -205,8 +209,9 @@ def predict(
     with unfinished(target) as partial, answered_by(raise_interrupt):
         wrong_input = raised_as(UsageError, FileError, InputError)
         with sign_of_life(doing), shelf.fetched(number) as model, wrong_input:
-            reading = _Reading(files, options, config.transform.pass_through)
-            counts = _predict(manifest, model, reading, partial, engine)
+            reading = _Reading(files, options, config.transform.copied)
+            log = _Logged(log_settings(config, output, manifest), number)
+            counts = _predict(manifest, model, reading, partial, engine, log)
         summary: Summary = {
             "workload": config.name,
             "version": number,
@@ -243,14 +248,23 @@ class _Reading:
     pass_through: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class _Logged:
+    """What of the rows is logged, None for nothing, and the version that answers."""
+
+    settings: LogSettings | None
+    version: int
+
+
 def _predict(
     manifest: Manifest | None,
     model: Path,
     reading: _Reading,
     folder: Path,
     beam_args: list[str],
+    log: _Logged,
 ) -> "Counts":
-    from slipway.components.predictor.predict_files import predict_files
+    from slipway.components.predictor.predict_files import Logging, predict_files
     from slipway.components.saved_model.reading import read_signatures
     from slipway.pipeline.engine.processes.listeners import bind_to_loopback
 
@@ -270,6 +284,7 @@ def _predict(
         beam_args=without_ports(beam_args),
         classes=classes,
         pass_through={name: _KINDS.get(schema.get(name), str) for name in reading.pass_through},
+        logged=Logging(functools.partial(RequestLog, log.settings), log.version) if log.settings else None,
     )
 
 
@@ -336,7 +351,7 @@ def _options(config: WorkloadConfig, file_format: str) -> Options:
         raise _no_table(file_format)
     own = ingest_options(config.data)
     # The workload's delimiter and the like apply to files of its own format; `columns` to training.
-    if file_format == config.data.format:
+    if file_format == own.format:
         return replace(own, columns=())
     # How people write numbers and dates is not a matter of the format.
     return Options(format=file_format, null_values=own.null_values, numbers=own.numbers, dates=own.dates)

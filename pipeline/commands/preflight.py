@@ -28,7 +28,7 @@ from slipway.components.preflight.judge import Training, judge
 from slipway.components.preflight.question_and_answer import Answer, Question
 from slipway.components.preflight.result import Preflight
 from slipway.components.preflight.transformed import SCHEMA, SPLIT, Transformed, features_in
-from slipway.components.project import installed_version
+from slipway.components.project import PROJECT_ROOT, installed_version
 from slipway.components.trainer.own_fit import require_steps
 from slipway.components.trainer.user_model import source_root
 from slipway.pipeline.commands.options import SEARCH_S
@@ -36,7 +36,6 @@ from slipway.pipeline.config import WorkloadChoice, WorkloadConfig
 from slipway.pipeline.engine.processes.os_processes import default_jobs
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.fingerprint.source_closure import source_closure
-from slipway.pipeline.root import PROJECT_ROOT
 from slipway.pipeline.runs import preflight_results
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import RunRecord, write_json

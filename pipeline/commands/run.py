@@ -88,10 +88,11 @@ def run(asked: "Request", *, resumed: RunRecord | None = None) -> int:
 
     minutes = warming.minutes_left(os.environ)
     _tell(*moved_lines(asked.workload, asked.output))
-    with contextlib.closing(stderr_display()) as display:
-        with standby.find() or contextlib.nullcontext() as warm:
-            record = execute(asked, display=display, resumed=resumed, warm=warm, listeners=END_LISTENERS)
-        display.ends(record)
+    with (
+        contextlib.closing(stderr_display()) as display,
+        standby.find() or contextlib.nullcontext() as warm,
+    ):
+        record = execute(asked, display=display, resumed=resumed, warm=warm, listeners=END_LISTENERS)
     # A run without a node to run has not needed TFX, nor will the next like it.
     if minutes and any(node.attempts for node in record.nodes) and (why := warming.leave(minutes)):
         _tell(*why.splitlines())
@@ -132,7 +133,7 @@ def _tell(*lines: str) -> None:
 
 
 def moved_lines(workload: str, output: Path) -> list[str]:
-    """That the results of a pipeline's latest run were moved, and how to keep them; else nothing."""
+    """Says that the results of a pipeline's latest run were moved, and how to keep them; else nothing."""
     output = output.absolute()
     latest = next(History(output).begun_runs(workload), None)
     old = moved_from(latest, output) if latest else None

@@ -2,38 +2,54 @@
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from slipway.components.pusher.manifest import Manifest
 from slipway.components.pusher.version_store import shelf_at
+from slipway.components.request_log.request_log import BackgroundLog, RequestLog
 from slipway.pipeline.commands.versions import no_version
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.terminal.printable import printable
 from slipway.pipeline.wiring.pushed_versions import serving_base
+from slipway.pipeline.wiring.request_log import log_settings
 
 TOKEN_VARIABLE = "SLIPWAY_SERVE_TOKEN"  # noqa: S105  (the variable's name)
 """Holds the secret that clients must send; required if other machines can reach the server."""
 
 
-def serve(config: WorkloadConfig, output: Path, *, host: str, port: int) -> None:
+def serve(
+    config: WorkloadConfig, output: Path, *, host: str, port: int, most_rows: int | None = None
+) -> None:
     """Serves until it is interrupted; follows pushes and rollbacks meanwhile.
 
     Args:
         port: 0 for a free one.
+        most_rows: how many rows a request may have; None: as many as `docs/limits.md` says.
 
     Raises:
-        UsageError: there is no version.
+        UsageError: there is no version, or its data lacks a column that is to be logged.
         ComponentError: there is none that can be served, or the address cannot be bound.
     """
     from slipway.components.serving.live_model import LiveModel
+    from slipway.components.serving.request_decoding import MAX_ROWS
     from slipway.components.serving.server import ModelServer
 
     versions = shelf_at(serving_base(config, output.absolute()))
     if not versions.numbers():
         raise no_version(versions.base, config.name, output)
     # Bound first: a wrong address is reported before a model is loaded.
-    with ModelServer(
-        name=config.name, host=host, port=port, token=os.environ.get(TOKEN_VARIABLE, "")
-    ) as server:
+    with (
+        ModelServer(
+            name=config.name,
+            host=host,
+            port=port,
+            token=os.environ.get(TOKEN_VARIABLE, ""),
+            most_rows=most_rows or MAX_ROWS,
+        ) as server,
+        _logged(config, output, versions.manifest(versions.numbers()[-1])) as server.log,
+    ):
         live = LiveModel(versions, tell=_tell)
         server.live = live
         _tell(
@@ -45,6 +61,23 @@ def serve(config: WorkloadConfig, output: Path, *, host: str, port: int) -> None
             _tell("Ended.")
         finally:
             live.close()
+
+
+@contextmanager
+def _logged(
+    config: WorkloadConfig, output: Path, manifest: Manifest | None
+) -> Iterator[BackgroundLog | None]:
+    """The log of requests, which ends with all of it written; None where the workload asks for none."""
+    settings = log_settings(config, output, manifest)
+    if settings is None:
+        yield None
+        return
+    _tell(f"Logs {', '.join(settings.columns)} of requests to {settings.folder}")
+    log = BackgroundLog(RequestLog(settings), tell=_tell)
+    try:
+        yield log
+    finally:
+        log.close()
 
 
 def _tell(line: str) -> None:

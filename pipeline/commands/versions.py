@@ -1,7 +1,5 @@
 """The commands around pushed versions: list, check, and go back to an earlier one."""
 
-import getpass
-import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from slipway.components.project import PROJECT_ROOT
 from slipway.components.pusher.destination import deployment_at, push
 from slipway.components.pusher.hook import run_hook
 from slipway.components.pusher.manifest import Manifest
@@ -17,9 +16,9 @@ from slipway.components.pusher.version_store import Shelf, shelf_at, thin_out
 from slipway.components.pusher.versions import GS, Published, version_number
 from slipway.pipeline.config import WorkloadChoice, WorkloadConfig
 from slipway.pipeline.errors import PipelineError, UsageError
-from slipway.pipeline.root import PROJECT_ROOT
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import changing_pushes
+from slipway.pipeline.runs.user import user_name
 from slipway.pipeline.screen.wording import metrics_line
 from slipway.pipeline.terminal.invocation import command
 from slipway.pipeline.wiring.pushed_versions import endpoint_settings, serving_base
@@ -154,15 +153,16 @@ def rollback(config: WorkloadConfig, output: Path, *, to: int | None, reason: st
                 "version": target.copy_of,
                 "instead_of": found[0].version,
                 "at": datetime.now(UTC).isoformat(timespec="seconds"),
-                "by": _user(),
+                "by": user_name(),
             }
             if reason:
                 again["reason"] = reason
-            published = push(folder, base=base, papers={**target.papers, "republished": again})
+            papers: Papers = {**target.papers, "republished": again}
+            published = push(folder, base=base, papers=papers)
         done = RolledBack(published, target.version, found[0].version)
         unnoted = _record(History(output.absolute()), target, done, again, began)
         if deployment:
-            deployment.deploy(published, workload=config.name)
+            deployment.deploy(published, workload=config.name, papers=papers)
         if config.push.keep:
             thin_out(base, keep=config.push.keep)
         run_hook(config.push.hook, published, workload=config.name)
@@ -262,13 +262,6 @@ def _record(history: History, target: Version, done: RolledBack, again: Republis
     except OSError as error:
         return error.strerror or str(error)
     return ""
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return f"user {os.getuid()}"  # a container may have no names
 
 
 def _versions(shelf: Shelf) -> list[Version]:

@@ -17,7 +17,7 @@ _NUMBER = re.compile(r"[0-9]{1,4}(\.[0-9]+)?", re.ASCII)
 
 
 def minutes_left(environment: Mapping[str, str]) -> float:
-    """How many minutes the process that a run leaves is to wait; 0: none is left, as always in CI.
+    """The minutes that the process left by a run is to wait; 0: none is left, as always in CI.
 
     Raises:
         UsageError: the variable holds no such number.

@@ -8,6 +8,7 @@ from pydantic import Field, field_validator, model_validator
 
 from slipway.pipeline.config.cron import cron_problem
 from slipway.pipeline.config.section import (
+    EndpointId,
     KmsKey,
     Network,
     Region,
@@ -53,6 +54,12 @@ class VertexConfig(Section):
         default=None,
         description="Key of Cloud KMS, in the same region, for all that the run stores; null: Google's keys.",
         examples=["projects/my-project/locations/europe-west4/keyRings/ring/cryptoKeys/key"],
+    )
+    experiment: EndpointId | None = Field(
+        default=None,
+        description="Experiment of the service that each followed run is noted in, with its settings and "
+        "metrics; null: none.",
+        examples=["taxi"],
     )
     endpoint: Text | None = Field(
         default=None,

@@ -15,6 +15,7 @@ from slipway.components.ingest.options import (
     Type,
     UnlabelledRows,
 )
+from slipway.components.ingest.query.tables import SQL
 from slipway.components.ingest.spans import span_kind, span_number
 from slipway.pipeline.config.section import (
     Column,
@@ -31,13 +32,20 @@ from slipway.pipeline.config.section import (
     setting_of,
 )
 from slipway.pipeline.config.settings_errors import KeyRuleError
+from slipway.pipeline.config.tables import TableConfig
 
-# A year, a month and a day, and only directives of dates and times.
-_DAY_FORMAT = re.compile("(?=.*%[Yy])(?=.*%[mbB])(?=.*%d)(?:[^%]|%[YymbBdHIMSp])*", re.DOTALL)
+# A year and a month, mostly a day, and only directives of dates and times.
+_DAY_FORMAT = re.compile("(?=.*%[Yy])(?=.*%[mbB])(?:[^%]|%[YymbBdHIMSp])*", re.DOTALL)
+_BIGQUERY = "bigquery"
+# The formats whose rows have typed columns.
+_OF_COLUMNS = ("csv", "jsonl", "parquet", SQL)
+# Keys that only apply to files that are read as they are.
+_OF_RAW_FILES = ("delimiter", "quote", "encoding", "column_names")
 # Keys that only apply to files.
 _OF_FILES = (
     "source", "span", "max_bad_share", "delimiter", "quote", "encoding", "column_names", "columns", "types",
-    "null_values", "numbers", "dates", "shard_mb", "min_shards", "compression", "gzip_level", "limits",
+    "tables", "null_values", "numbers", "dates", "shard_mb", "min_shards", "compression", "gzip_level",
+    "limits",
 )  # fmt: skip
 
 
@@ -112,7 +120,8 @@ class DataConfig(Section):
     source: PathText | None = Field(
         default=None,
         description="A file, a directory, a glob, gs://BUCKET/PATH, or package://PACKAGE/PATH inside an "
-        "installed package; relative to the project's root. Needed by every format but bigquery.",
+        "installed package; relative to the project's root. Needed by every format but bigquery. For sql: a "
+        "file with the query, as workloads/taxi/trips.sql, where it does not stand in query.",
         examples=["data/trips.csv"],
     )
     span: int | Text | None = Field(
@@ -123,10 +132,17 @@ class DataConfig(Section):
     )
     query: Text | None = Field(
         default=None,
-        description="For bigquery: the SQL query whose rows are the examples.",
+        description="For bigquery and sql: the query whose rows are the examples. sql: one SELECT as DuckDB "
+        "reads it, over the tables of data.tables; of a single table all rows, if neither this nor source is "
+        "given.",
         examples=["SELECT * FROM `project.dataset.trips`"],
     )
-    format: Annotated[str, OneOf([*FORMATS, "bigquery"])] = setting_of(Options, "format")
+    tables: dict[SnakeName, TableConfig] = Field(
+        default={},
+        description="For sql: what the query may read, by its name there; it can read nothing else.",
+        examples=[{"trips": {"files": "data/trips-*.parquet"}}],
+    )
+    format: Annotated[str, OneOf([*FORMATS, SQL, _BIGQUERY])] = setting_of(Options, "format")
     label: Column = Field(
         description="The raw column that the label comes from; it is never a feature when serving.",
         examples=["tips"],
@@ -169,9 +185,13 @@ class DataConfig(Section):
 
     @model_validator(mode="after")
     def _source_or_query(self) -> Self:
-        if self.format != "bigquery":
+        if self.tables and self.format != SQL:
+            raise KeyRuleError("only the format sql has tables; set data.format: sql", "tables")
+        if self.format == SQL:
+            return self._checked_sql()
+        if self.format != _BIGQUERY:
             if self.query is not None:
-                raise KeyRuleError("only the format bigquery has a query; set data.format: bigquery", "query")
+                raise KeyRuleError("only the formats sql and bigquery have a query; set data.format", "query")
             if self.source is None:
                 raise KeyRuleError('missing; add for example "source: data/trips.csv"', "source")
             return self
@@ -184,15 +204,37 @@ class DataConfig(Section):
             raise KeyRuleError("a query's rows are split by hash or by key only", "split_by")
         return self
 
+    def _checked_sql(self) -> Self:
+        if not self.tables:
+            raise KeyRuleError(
+                'missing; name what the query reads, as "tables: {trips: {files: data/trips.parquet}}"',
+                "tables",
+            )
+        if self.source is not None and self.query is not None:
+            raise KeyRuleError("stands beside source, which names a file with the query; keep one", "query")
+        if self.source is not None and not self.source.endswith(".sql"):
+            raise KeyRuleError("for the format sql it names a file with the query, FILE.sql", "source")
+        if self.source is None and self.query is None and len(self.tables) > 1:
+            raise KeyRuleError("missing; there are several tables, so write a SELECT over them", "query")
+        for key in _OF_RAW_FILES:
+            if getattr(self, key) != type(self).model_fields[key].default:
+                raise KeyRuleError("has no meaning for the format sql; remove this key", key)
+        by = self.split_by
+        if by is not None and by.files is not None:
+            raise KeyRuleError("rows of a query are split by key, time, row or hash", "split_by", "files")
+        return self
+
     @model_validator(mode="after")
     def _span_of_the_source(self) -> Self:
         if self.span is None:
             return self
         by_split = self.split_by.files if self.split_by is not None and self.split_by.files else {}
-        kind = span_kind([self.source or "", *by_split.values()])
+        of_tables = [table.files for table in self.tables.values() if table.files]
+        kind = span_kind([self.source or "", *by_split.values(), *of_tables])
         if kind is None:
+            where = "data.tables" if self.format == SQL else "data.source"
             raise KeyRuleError(
-                "data.source holds no {SPAN}, nor {YYYY}, {MM} and {DD}; remove this key", "span"
+                f"{where} holds no {{SPAN}}, nor {{YYYY}}, {{MM}} and {{DD}}; remove this key", "span"
             )
         if kind != ("number" if isinstance(self.span, int) else "date"):
             wanted = "a number" if kind == "number" else "a day, as '2027-01-31'"
@@ -219,27 +261,27 @@ class DataConfig(Section):
             raise KeyRuleError("split_by names the splits already; remove this key", "split")
         if self.delimiter == self.quote:
             raise KeyRuleError("is also the quote; set data.quote to another one, or to null", "delimiter")
-        if self.types and self.format not in ("csv", "jsonl", "parquet"):
+        if self.types and self.format not in _OF_COLUMNS:
             raise KeyRuleError(
-                "only the columns of csv, jsonl and parquet have types; remove this key", "types"
+                "only the columns of csv, jsonl, parquet and sql have types; remove this key", "types"
             )
         if self.split_by is not None and self.split_by.parts is not None and self.format != "npz":
             raise KeyRuleError("only files of the format npz have parts", "split_by", "parts")
         for column, form in self.dates.items():
             if not _DAY_FORMAT.fullmatch(form):
                 raise KeyRuleError(
-                    "must have a year (%Y or %y), a month (%m, %b or %B) and a day (%d), and for a time %H "
-                    "(or %I and %p), %M and %S, as '%d.%m.%Y %H:%M'",
+                    "must have a year (%Y or %y), a month (%m, %b or %B) and a day (%d; else it is the "
+                    "first), and for a time %H (or %I and %p), %M and %S, as '%d.%m.%Y %H:%M'",
                     "dates",
                     column,
                 )
             if column in self.numbers:
                 raise KeyRuleError("is one of data.numbers as well; keep one", "dates", column)
         for key in ("numbers", "dates"):
-            if getattr(self, key) and self.format not in ("csv", "jsonl", "parquet"):
-                raise KeyRuleError("only columns of csv, jsonl and parquet are written in a format", key)
-        if self.unlabelled_rows != "keep" and self.format not in ("csv", "jsonl", "parquet"):
-            raise KeyRuleError("only rows of csv, jsonl and parquet can be left out", "unlabelled_rows")
+            if getattr(self, key) and self.format not in _OF_COLUMNS:
+                raise KeyRuleError("only columns of csv, jsonl, parquet and sql are written in a format", key)
+        if self.unlabelled_rows != "keep" and self.format not in _OF_COLUMNS:
+            raise KeyRuleError("only rows of csv, jsonl, parquet and sql can be left out", "unlabelled_rows")
         return self
 
     @model_validator(mode="after")

@@ -44,6 +44,6 @@ class MetadataConfig(Section):
     @model_validator(mode="before")
     @classmethod
     def _usual_port(cls, data: Any) -> Any:
-        if isinstance(data, dict) and "port" not in data and data.get("type") in DEFAULT_PORTS:
+        if isinstance(data, dict) and "port" not in data and str(data.get("type")) in DEFAULT_PORTS:
             return {**data, "port": DEFAULT_PORTS[data["type"]]}
         return data

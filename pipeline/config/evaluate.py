@@ -1,11 +1,11 @@
 """The workload file's `evaluate`: how a trained model is judged."""
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from pydantic import Field, JsonValue, model_validator
 
-from slipway.components.model_gate.metrics import METRICS, plain_name
+from slipway.components.model_gate.metrics import METRICS, is_of_quantiles, plain_name
 from slipway.components.model_gate.rules import EVERY_SLICE, Threshold
 from slipway.components.model_gate.serving_rules import ServingLimits
 from slipway.components.model_gate.trivial import LABEL_PREFIX
@@ -24,6 +24,8 @@ from slipway.pipeline.config.section import (
 )
 from slipway.pipeline.config.settings_errors import KeyRuleError
 
+Quantiles = Annotated[tuple[Annotated[float, Field(gt=0, lt=1)], ...], Field(strict=False)]
+DEFAULT_METRICS = ("auc", "binary_accuracy")
 References = Annotated[tuple[ReferenceModel, ...], Field(strict=False)]
 
 
@@ -62,9 +64,16 @@ class EvaluateConfig(Section):
     """How the trained model is judged on the eval split."""
 
     metrics: Metrics = Field(
-        default=("auc", "binary_accuracy"),
+        default=DEFAULT_METRICS,
         description="Keras metrics to compute, by their snake_case names; of a model with several outputs "
-        "OUTPUT/METRIC, as sold/auc.",
+        "OUTPUT/METRIC, as sold/auc. Where a row may have any of several labels, METRIC stands for that of "
+        "each, LABEL/METRIC, and for their mean.",
+    )
+    quantiles: Quantiles = Field(
+        default=(),
+        description="Quantiles of the label, rising, that the model answers side by side in this order; "
+        "their metrics are pinball_loss, interval_coverage, interval_width and quantile_crossing.",
+        examples=[[0.1, 0.5, 0.9]],
     )
     own_metrics: dict[MetricName, OwnMetricConfig] = Field(
         default={},
@@ -115,6 +124,7 @@ class EvaluateConfig(Section):
         for index, metric in enumerate(self.metrics):
             if plain_name(metric) not in METRICS:
                 raise KeyRuleError(_unknown_metric(metric), "metrics", index)
+        self._check_quantiles()
         self._check_own_metrics()
         columns = [", ".join(keys) for keys in self.slices]
         for name in self.slice_thresholds:
@@ -126,6 +136,30 @@ class EvaluateConfig(Section):
         for path, metric, threshold in self._all_thresholds():
             self._check_threshold(path, metric, threshold)
         return self
+
+    def _check_quantiles(self) -> None:
+        if list(self.quantiles) != sorted(set(self.quantiles)):
+            raise KeyRuleError("must rise, each above the one before", "quantiles")
+        named = [index for index, metric in enumerate(self.metrics) if is_of_quantiles(metric)]
+        if self.quantiles and not named:
+            raise KeyRuleError(
+                "needs a metric of quantiles, as pinball_loss, in evaluate.metrics", "quantiles"
+            )
+        for index in named:
+            if not self.quantiles:
+                words = "is of quantiles; name them in evaluate.quantiles, as [0.1, 0.5, 0.9]"
+                raise KeyRuleError(words, "metrics", index)
+            if len(self.quantiles) == 1 and plain_name(self.metrics[index]) != "pinball_loss":
+                raise KeyRuleError("needs two quantiles or more in evaluate.quantiles", "metrics", index)
+        if named and self.baselines:
+            raise KeyRuleError("answer one number, and evaluate.quantiles names quantiles", "baselines")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _metrics_of_quantiles(cls, data: Any) -> Any:
+        if isinstance(data, dict) and data.get("quantiles") and "metrics" not in data:
+            return {**data, "metrics": ["pinball_loss", "interval_coverage", "quantile_crossing"]}
+        return data
 
     def _check_own_metrics(self) -> None:
         modules: dict[str, str] = {}

@@ -110,7 +110,7 @@ class _Reader:
         if _is_ours(parts[0], found):
             raise _BrokenError(str(slipway.OtherNameError(parts[0])))
         if not found:
-            _refuse_missing(parts[0], _names_in(self._root))
+            _refuse_missing(parts[0], root=self._root)
             return None
         if len(found) < len(parts):
             missing, there = ".".join(parts[: len(found) + 1]), _names_in(found[-1].folder)
@@ -211,9 +211,9 @@ def _installed(name: str) -> ModuleSpec | None:
         return None
 
 
-def _refuse_missing(name: str, own: Iterable[str]) -> None:
+def _refuse_missing(name: str, *, root: Path) -> None:
     if name not in sys.stdlib_module_names and _installed(name) is None:
-        names = {*own, *(each.name for each in pkgutil.iter_modules())}
+        names = {*_names_in(root), *(each.name for each in pkgutil.iter_modules())}
         raise _BrokenError(f"no module {name} is here or installed; {words_for_unknown(name, names)}")
 
 

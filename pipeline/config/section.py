@@ -11,7 +11,7 @@ from slipway.components.home_folder import at_home
 from slipway.components.trainer.settings.watch import STEP_RANGE
 
 _NAME = r"^[a-z][a-z0-9_-]{0,62}$"
-_SNAKE_NAME = r"^[a-z][a-z0-9_]*$"
+SNAKE_NAME = r"^[a-z][a-z0-9_]*$"
 _METRIC_NAME = r"^([a-z][a-z0-9_]*/)?[a-z][a-z0-9_]*$"
 _DOTTED_PATH = r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)+$"
 _CLASS_PATH = r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*\.[A-Za-z_][A-Za-z0-9_]*$"
@@ -35,7 +35,7 @@ BUCKET_WORDS = (
 PATTERN_WORDS = {
     _LETTER: "one ASCII character, as ',' or \"\\t\"",
     _NAME: "a letter, then letters, digits, - and _, all lower case and at most 63",
-    _SNAKE_NAME: "a letter, then letters, digits and _, all lower case",
+    SNAKE_NAME: "a letter, then letters, digits and _, all lower case",
     _METRIC_NAME: "a letter, then letters, digits and _, all lower case; of several outputs OUTPUT/METRIC",
     _DOTTED_PATH: "a dotted path, module and function, as workloads.taxi.model.build_model",
     _CLASS_PATH: "a dotted path, module and class, as workloads.taxi.metrics.Gain",
@@ -58,7 +58,7 @@ PathText = Annotated[Text, AfterValidator(at_home)]
 Column = Text
 Name = Annotated[str, Field(pattern=_NAME)]
 MetricName = Annotated[str, Field(pattern=_METRIC_NAME)]
-SnakeName = Annotated[str, Field(pattern=_SNAKE_NAME)]
+SnakeName = Annotated[str, Field(pattern=SNAKE_NAME)]
 DottedPath = Annotated[str, Field(pattern=_DOTTED_PATH)]
 ClassPath = Annotated[str, Field(pattern=_CLASS_PATH)]
 VariableName = Annotated[str, Field(pattern=_VARIABLE_NAME)]

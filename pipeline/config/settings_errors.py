@@ -1,5 +1,6 @@
 """The errors in a workload's settings, in words that name place, key, value, rule and remedy."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from types import UnionType
@@ -22,6 +23,7 @@ MAX_PROBLEMS = 10
 _NAMES_VARIABLE = "_env"
 # Nor an address, such as a webhook's, wherever it is pasted.
 _ADDRESSES = ("https://", "http://")
+_WITH_USER = re.compile(r"[^@]*:[^@]*@")
 
 # Names that people use for keys that are called differently here.
 _OTHER_NAMES = {
@@ -121,7 +123,8 @@ def problem_at(
 
 
 def _may_be_shown(key: str, value: object) -> bool:
-    is_secret = key.endswith(_NAMES_VARIABLE) or str(value).lower().lstrip().startswith(_ADDRESSES)
+    text = str(value).lower().lstrip()
+    is_secret = key.endswith(_NAMES_VARIABLE) or text.startswith(_ADDRESSES) or _WITH_USER.match(text)
     return not is_secret and not isinstance(value, dict | list)
 
 

@@ -1,7 +1,7 @@
 """The workload file's `transform` and `train`: from raw columns to a trained model."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Self
 
 from pydantic import (
@@ -19,6 +19,7 @@ from pydantic_core.core_schema import (
 )
 
 from slipway.components.trainer.job import BALANCED, TrainingJob
+from slipway.components.trainer.labels import answers_of, columns_of
 from slipway.components.trainer.settings.blow_up import BlowUpSettings
 from slipway.components.trainer.settings.checkpoint import CheckpointSettings
 from slipway.components.trainer.settings.compute import Axis, Backend, ComputeSettings, Device
@@ -29,6 +30,8 @@ from slipway.components.trainer.settings.pretrained import is_remote
 from slipway.components.trainer.settings.step import LearningRateSettings, Precision, StepSettings, XlaUse
 from slipway.components.trainer.settings.watch import WatchSettings, step_range
 from slipway.pipeline.config.section import (
+    PATTERN_WORDS,
+    SNAKE_NAME,
     Column,
     Columns,
     DottedPath,
@@ -51,7 +54,8 @@ Exports = Annotated[tuple[ExportKind, ...], Field(strict=False)]
 
 
 class _ColumnOrKeys:
-    """Lets one name stand for keys with values; of pydantic's own union, each error would be told twice."""
+    """Lets one name, or a list, stand for keys with values; of pydantic's own union, each error would be told
+    twice."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return no_info_wrap_validator_function(
@@ -62,11 +66,14 @@ class _ColumnOrKeys:
         )
 
     @staticmethod
-    def _read(value: Any, keys: Callable[[Any], dict[str, str]]) -> dict[str, str] | str:
+    def _read(value: Any, keys: Callable[[Any], dict[str, str]]) -> dict[str, str] | list[str] | str:
+        if isinstance(value, list | tuple):
+            return _several(value)
         if not isinstance(value, dict):
             if not isinstance(value, str) or not value:
                 raise KeyRuleError(
-                    "must be a column's name, or one for each output, as {sold: sold, price: price}"
+                    "must be a column's name, one for each output, as {sold: sold, price: price}, or a list "
+                    "of columns that are one label together, as [sport, music]"
                 )
             return value
         found = keys(value)
@@ -79,10 +86,22 @@ class _ColumnOrKeys:
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        return {"anyOf": [{"type": "string", "minLength": 1}, handler(schema)]}
+        names = {"items": {"pattern": SNAKE_NAME, "type": "string"}, "minItems": 2, "type": "array"}
+        return {"anyOf": [{"type": "string", "minLength": 1}, names, handler(schema)]}
 
 
-Label = Annotated[str | dict[str, str], _ColumnOrKeys()]
+def _several(names: Sequence[Any]) -> list[str]:
+    for index, name in enumerate(names):
+        if not isinstance(name, str) or not re.fullmatch(SNAKE_NAME, name):
+            raise KeyRuleError(f"must be {PATTERN_WORDS[SNAKE_NAME]}: metrics are named by it", index)
+        if name in names[:index]:
+            raise KeyRuleError("given twice; keep one", index)
+    if len(names) < 2:
+        raise KeyRuleError("names one column; write it alone")
+    return list(names)
+
+
+Label = Annotated[str | dict[str, str] | list[str], _ColumnOrKeys()]
 
 
 class _BalancedOrKeys:
@@ -127,7 +146,8 @@ class TransformConfig(Section):
     label: Label = Field(
         default="",
         description="The transformed feature that holds the label; the name of data.label where not given. "
-        "Of a model with several outputs, that of each: {sold: sold, price: price_scaled}.",
+        "Of a model with several outputs, that of each: {sold: sold, price: price_scaled}. Where a row may "
+        "have any of several labels, a column of 0 and 1 for each: [sport, music].",
         json_schema_extra=without_default,
     )
     weight: Column | None = Field(
@@ -135,6 +155,12 @@ class TransformConfig(Section):
         description="The transformed feature that says how much each row counts, in the training, in the "
         "metrics and at the gates; it is no input of the model. null: all rows count the same.",
         examples=["weight"],
+    )
+    group: Column | None = Field(
+        default=None,
+        description="The raw column that names the group of each row, such as a search, within which ndcg, "
+        "ndcg_5, ndcg_10 and mean_reciprocal_rank rank the rows; it is no input of the model.",
+        examples=["query_id"],
     )
     pass_through: Columns = Field(
         default=(),
@@ -152,18 +178,25 @@ class TransformConfig(Section):
     @property
     def labels(self) -> tuple[str, ...]:
         """The transformed columns that are predicted."""
-        return (self.label,) if isinstance(self.label, str) else tuple(self.label.values())
+        return columns_of(self.label)
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """The names of the model's outputs, where it has several; else none."""
-        return () if isinstance(self.label, str) else tuple(self.label)
+        """The names of what the served model answers, where that is several; else none."""
+        answers = answers_of(self.label)
+        return () if isinstance(answers, str) else tuple(answers)
 
     @property
     def apart(self) -> tuple[str, ...]:
-        """The columns that are no input of the model, beside the label: the weight is one."""
-        weight = (self.weight,) if self.weight is not None else ()
-        return tuple(dict.fromkeys((*self.pass_through, *weight)))
+        """The columns that are no input of the model, beside the label: the group and the weight are."""
+        named = (each for each in (self.group, self.weight) if each is not None)
+        return tuple(dict.fromkeys((*self.pass_through, *named)))
+
+    @property
+    def copied(self) -> tuple[str, ...]:
+        """The raw columns that are no input, and that predictions copy where their rows have them."""
+        group = () if self.group is None else (self.group,)
+        return tuple(dict.fromkeys((*self.pass_through, *group)))
 
     @model_validator(mode="after")
     def _apart_from_the_label(self) -> Self:

@@ -1,5 +1,6 @@
 """The workload file as a whole: how it is loaded, overridden and checked."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,15 +9,23 @@ from typing import Any, Self
 from pydantic import Field, JsonValue, field_validator, model_validator
 
 from slipway.components.home_folder import at_home
-from slipway.components.model_gate.metrics import output_of
+from slipway.components.model_gate.metrics import (
+    is_of_groups,
+    is_of_quantiles,
+    of_output,
+    output_of,
+    plain_name,
+)
 from slipway.components.nearest import nearest
+from slipway.components.project import PROJECT_ROOT
 from slipway.components.trainer.job import CLASS_CODE_WORDS, is_class_code
+from slipway.components.trainer.labels import is_multi_label
 from slipway.components.trainer.settings.pretrained import is_remote
 from slipway.pipeline.config.beam import BeamConfig
 from slipway.pipeline.config.cloud import CloudConfig
 from slipway.pipeline.config.data import DataConfig
 from slipway.pipeline.config.engine import MetadataConfig, NodeConfig
-from slipway.pipeline.config.evaluate import EvaluateConfig
+from slipway.pipeline.config.evaluate import DEFAULT_METRICS, EvaluateConfig
 from slipway.pipeline.config.gates import (
     DataGateConfig,
     find_folder_problem,
@@ -28,9 +37,10 @@ from slipway.pipeline.config.importable import find_import_problem
 from slipway.pipeline.config.notify import NotifyConfig
 from slipway.pipeline.config.preflight import PreflightConfig
 from slipway.pipeline.config.push import PushConfig
+from slipway.pipeline.config.request_log import RequestLogConfig
 from slipway.pipeline.config.safe_yaml import KeyPath, shown
 from slipway.pipeline.config.schema_file import find_schema_problem
-from slipway.pipeline.config.section import PATTERN_WORDS, Name, NodeId, PathText, Section
+from slipway.pipeline.config.section import PATTERN_WORDS, SNAKE_NAME, Name, NodeId, PathText, Section
 from slipway.pipeline.config.set_and_profile import (
     NOT_IN_A_PROFILE,
     Assignment,
@@ -47,10 +57,10 @@ from slipway.pipeline.config.settings_errors import (
     raise_problems,
 )
 from slipway.pipeline.config.statistics import StatisticsConfig
+from slipway.pipeline.config.track import TrackConfig
 from slipway.pipeline.config.train import TrainConfig, TransformConfig
 from slipway.pipeline.config.tune import TuneConfig
 from slipway.pipeline.errors import ConfigError
-from slipway.pipeline.root import PROJECT_ROOT
 
 
 class WorkloadConfig(Section):
@@ -100,6 +110,13 @@ class WorkloadConfig(Section):
     notify: NotifyConfig | None = Field(
         default=None, description="Notifications at the end of a run; null: none."
     )
+    request_log: RequestLogConfig | None = Field(
+        default=None,
+        description="What `serve` and `predict` log of what they are asked and answer; null: nothing.",
+    )
+    track: TrackConfig = Field(
+        default=TrackConfig(), description="Trackers that are told of each run when it has ended."
+    )
     metadata: MetadataConfig | None = Field(
         default=None,
         description="Database server for ML Metadata; null: SQLite in the output directory.",
@@ -134,12 +151,14 @@ class WorkloadConfig(Section):
     @model_validator(mode="after")
     def _metrics_are_of_outputs(self) -> Self:
         outputs = self.transform.outputs
+        is_multi = is_multi_label(self.transform.label)
+        averaged = [name for name in self.evaluate.metrics if is_multi and not output_of(name)]
         named: dict[tuple[str | int, ...], str] = {
             **{("metrics", index): name for index, name in enumerate(self.evaluate.metrics)},
             **{("own_metrics", name): name for name in self.evaluate.own_metrics},
         }
         for key, metric in named.items():
-            if output_of(metric) not in (outputs or ("",)):
+            if output_of(metric) not in (outputs or ("",)) and metric not in averaged:
                 there = (
                     f"OUTPUT/METRIC, with one of {', '.join(outputs)}"
                     if outputs
@@ -151,10 +170,6 @@ class WorkloadConfig(Section):
             if not any(output_of(metric) == output for metric in self.evaluate.metrics):
                 words = f"has none of the output {output}, which would not be judged; add one"
                 raise KeyRuleError(words, "evaluate", "metrics")
-        if outputs and self.evaluate.baselines:
-            raise KeyRuleError(
-                "are fitted to one label, and transform.label names several", "evaluate", "baselines"
-            )
         if outputs and self.train.exports:
             raise KeyRuleError("are of models with one output; remove this key", "train", "exports")
         if outputs and self.train.class_weights is not None:
@@ -173,6 +188,53 @@ class WorkloadConfig(Section):
             if not classes and not is_class_code(name):
                 words = f"no {CLASS_CODE_WORDS}; transform.classes can give the codes names"
                 raise KeyRuleError(words, "train", "class_weights", name)
+        return self
+
+    @model_validator(mode="before")
+    @classmethod
+    def _metrics_of_each_label(cls, data: Any) -> Any:
+        """Of several labels in one, a metric without a label's name is the mean over them: of each, too."""
+        parts = [data.get(key) if isinstance(data, dict) else None for key in ("transform", "evaluate")]
+        transform, evaluate = (part if isinstance(part, dict) else {} for part in parts)
+        label, metrics = transform.get("label"), evaluate.get("metrics", list(DEFAULT_METRICS))
+        if not isinstance(label, list | tuple) or not isinstance(metrics, list | tuple):
+            return data
+        names = [name for name in metrics if isinstance(name, str) and plain_name(name) == name]
+        labels = [each for each in label if isinstance(each, str) and re.fullmatch(SNAKE_NAME, each)]
+        of_each = [of_output(each, name) for name in names for each in labels]
+        every = [*metrics, *(name for name in dict.fromkeys(of_each) if name not in metrics)]
+        return {**data, "evaluate": {**evaluate, "metrics": every}}
+
+    @model_validator(mode="after")
+    def _groups_are_whole(self) -> Self:
+        group, by = self.transform.group, self.data.split_by
+        for index, name in enumerate(self.evaluate.metrics):
+            if is_of_groups(name) and group is None:
+                words = "ranks the rows of a group; name its column in transform.group"
+                raise KeyRuleError(words, "evaluate", "metrics", index)
+        if group is None:
+            return self
+        if group in (self.transform.weight, self.data.label, *self.transform.labels):
+            raise KeyRuleError("is the label or the weight as well", "transform", "group")
+        if by is None or by.row or by.key not in (None, group):
+            words = f"would have rows in both splits; write data.split_by: {{key: {group}}}"
+            raise KeyRuleError(words, "transform", "group")
+        return self
+
+    @model_validator(mode="after")
+    def _stock_evaluator_knows_the_metrics(self) -> Self:
+        averaged = [name for name in self.evaluate.metrics if self.transform.outputs and not output_of(name)]
+        quantiles = [name for name in self.evaluate.metrics if is_of_quantiles(name) or is_of_groups(name)]
+        if averaged and quantiles:
+            words = f"{quantiles[0]} is of one number, and transform.label names several labels of 0 and 1"
+            raise KeyRuleError(words, "evaluate", "metrics", self.evaluate.metrics.index(quantiles[0]))
+        if (averaged or quantiles) and "Evaluator" in self.beam.stock_nodes:
+            words = (
+                f"has no mean of {averaged[0]} over the labels; name it of each"
+                if averaged
+                else (f"has no {quantiles[0]}")
+            )
+            raise KeyRuleError(f"{words}, or let our Evaluator run", "beam", "stock_nodes")
         return self
 
     @model_validator(mode="before")

@@ -1,20 +1,22 @@
 """A local run from beginning to end: lock, plan, run, outcome. For the command line and notebooks."""
 
 import functools
+import os
 import time
 from collections.abc import Callable, Sequence
 
 from slipway.components.serving_check.clean_process import CLIENT
-from slipway.pipeline.engine.graphs import check_nodes, compile_graph, known_graph
+from slipway.pipeline.engine.docker import check_docker
+from slipway.pipeline.engine.graphs import check_nodes
 from slipway.pipeline.engine.journal import Journal
 from slipway.pipeline.engine.processes.client import Server
 from slipway.pipeline.engine.processes.os_processes import default_jobs, end_leftovers
 from slipway.pipeline.engine.processes.temporary import remove_left, temporary_folder
 from slipway.pipeline.engine.processes.warm import WarmProcess
 from slipway.pipeline.engine.results import CachedResults
-from slipway.pipeline.engine.run_end import Listener, carry_out
+from slipway.pipeline.engine.run_end import Listener, closed_at_end
 from slipway.pipeline.engine.scheduler import Engine
-from slipway.pipeline.plan.assemble import Plan, is_current, make_plan
+from slipway.pipeline.plan.assemble import Plan, is_current, keep_graph, known_graph, make_plan
 from slipway.pipeline.plan.run_request import Request
 from slipway.pipeline.runs.history import History, result_of
 from slipway.pipeline.runs.kept_files import kept_files
@@ -40,6 +42,7 @@ def execute(
     """Runs a pipeline, or continues a run.
 
     Args:
+        display: is told of the run from its beginning to its end; the caller closes it.
         resumed: the record of a run that did not complete; its finished nodes are kept.
         warm: forks the processes; None: TFX is imported afresh.
 
@@ -68,8 +71,9 @@ def execute(
             (history.folder(record.run_id) / IR_NAME).write_bytes(request.ir)
         history.save(record)
         display.begins(record)
-        run = functools.partial(_run, request, history, record, display, warm, began)
-        carry_out(run, history=history, record=record, began=began, listeners=listeners)
+        with closed_at_end(history, record, began=began, listeners=listeners) as end:
+            end.interrupted = _run(request, history, record, display, warm, began)
+    display.ends(record)
     return record
 
 
@@ -180,7 +184,7 @@ def prepare(
         alive: called now and then while that takes its time.
 
     Raises:
-        UsageError: the pipeline cannot be compiled.
+        UsageError: the pipeline cannot be compiled, or a node needs a Docker that is not here.
     """
     folder, resumed = history.folder(record.run_id), _resumed(record)
     attempt = f"{record.run_id}.{record.resumed}" if record.resumed else record.run_id
@@ -189,12 +193,14 @@ def prepare(
         alive()
         display.waiting(record, "importing TFX")
 
-    graph = compile_graph(request, server, history, folder=folder, run_id=attempt, tick=tick)
+    compiled = server.compile(request.order(run_id=attempt, folder=folder), tick=tick)
+    graph = keep_graph(request, history, compiled)
     # Steps share the folder with other processes, whose executions are alive.
     server.settle("" if record.in_steps else str(folder.parent), tick=tick)
     if resumed:
         _take_up(record, server, history, tick=tick)
     plan = make_plan(request, history, graph, resumed=resumed)
+    check_docker((node for node in graph.nodes if plan.decisions[node.id].action == "run"), os.environ)
     _begin_nodes(history, record, plan)
     display.planned(record, _expected_s(history, record))
     # A resolver that found nothing left nothing to take over.

@@ -74,6 +74,8 @@ def describe_exception(error: BaseException, *, root: Path) -> Cause:
     lines = [line.strip() for line in str(told).splitlines() if line.strip()]
     # TensorFlow and Beam put the sentence first and the graph's dump after it.
     text = lines[0] if lines else ""
+    if text.endswith(":") and len(lines) > 1:  # "Graph execution error:", and then what it was
+        text = f"{text} {lines[1]}"
     name = type(told).__name__
     hint = "make room on the disk" if any(_says(told, words) for words in _FULL_DISK) else ""
     return Cause(message=f"{name}: {text}" if text else name, hint=hint, where=_place(error, root))

@@ -1,4 +1,4 @@
-"""What a run writes while it lasts, and what its nodes do: record, events, verdicts, progress."""
+"""Writes the files of a run while it lasts: record, events, verdicts; and reads its nodes' progress."""
 
 import json
 import shutil

@@ -10,12 +10,12 @@ from slipway.pipeline.runs.record import Made
 
 
 class LauncherLostError(PipelineError):
-    """What starts the nodes is gone, with every node that ran in it."""
+    """The process that starts the nodes is gone, with every node that ran in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What a node is started with.
+    """The order to start a node.
 
     Attributes:
         attempt: which one, from 1.
@@ -75,7 +75,7 @@ class Launcher(Protocol):
         """
 
     def receive(self, timeout_s: float) -> Iterable[Started | Exited]:
-        """What has happened since the last call; waits up to `timeout_s` seconds for it.
+        """Returns the events since the last call; waits up to `timeout_s` seconds for one.
 
         Raises:
             LauncherLostError: it is gone.

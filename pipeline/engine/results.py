@@ -1,4 +1,4 @@
-"""What becomes of the results of a run's nodes, and of the state that incomplete ones have saved."""
+"""Keeps the results of a run's nodes, and the state that incomplete ones have saved, for later runs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -2,7 +2,9 @@
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 from slipway.pipeline.engine.processes.client import RefusedError
 from slipway.pipeline.engine.signal_handlers import answered_by, raise_interrupt
@@ -19,28 +21,35 @@ Listener = Callable[[RunRecord], None]
 """Called with a run that is over; it raises nothing, for the run has already ended."""
 
 
-def carry_out(
-    run: Callable[[], bool],
-    *,
-    history: History,
-    record: RunRecord,
-    began: float,
-    listeners: Sequence[Listener] = (),
-) -> None:
-    """Runs a function and closes its run, however it ends.
+@dataclass
+class Ending:
+    """The end of a run, set by the block that carries it out.
+
+    Attributes:
+        interrupted: whether the user ended it.
+    """
+
+    interrupted: bool = False
+
+
+@contextmanager
+def closed_at_end(
+    history: History, record: RunRecord, *, began: float, listeners: Sequence[Listener] = ()
+) -> Iterator[Ending]:
+    """Closes a run at the end of the block that carries it out, however that ends. Ctrl-C interrupts the run.
 
     Args:
-        run: does it; says whether the user interrupted.
         began: when the run began, in seconds of `time.monotonic()`.
 
     Raises:
         PipelineError: the engine could not go on, or the machine, for want of room or memory.
     """
+    end = Ending()
     try:
         with answered_by(raise_interrupt):
-            interrupted = run()
+            yield end
     except KeyboardInterrupt:
-        interrupted = True
+        end.interrupted = True
     except PipelineError as error:
         give_up(history, record, error, began=began, listeners=listeners)
         raise
@@ -52,7 +61,7 @@ def carry_out(
         record.state, record.exit_code = "failed", FAILED
         _end(history, record, began, listeners)
         raise
-    close(history, record, began=began, interrupted=interrupted, listeners=listeners)
+    close(history, record, began=began, interrupted=end.interrupted, listeners=listeners)
 
 
 def give_up(

@@ -1,4 +1,4 @@
-"""What Ctrl-C and SIGTERM do: the first one asks a run to end its nodes, the second ends it without grace."""
+"""Handles Ctrl-C and SIGTERM: the first asks a run to end its nodes, the second ends it without grace."""
 
 import signal
 import threading

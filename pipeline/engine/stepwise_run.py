@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from slipway.pipeline.engine.execution import is_all_known, known_plan, prepare
-from slipway.pipeline.engine.graphs import compile_graph
 from slipway.pipeline.engine.journal import Journal
 from slipway.pipeline.engine.processes.client import Server
 from slipway.pipeline.engine.processes.os_processes import end_leftovers
@@ -26,7 +25,7 @@ from slipway.pipeline.engine.signal_handlers import answered_by, raise_interrupt
 from slipway.pipeline.engine.transitions import passed_on
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.exit_codes import DONE, FAILED, GATE_STOPPED, INTERRUPTED
-from slipway.pipeline.plan.assemble import Plan, is_current
+from slipway.pipeline.plan.assemble import Plan, is_current, keep_graph
 from slipway.pipeline.plan.decide import Decision
 from slipway.pipeline.plan.run_request import Request
 from slipway.pipeline.runs.diff import read_fingerprints
@@ -148,7 +147,8 @@ def _run(
 ) -> None:
     tick = functools.partial(display.waiting, record, "importing TFX")
     folder = history.folder(record.run_id)
-    graph = compile_graph(request, server, history, folder=folder, run_id=record.run_id, tick=tick)
+    compiled = server.compile(request.order(run_id=record.run_id, folder=folder), tick=tick)
+    graph = keep_graph(request, history, compiled)
     prints = read_fingerprints(history.folder(record.run_id)) or {}
     needed = graph.upstream_of([node_id])
     if absent := needed - prints.keys():

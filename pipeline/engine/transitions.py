@@ -1,4 +1,4 @@
-"""What follows for a run's nodes: which are due, which cannot run, what the end of an attempt means. Pure.
+"""Decides for a run's nodes: which are due, which cannot run, what the end of an attempt means. Pure.
 
 Nothing here starts, waits or writes: the scheduler carries out what these functions say.
 """
@@ -66,7 +66,7 @@ def passed_on(up: NodeRecord, unmet: Collection[str]) -> str:
 
 
 def blocked(node: Node, graph: Graph, record: RunRecord, unmet: Collection[str]) -> Transition | None:
-    """What becomes of a waiting node that cannot run any more; None while it can. Arguments as in `due`."""
+    """The new state of a waiting node that cannot run any more; None while it can. Arguments as in `due`."""
     for up in map(record.node, node.upstream):
         if why := passed_on(up, unmet):
             return Transition("skipped", why)
@@ -86,7 +86,7 @@ def after_attempt(
     interrupted: bool,
     unmet: Collection[str],
 ) -> Transition:
-    """What becomes of a node whose process has ended.
+    """The new state of a node whose process has ended.
 
     Args:
         entry: its record, with the attempts so far, this one included.

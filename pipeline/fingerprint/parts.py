@@ -12,11 +12,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from slipway.pipeline.errors import PipelineError
-from slipway.pipeline.fingerprint.data_digests import data_digests
 from slipway.pipeline.fingerprint.difference import reasons
-from slipway.pipeline.fingerprint.source_closure import source_closure
-
-__all__ = ["Fingerprint", "canonical_json", "data_digests", "explain", "flatten_params", "source_closure"]
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,21 @@
 """Makes the plan of a request from its graph, known or just compiled, and from earlier runs."""
 
+import hashlib
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from slipway.pipeline.fingerprint.parts import Fingerprint
+from slipway.components.project import OWN_FOLDER
+from slipway.pipeline.fingerprint.parts import Fingerprint, canonical_json
+from slipway.pipeline.fingerprint.source_closure import source_closure
 from slipway.pipeline.plan.baseline_changes import retired_blessings
 from slipway.pipeline.plan.decide import Decision, Known, decide
-from slipway.pipeline.plan.node_fingerprints import fingerprint_nodes, own_parts, own_parts_in
+from slipway.pipeline.plan.node_fingerprints import (
+    fingerprint_nodes,
+    own_parts,
+    own_parts_in,
+    stack_versions,
+)
 from slipway.pipeline.plan.resolver_keys import baseline_key, reference_key
 from slipway.pipeline.plan.run_request import Request
 from slipway.pipeline.runs.graph import Graph
@@ -15,6 +23,8 @@ from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.kept_files import no_longer_kept
 from slipway.pipeline.runs.lock import has_execution
 from slipway.pipeline.runs.record import Result, RunRecord
+from slipway.pipeline.runs.run_target import NodeLimits
+from slipway.pipeline.runs.typed_json import plain
 
 
 @dataclass(frozen=True)
@@ -26,6 +36,48 @@ class Plan:
     decisions: Mapping[str, Decision]
     baseline: str
     reference: str
+
+
+def known_graph(request: Request, history: History) -> Graph | None:
+    """The graph that was compiled before for the same request and code; None if there is none.
+
+    Only a workload's graph can be known without compiling: what builds another pipeline may read anything.
+    """
+    if not request.is_workload:
+        return None
+    graph = history.recall_graph(_graph_key(request))
+    return _with_limits(graph, request.nodes) if graph else None
+
+
+def keep_graph(request: Request, history: History, compiled: Graph) -> Graph:
+    """The graph of a request, out of the one just compiled, which is stored for `known_graph`."""
+    if request.is_workload:
+        history.remember(_graph_key(request), compiled.to_json())
+    return _with_limits(compiled, request.nodes)
+
+
+def _graph_key(request: Request) -> str:
+    builders = ("slipway.pipeline.dag.build_pipeline", "slipway.pipeline.engine.tfx.compile.compile_target")
+    parts = {
+        "target": plain(request.target),
+        "parameters": request.parameters,
+        "beam_args": list(request.beam_args),
+        "code": source_closure(builders, root=OWN_FOLDER),
+        "stack": dict(stack_versions()),
+    }
+    return "graph-" + hashlib.sha256(canonical_json(parts).encode()).hexdigest()
+
+
+def _with_limits(graph: Graph, limits: Mapping[str, NodeLimits]) -> Graph:
+    for node_id in limits:
+        graph[node_id]  # rejects a name that is not a node's
+    nodes = (
+        replace(n, retries=limit.retries, timeout_s=limit.timeout_s, backoff_s=limit.backoff_s)
+        if (limit := limits.get(n.id))
+        else n
+        for n in graph.nodes
+    )
+    return replace(graph, nodes=tuple(nodes))
 
 
 def make_plan(request: Request, history: History, graph: Graph, *, resumed: RunRecord | None = None) -> Plan:

@@ -1,4 +1,4 @@
-"""Which run's model is the baseline, and the keys that resolvers' fingerprints take from it. Pure."""
+"""Finds the run whose model is the baseline, and the keys for resolvers' fingerprints. Pure."""
 
 from collections.abc import Collection, Iterable, Iterator
 

@@ -1,5 +1,6 @@
 """The request of a local run, checked as far as possible before anything starts."""
 
+import ast
 import itertools
 import os
 import shlex
@@ -11,12 +12,13 @@ from typing import Self, TypedDict, Unpack, cast
 
 from slipway.components.errors import ComponentError
 from slipway.components.ingest.csv_heads import check_heads
+from slipway.components.ingest.query.tables import SQL, QueryError
 from slipway.components.ingest.source import SourceError, Sources, resolve_sources
 from slipway.components.ingest.spans import at_span, span_number
 from slipway.components.nearest import nearest
+from slipway.components.project import PROJECT_ROOT
 from slipway.pipeline.config import DataConfig, WorkloadChoice, WorkloadConfig, read_assignments
 from slipway.pipeline.errors import ConfigError, UsageError, raised_as
-from slipway.pipeline.root import PROJECT_ROOT
 from slipway.pipeline.runs.record import OVERRIDES, WHY, RunRecord
 from slipway.pipeline.runs.run_target import (
     Asked,
@@ -31,12 +33,12 @@ from slipway.pipeline.runs.run_target import (
 from slipway.pipeline.wiring.beam_engine import beam_args, check_engine
 from slipway.pipeline.wiring.gate_settings import judges_age
 from slipway.pipeline.wiring.import_folders import import_folders
-from slipway.pipeline.wiring.ingest_options import ingest_options, source_patterns
+from slipway.pipeline.wiring.ingest_options import ALL, ingest_options, source_patterns
 from slipway.pipeline.wiring.metadata_store import server_of
 
 
 class Options(TypedDict, total=False):
-    """How to run a pipeline; see `Request`."""
+    """Options for running a pipeline; see `Request`."""
 
     start: str | None
     end: str | None
@@ -47,7 +49,7 @@ class Options(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class Request(Asked):
-    """What to run and how; see `Asked`.
+    """A request to run a pipeline; see `Asked`.
 
     Attributes:
         target: what is compiled, and how it was made.
@@ -196,13 +198,10 @@ def workload_request(
     """
     overrides = _with_reasons(overrides or {})
     config = chosen.config()
-    with raised_as(ConfigError, SourceError):
-        source = resolve_sources(
-            source_patterns(config.data), root=PROJECT_ROOT, file_format=config.data.format
-        )
-        columns = check_heads(
-            _files_taken(config.data, source), label=config.data.label, options=ingest_options(config.data)
-        )
+    try:
+        source, columns = _found(config, output)
+    except (SourceError, QueryError) as error:
+        raise ConfigError(error.message, hint=_how_made(chosen.file.parent, config) or error.hint) from error
     if columns:
         _check_columns(config, columns)
     target = WorkloadRun(
@@ -223,6 +222,34 @@ def workload_request(
         overrides=overrides,
         **options,
     )
+
+
+def _found(config: WorkloadConfig, output: Path) -> tuple[Sources, tuple[str, ...]]:
+    """The source to read, and the names of its columns; none where only the run will know them."""
+    data = config.data
+    if data.format == SQL:
+        from slipway.pipeline.wiring.query_rows import query_rows  # brings DuckDB and Arrow
+
+        rows = query_rows(data, workload=config.name, root=PROJECT_ROOT, output=output)
+        return Sources(str(rows.folder), {ALL: rows.pattern}, rows.files), rows.columns
+    source = resolve_sources(source_patterns(data), root=PROJECT_ROOT, file_format=data.format)
+    options = ingest_options(data)
+    return source, check_heads(_files_taken(data, source), label=data.label, options=options)
+
+
+def _how_made(folder: Path, config: WorkloadConfig) -> str:
+    """The commands that make the data, where they are missing and the workload's own script makes them.
+
+    Args:
+        folder: of the workload. The script is its make_data.py, which begins with them, indented.
+    """
+    script = folder / "make_data.py"
+    sources = [PROJECT_ROOT / each for each in source_patterns(config.data).values()]
+    if not script.is_file() or any(each.exists() or each.parent != folder for each in sources):
+        return ""
+    words = ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or ""
+    lines = [line.partition("  #")[0].strip() for line in words.split("\n") if line.startswith("    ")]
+    return f"{' && '.join(lines)}   # see {os.path.relpath(script, PROJECT_ROOT)}" if lines else ""
 
 
 def _files_taken(data: DataConfig, source: Sources) -> Sequence[Path]:

@@ -53,7 +53,7 @@ class Slices:
         min_rows: slices with fewer rows are small: the gate does not judge them.
         small: those of `rows`.
         intervals: slice -> the bounds of each of its values, in words; empty for a value without.
-        worth: of slices whose rows weigh differently, how many rows of one weight tell as much.
+        worth: of those of `rows` whose examples weigh differently, how many of one weight tell as much.
     """
 
     metrics: tuple[str, ...]
@@ -78,6 +78,7 @@ class Model:
         serving: what the serving check measured: name and value, in words.
         exports: its smaller forms: kind, size, change, in words.
         answers: beside the labels; None if they were not counted.
+        unbounded: metrics of all rows whose bounds are not known, as those of one's own.
     """
 
     blessed: bool | None
@@ -89,6 +90,7 @@ class Model:
     serving: tuple[tuple[str, str], ...]
     exports: tuple[tuple[str, str, str], ...]
     answers: Answers | None
+    unbounded: tuple[str, ...] = ()
 
     @property
     def has_intervals(self) -> bool:
@@ -130,7 +132,14 @@ def model(record: RunRecord, names: Sequence[str] = ()) -> Model | None:
         serving=served,
         exports=exports,
         answers=answers(verdict.get("answers", {}), names),
+        unbounded=without_bounds(verdict.get("slices", {}), verdict.get("intervals", {})),
     )
+
+
+def without_bounds(found: Mapping[str, Mapping[str, float]], intervals: Intervals) -> tuple[str, ...]:
+    """The metrics of all rows that have none, in an evaluation that knows those of others."""
+    known = intervals.get(_OVERALL, {})
+    return tuple(name for name in found.get(_OVERALL, {}) if known and name != COUNT and name not in known)
 
 
 def _check(check: VerdictCheck, intervals: Intervals) -> Check:
@@ -185,7 +194,7 @@ def slices(
         min_rows=min_rows,
         small=small.intersection(shown),
         intervals={name: _in_words((intervals or {}).get(name, {}), metrics) for name in shown},
-        worth=worth or {},
+        worth={name: (worth or {})[name] for name in shown if name in (worth or {})},
     )
 
 

@@ -77,6 +77,16 @@ def write_sweep(page: object, path: Path) -> Path:
     return path
 
 
+def write_watch(page: object, path: Path) -> Path:
+    """Writes the page of a watch, see `slipway.pipeline.watch.page`, whole or not at all; returns the file.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    _write(path, render("watch.html.j2", page=page))
+    return path
+
+
 def render(template: str, **values: Any) -> str:
     """A page as HTML; every value is escaped."""
     style, script = _style(), _source("page.js")

@@ -31,6 +31,7 @@ class Node:
         outputs: output key -> artifact type name.
         optional: those of `upstream` that it can do without where their condition is not met: it takes
             none of their outputs, or takes them only where there are any.
+        by_docker: whether it starts a container on this machine.
         retries: how often it is tried again after a failure, >= 0.
         timeout_s: seconds after which an attempt is killed; None for no limit.
         backoff_s: seconds to wait before the first retry; doubled for each further one.
@@ -52,6 +53,7 @@ class Node:
     gates: tuple[str, ...] = ()
     outputs: Mapping[str, str] = field(default_factory=dict)
     optional: tuple[str, ...] = ()
+    by_docker: bool = False
     retries: int = 0
     timeout_s: float | None = None
     backoff_s: float = 1.0

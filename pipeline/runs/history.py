@@ -104,7 +104,7 @@ class History:
             (self.folder(run_id) / _ALIVE).write_text(f"{wall_s:.3f}\n", encoding="utf-8")
 
     def alive_s(self, run_id: str) -> float:
-        """How long a run is known to have lasted, in seconds; 0 if nothing was recorded."""
+        """The time that a run is known to have lasted, in seconds; 0 if nothing was recorded."""
         try:
             return float((self.folder(run_id) / _ALIVE).read_text(encoding="utf-8"))
         except (OSError, ValueError):  # killed before the first note, or within one
@@ -267,7 +267,7 @@ class History:
 
     @property
     def digest_memo(self) -> Path | None:
-        """Where the digests of unchanged data files are stored; None if nothing can be written."""
+        """The file for the digests of unchanged data files; None if nothing can be written."""
         try:
             self._cache.mkdir(parents=True, exist_ok=True)
         except OSError:

@@ -32,7 +32,7 @@ def file_sizes(outputs: Outputs) -> dict[str, int]:
 
 
 def no_longer_kept(entry: Result, *, output: Path, now_s: float, is_doubted: bool = False) -> str:
-    """How a remembered result has changed, in words; empty if it is as its node left it.
+    """Describes how a remembered result has changed; empty if it is as its node left it.
 
     A look at size and time of each file is all that an unchanged rerun takes. Only where the time is another,
     or the result is doubted, is the content read.
@@ -62,7 +62,7 @@ def no_longer_kept(entry: Result, *, output: Path, now_s: float, is_doubted: boo
 
 
 def moved_from(record: RunRecord, output: Path) -> Path | None:
-    """Where the output folder was when a run wrote into it; None if its results are where it left them.
+    """The place of the output folder when a run wrote into it; None if its results are where it left them.
 
     Args:
         record: the run, with its nodes.
@@ -74,7 +74,7 @@ def moved_from(record: RunRecord, output: Path) -> Path | None:
 
 
 def _moved_here(path: str, output: Path) -> Path | None:
-    """Where the output folder has been moved from, if an artifact that is gone lies in it."""
+    """The place that the output folder has been moved from, if an artifact that is gone lies in it."""
     old = Path(path)
     is_here = len(old.parts) > _ARTIFACT_PARTS and (output / Path(*old.parts[-_ARTIFACT_PARTS:])).exists()
     return old.parents[_ARTIFACT_PARTS - 1] if is_here else None

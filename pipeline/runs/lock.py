@@ -17,6 +17,8 @@ _STORE_WAIT_S = 5.0
 # `runs` holds the lock for a moment to check whether anyone else does; that alone must not block a run.
 _LOCK_WAIT_S = 0.3
 # A step has an orchestrator behind it, which would retry it: it waits for an engine to end.
+# MAX_PATHNAME of SQLite's file system for Unix is 512, with the end of the longest name beside: -journal.
+_LONGEST_PATH = 504
 _STEP_WAIT_S = 600.0
 # Up to this size, reading the whole store to find damage costs less than a tenth of a second.
 _CHECKED_BYTES = 32 * 2**20
@@ -167,8 +169,10 @@ def check_store(path: Path) -> None:
     """Checks that the SQLite store is undamaged, and not in use.
 
     Raises:
-        UsageError: the file is damaged, no database, or locked by another program.
+        UsageError: the file is damaged, no database, or locked by another program; or its path is longer than
+            SQLite takes.
     """
+    _check_length(path)
     if not path.exists():
         return
     try:
@@ -193,8 +197,9 @@ def check_undamaged(path: Path) -> None:
     """As `check_store`, but ignores a file that is in use: for those that only read.
 
     Raises:
-        UsageError: the file is damaged, or no database.
+        UsageError: the file is damaged, or no database; or its path is longer than SQLite takes.
     """
+    _check_length(path)
     if not path.is_file():
         return
     try:
@@ -207,6 +212,14 @@ def check_undamaged(path: Path) -> None:
         damage = str(error)
     if damage:
         raise _damaged(path, damage)
+
+
+def _check_length(path: Path) -> None:
+    if (size := len(os.fsencode(path.absolute()))) > _LONGEST_PATH:
+        raise UsageError(
+            f"{path} is {size} bytes long; SQLite takes a path of {_LONGEST_PATH} at most.",
+            hint="choose a folder with a shorter path with --output",
+        )
 
 
 def _for_reading(path: Path) -> sqlite3.Connection:

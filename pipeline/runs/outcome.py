@@ -82,7 +82,7 @@ def _metrics_of(evaluation: Artifact) -> dict[str, float]:
 
 
 def pushed_to(artifact: Artifact) -> str:
-    """Where a PushedModel says that the model went; its own folder if it does not say."""
+    """The place that a PushedModel says the model went to; its own folder if it does not say."""
     return str(artifact["properties"].get("pushed_destination") or artifact["uri"])
 
 

@@ -28,7 +28,7 @@ class EstimateResult(TypedDict, total=False):
 
 
 class FindingResult(TypedDict):
-    """What is so, how bad that is, and what to do."""
+    """A finding: its severity, what was found, and the remedy."""
 
     severity: str
     message: str

@@ -1,4 +1,4 @@
-"""Where the results of preflights are stored, and how to find them.
+"""Stores the results of preflights, and finds them.
 
 The command keeps its last one of a workload in `OUTPUT/preflight/WORKLOAD.json`. The node before the Trainer
 writes `preflight.json` into its artifact; where it stopped the run, its outputs are removed and the document

@@ -125,7 +125,7 @@ class Pushed(TypedDict):
 
 
 class Rollback(TypedDict):
-    """Which version was published again in place of which, by whom, and why; empty for other runs."""
+    """The version that was published again, in place of which, by whom, and why; empty for other runs."""
 
     version: NotRequired[int]
     instead_of: NotRequired[int]

@@ -25,7 +25,7 @@ class KeptTransform:
     """The names of the label's classes, and of the transformed label: of several outputs each one's."""
 
     classes: tuple[str, ...] = ()
-    label: str | dict[str, str] = ""
+    label: str | dict[str, str] | list[str] = ""
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,16 @@ class KeptNotify:
 
 
 @dataclass(frozen=True)
+class KeptTrack:
+    """Trackers that are told of the run; see `TrackConfig`."""
+
+    mlflow: str | None = None
+    experiment: str | None = None
+    openlineage: str | None = None
+    opentelemetry: str | None = None
+
+
+@dataclass(frozen=True)
 class KeptSettings:
     """The settings that are read from a run's record, written by any version of Slipway."""
 
@@ -52,6 +62,7 @@ class KeptSettings:
     data: KeptData = KeptData()
     transform: KeptTransform = KeptTransform()
     notify: KeptNotify | None = None
+    track: KeptTrack = KeptTrack()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,12 +165,16 @@ class ImageRun(OfWorkload):
     Attributes:
         source: the folder of its data and the patterns in it, by input split.
         service: the service as which the tasks are run, see `slipway.pipeline.cloud.rehearsal.services`.
+        containers: path of the program that runs each task in a container; empty: each is a process.
+        container_user: number of the user that the image's commands run as.
     """
 
     source: tuple[str, dict[str, str]]
     image: str
     root: str
     service: str = "vertex"
+    containers: str = ""
+    container_user: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

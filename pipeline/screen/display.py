@@ -26,5 +26,12 @@ class RunDisplay:
     def ends(self, record: RunRecord) -> None:
         """The run is over."""
 
+    def leave_table(self, record: RunRecord) -> int | None:
+        """The run is over, and another tells how it ended: the last table stays.
+
+        Returns:
+            The width of the screen, in columns; None: lines may be as wide as they come.
+        """
+
     def close(self) -> None:
         """No more reports follow; also called if the run ended in an error."""

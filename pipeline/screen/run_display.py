@@ -124,10 +124,7 @@ class TableDisplay(RunDisplay):
 
     def ends(self, record: RunRecord) -> None:
         """Leaves the final table and the summary on the screen."""
-        self.close()
-        if record.nodes:
-            self._console.print(self._table(record))
-        width = self._console.width
+        width = self.leave_table(record)
         for line in summary(
             record,
             stops=read_stops(record),
@@ -136,6 +133,13 @@ class TableDisplay(RunDisplay):
             width=width,
         ):
             self._console.print(Text(printable(line)), soft_wrap=True)
+
+    def leave_table(self, record: RunRecord) -> int:
+        """Leaves the final table on the screen."""
+        self.close()
+        if record.nodes:
+            self._console.print(self._table(record))
+        return self._console.width
 
     def close(self) -> None:
         """Removes the table from the screen and shows the cursor again, however the run ended."""
@@ -182,7 +186,7 @@ def stderr_display() -> RunDisplay:
 
 
 def _heading(record: RunRecord) -> str:
-    """Which run this is; for the first run in a folder also the folder, which may not be the intended one."""
+    """Names the run; for the first run in a folder also the folder, which may not be the intended one."""
     line = f"{record.workload}: {'resumes' if record.resumed else 'run'} {record.run_id}"
     runs = record.folder.parent
     is_first = runs.is_dir() and [path.name for path in runs.iterdir()] == [record.run_id]

@@ -77,7 +77,7 @@ def _got(check: VerdictCheck) -> str:
 
 
 def gravity(check: VerdictCheck) -> int:
-    """How grave the answer of a check is, as an index of `GRAVITIES`."""
+    """The gravity of a check's answer, as an index of `GRAVITIES`."""
     if check["passed"]:
         return 2
     return 0 if check.get("stops", True) else 1

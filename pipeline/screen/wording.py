@@ -87,11 +87,21 @@ def summary(
     if record.state == "stopped":
         if record.pushed:  # another model than the one that was refused
             yield _pushed_line(record, record.pushed)
-        yield from _not_blessed(record, verdict or Verdict(), width)
+        yield from refusal_lines(record, verdict or Verdict(), width)
+        if isinstance(record.target.target, OfWorkload):
+            yield f"hint: {again_command(record, bless=WHY)}   # blesses it, on the record"
     elif record.pushed:
         yield _pushed_line(record, record.pushed)
     else:
         yield f"Done: {record.workload}, nothing to push."
+    yield from result_lines(record, verdict=verdict, passed=passed)
+    yield f"hint: {_next_step(record)}"
+
+
+def result_lines(
+    record: RunRecord, *, verdict: Verdict | None = None, passed: Sequence[Verdict] = ()
+) -> Iterator[str]:
+    """The numbers of a run whose nodes are done; the arguments are those of `summary`."""
     if record.blessed:
         yield f"Blessed: {'; '.join(record.blessing_reasons) or 'yes'}."
     if record.blessed is not None:
@@ -106,7 +116,6 @@ def summary(
     if trained and record.training.get("verdict"):
         yield f"Training: {record.training['verdict']}"
     yield _work_line(record)
-    yield f"hint: {_next_step(record)}"
 
 
 def _data_lines(passed: Sequence[Verdict]) -> Iterator[str]:
@@ -196,15 +205,14 @@ def _stop(record: RunRecord, stops: Mapping[str, Verdict]) -> Iterator[str]:
     yield from stop_hints(record, stops)
 
 
-def _not_blessed(record: RunRecord, verdict: Verdict, width: int | None) -> Iterator[str]:
+def refusal_lines(record: RunRecord, verdict: Verdict, width: int | None) -> Iterator[str]:
+    """Why a model was not blessed, and the table of the checks; `width`: see `summary`."""
     reasons = record.blessing_reasons or ["the model was not blessed"]
     more = f"; and {len(reasons) - 1} more" if len(reasons) > 1 else ""
     yield f"{'Not blessed' if record.pushed else 'Not pushed'}: {reasons[0]}{more}."
     room = None if width is None else width - 2
     lines = check_table(verdict.get("checks", ()), limit=SHOWN_CHECKS, width=room)
     yield from (f"  {line}" for line in lines)
-    if isinstance(record.target.target, OfWorkload):
-        yield f"hint: {again_command(record, bless=WHY)}   # blesses it, on the record"
 
 
 def stop_lines(verdict: Verdict) -> Iterator[str]:
@@ -253,7 +261,7 @@ def _begin_command(record: RunRecord, *verb: str, options: Sequence[str] = ()) -
 
 
 def steps_go_on(record: RunRecord, *node_ids: str) -> str:
-    """How a run in steps continues after a fix: the nodes of that name, or all that failed."""
+    """Says how a run in steps continues after a fix: the nodes of that name, or all that failed."""
     if record.airflow:
         return "once it is fixed, clear the failed task and those after it in Airflow: the run continues"
     failed = node_ids or [node.id for node in record.nodes if node.state == "failed"] or ["NODE"]

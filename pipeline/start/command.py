@@ -26,7 +26,7 @@ from slipway.pipeline.start.images.begin import BegunImages, new_images
 from slipway.pipeline.start.images.looking import check_folder, divided, holds_images
 from slipway.pipeline.start.label import OneCsv, decide_task
 from slipway.pipeline.start.notes import stand_in_notes, width_notes
-from slipway.pipeline.start.reading import Table, read_table
+from slipway.pipeline.start.reading import Table, iconv, read_table
 from slipway.pipeline.start.rendering import utf8
 from slipway.pipeline.start.splitting import Split, decide_split
 from slipway.pipeline.start.writing import files_of, write_files, written_lines
@@ -34,6 +34,7 @@ from slipway.pipeline.terminal.invocation import command
 
 # A number or a date, as hardly any column is named.
 _VALUE = re.compile(r"[-+]?\d*\.?\d+([eE][-+]?\d+)?|\d{1,4}[./-]\d{1,2}[./-]\d{1,4}([T ][0-9:.+-]*Z?)?")
+_KEY = re.compile(r"\bdata\.(?:columns|limits|encoding|types|delimiter|max_bad_share)\b")
 _SHOWN_CELLS = 5
 _SKEWED = 1.1
 TASKS = ("auto", *get_args(Task))
@@ -138,8 +139,10 @@ def new(
                 name, data=Path(data), label=label, task=task, source=_source(data, root), root=root
             )
         check_folder(Path(data))
-    with raised_as(UsageError, ComponentError):  # input that cannot be read is a wrong argument
+    try:
         table = read_table(data, root=root, null_values=null_values)
+    except ComponentError as error:  # input that cannot be read is a wrong argument
+        raise UsageError(error.message, hint=_without_keys(error.hint, data)) from error
     columns = [facts_of(column, table.kinds[column], values) for column, values in table.columns.items()]
     facts = {column.name: column for column in columns}
     for wanted in [*keep, *(each for each in (label, weight) if each is not None)]:
@@ -152,6 +155,12 @@ def new(
             raise UsageError(
                 f"{data} has no column {wanted!r}; there are: {', '.join(facts)}.",
                 hint=_other_column(wanted, list(facts), is_csv=table.file_format == "csv"),
+            )
+        if wanted in keep and facts[wanted].is_too_large:
+            raise UsageError(
+                f"--keep {wanted}: it runs from {facts[wanted].least:g} to {facts[wanted].greatest:g}, "
+                "beyond what 32-bit numbers hold.",
+                hint="empty these cells, or name them with --null-value",
             )
     if label is None:
         label = ask("Which column is to be predicted?", list(facts), option="--label")
@@ -201,6 +210,15 @@ def new(
         rejected=table.rejected,
         first_reject=table.first_reject,
     )
+
+
+def _without_keys(hint: str, data: str) -> str:
+    """A hint of a run's, for somebody who has no workload file yet in which he could set a key."""
+    if "data.encoding" in hint:
+        return iconv(data, "LATIN1")
+    if not _KEY.search(hint):
+        return hint
+    return f"{hint}. There is no workload file yet: change the data, or begin with a copy of workloads/taxi"
 
 
 def _check_weight(column: Facts, *, label: str, kept: Collection[str]) -> None:

@@ -169,11 +169,13 @@ def decide(
     ]
     no_features = (Role.LABEL, Role.WEIGHT, Role.LEFT_OUT)
     if all(decision.role in no_features for decision in decisions):
-        left_out = [d for d in decisions if d.role is Role.LEFT_OUT]
+        left_out = sorted(
+            (d for d in decisions if d.role is Role.LEFT_OUT), key=lambda each: each.facts.is_too_large
+        )
         reasons = "; ".join(f"{d.facts.name}: {d.why}" for d in left_out)
         raise UsageError(
             f"No column is left to predict {label} from ({reasons or 'there is no other'}).",
-            hint=f"add --keep {shlex.quote(left_out[0].facts.name)} where that is a feature nevertheless"
+            hint=_way_to_keep(left_out[0].facts)
             if left_out
             else f"add columns to the file that may say something about {label}",
         )
@@ -191,6 +193,14 @@ def decide(
         notes=tuple(notes_of(wanted, task, suspicious, unread or {}, kept_leaks)),
         kept_leaks=kept_leaks,
     )
+
+
+def _way_to_keep(column: Facts) -> str:
+    name = shlex.quote(column.name)
+    if not column.is_too_large:
+        return f"add --keep {name} where that is a feature nevertheless"
+    worst = max(column.least, column.greatest, key=abs)
+    return f"empty the cells of {name} with {worst:g}; in a CSV: add --null-value={worst:g}"
 
 
 def _as_written(decision: Decision, forms: Mapping[str, str]) -> Decision:
@@ -248,7 +258,7 @@ def _reason_against(column: Facts, leaks: Mapping[str, str]) -> str:
         return f"a value in {column.present:,} of {column.rows:,} rows only"
     if column.is_too_large:
         span = f"from {column.least:g} to {column.greatest:g}"
-        return f"{span}, beyond what 32-bit numbers hold: empty these cells"
+        return f"{span}, beyond what 32-bit numbers hold: empty these cells, or name them with --null-value"
     if column.distinct == 1:
         return f"the same in every row: {next(iter(column.counts))!s:.40}"
     is_unique = column.distinct >= _ID_SHARE * column.present

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -43,6 +44,8 @@ _LONE_ZERO = r"^[-(]?0[.,]"
 # Signs that Ingest takes for a minus only in a column with its own number format.
 _OTHER_MINUS = re.compile("[(\u2212]")
 _ISO_DATE = r"^[12][0-9]{3}-[01][0-9]-[0-3][0-9]"
+_PLAIN_DATE = _ISO_DATE + "(?: [0-9:]{8})?$"
+_OF_12_HOURS = "[AaPp][Mm]$"
 # A date has two or three groups of digits and sometimes a month's name: nothing else is even tried.
 _DATE_LIKE = re.compile(r"(?=.*\d)[\d./\-, :]*([A-Za-z]{3,9})?[\d./\-, :]*([AaPp][Mm])?")
 _DAYS = (
@@ -50,8 +53,13 @@ _DAYS = (
     "%b %d %Y", "%b %d, %Y", "%d %b %Y", "%d-%b-%Y", "%m/%d/%y", "%d/%m/%y", "%d.%m.%y", "%d-%b-%y",
     "%b-%d-%Y", "%Y-%b-%d", "%Y-%m", "%Y/%m", "%m/%Y", "%m-%Y", "%b %Y", "%b-%Y", "%b-%y",
 )  # fmt: skip
-_TIMES = ("", " %H:%M", " %H:%M:%S", "T%H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
+_TIMES = (
+    "", " %H:%M", " %H:%M:%S", "T%H:%M:%S", " %I:%M %p", " %I:%M:%S %p", " %I:%M%p", " %I:%M:%S%p",
+)  # fmt: skip
 _OTHER_ORDER = {"%m/%d/": "%d/%m/", "%m-%d-": "%d-%m-"}
+# 20240131; few numbers are dates by chance: of those of eight digits from 1900 to 2099 one in 27.
+_DAY_OF_DIGITS, _DIGITS_DAY = "%Y%m%d", r"^(?:19|20)[0-9]{6}$"
+_FIRST_DAY, _LAST_DAY, _LEAST_DAYS = 19_000_101, 20_991_231, 5
 # This many values decide which formats are tried on all.
 _FEW = 50
 
@@ -113,7 +121,7 @@ def _form(values: pa.Array, *, has_types: bool) -> _Form | None:
     words = tuple(word for word in trimmed.filter(is_word).to_pylist() if word)
     if not len(present):
         return None
-    form = _number(present) or _clock(present) or _date(present)
+    form = _day_of_digits(present) or _number(present) or _clock(present) or _date(present)
     if form is None:
         return None
     is_plain = not form.words
@@ -160,6 +168,14 @@ def _number(present: pa.Array) -> _Form | None:
     return _Form(words, settings | ({"thousands": thousands} if thousands else {}) | named)
 
 
+def _day_of_digits(present: pa.Array) -> _Form | None:
+    """The format of dates that are written as whole numbers."""
+    is_whole = pc.all(pc.match_substring_regex(present, _DIGITS_DAY)).as_py()
+    if not is_whole or len(present) < _LEAST_DAYS or not _are_dates(present, _DAY_OF_DIGITS):
+        return None
+    return _Form(f"dates as {present[0].as_py()}", date=_DAY_OF_DIGITS)
+
+
 def _clock(present: pa.Array) -> _Form | None:
     """The format of a duration, or of a time of day."""
     plain, fits = written_numbers(present, NumberFormat(clock=True))
@@ -174,7 +190,8 @@ def _date(present: pa.Array) -> _Form | None:
     few = present.slice(0, _FEW)
     if not all(_DATE_LIKE.fullmatch(text) for text in few.to_pylist()):
         return None
-    if pc.all(pc.match_substring_regex(present, _ISO_DATE)).as_py():
+    is_iso = pc.all(pc.match_substring_regex(present, _ISO_DATE)).as_py()
+    if is_iso and not pc.any(pc.match_substring_regex(present, _OF_12_HOURS)).as_py():
         return _Form("", date="")
     fitting = [
         form
@@ -192,7 +209,24 @@ def _date(present: pa.Array) -> _Form | None:
 
 def _are_dates(texts: pa.Array, form: str) -> bool:
     plain = plain_dates(texts, form)
-    return bool(pc.all(pc.match_substring_regex(plain, _ISO_DATE)).as_py())
+    return bool(pc.all(pc.match_substring_regex(plain, _PLAIN_DATE)).as_py())
+
+
+def whole_days(columns: Mapping[str, npt.NDArray[np.float64]]) -> dict[str, pa.Array]:
+    """The different values of those columns of numbers that are dates as 20240131, as texts.
+
+    Args:
+        columns: float64 with NaN.
+    """
+    found = {}
+    for name, values in columns.items():
+        numbers = np.unique(values[~np.isnan(values)])
+        if len(numbers) < _LEAST_DAYS or numbers[0] < _FIRST_DAY or numbers[-1] > _LAST_DAY:
+            continue
+        texts = pa.array(numbers.astype(np.int64)).cast(pa.large_string())
+        if _are_dates(texts, _DAY_OF_DIGITS):
+            found[name] = texts
+    return found
 
 
 def distinct_texts(columns: Mapping[str, npt.NDArray[Any]]) -> dict[str, pa.Array]:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slipway.components.ingest.blocks import InputFile, check_columns
+from slipway.components.ingest.blocks import BEYOND_64_BITS, InputFile, check_columns
 from slipway.components.ingest.column_notes import ColumnNotes
 from slipway.components.ingest.column_types import Columns, ColumnType, merge
 from slipway.components.ingest.compression import open_stream
@@ -21,13 +21,14 @@ from slipway.components.ingest.csv_heads import check_heads
 from slipway.components.ingest.file_kinds import AS_PARQUET, HEAD_BYTES, SPREADSHEET, UNPACK, other_kind
 from slipway.components.ingest.formats import format_of
 from slipway.components.ingest.options import Options
+from slipway.components.ingest.parquet_table import column_kinds
 from slipway.components.ingest.quarantine import describe
 from slipway.components.ingest.source import resolve_source
 from slipway.components.ingest.storage import StoredFile, fetched, list_files
 from slipway.components.ingest.typed_rows import typed_rows
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start.dialect import dialect_of
-from slipway.pipeline.start.forms import Forms, distinct_texts, forms_of
+from slipway.pipeline.start.forms import Forms, distinct_texts, forms_of, whole_days
 from slipway.pipeline.start.number_like import codes, words
 
 # Enough to tell types, dates and rare categories; half a million rows of 20 columns are read in seconds.
@@ -58,6 +59,8 @@ _OTHER_FILES = {
 _WHOLE = re.compile(r"-?[0-9]+")
 # Of a column of bytes; more are no slips, but pictures or another encoding.
 _FEW_WITHOUT_TEXT = 0.05
+# Up to here every whole number is a fraction of 64 bits, too.
+_EXACT = 2**53
 _UNPACKED = (".gz", ".bz2", ".zst")
 
 
@@ -80,6 +83,7 @@ class Table:
         notes: what Ingest would read otherwise than it is written.
         has_empty_end: whether rows end with a delimiter, behind which nothing stands.
         texts: columns of bytes that are text in nearly all rows; those without are among the rejected.
+        merged: columns of whole numbers of which different ones are the same as fractions, or beyond 64 bits.
     """
 
     columns: dict[str, npt.NDArray[Any]]
@@ -96,6 +100,7 @@ class Table:
     notes: ColumnNotes = field(default_factory=ColumnNotes)
     has_empty_end: bool = False
     texts: tuple[str, ...] = ()
+    merged: tuple[str, ...] = ()
 
 
 def read_table(
@@ -142,6 +147,12 @@ def read_table(
         options = replace(options, delimiter=dialect.delimiter, quote=dialect.quote)
     if file_format == "csv" and "://" not in source:
         check_heads(found.files, label=None, options=options)
+    nested: dict[str, str] = {}
+    if file_format == "parquet":
+        with fetched(files[0]) as file:
+            flat, nested = column_kinds(file)
+        if flat and nested:
+            options = replace(options, columns=flat)
     table = _table(files, options, most_rows, most_bytes)
     if not table.rows:
         wrong_row = f" The first: {table.first_reject}" if table.first_reject else ""
@@ -152,8 +163,13 @@ def read_table(
     if texts_of_bytes := table.texts:
         options = replace(options, types=dict.fromkeys(texts_of_bytes, "text"))
         table = _table(files, options, most_rows, most_bytes)
+    if table.merged:
+        options = replace(options, types={**options.types, **dict.fromkeys(table.merged, "text")})
+        table = _table(files, options, most_rows, most_bytes)
     texts = {name: values for name, values in table.columns.items() if table.kinds[name] == "text"}
-    forms = forms_of(distinct_texts(texts), has_types=file_format != "csv")
+    whole = {name: values for name, values in table.columns.items() if table.kinds[name] == "int"}
+    distinct = {**distinct_texts(texts), **whole_days(whole)}
+    forms = forms_of(distinct, has_types=file_format != "csv")
     forms = replace(forms, null_values=tuple(sorted({*null_values, *forms.null_values})))
     named = replace(options, null_values=forms.null_values, numbers=forms.numbers, dates=forms.dates)
     if forms.words:
@@ -163,7 +179,7 @@ def read_table(
         named = replace(named, types={**named.types, **dict.fromkeys(texts_of, "text")})
         table = _table(files, named, most_rows, most_bytes)
     forms = replace(forms, words={**words(notes), **forms.words})
-    return replace(table, forms=forms, texts=texts_of_bytes)
+    return replace(table, forms=forms, texts=texts_of_bytes, unread={**table.unread, **nested})
 
 
 def _as_written(null_values: Sequence[str]) -> tuple[str, ...]:
@@ -185,6 +201,7 @@ def _table(files: Sequence[StoredFile], options: Options, most_rows: int, most_b
     rows = rejected = size_bytes = 0
     first_reject = ""
     has_empty_end = False
+    merged: set[str] = set()
     for stored in files:
         if rows >= most_rows or size_bytes >= most_bytes:
             break
@@ -193,6 +210,7 @@ def _table(files: Sequence[StoredFile], options: Options, most_rows: int, most_b
                 values, wrong = typed_rows(block, kinds, guessed=guessed, notes=notes)
                 rejects = [*block.rejects, *wrong.values()]
                 rejected += len(rejects)
+                merged |= {each.column or "" for each in wrong.values() if each.reason == BEYOND_64_BITS}
                 if rejects and not first_reject:
                     first_reject = describe(file.name, min(rejects, key=lambda each: each.place.offset))
                 for name, column in values.items():
@@ -229,6 +247,7 @@ def _table(files: Sequence[StoredFile], options: Options, most_rows: int, most_b
         notes=notes,
         has_empty_end=has_empty_end,
         texts=tuple(name for name, wrong in no_text.items() if wrong <= _FEW_WITHOUT_TEXT * rows),
+        merged=tuple(name for name in joined if name in merged or _are_merged(joined[name])),
     )
 
 
@@ -238,6 +257,18 @@ _KINDS = {
     ColumnType.FLOAT: "float",
     ColumnType.TEXT: "text",
 }
+
+
+def _are_merged(values: pa.Array) -> bool:
+    """Whether different whole numbers, as ids, are the same as 64-bit fractions, in which `new` counts."""
+    if not pa.types.is_integer(values.type) or not len(values):
+        return False
+    limits = pc.min_max(values)
+    if not limits["min"].is_valid or max(-limits["min"].as_py(), limits["max"].as_py()) <= _EXACT:
+        return False
+    there = values.drop_null()
+    found, left = (pc.count_distinct(each).as_py() for each in (there, there.cast(pa.float64(), safe=False)))
+    return bool(left < found)
 
 
 def _is_list(values: pa.Array) -> bool:
@@ -318,8 +349,13 @@ def _check_encoding(file: InputFile) -> None:
         known = "UTF-16" if is_utf16 else "LATIN1"
         raise UsageError(
             f"{file.name} is not UTF-8 text.",
-            hint=f"iconv -f {known} -t UTF-8 {shlex.quote(file.name)} > utf8.csv   # or what it was saved as",
+            hint=iconv(file.name, known),
         ) from None
+
+
+def iconv(file: str, encoding: str) -> str:
+    """The command that makes UTF-8 of a file."""
+    return f"iconv -f {encoding} -t UTF-8 {shlex.quote(file)} > utf8.csv   # or what it was saved as"
 
 
 def _utf16_without_mark(head: bytes) -> str:

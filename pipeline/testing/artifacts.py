@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from slipway.components.project import PROJECT_ROOT
 from slipway.components.saved_model.digest import PROPERTY
 from slipway.components.saved_model.digest_files import model_digest
-from slipway.pipeline.root import PROJECT_ROOT
 from slipway.pipeline.testing.component import run_component
 from slipway.pipeline.testing.transform import Row
 

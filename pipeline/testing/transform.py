@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from slipway.components.project import PROJECT_ROOT
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.transformed_features import features_of
-from slipway.pipeline.root import PROJECT_ROOT
 
 Row = Mapping[str, Sequence[Any]]
 

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from slipway.components.nearest import nearest
+from slipway.components.project import PROJECT_ROOT
 from slipway.pipeline.config import BeamConfig, CloudConfig
 from slipway.pipeline.config.beam import RUNNERS
 from slipway.pipeline.errors import ConfigError
-from slipway.pipeline.root import PROJECT_ROOT
 from slipway.pipeline.terminal.invocation import image_command
 from slipway.pipeline.wiring.beam_ports import IN_PROCESS, check_running_mode, read_options, without_ports
 
@@ -159,12 +159,12 @@ def check_cloud_engine(beam: BeamConfig, cloud: CloudConfig) -> None:
 
 
 def engine_programs() -> Mapping[str, Path]:
-    """Where to look for the engines' programs, by the runner's name in a workload file."""
+    """The places to look for the engines' programs, by the runner's name in a workload file."""
     return {_name(runner): path for runner, (_, path, _) in _PROGRAMS.items()}
 
 
 def engine_remedy(name: str) -> str:
-    """How to get an engine's program."""
+    """Says how to get an engine's program."""
     return _PROGRAMS[RUNNERS[name]][2]
 
 

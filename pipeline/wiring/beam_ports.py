@@ -1,4 +1,4 @@
-"""Which of Beam's engines listen on the network, and the rule that none does so unasked. Pure.
+"""Keeps Beam's engines from listening on the network unasked. Pure.
 
 Beam authenticates nobody: whoever reaches a port of its engines can run code, or read files, as the user who
 started it. So an engine that listens beyond loopback is used only if the machine is declared fit for it, and

@@ -5,14 +5,15 @@ from pathlib import Path
 
 from slipway.components.data_gate.limits import Limits
 from slipway.components.model_gate.check import OVERALL
-from slipway.components.model_gate.metrics import metric_of
+from slipway.components.model_gate.metrics import is_of_groups, metric_of, of_output, output_of
 from slipway.components.model_gate.rules import Threshold
 from slipway.components.model_gate.serving_rules import ServingLimits
 from slipway.components.parameters import as_parameter
+from slipway.components.project import PROJECT_ROOT
+from slipway.components.trainer.labels import answers_of
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.evaluate import EvaluateConfig
 from slipway.pipeline.config.gates import reference_folder, span_of
-from slipway.pipeline.root import PROJECT_ROOT
 from slipway.pipeline.wiring.ingest_options import ingest_options
 
 _DATA_LIMITS = {each.name for each in fields(Limits)}
@@ -60,12 +61,27 @@ def model_gate_settings(evaluate: EvaluateConfig) -> dict[str, object]:
     }
 
 
-def reference_models_settings(evaluate: EvaluateConfig) -> dict[str, object]:
-    """The ReferenceModels' settings: which to fit, the task, and the metrics to show beside the network's."""
-    of_classes = any(metric_of(name).trivial in _OF_CLASSES for name in evaluate.metrics)
+def reference_models_settings(config: WorkloadConfig) -> dict[str, object]:
+    """The ReferenceModels' settings: which to fit, to what, and the metrics to show beside the network's.
+
+    Keras has no metrics of groups; those are not shown.
+    """
+    evaluate, answers = config.evaluate, answers_of(config.transform.label)
+    labels = {"": answers} if isinstance(answers, str) else answers
+    of_classes = {output_of(name) for name in evaluate.metrics if metric_of(name).trivial in _OF_CLASSES}
+    named = [name for name in evaluate.metrics if not is_of_groups(name)]
     return {
-        "task": "classes" if of_classes else "numbers",
-        "metrics": {name: metric_of(name).class_name for name in evaluate.metrics},
+        "labels": labels,
+        "tasks": {output: "classes" if output in of_classes else "numbers" for output in labels},
+        "metrics": {
+            output: {name: metric_of(name).class_name for name in named if output_of(name) == output}
+            for output in labels
+        },
+        "means": {
+            name: [of_output(output, name) for output in labels]
+            for name in named
+            if output_of(name) not in labels
+        },
         "models": list(evaluate.baselines),
     }
 

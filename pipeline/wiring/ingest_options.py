@@ -1,6 +1,7 @@
 """Turns the workload's `data` into Ingest's options: how to read files, and which split each belongs to."""
 
 from slipway.components.ingest.options import MEBIBYTE, Options
+from slipway.components.ingest.query.tables import SQL
 from slipway.pipeline.config import DataConfig
 
 ALL = "all"
@@ -15,7 +16,8 @@ def ingest_options(data: DataConfig) -> Options:
         if by.starts is not None:
             split_by["starts"] = dict(by.starts)  # with the None of the earliest
     return Options(
-        format=data.format,
+        # A query's rows are kept as Parquet.
+        format="parquet" if data.format == SQL else data.format,
         delimiter=data.delimiter,
         quote=data.quote,
         encoding=data.encoding,
@@ -51,8 +53,13 @@ def split_weights(data: DataConfig) -> dict[str, int]:
 
 
 def source_patterns(data: DataConfig) -> dict[str, str]:
-    """The sources by input split, as `resolve_sources` takes them; none for a query."""
+    """The sources by input split, as `resolve_sources` takes them; none for a query.
+
+    For the format sql, which `query_rows` resolves, they are the files of its tables, by name.
+    """
     by = data.split_by
+    if data.format == SQL:
+        return {name: table.files for name, table in data.tables.items() if table.files}
     if data.source is None:
         return {}
     if by is None or by.files is None:

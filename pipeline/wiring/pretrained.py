@@ -3,10 +3,10 @@
 from functools import lru_cache
 from pathlib import Path
 
+from slipway.components.project import PROJECT_ROOT
 from slipway.components.trainer.settings.pretrained import KEY, Pretrained, is_remote, sha256_of
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import ConfigError
-from slipway.pipeline.root import PROJECT_ROOT
 
 
 def pretrained_weights(config: WorkloadConfig) -> Pretrained | None:

@@ -1,4 +1,4 @@
-"""Where a workload's versions are, and the workload's entries in their manifests."""
+"""The place of a workload's versions, and the workload's entries in their manifests."""
 
 from pathlib import Path
 
@@ -37,7 +37,7 @@ def about_model(config: WorkloadConfig) -> dict[str, object]:
     return {
         "workload": config.name,
         "description": config.description,
-        "source": config.data.source or config.data.query or "",
+        "source": config.data.source or config.data.query or ", ".join(config.data.tables),
         "label": config.data.label,
         "model": config.train.model,
         "preprocessing_fn": config.transform.preprocessing_fn,

@@ -38,7 +38,7 @@ class TpuSlice:
 
     @property
     def devices(self) -> int:
-        """What the batch is divided among: chips, or their cores where each is a device of its own."""
+        """The devices that divide the batch: chips, or their cores where each is a device of its own."""
         return self.chips * CHIPS[self.generation].devices
 
     @property

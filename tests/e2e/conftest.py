@@ -1,8 +1,34 @@
-"""The preflight of a workload that has run; and a table."""
+"""Workloads run and looked at; commands in a copy of the project; and a table."""
 
 import json
 
 import pytest
+from copied import commands_in
+
+
+@pytest.fixture(scope="session")
+def record_of(warm_runner):
+    """Runs a workload into a folder, with further options; returns the run's record."""
+
+    def run(workload, output, *options):
+        finished = warm_runner("run", workload, *options, "--output", str(output))
+        assert finished.returncode == 0, finished.stderr
+        return json.loads(warm_runner("show", "--json", "--output", str(output)).stdout)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def here(copy, warm):
+    """Gives commands to the local_runner.py of the module's fixture `copy`; returns what they say."""
+    with commands_in(copy, warm) as call:
+
+        def successful(*words):
+            done = call("local_runner", *words)
+            assert done.returncode == 0, done.stdout + done.stderr
+            return done.stdout
+
+        yield successful
 
 
 @pytest.fixture(scope="session")

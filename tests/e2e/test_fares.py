@@ -23,10 +23,8 @@ def output(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def record(warm_runner, output):
-    finished = warm_runner("run", "fares", "--output", str(output))
-    assert finished.returncode == 0, finished.stderr
-    return json.loads(warm_runner("show", "--json", "--output", str(output)).stdout)
+def record(record_of, output):
+    return record_of("fares", output)
 
 
 def test_each_head_has_metrics_and_passes_its_own_gate(record):

@@ -6,39 +6,21 @@ Seen only here: the wheel holds all that a run needs, and nothing of it is taken
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import sysconfig
 from pathlib import Path
 
 import pytest
+from copied import copy_of
 
 pytestmark = pytest.mark.slow
-
-PARTS = (
-    "pipeline",
-    "components",
-    "schemas",
-    "slipway",
-    "local_runner.py",
-    "cloud_runner.py",
-    "pyproject.toml",
-)
-NAMED = ("README.md", "LICENSE")
 
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory, project):
     """A copy: setuptools leaves its folders beside the sources."""
-    copy = tmp_path_factory.mktemp("sources")
-    for part in (*PARTS, *NAMED):
-        if (project / part).is_dir():
-            ignored = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(project / part, copy / part, symlinks=True, ignore=ignored)
-        else:
-            shutil.copy(project / part, copy / part)
-    return copy
+    return copy_of(project, tmp_path_factory.mktemp("sources"), "cloud_runner.py", "README.md", "LICENSE")
 
 
 def _build(sources, folder):

@@ -5,11 +5,11 @@ Seen only here: lists in all three kinds of request, in `predict` from each form
 
 import json
 import random
-import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
-from copied import commands_in
+from copied import copy_of
 
 pytestmark = [
     pytest.mark.slow,
@@ -17,7 +17,6 @@ pytestmark = [
     pytest.mark.filterwarnings("default"),
 ]
 
-PARTS = ("pipeline", "components", "schemas", "slipway", "workloads", "local_runner.py", "pyproject.toml")
 SCHEMA = """
 default_environment: "TRAINING"
 default_environment: "SERVING"
@@ -134,14 +133,7 @@ def write_sequences(path, rows):
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory, project):
     """A copy of the project, with the workload in it."""
-    folder = tmp_path_factory.mktemp("lists")
-    for part in PARTS:
-        if (project / part).is_dir():
-            shutil.copytree(
-                project / part, folder / part, symlinks=True, ignore=shutil.ignore_patterns("__pycache__")
-            )
-        else:
-            shutil.copy(project / part, folder / part)
+    folder = copy_of(project, tmp_path_factory.mktemp("lists"), "workloads")
     code = folder / "workloads" / "baskets"
     code.mkdir()
     (code / "__init__.py").write_text('"""Baskets."""\n', encoding="utf-8")
@@ -154,19 +146,6 @@ def copy(tmp_path_factory, project):
     write_json(folder / "baskets.jsonl", rows)
     write_sequences(folder / "baskets.tfrecord", rows)
     return folder
-
-
-@pytest.fixture(scope="module")
-def here(copy, warm):
-    """Gives commands to the copy's local_runner.py; returns what they say."""
-    with commands_in(copy, warm) as call:
-
-        def successful(*words):
-            done = call("local_runner", *words)
-            assert done.returncode == 0, done.stdout + done.stderr
-            return done.stdout
-
-        yield successful
 
 
 def predicted(copy, here, file, *options):
@@ -214,12 +193,19 @@ def test_lists_go_all_the_way_and_every_format_gives_the_same_answers(copy, here
     assert [each[0] for each in raw] == pytest.approx([each[0] for each in answers], abs=1e-6)
 
 
-def test_ragged_columns_from_sequences_go_all_the_way(copy, here):
+def test_ragged_columns_from_sequences_become_a_model_that_answers(copy, here):
+    """It is judged and pushed by asking it in these two ways, as the one above."""
+    import tensorflow as tf
+
     here(
         "run", "baskets", "--set", "schema=schemas/ragged.pbtxt", "--set", "data.format=tfrecord",
-        "--set", "data.source=baskets.tfrecord", "--output", "ragged",
+        "--set", "data.source=baskets.tfrecord", "--to", "Trainer", "--output", "ragged",
     )  # fmt: skip
-    run = json.loads(here("show", "--json", "--output", "ragged"))
-    answers = asked(run["pushed"]["path"], STRANGE)
+    [model] = (copy / "ragged" / "artifacts" / "baskets" / "Trainer" / "model").glob("*/Format-Serving")
+    answers = asked(model, STRANGE)
+    write_examples(copy / "strange.tfrecord", STRANGE)
+    records = tf.constant(list(tf.data.TFRecordDataset(str(copy / "strange.tfrecord")).as_numpy_iterator()))
+    [serialized] = tf.saved_model.load(str(model)).signatures["serving_default"](examples=records).values()
+    assert serialized.numpy() == pytest.approx(np.array(answers), abs=1e-6)
     assert all(0 <= answer[0] <= 1 for answer in answers)
     assert answers[2][0] > 0.5

@@ -1,54 +1,33 @@
 """A workload that `new` wrote from images, run as a user runs it; one from a table is in test_installed.py.
 
-Seen only here: what `new` writes for images runs as it is, up to a model that answers.
+Seen only here: what `new` writes for images runs as it is, up to a model that answers. From folders of them
+that is external: the rest of `make test` sees what is written for them, images from an npz up to their model
+here and on to its answers in test_digits.py, and images of files in tests of Ingest.
 """
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from copied import commands_in, import_path
+from copied import copy_of, import_path
 from PIL import Image
 
 from slipway.components.python_process import ForkedProcess
 
 pytestmark = pytest.mark.slow
 
-PARTS = ("pipeline", "components", "schemas", "slipway", "workloads", "local_runner.py", "pyproject.toml")
-
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory, project):
     """A copy of the project: what `new` writes lies beside the code."""
-    folder = tmp_path_factory.mktemp("new")
-    for part in PARTS:
-        if (project / part).is_dir():
-            shutil.copytree(
-                project / part, folder / part, symlinks=True, ignore=shutil.ignore_patterns("__pycache__")
-            )
-        else:
-            shutil.copy(project / part, folder / part)
-    return folder
+    return copy_of(project, tmp_path_factory.mktemp("new"), "workloads")
 
 
-@pytest.fixture(scope="module")
-def here(copy, warm):
-    """Gives commands to the copy's local_runner.py; returns what they say."""
-    with commands_in(copy, warm) as call:
-
-        def successful(*words):
-            done = call("local_runner", *words)
-            assert done.returncode == 0, done.stdout + done.stderr
-            return done.stdout
-
-        yield successful
-
-
+@pytest.mark.external
 @pytest.mark.filterwarnings("default")  # TensorFlow's own imports warn
 def test_folders_of_images_become_a_pushed_model_without_an_edit(copy, here, project):
     import tensorflow as tf
@@ -103,19 +82,26 @@ def test_an_npz_becomes_a_model_in_fewer_epochs_than_it_is_given(copy, here, pro
 
 
 def test_each_workload_brings_tests_that_pass(copy, here, project, warm, wine_table):
-    """Those of a table and an npz, and in one process with them those of the workloads above, where begun.
+    """Those of folders of images, an npz and a table, in one process.
 
     It has imported TFX; that such tests bear the warnings of its imports is seen in test_own_parts.py.
     """
     with np.load(project / "workloads/digits/digits.npz") as arrays:
-        images, is_high = arrays["x_train"][:300] / 255, arrays["y_train"][:300] > 4
-    np.savez(copy / "two.npz", x_train=images, y_train=is_high)
+        images, is_high = arrays["x_train"][:300], arrays["y_train"][:300] > 4
+    np.savez(copy / "two.npz", x_train=images / 255, y_train=is_high)
     here("new", "two", "--data", "two.npz")
+    for number, (image, name) in enumerate(zip(images, is_high, strict=True)):
+        (copy / "sides" / str(name)).mkdir(parents=True, exist_ok=True)
+        Image.fromarray(image).save(copy / "sides" / str(name) / f"{number}.png")
+    here("new", "sides", "--data", "sides")
     wine_table.to_csv(copy / "wine.csv", index=False)
     here("new", "wine", "--data", "wine.csv", "--label", "target")
-    # Those of the other npz are the same, and what was begun on the terminal was for its questions.
-    others = {"test_fractions", "test_steps"}
-    begun = [path for path in (copy / "tests/unit/workloads").glob("test_*.py") if path.stem not in others]
+    begun = [
+        path
+        for path in (copy / "tests/unit/workloads").glob("test_*.py")
+        if path.stem.startswith(("test_two", "test_sides", "test_wine"))
+    ]
+    assert len(begun) >= 3
     environment = {**os.environ, "PYTHONPATH": import_path(copy)}
     process = ForkedProcess(warm._line, "staged_tests", ["-q", *map(str, begun)], environment)
     with process.stdout as stdout:

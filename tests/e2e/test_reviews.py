@@ -1,6 +1,8 @@
 """The reviews workload as a user runs it: texts of any length to a served model.
 
-Seen only here: a vocabulary of words from the text to the answer, also to an empty text.
+Seen only here: a vocabulary of words from the text to the answer, also to an empty text. External: its codes,
+and the model that they teach, are seen in tests/unit/workloads/, texts of any length from files to answers in
+test_lists.py.
 """
 
 import json
@@ -10,6 +12,7 @@ import pytest
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.external,
     # TensorFlow's own imports warn of what they will change in themselves.
     pytest.mark.filterwarnings("default"),
 ]
@@ -23,10 +26,8 @@ def output(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def record(warm_runner, output):
-    finished = warm_runner("run", "reviews", "--output", str(output))
-    assert finished.returncode == 0, finished.stderr
-    return json.loads(warm_runner("show", "--json", "--output", str(output)).stdout)
+def record(record_of, output):
+    return record_of("reviews", output)
 
 
 def test_reviews_are_told_apart_and_the_model_is_pushed(record):

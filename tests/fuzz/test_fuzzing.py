@@ -14,7 +14,7 @@ from fuzzing.mutation import mutated
 from fuzzing.targets import PROJECT, Target, targets
 
 TARGETS = targets()
-CASES = 150
+CASES = [50, pytest.param(150, marks=pytest.mark.external)]  # the same first ones, and more
 
 
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
@@ -30,16 +30,17 @@ def test_what_was_once_found_is_read_or_refused_in_words(target):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("most", CASES)
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
-def test_damaged_input_is_a_value_a_rejected_row_or_an_error_in_words(target, tmp_path, monkeypatch):
+def test_damaged_input_is_a_value_a_rejected_row_or_an_error_in_words(target, most, tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(PROJECT), str(PROJECT / "tests" / "fuzz")]))
 
     count, finding = explore_apart(
-        target, seed=1, cases_at_most=CASES, seconds=math.inf, corpus=CORPUS, folder=tmp_path
+        target, seed=1, cases_at_most=most, seconds=math.inf, corpus=CORPUS, folder=tmp_path
     )
 
     assert finding is None, f"{finding.data!r}\n{finding.what}"
-    assert count == CASES
+    assert count == most
 
 
 def test_the_same_seed_gives_the_same_cases():

@@ -11,14 +11,13 @@ pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
 from fingerprints import fingerprints
 
 from slipway import run
+from slipway.components.project import PROJECT_ROOT
 from slipway.pipeline.cloud.commands import rehearse_request
 from slipway.pipeline.cloud.rehearsal.services import ServiceName
 from slipway.pipeline.commands.gc.gc import collect
-from slipway.pipeline.engine.graphs import compile_graph
 from slipway.pipeline.engine.processes.client import Server
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.plan.run_request import pipeline_request
-from slipway.pipeline.root import PROJECT_ROOT
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.run_target import ImageModuleRun, Order
 
@@ -38,6 +37,10 @@ CONSTRUCTS = {
     "Stock components with a `module_file` that imports modules beside it; TFX's Pusher": "module_file",
     "Node ids with a slash": "slash",
     "`RuntimeParameter`": "runtime_parameter",
+    "`Cond` on an artifact's own properties, nested, negated": "property_condition",
+    "A function's parameter `n: int` that takes another node's value": "by_value",
+    "Parameters joined from text and values, or with a run's id": "joined",
+    "Artifact types of your own, with properties": "own_type",
 }
 PIPELINES = {
     "A container component": "container",
@@ -45,8 +48,9 @@ PIPELINES = {
     "InfraValidator": "infra",
     "A pipeline inside a pipeline": "nested",
     "`ForEach`": "loop",
+    "An input from a node that the pipeline leaves out": "left_out",
+    "An exit handler among the components": "exit_handler",
 }
-REHEARSED = [name for name in CONSTRUCTS.values() if name != "condition"]
 
 
 def rows():
@@ -54,6 +58,11 @@ def rows():
     table = PAGE.read_text(encoding="utf-8").partition("| construct |")[2].partition("\n\n")[0]
     cells = (line.strip("|").split(" | ") for line in table.splitlines()[2:])
     return {name.strip(): (here.strip(), there.strip()) for name, here, there in cells}
+
+
+def rehearsed():
+    """The constructs that the page says run in a rehearsal."""
+    return ",".join(name for row, name in CONSTRUCTS.items() if rows()[row][1].startswith("runs"))
 
 
 @pytest.fixture(scope="module")
@@ -97,11 +106,18 @@ def test_page_has_a_row_for_each_construct_that_is_tried():
 def test_constructs_run_here(runs):
     first, _ = runs
     states = {name: node.state for name, node in first.nodes.items() if node.state != "complete"}
-    assert states == {"Unmet": "skipped"}
-    made = {name: text_of(first, name) for name in ("Met", "Optional", "Union", "Placeholder", "train/Make")}
-    assert made == {
-        "Met": "yes", "Optional": "nothing", "Union": "yes", "Placeholder": "4", "train/Make": "a"
-    }  # fmt: skip
+    assert states == {"Unmet": "skipped", "Other": "skipped"}
+    expected = {
+        "Met": "yes",
+        "Optional": "nothing",
+        "Union": "yes",
+        "Placeholder": "4",
+        "train/Make": "a",
+        "Three": "three",
+        "Longer": "5",
+        "Joined": "a word",
+    }
+    assert {name: text_of(first, name) for name in expected} == expected
     assert first.log("train/Make").is_file()
     assert text_of(first, "Keras") == "0 tensorflow"
     assert {name for name in CONSTRUCTS if not rows()[name][0].startswith("runs")} == set()
@@ -133,7 +149,7 @@ def test_what_a_packed_module_file_imports_beyond_its_wheel_counts(place, warm, 
         history.scratch() as folder,
         Server(folder, temporary=folder / "tmp", warm=warm, is_ours=False) as server,
     ):
-        graph = compile_graph(request, server, history, folder=folder, run_id="plan", tick=lambda: None)
+        graph = server.compile(request.order(run_id="plan", folder=folder), tick=lambda: None)
     prints = fingerprints(graph, roots=request.code_roots, memo=None, baseline="")
     code = {Path(part).name for part in prints["Trainer"].parts if part.startswith("code:")}
     assert {"foreign_trainer.py", "foreign_words.py", "__init__.py", "size.py"} <= code
@@ -142,7 +158,7 @@ def test_what_a_packed_module_file_imports_beyond_its_wheel_counts(place, warm, 
 def test_rehearsal_publishes_nothing_and_is_compared_with_the_local_run(runs, place, capfd, warm):
     request = pipeline_request(
         "foreign_pipelines:constructs",
-        parameters={"folder": str(place), "names": ",".join(REHEARSED), "word": "yes"},
+        parameters={"folder": str(place), "names": rehearsed(), "word": "yes"},
         output=place,
         beam_args=[],
     )
@@ -155,7 +171,9 @@ def test_rehearsal_publishes_nothing_and_is_compared_with_the_local_run(runs, pl
     assert (Path(record.pushed["path"]) / "saved_model.pb").read_text() == "second"
     told = capfd.readouterr().err
     [equal] = [line for line in told.splitlines() if line.startswith("Equal to the local run in content: ")]
-    assert {"Square.squares", "Trainer.model"} <= set(equal.partition(": ")[2].split(", "))
+    assert {"Square.squares", "Trainer.model", "Placeholder.made", "Three.made"} <= set(
+        equal.partition(": ")[2].split(", ")
+    )
 
 
 @pytest.fixture
@@ -190,19 +208,39 @@ def refusals(place, tmp_path, warm):
 
 
 def test_what_tfx_does_not_compile_or_a_rehearsal_must_not_do_is_refused(refusals, place):
-    asked = {f"constructs {n}": {"folder": str(place), "names": n} for n in CONSTRUCTS.values()}
-    asked |= {name: {"folder": str(place)} for name in PIPELINES.values()}
+    given = {"folder": str(place)}
+    words = {"runtime_parameter": {"word": "yes"}}
+    asked = {f"constructs {n}": {**given, "names": n, **words.get(n, {})} for n in CONSTRUCTS.values()}
+    asked["constructs without_value"] = {**given, "names": "runtime_parameter"}
+    asked["constructs of_another_name"] = {**given, "names": "slash", "wrod": "yes"}
+    asked |= dict.fromkeys(PIPELINES.values(), given)
     refused = dict(refusals(asked))
     for row, name in {**CONSTRUCTS, **PIPELINES}.items():
         assert (refused[name] == "") == rows()[row][1].startswith("runs"), (row, refused[name])
+    assert refused["joined"].startswith(
+        "foreign_pipelines:constructs cannot be compiled for Kubeflow: Joined: "
+    )
+    assert "Write: Invalid custom artifact type name: Note" in refused["own_type"]
+    assert "Longer takes length as the value of another node's output" in refused["by_value"]
+    assert "no value for the runtime parameter word" in refused["without_value"]
+    assert "--set wrod: foreign_pipelines:constructs has no such parameter" in refused["of_another_name"]
     assert "container component cannot be rehearsed" in refused["container"]
     assert not (place / "ran").exists()
     assert "A rehearsal publishes nothing" in refused["publishing"]
     assert "a pipeline inside a pipeline (inner)" in refused["nested"]
 
 
-def test_what_cannot_run_here_says_so(run_toy):
-    with pytest.raises(UsageError, match=r"a pipeline inside a pipeline \(inner\)"):
-        run_toy("nested")
-    with pytest.raises(UsageError, match=r"Specified module file '.*nowhere/foreign_trainer.py'"):
-        run_toy("without_file")
+def test_what_cannot_run_here_says_so_before_anything_runs(run_toy, monkeypatch, tmp_path):
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/docker.sock")
+    told = {
+        "nested": r"a pipeline inside a pipeline \(inner\)",
+        "without_file": r"Specified module file '.*nowhere/foreign_trainer.py'",
+        "loop": "Use stands in a ForEach over the outputs of Make-a, Make-b",
+        "left_out": "Use reads an output of Forgotten, which the pipeline",
+        "exit_handler": "Bye is an exit handler",
+        "container": "Say would start a container, and there is no Docker at unix://",
+        "infra": "InfraValidator would start a container",
+    }
+    for name, message in told.items():
+        with pytest.raises(UsageError, match=message):
+            run_toy(name)

@@ -137,6 +137,19 @@ def test_metrics_of_one_s_own_reach_the_evaluator_and_their_code_counts(graph, c
     assert told["thresholds.overall.gain.min"] == "3.0"
 
 
+def test_a_metric_of_one_s_own_that_tfma_would_take_one_of_its_own_for_is_refused_before_the_run(compiled):
+    from slipway.pipeline.errors import ConfigError
+
+    own = "evaluate.own_metrics={gain: {class: tf_keras.metrics.AUC}}"
+    for more in ([], ["beam.stock_nodes=[Evaluator]"]):
+        with pytest.raises(ConfigError) as told:
+            compiled(own, *more)
+        assert told.value.message == (
+            "evaluate.own_metrics.gain.class: tf_keras.metrics.AUC is called as one of "
+            "TensorFlow Model Analysis, which would be taken instead"
+        )
+
+
 def test_only_the_gate_blesses(graph):
     assert graph["Baseline"].finds_baseline
     evaluator = graph["Evaluator"].params
@@ -156,6 +169,9 @@ def test_nodes_that_are_named_keep_tfx_s_own_executor(compiled):
         assert executor(node) == f"slipway.components.{module}.executor.Executor"
         stock = executor(node, f"beam.stock_nodes=[{node}]")
         assert stock == f"tfx.components.{module}.executor.Executor"
+    own = "evaluate.own_metrics={gain: {class: tensorflow_model_analysis.metrics.MeanLabel}}"
+    checked = executor("Evaluator", "beam.stock_nodes=[Evaluator]", own)
+    assert checked == "slipway.components.evaluator.checked.CheckedExecutor"
 
 
 def test_local_beam_names_its_runner(compiled):

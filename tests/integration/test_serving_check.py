@@ -196,7 +196,7 @@ def trained_on_images(tmp_path, monkeypatch):
     from tfx.utils.path_utils import serving_model_path
 
     from slipway.components.trainer.job import JOB_FILE, WEIGHTS_FILE, TrainingJob
-    from slipway.components.trainer.run_fn import serving_columns
+    from slipway.components.trainer.raw_columns import serving_columns
     from slipway.components.trainer.saved_model_export import ServedModel
     from slipway.components.trainer.transformed_features import features_of
     from slipway.components.transform.component import Transform

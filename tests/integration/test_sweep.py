@@ -1,4 +1,8 @@
-"""A sweep of the real pipeline: what runs, and how often."""
+"""A sweep of the real pipeline: what runs, and how often.
+
+External: trials, their order, seeds and failures are seen in tests/unit/pipeline/sweep/, and that a setting
+of the training runs nothing before the Trainer again in tests/e2e/test_taxi.py.
+"""
 
 import itertools
 from collections import Counter
@@ -11,7 +15,7 @@ from slipway.pipeline.plan.run_request import workload_request
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.sweep.command import Asked, begin, carry_out
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.external]
 
 ROWS = 3_000
 

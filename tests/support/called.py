@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from watched import Finished
 
+from slipway.components.project import PROJECT_ROOT
 from slipway.pipeline.engine.processes.client import Server
 from slipway.pipeline.engine.processes.warm import Warm
-from slipway.pipeline.root import PROJECT_ROOT
 
 _TESTS = str(Path(__file__).resolve().parent.parent)
 # What stands for a server where the warm process has imported another copy of its modules.

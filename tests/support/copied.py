@@ -1,4 +1,4 @@
-"""Runs commands in a copy of the project: all in one process, whose runs are forked from the warm one.
+"""A copy of the project, and commands in it: all in one process, whose runs are forked from the warm one.
 
 `python copied.py FD PID` reads them as lines from its standard input.
 """
@@ -6,6 +6,7 @@
 import contextlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -16,6 +17,20 @@ from watched import Finished
 
 if TYPE_CHECKING:
     from slipway.pipeline.engine.processes.warm import Warm
+
+
+_CODE = ("pipeline", "components", "schemas", "slipway", "local_runner.py", "pyproject.toml")
+
+
+def copy_of(project: Path, folder: Path, *more: str) -> Path:
+    """Copies the project's code, and `more` of its files and folders, to a folder; returns that."""
+    for part in (*_CODE, *more):
+        if (project / part).is_dir():
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(project / part, folder / part, symlinks=True, ignore=ignored)
+        else:
+            shutil.copy(project / part, folder / part)
+    return folder
 
 
 def import_path(copy: Path) -> str:

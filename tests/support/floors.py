@@ -42,6 +42,7 @@ FLOORS: Mapping[str, float] = {
     "slipway.pipeline.start": 94,
     "slipway.pipeline.terminal": 91,
     "slipway.pipeline.testing": 95,
+    "slipway.pipeline.tracking": 95,
     "slipway.pipeline.wiring": 80,
     "slipway.schemas": 80,
 }

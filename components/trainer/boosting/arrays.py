@@ -111,7 +111,7 @@ def _lay(forest: Forest, number: int, tree: Any, known: Sequence[npt.NDArray[np.
 
 
 def floor32(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
-    """Round down to float32, so that no float32 changes its side of the threshold."""
+    """Rounds down to float32, so that no float32 changes its side of the threshold."""
     rounded = values.astype(np.float32)
     is_above = rounded.astype(np.float64) > values
     return np.where(is_above, np.nextafter(rounded, np.float32(-np.inf)), rounded).astype(np.float32)

@@ -36,7 +36,7 @@ _RIDGE_WEIGHT = 1.0
 
 @dataclass(frozen=True)
 class Growth:
-    """How trees are grown.
+    """Settings for growing trees.
 
     Attributes:
         classes: of the label, >= 2; None: the label is a number.
@@ -156,7 +156,7 @@ def grow(
 
 
 def require_two_values(labels: npt.NDArray[Any]) -> None:
-    """Refuse labels that are all the same.
+    """Refuses labels that are all the same.
 
     Raises:
         ComponentError: all are the same.
@@ -257,7 +257,7 @@ def _losses(scores: Scores, labels: npt.NDArray[Any], classes: int | None) -> Sc
 
 
 def _parts(rows: int, labels: npt.NDArray[Any], growth: Growth) -> Iterator[npt.NDArray[np.bool_]]:
-    """Which rows are held out together; the more rows there are, the fewer times it is done."""
+    """The rows that are held out together; the more rows, the fewer parts."""
     count, times = (5, 5) if rows < 5_000 else (4, 2) if rows < 20_000 else (6, 1)
     part = part_of(labels, growth, count=count)
     for number in range(times):
@@ -288,7 +288,7 @@ def _rounds(
     growth: Growth,
     weights: Weights,
 ) -> tuple[int, Scores]:
-    """How many rounds are best for the rows held out, and their scores [rows, outputs] after these."""
+    """The best number of rounds for the rows held out, and their scores [rows, outputs] after these."""
     model = _trees(growth, columns, rounds=STEP_ROUNDS)
     best, best_loss, scores = 0, np.inf, np.zeros((int(held.sum()), growth.outputs))
     while True:

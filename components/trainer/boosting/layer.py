@@ -132,7 +132,7 @@ class TextScores(keras.layers.Layer):  # type: ignore[misc]
         self.kernel = room("kernel", "float32", (ROOM, self.outputs))
 
     def learn(self, words: Words, kernel: Any) -> None:
-        """Takes over which words are told apart, and what each adds to the scores, [rows, outputs]."""
+        """Sets the words that are told apart, and what each adds to the scores, [rows, outputs]."""
         free = ROOM - len(words.weight)
         self.place.assign(words.place)
         self.weight.assign(np.pad(words.weight, (0, free)))

@@ -54,7 +54,7 @@ class Words:
 
     @classmethod
     def of(cls, codes: npt.NDArray[Any], count: int) -> "Words":
-        """Those in two rows or more, the most frequent first.
+        """The codes that are in two rows or more, the most frequent first.
 
         Args:
             codes: [rows, codes a row]; 0 stands for none.

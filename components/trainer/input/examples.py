@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import tensorflow as tf
 
+from slipway.components.available_memory import available_memory_bytes
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.features import Feature
@@ -13,7 +14,6 @@ from slipway.components.trainer.input import arrays, stream
 from slipway.components.trainer.input.parsing import count_records
 from slipway.components.trainer.input.plan import (
     MEMORY_SHARE,
-    available_memory_bytes,
     block_steps,
     files_of_host,
     row_bytes,
@@ -106,7 +106,7 @@ class HeldExamples:
         return batches.batch(1, drop_remainder=True).prefetch(2) if in_one_call == 1 else batches
 
     def held_out(self) -> tuple["HeldExamples", "HeldExamples"]:
-        """Those to train on, and those that `train.early_stopping` looks at."""
+        """The examples to train on, and those that `train.early_stopping` looks at."""
         parts = arrays.held_out(self._rows, share=self._job.early_stopping.share, seed=self._job.seed)
         train, held = (HeldExamples(part, self._job, self._devices) for part in parts)
         return train, held
@@ -197,7 +197,7 @@ class StreamedExamples:
 
 
 def input_advice(job: TrainingJob, *, rows: int) -> str:
-    """Describe what would deliver the examples faster; "" if they are already in memory."""
+    """Describes what would deliver the examples faster; "" if they are already in memory."""
     needed = row_bytes(job.features) * rows
     fits = needed <= available_memory_bytes() * MEMORY_SHARE
     size = f"{needed / 2**20:,.0f} MB"

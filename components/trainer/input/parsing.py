@@ -30,7 +30,7 @@ def parsed(records: tf.data.Dataset, features: Sequence[Feature], *, rows: int) 
 
 def records_of(file: tf.Tensor) -> tf.data.Dataset:
     """The records of one file, gzip by its suffix."""
-    kind = tf.where(tf.strings.regex_full_match(file, r".*\.gz"), "GZIP", "")
+    kind = tf.where(tf.strings.regex_full_match(file, r"(?s).*\.gz"), "GZIP", "")
     return tf.data.TFRecordDataset(file, compression_type=kind)
 
 
@@ -50,7 +50,7 @@ def count_records(files: Sequence[str]) -> int:
 
 
 def wrong_examples(error: Any) -> ComponentError:
-    """Translate a parser's error for the user."""
+    """Translates a parser's error for the user."""
     return ComponentError(
         f"an example does not have the transformed features: {error.message.splitlines()[0]}"
     )

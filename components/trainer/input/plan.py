@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from slipway.components.available_memory import available_memory_bytes as available_memory_bytes
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.features import Feature
 

@@ -1,4 +1,4 @@
-"""Takes out of a batch what a model is fitted to: the label, and how much each row counts."""
+"""Separates the label and the rows' weights from a batch."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,25 +9,26 @@ import tensorflow as tf
 
 from slipway.components.trainer.input.parsing import Columns
 from slipway.components.trainer.job import BALANCED, TrainingJob
+from slipway.components.trainer.labels import Label, columns_of
 
 
 @dataclass(frozen=True)
 class Targets:
-    """The columns of a batch that are no features.
+    """The columns of a batch that are not features.
 
     Attributes:
-        label: the name of the label's column; of several outputs, that of each.
+        label: the name of the label's column, or several, see `labels`.
         weight: of the column that says how much a row counts; None: all count the same.
         class_weights: by the label's class, a factor of that; a class that is not named has 1.
     """
 
-    label: str | Mapping[str, str]
+    label: Label
     weight: str | None = None
     class_weights: Mapping[int, float] | None = None
 
     @classmethod
     def fitted(cls, job: TrainingJob) -> Self:
-        """Those that a model is fitted to; balanced weights must have been counted, see `weights.weighed`."""
+        """The columns that a model is fitted to; balanced weights must be counted, see `weights.weighed`."""
         weights: Any = job.class_weights or {}
         if weights == BALANCED:
             raise ValueError("balanced class weights have not been counted")
@@ -36,7 +37,7 @@ class Targets:
 
     @classmethod
     def judged(cls, job: TrainingJob) -> Self:
-        """Those that it is judged by: classes then weigh what they weigh, as in Keras' own `fit`."""
+        """The columns that it is judged by: classes then weigh what they weigh, as in Keras' own `fit`."""
         return cls(job.label, job.weight)
 
     def split(self, columns: Columns) -> tuple[Any, ...]:
@@ -46,17 +47,20 @@ class Targets:
             columns: [..., *shape] each, with any number of dimensions in front of a row's shape.
 
         Returns:
-            Features by name, the label as float32 [..., *shape], or one by the name of each output, and,
-            where rows count differently, how much they do, float32 [...].
+            Features by name, the label as float32 [..., *shape], or one by the name of each output, or
+            several columns side by side, [..., labels], and, where rows count differently, how much they do,
+            float32 [...].
         """
-        names = {self.label} if isinstance(self.label, str) else set(self.label.values())
+        names = columns_of(self.label)
         labels = {name: tf.cast(columns[name], tf.float32) for name in names}
         features = {name: column for name, column in columns.items() if name not in names}
         label: Any
         if isinstance(self.label, str):
             label = labels[self.label]
-        else:
+        elif isinstance(self.label, Mapping):
             label = {output: labels[name] for output, name in self.label.items()}
+        else:
+            label = tf.concat([labels[name] for name in names], -1)
         weight = None
         if self.weight is not None:
             weight = tf.cast(tf.squeeze(features.pop(self.weight), -1), tf.float32)

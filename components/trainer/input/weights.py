@@ -1,4 +1,4 @@
-"""Counts what the rows of a training weigh: refuses weights that are none, and balances classes."""
+"""Sums the weights of a training's rows: refuses invalid ones, and balances classes."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -47,7 +47,7 @@ class WeighedJob:
 
     @property
     def class_words(self) -> str:
-        """What the classes weigh, for people; "" where they weigh what they weigh."""
+        """Describes the weights of the classes; "" where there are none."""
         weights = self.job.class_weights
         if not isinstance(weights, dict) or not weights:
             return ""
@@ -55,7 +55,7 @@ class WeighedJob:
 
     @property
     def mean_words(self) -> str:
-        """What a mean weight far from 1 means for a network's loss, for people; "" where it is near."""
+        """Describes the effect of a mean weight far from 1 on a network's loss; "" where it is near."""
         if 1 / _FAR_FROM_ONE <= self.mean <= _FAR_FROM_ONE:
             return ""
         return (
@@ -104,7 +104,7 @@ def _require_classes(named: Iterable[str], found: Collection[int]) -> None:
 
 
 def require_weights(values: npt.NDArray[np.float64], *, name: str, split: str) -> None:
-    """Refuses weights that no mean can be made with.
+    """Refuses weights that have no mean.
 
     Args:
         values: [rows].

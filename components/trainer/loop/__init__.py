@@ -1,1 +1,1 @@
-"""The loop: fitting the model step by step, with what watches it, keeps it and goes on with it."""
+"""The loop: fitting the model step by step, with callbacks that record, save and resume it."""

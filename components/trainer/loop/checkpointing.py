@@ -1,4 +1,4 @@
-"""The callback that notes how far the training is, and saves that where it can be gone on from."""
+"""The callback that tracks the progress of a training, and saves checkpoints to resume from."""
 
 import time
 from dataclasses import replace
@@ -61,13 +61,13 @@ class Checkpointing(StepCallback):
         self._looking = Every(seconds=LOSS_INTERVAL_S)
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        """Goes on with the metrics of an epoch that was left in its middle."""
+        """Continues the metrics of an epoch that was interrupted."""
         super().on_epoch_begin(epoch)
         if self._begin.metrics and epoch * self.place.steps_per_epoch <= self._begin.step:
             restore_metrics(self.model, self._begin.metrics)
 
     def after_step(self, loss: Any) -> None:
-        """Saves when it is time.
+        """Saves if a checkpoint is due.
 
         Raises:
             PreemptedError: the process was told to end, and all is saved.
@@ -115,7 +115,7 @@ class Checkpointing(StepCallback):
 
     @property
     def is_over(self) -> bool:
-        """Whether the training stops before its last epoch; also one that is gone on with."""
+        """Whether the training, resumed or not, stops before its last epoch."""
         patience = self._job.early_stopping.patience
         return stops_early(patience, best=self.reached.best, epochs=len(self.reached.history))
 

@@ -1,4 +1,4 @@
-"""What the user's own functions are told of the training that they take part in."""
+"""The context of a training, for the user's own functions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class TrainingContext:
 
     @property
     def steps(self) -> int:
-        """Those of the whole training."""
+        """The steps of the whole training."""
         return self.epochs * self.steps_per_epoch
 
 

@@ -1,4 +1,4 @@
-"""Which epoch is the best so far, and whether it is so long ago that the training stops. Pure."""
+"""Finds the best epoch so far, and whether it is so long ago that the training stops. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Best:
 
 
 def stops_early(patience: int | None, *, best: Best | None, epochs: int) -> bool:
-    """Return whether no better epoch is to be expected.
+    """Returns whether no better epoch is to be expected.
 
     Args:
         patience: epochs without a better one, after which the training stops, >= 1; None: it does not.
@@ -42,7 +42,7 @@ def best_so_far(
     epoch: int,
     step: int,
 ) -> Best | None:
-    """Return the best epoch, this one included.
+    """Returns the best epoch, this one included.
 
     Args:
         best: the best of the epochs before.

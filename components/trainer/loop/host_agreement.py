@@ -1,4 +1,4 @@
-"""What the hosts of a training must agree on: each computes its part of a step and waits for the others."""
+"""Checks that the hosts of a training agree: each computes its part of a step and waits for the others."""
 
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.devices.devices import Devices

@@ -18,7 +18,7 @@ def snapshot(model: Any) -> Arrays:
 
 
 def metrics_snapshot(model: Any) -> Arrays:
-    """Copies of what the metrics have added up in this epoch."""
+    """Copies of the metrics' state in this epoch."""
     _synchronise(model)
     return _copied(model.metrics_variables)
 

@@ -48,7 +48,7 @@ def require_own_loop(job: TrainingJob, devices: Devices) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class LoopContext(TrainingContext):
-    """What a loop of the user's own is told, and what it tells."""
+    """The context of a user's own loop, which reports its steps to it."""
 
     _loop: "OwnLoop"
 

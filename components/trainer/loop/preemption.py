@@ -36,7 +36,7 @@ class Preemption:
         self._is_training = True
 
     def training_ended(self) -> None:
-        """There is nothing left that a restart would have to do again but to write the result."""
+        """From now on a restart would only have to write the result."""
         self._is_training = False
 
     def _request(self, _signum: int, _frame: FrameType | None) -> None:

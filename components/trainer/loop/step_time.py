@@ -40,7 +40,7 @@ class InputWait:
 
     @property
     def seconds(self) -> float:
-        """All of it so far."""
+        """The wait so far."""
         return float(self._seconds.numpy())
 
     def next_of(self, iterator: Any) -> Any:
@@ -98,7 +98,7 @@ class StepTimer(StepCallback):
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Stops the clock meanwhile. The device must be idle when it begins."""
+        """Stops the clock for the block. The device must be idle when it begins."""
         is_stepping = self._since is not None
         if is_stepping:
             self._add(0)

@@ -42,7 +42,7 @@ def train_in_blocks(model: Any, blocks: tf.data.Dataset, wait: InputWait | None 
 
 
 def _function(model: Any, wait: InputWait | None) -> Callable[[Any], Any]:
-    """Makes what fit calls with its iterator: takes the blocks of one execution, returns the last logs."""
+    """Makes fit's function of its iterator: runs the blocks of one execution, returns the last logs."""
     steps = model.steps_per_execution
     one_step = tf.function(model.train_step, reduce_retracing=True, jit_compile=model.jit_compile)
 

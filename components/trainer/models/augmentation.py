@@ -105,7 +105,7 @@ class RandomMove(keras.layers.Layer):  # type: ignore[misc]
         return keras.ops.cast(keras.ops.einsum("bxj,byjc->byxc", horizontal, moved), self.compute_dtype)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """That of the images."""
+        """The images' own shape."""
         return input_shape
 
     def get_config(self) -> dict[str, object]:

@@ -20,7 +20,7 @@ class EnvVar(TypedDict):
 
 
 class ContainerSpec(TypedDict):
-    """What a machine runs."""
+    """The container that a machine runs."""
 
     imageUri: str
     command: list[str]

@@ -1,4 +1,4 @@
-"""Where and with what a training computes."""
+"""Settings for the devices and the backend of a training."""
 
 import re
 from dataclasses import dataclass

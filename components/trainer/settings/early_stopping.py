@@ -1,4 +1,4 @@
-"""When a training stops before its last epoch."""
+"""Settings for stopping a training before its last epoch."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,7 +9,7 @@ from slipway.components.trainer.settings.group import SettingsGroup
 
 @dataclass(frozen=True, kw_only=True)
 class EarlyStoppingSettings(SettingsGroup):
-    """When a training stops before its last epoch."""
+    """Settings for stopping a training before its last epoch."""
 
     key: ClassVar[str] = "early_stopping"
     section: ClassVar[str] = "early_stopping"

@@ -1,4 +1,4 @@
-"""Where the parsed examples are kept while a training runs over them."""
+"""Settings for keeping the parsed examples during a training."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -9,7 +9,7 @@ from slipway.components.trainer.settings.group import SettingsGroup
 
 @dataclass(frozen=True, kw_only=True)
 class InputSettings(SettingsGroup):
-    """Where the parsed examples are kept while a training runs over them."""
+    """Settings for keeping the parsed examples during a training."""
 
     key: ClassVar[str] = "input"
     section: ClassVar[str] = "input"

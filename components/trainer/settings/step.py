@@ -1,4 +1,4 @@
-"""How a training step is computed, and how the learning rate follows the batch."""
+"""Settings for the computation of a training step, and for the learning rate."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal

@@ -20,6 +20,7 @@ from typing import Any
 
 from slipway.components.collector_pause import collector_paused
 from slipway.components.errors import GateStopError, SlipwayError
+from slipway.pipeline.cloud.container.failure import leave_failure
 from slipway.pipeline.exit_codes import FAILED, GATE_STOPPED
 from slipway.pipeline.runs.record import OVERRIDES, WHY
 from slipway.pipeline.terminal.printable import printable
@@ -139,6 +140,7 @@ def errors_in_words() -> Iterator[None]:
         yield
     except SlipwayError as error:
         lines = error.verdict.get("lines", ()) if isinstance(error, GateStopError) else ()
+        leave_failure(error)
         print(printable("\n".join([f"error: {error.message}", *lines])), file=sys.stderr)
         if hint := error.hint or _passed_by(error):
             print(printable(f"hint: {hint}"), file=sys.stderr)

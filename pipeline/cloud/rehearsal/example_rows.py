@@ -3,6 +3,7 @@
 import gzip
 import math
 import struct
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,16 +13,30 @@ FLOAT_TOLERANCE = 1e-5
 
 _RECORD_HEAD = struct.Struct("<Q")
 _RECORD_EXTRA = 4  # bytes of each checksum
+_MOST_BYTES = 2**31 - 1  # of a message of Protocol Buffers
 _FIELD_1, _FIELD_2, _FIELD_3 = (number << 3 | 2 for number in (1, 2, 3))  # with the wire type LEN
 
 
 def records_of(file: Path) -> Iterator[bytes]:
-    """The records of a TFRecord file, gzip-compressed or not; checksums are not verified."""
-    with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as stream:
-        while head := stream.read(_RECORD_HEAD.size):
-            stream.read(_RECORD_EXTRA)
-            yield stream.read(_RECORD_HEAD.unpack(head)[0])
-            stream.read(_RECORD_EXTRA)
+    """The records of a TFRecord file, gzip-compressed or not; checksums are not verified.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it is not of that format, or ends inside a record.
+    """
+    try:
+        with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as stream:
+            while head := stream.read(_RECORD_HEAD.size):
+                size = _RECORD_HEAD.unpack(head)[0]
+                stream.read(_RECORD_EXTRA)
+                # In a file of another format the size is any number: as much as there is, not more.
+                record = stream.read(min(size, _MOST_BYTES))
+                if len(record) != size:
+                    raise ValueError(f"{file.name} is no TFRecord file")
+                yield record
+                stream.read(_RECORD_EXTRA)
+    except (struct.error, zlib.error, EOFError) as error:
+        raise ValueError(f"{file.name} is no TFRecord file") from error
 
 
 @dataclass(frozen=True, order=True)

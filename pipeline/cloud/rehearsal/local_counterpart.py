@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from slipway.components.errors import SlipwayError
 from slipway.pipeline.cloud.rehearsal.output_comparison import Comparison, compare_outputs
 from slipway.pipeline.engine.graphs import plan_kept
 from slipway.pipeline.plan.run_request import Request
@@ -19,12 +20,16 @@ class Compared:
     Attributes:
         comparisons: one for each output that was compared.
         without_local: why a node was not compared, by node id.
+        without_rule: the outputs whose types nothing here can compare, each with its type.
         hint: what makes a local result, where there is none at all.
+        why_not: why nothing was compared, where the pipeline cannot be planned for a run here.
     """
 
     comparisons: list[Comparison] = field(default_factory=list)
     without_local: dict[str, str] = field(default_factory=dict)
+    without_rule: list[str] = field(default_factory=list)
     hint: str = ""
+    why_not: str = ""
 
     @property
     def differs(self) -> bool:
@@ -37,6 +42,8 @@ class Compared:
             yield "Not compared with a local run: there is none."
             yield f"hint: {self.hint}"
             return
+        if self.why_not:
+            yield f"Not compared with a local run, which would fail: {self.why_not}"
         for comparison in self.comparisons:
             for difference in comparison.differences:
                 yield f"Differs from the local run: {comparison.node}.{comparison.output}: {difference}"
@@ -45,6 +52,8 @@ class Compared:
         for each in self.comparisons:
             if each.unread:
                 yield f"Not compared: {each.node}.{each.output}; not kept as TFX does ({each.unread})"
+        if self.without_rule:
+            yield f"Not compared, for want of a rule for their types: {', '.join(self.without_rule)}"
         for node, why in self.without_local.items():
             yield f"Not compared: {node}; no local result of the same code, data and settings ({why})"
 
@@ -59,7 +68,13 @@ def compare_with_local(request: Request, rehearsal: RunRecord) -> Compared:
     if not any(_is_of(run, request) for run in History(request.output).runs()):
         compared.hint = command("run", *_words(request), output=request.output)
         return compared
-    decisions = plan_kept(request, History(request.output)).decisions
+    try:
+        decisions = plan_kept(request, History(request.output)).decisions
+    except SlipwayError as error:
+        if request.is_workload:
+            raise
+        compared.why_not = str(error.message)  # TFX compiles for a service what its own runner refuses
+        return compared
     for node in rehearsal.nodes:
         if node.id not in decisions or not node.is_done or node.is_resolver:
             continue
@@ -67,7 +82,15 @@ def compare_with_local(request: Request, rehearsal: RunRecord) -> Compared:
         if decision.source is None:
             compared.without_local[node.id] = decision.why
         else:
-            compared.comparisons += compare_outputs(node.id, decision.source["outputs"], node.outputs)
+            found = list(compare_outputs(node.id, decision.source["outputs"], node.outputs))
+            compared.comparisons += found
+            if not request.is_workload:  # a workload's are always the same ones
+                keys = node.outputs.keys() - {each.output for each in found}
+                compared.without_rule += [
+                    f"{node.id}.{key} ({node.outputs[key][0]['type']})"
+                    for key in sorted(keys)
+                    if node.outputs[key]
+                ]
     return compared
 
 

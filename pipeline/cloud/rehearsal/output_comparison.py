@@ -54,13 +54,13 @@ def compare_outputs(node: str, local: Outputs, rehearsed: Outputs) -> Iterator[C
     Args:
         local, rehearsed: artifacts by output key, each with `uri` and `type`.
     """
-    for key in local.keys() & rehearsed.keys():
+    for key in sorted(local.keys() & rehearsed.keys()):
         for ours, theirs in zip(local[key], rehearsed[key], strict=False):
             if ours["type"] in _READERS:
                 read = _READERS[ours["type"]]
                 try:
                     found = tuple(_differences(read(Path(ours["uri"])), read(Path(theirs["uri"]))))
-                except (OSError, ValueError, ProtoError, text_format.Error) as error:
+                except (OSError, ValueError, LookupError, ProtoError, text_format.Error) as error:
                     # A user's own component need not keep its artifacts as TFX's components do.
                     yield Comparison(node, key, unread=f"{type(error).__name__}: {error}")
                 else:
@@ -209,6 +209,24 @@ def _model(folder: Path) -> dict[str, Content]:
     return {"files": {p.relative_to(folder).as_posix(): "" for p in folder.rglob("*") if p.is_file()}}
 
 
+def _value(file: Path) -> dict[str, Content]:
+    """What a component has returned, or written as an artifact's value."""
+    text = file.read_text(encoding="utf-8", errors="backslashreplace")
+    if text.startswith("/") or "://" in text:
+        raise ValueError("it holds an address, which is another one in each run")
+    return {"value": text}
+
+
+def _number(file: Path) -> dict[str, Content]:
+    return {"value": _Near(float(_value(file)["value"]), absolute=METRICS_TOLERANCE)}
+
+
+def _hyperparameters(folder: Path) -> dict[str, Content]:
+    """The names of what a Tuner has chosen; its search may draw at random."""
+    chosen = json.loads((folder / "best_hyperparameters.txt").read_text(encoding="utf-8"))
+    return {"chosen": dict.fromkeys(chosen["values"], "")}
+
+
 _READERS: Mapping[str, Callable[[Path], dict[str, Content]]] = {
     "Examples": functools.partial(_by_split, read=_examples),
     "ExampleStatistics": functools.partial(_by_split, read=_statistics),
@@ -217,4 +235,7 @@ _READERS: Mapping[str, Callable[[Path], dict[str, Content]]] = {
     "TransformGraph": _transform_graph,
     "Model": _model,
     "ModelBlessing": _blessing,
+    "HyperParameters": _hyperparameters,
+    "Float": _number,
+    **dict.fromkeys(("String", "Integer", "Boolean", "Bytes", "JsonValue"), _value),
 }

@@ -1,15 +1,60 @@
-"""The limits of a rehearsal: no containers, and no pushes to where models are served. Pure."""
+"""What a rehearsal accepts: values for all parameters, no containers, no pushes to where models are served.
+
+Pure.
+"""
 
 import json
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Mapping
 
+from slipway.components.nearest import nearest
 from slipway.pipeline.cloud.complete_job import component_of, container_tasks, tasks_of, title_of
-from slipway.pipeline.cloud.pipeline_job import PipelineJob, PipelineSpec
+from slipway.pipeline.cloud.pipeline_job import PipelineContainerSpec, PipelineJob, PipelineSpec
 from slipway.pipeline.errors import UsageError
 
 _EXECUTOR_FLAG = "--executor_class_path"
 _STOCK_PUSHER = "tfx.components.pusher.executor.Executor"
+# TFX's Trainer, Tuner, BulkInferrer and Pusher for Vertex AI and AI Platform.
+_PAID = "tfx.extensions.google_cloud_ai_platform."
 _DESTINATION = "push_destination"
+_NUMBERS: Mapping[str, tuple[type, str]] = {
+    "NUMBER_INTEGER": (int, "a whole number"),
+    "NUMBER_DOUBLE": (float, "a number"),
+}
+
+
+def runtime_values(
+    spec: PipelineSpec, *, name: str, given: Mapping[str, str], defaults: Mapping[str, object]
+) -> dict[str, object]:
+    """The values of a user's runtime parameters, of the types that the job declares.
+
+    Args:
+        name: the pipeline's.
+        given: text by name.
+        defaults: what the pipeline declares, and TFX drops when it compiles: for hints only.
+
+    Raises:
+        UsageError: a name that is not a parameter's, a value of another type, or a parameter without one.
+    """
+    declared = spec["root"].get("inputDefinitions", {}).get("parameters", {})
+    values: dict[str, object] = {}
+    for key, text in given.items():
+        if key not in declared:
+            near = f"Closest: {nearest(key, declared, similarity=0)!r}." if declared else "It has none."
+            raise UsageError(f"--set {key}: {name} has no such parameter. {near}")
+        convert, kind = _NUMBERS.get(declared[key].get("parameterType", ""), (str, "text"))
+        try:
+            values[key] = convert(text)
+        except ValueError:
+            raise UsageError(f"--set {key}={text}: must be {kind}.") from None
+    if missing := sorted(declared.keys() - values.keys()):
+        words = (shlex.quote(f"{key}={defaults.get(key, 'VALUE')}") for key in missing)
+        raise UsageError(
+            f"{name}: no value for the runtime parameter{'s' * (len(missing) > 1)} {', '.join(missing)}. "
+            "A job has no defaults: TFX drops them when it compiles.",
+            hint=f"give what the job is to be started with: --set {' --set '.join(words)}",
+        )
+    return values
 
 
 def check_containers(spec: PipelineSpec, *, image: str) -> None:
@@ -31,6 +76,32 @@ def check_containers(spec: PipelineSpec, *, image: str) -> None:
             f"{', '.join(own)}: a container component cannot be rehearsed. A rehearsal starts no containers, "
             "and runs no command of one on this machine.",
             hint="rehearse the pipeline without it, e.g. by an argument of its function: --set NAME=VALUE",
+        )
+
+
+def run_every_task(spec: PipelineSpec) -> None:
+    """Has no task of a user's own pipeline taken from the cache; changes the spec in place.
+
+    A service knows code by its image alone, and a rehearsal builds none: an edited component would not run.
+    """
+    for task in tasks_of(spec).values():
+        task["cachingOptions"] = {"enableCache": False}
+
+
+def check_jobs(spec: PipelineSpec) -> None:
+    """Rejects tasks that start jobs at Google Cloud, which cost money: TFX's own Trainer for it, and others.
+
+    Raises:
+        UsageError: names them.
+    """
+    executors = ((name, _executor(container)) for name, container in container_tasks(spec))
+    paid = [f"{name} ({executor})" for name, executor in executors if executor.startswith(_PAID)]
+    if paid:
+        raise UsageError(
+            f"{', '.join(paid)}: would start a job at Google Cloud, or deploy a model there. "
+            "A rehearsal does neither.",
+            hint="rehearse the pipeline with TFX's own component, e.g. by an argument of its function: "
+            "--set NAME=VALUE",
         )
 
 
@@ -70,5 +141,10 @@ def _pushers(spec: PipelineSpec) -> Iterator[tuple[str, str]]:
     for name, container in container_tasks(spec):
         made = component_of(spec, name).get("outputDefinitions", {}).get("artifacts", {})
         if any(title_of(each["artifactType"]).endswith("PushedModel") for each in made.values()):
-            words = [*container.get("command", ()), *container.get("args", ())]
-            yield name, words[words.index(_EXECUTOR_FLAG) + 1] if _EXECUTOR_FLAG in words else ""
+            yield name, _executor(container)
+
+
+def _executor(container: PipelineContainerSpec) -> str:
+    """The class of a task's executor; empty if none is named."""
+    words = [*container.get("command", ()), *container.get("args", ())]
+    return words[words.index(_EXECUTOR_FLAG) + 1] if _EXECUTOR_FLAG in words else ""

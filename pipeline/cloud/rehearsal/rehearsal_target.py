@@ -13,6 +13,7 @@ from slipway.pipeline.plan.run_request import Request
 from slipway.pipeline.runs.run_target import ImageModuleRun, ImageRun, ModuleRun
 from slipway.pipeline.wiring.vertex_tpu_machines import tpu_slice
 
+_TEMPORARY = "/tmp"  # noqa: S108 (every container has its own there)
 WITHOUT_IMAGE = "slipway:rehearsed"
 """Used if the workload names no image: a rehearsal needs only the image's files."""
 
@@ -63,6 +64,43 @@ def rehearsal_target(
         destination=str(output / "serving" / name),
     )
     return replace(_trained_here(_with_beam_here(target), image).image_run, service=service.value)
+
+
+def with_image(target: ImageRun | ImageModuleRun) -> ImageRun:
+    """A target whose tasks can run in containers of its image.
+
+    Raises:
+        UsageError: the target's image is not known, it is rehearsed as Kubeflow Pipelines runs it, or it
+            needs something of this machine that no container has.
+    """
+    if isinstance(target, ImageModuleRun):
+        raise UsageError(
+            "--containers: what the image of a pipeline of --pipeline holds is not known here.",
+            hint="leave --containers out, or make it a workload",
+        )
+    if target.service != ServiceName.VERTEX:
+        raise UsageError(
+            f"--containers: the tasks run as Vertex AI runs them, not as {target.service} does.",
+            hint="leave --containers or --service out",
+        )
+    if target.image == WITHOUT_IMAGE:
+        raise UsageError(
+            "--containers runs each task in the workload's image, and cloud.image names none.",
+            hint="make image IMAGE=slipway:1 BUILDER=buildah, then --set cloud.image=slipway:1",
+        )
+    interpreter = target.settings.train.interpreter
+    if interpreter is not None and "/" in interpreter:
+        raise UsageError(
+            f"--containers: train.interpreter, {interpreter}, is a Python of this machine only.",
+            hint="leave --containers out, or train with the image's own: --set train.interpreter=null",
+        )
+    root = target.root if "://" in target.root else str(Path(target.root).resolve())
+    if root in ("/", _TEMPORARY) or "," in root:
+        raise UsageError(
+            f"--root {root}: containers get the artifacts' folder under its own path, and it cannot be this.",
+            hint="name another folder, without a comma in its path",
+        )
+    return replace(target, root=root)
 
 
 def _check_kubeflow(request: Request, root: str | None) -> None:

@@ -1,30 +1,34 @@
 """A rehearsal from beginning to end: the compiled job's tasks, run on this machine by the engine.
 
 The tasks run from a staged copy of the image's files, with the image's environment, in processes of their
-own; their artifacts are kept under `output/rehearsal/`.
+own, or in containers of the image; their artifacts are kept under `output/rehearsal/`.
 """
 
 import functools
 import os
 import shutil
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from slipway.pipeline.cloud.complete_job import TFX_DAG
 from slipway.pipeline.cloud.execution import PipelineTaskFinalStatus
-from slipway.pipeline.cloud.image import image_environment, on_this_machine, read_image
-from slipway.pipeline.cloud.rehearsal.rehearsal_target import rehearsal_target
+from slipway.pipeline.cloud.image import Image, image_environment, read_image
+from slipway.pipeline.cloud.rehearsal.container_environment import container_environment
+from slipway.pipeline.cloud.rehearsal.containers import ask_image, find_program, remove_left
+from slipway.pipeline.cloud.rehearsal.rehearsal_target import rehearsal_target, with_image
 from slipway.pipeline.cloud.rehearsal.services import ServiceName
 from slipway.pipeline.cloud.rehearsal.tasks import EXIT_HANDLER, STATUS_FILE
 from slipway.pipeline.engine.journal import Journal
 from slipway.pipeline.engine.processes.client import Server
 from slipway.pipeline.engine.processes.os_processes import default_jobs, end_leftovers
-from slipway.pipeline.engine.processes.temporary import remove_left, temporary_folder
+from slipway.pipeline.engine.processes.temporary import remove_left as remove_left_temporary
+from slipway.pipeline.engine.processes.temporary import temporary_folder
 from slipway.pipeline.engine.processes.warm import KERAS_VARIABLES
 from slipway.pipeline.engine.results import UncachedResults
-from slipway.pipeline.engine.run_end import carry_out
+from slipway.pipeline.engine.run_end import closed_at_end
 from slipway.pipeline.engine.scheduler import Engine
 from slipway.pipeline.plan.run_request import Request
 from slipway.pipeline.runs.graph import Graph
@@ -34,18 +38,7 @@ from slipway.pipeline.runs.record import NodeRecord, RunRecord, write_json
 from slipway.pipeline.runs.run_target import Asked, ImageModuleRun, ImageRun, Order
 from slipway.pipeline.screen.display import RunDisplay
 
-# A container gets these from the service and not from its image: its identity, and its network access.
-_FROM_OUTSIDE = (
-    "GOOGLE_",
-    "CLOUDSDK_",
-    "NO_GCE_CHECK",
-    "STORAGE_EMULATOR_HOST",
-    "CURL_CA_BUNDLE",
-    "SSL_CERT_",
-    "TMPDIR",
-)
 _STAGED = "image"
-_PROXIES = ("http_proxy", "https_proxy", "no_proxy")
 
 
 def rehearsal_folder(output: Path) -> Path:
@@ -61,6 +54,7 @@ def rehearse(
     jobs: int | None = None,
     root: str | None = None,
     service: ServiceName = ServiceName.VERTEX,
+    in_containers: bool = False,
 ) -> RunRecord:
     """Runs the compiled job of a workload or another pipeline, task by task, as the service would.
 
@@ -70,12 +64,13 @@ def rehearse(
         jobs: tasks at once, >= 1; None: from the machine.
         root: folder for the artifacts, on gs:// or here; None: among the rehearsals.
         service: the service as which the tasks are run.
+        in_containers: whether each task runs in a container of the workload's image.
 
     Returns:
         The finished record, as of a local run.
 
     Raises:
-        UsageError: the workload cannot run in containers; the message says why.
+        UsageError: the workload cannot run in containers, or this machine runs none; the message says why.
     """
     began = time.monotonic()
     output = rehearsal_folder(request.output)
@@ -83,25 +78,52 @@ def rehearse(
     image = read_image()
     staged = output / _STAGED
     target = rehearsal_target(request, image, output=output, staged=staged, root=root, service=service)
+    if in_containers:
+        target = _in_containers(target, image)
     run_id = history.new_run_id()
     with locked(output, run_id=run_id):
         end_leftovers(output / "runs")
-        remove_left(output / "runs")
+        remove_left_temporary(output / "runs")
         record = history.new_run(
             request.workload, Asked(target=target, output=output, again=again), run_id=run_id
         )
         record.overrides = dict(request.overrides)
         history.save(record)
         display.begins(record)
-
-        def run() -> bool:
+        with closed_at_end(history, record, began=began) as end:
             # In one place, not in the run's folder: its path is in parameters, which the cache compares.
             shutil.rmtree(staged, ignore_errors=True)
             image.stage(staged)
-            return _run(target, history, record, display, jobs or default_jobs())
-
-        carry_out(run, history=history, record=record, began=began)
+            with _containers_removed(target, output):
+                end.interrupted = _run(target, history, record, display, jobs or default_jobs())
+    display.ends(record)
     return record
+
+
+def _in_containers(target: ImageRun | ImageModuleRun, image: Image) -> ImageRun:
+    """The target, with the program that runs containers of its image.
+
+    Raises:
+        UsageError: there is no such program or image, or the image holds other code.
+    """
+    named = with_image(target)
+    program = find_program(named.image)
+    inside = ask_image(program, named.image, image)
+    return replace(named, containers=program, container_user=inside["user"])
+
+
+@contextmanager
+def _containers_removed(target: ImageRun | ImageModuleRun, output: Path) -> Iterator[None]:
+    """Leaves no container behind, of this rehearsal or of one that was killed."""
+    program = target.containers if isinstance(target, ImageRun) else ""
+    if not program:
+        yield
+        return
+    remove_left(program, output)
+    try:
+        yield
+    finally:
+        remove_left(program, output)
 
 
 def _run(
@@ -113,6 +135,10 @@ def _run(
     is_ours = isinstance(target, ImageRun)
     own = () if is_ours else tuple(KERAS_VARIABLES)
     environment = container_environment(os.environ, staged=staged, own=own)
+    if isinstance(target, ImageRun) and target.containers:
+        # No task runs there; what starts their containers is this user's own.
+        environment |= {name: value for name, value in os.environ.items() if name not in image_environment()}
+        environment |= {name: os.environ[name] for name in ("HOME", "PATH") if name in os.environ}
     with (
         temporary_folder(folder) as temporary,
         Server(
@@ -174,28 +200,3 @@ def final_status(record: RunRecord) -> PipelineTaskFinalStatus:
         # 13 is google.rpc.Code.INTERNAL.
         status["error"] = {"code": 13, "message": f"{failed.id}: {failed.failure['message']}"}
     return status
-
-
-def container_environment(
-    here: Mapping[str, str], *, staged: Path, own: Collection[str] = ()
-) -> dict[str, str]:
-    """The variables of a container: those of the image, and from this machine only those for network access.
-
-    Args:
-        here: this machine's.
-        own: variables that count as they are here, where they are set: the image of a pipeline of the user's
-            own is his, too.
-    """
-    from_outside = {
-        name: value
-        for name, value in here.items()
-        if name.startswith(_FROM_OUTSIDE) or name.lower() in _PROXIES
-    }
-    # The image's HOME is empty; the service gives an account in another way.
-    from_outside.setdefault("CLOUDSDK_CONFIG", str(Path.home() / ".config" / "gcloud"))
-    image = image_environment()
-    return (
-        from_outside
-        | {name: on_this_machine(value, staged=staged) for name, value in image.items()}
-        | {name: here[name] for name in own if name in here}
-    )

@@ -44,8 +44,9 @@ class TaskServer(ForkServer):
         from slipway.pipeline.cloud.container.task import find_our_types
         from slipway.pipeline.cloud.execution import check_wiring
         from slipway.pipeline.cloud.image import on_this_machine
+        from slipway.pipeline.cloud.rehearsal.containers import containers_of
         from slipway.pipeline.cloud.rehearsal.kubeflow import BUCKET, Kubeflow, ObjectStore
-        from slipway.pipeline.cloud.rehearsal.rehearsable import check_containers
+        from slipway.pipeline.cloud.rehearsal.rehearsable import check_containers, run_every_task
         from slipway.pipeline.cloud.rehearsal.remote_files import TfxFiles
         from slipway.pipeline.cloud.rehearsal.services import Service, ServiceName, Vertex
         from slipway.pipeline.cloud.rehearsal.tasks import Files, Rehearsed
@@ -75,14 +76,25 @@ class TaskServer(ForkServer):
         check_containers(job["pipelineSpec"], image=target.image)
         text = to_text(job)
         (order.folder / "job.json").write_text(text, encoding="utf-8")
-        job = json.loads(on_this_machine(text, staged=Path.cwd()))
+        containers = containers_of(target, rehearsals=output)
+        # Containers have the image's paths.
+        job = json.loads(text if containers else on_this_machine(text, staged=Path.cwd()))
+        if isinstance(target, ImageModuleRun):
+            run_every_task(job["pipelineSpec"])
         if wrong := list(check_wiring(job["pipelineSpec"])):
             raise UsageError(f"the service would refuse the job: {'; '.join(wrong)}")
         keep_beams_answers()
         bind_to_loopback()
         run_in_process_by_default()
         find_our_types()  # also for a user's own pipeline, whose tasks TFX's entry point runs
-        return Rehearsed(job=job, run_id=order.run_id, runs=order.folder.parent, files=files, service=service)
+        return Rehearsed(
+            job=job,
+            run_id=order.run_id,
+            runs=order.folder.parent,
+            files=files,
+            service=service,
+            containers=containers,
+        )
 
 
 def main(arguments: Sequence[str]) -> None:

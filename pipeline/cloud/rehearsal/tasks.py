@@ -42,8 +42,10 @@ from slipway.pipeline.cloud.pipeline_job import (
     ResolverSpec,
 )
 from slipway.pipeline.cloud.rehearsal.condition import holds
+from slipway.pipeline.cloud.rehearsal.containers import Containers
 from slipway.pipeline.cloud.rehearsal.done_tasks import DoneTasks
 from slipway.pipeline.cloud.rehearsal.services import Service, Vertex
+from slipway.pipeline.cloud.workload_in_image import CHECKPOINTS
 from slipway.pipeline.runs import record
 from slipway.pipeline.runs.graph import Graph, Node
 
@@ -78,6 +80,7 @@ class Rehearsed:
         job: compiled, with the paths of this machine.
         files: where artifacts lie elsewhere.
         service: the service as which the tasks are run.
+        containers: in which the tasks run; None: each runs in a process of this machine.
     """
 
     job: PipelineJob
@@ -85,6 +88,7 @@ class Rehearsed:
     runs: Path
     files: Files
     service: Service = field(default_factory=Vertex)
+    containers: Containers | None = None
 
     @property
     def spec(self) -> PipelineSpec:
@@ -130,8 +134,8 @@ class Rehearsed:
         )
 
     def executor_modules(self) -> list[str]:
-        """The modules that the tasks' executors and commands live in."""
-        return list(dict.fromkeys(self._modules()))
+        """The modules that the tasks' executors and commands live in; none where containers import them."""
+        return [] if self.containers else list(dict.fromkeys(self._modules()))
 
     def _modules(self) -> Iterator[str]:
         for name in self.graph.ids:
@@ -178,7 +182,7 @@ class Rehearsed:
             return self._resolve(name, executor["resolver"], given, tasks)
         if "importer" in executor:
             return self._import(name, executor["importer"], given, tasks)
-        return self._execute(name, executor["container"], given, tasks)
+        return self._execute(name, executor["container"], given, tasks, attempt)
 
     def _resolve(
         self, name: str, resolver: ResolverSpec, given: ExecutorInput, tasks: DoneTasks
@@ -202,13 +206,18 @@ class Rehearsed:
         return self._result(name, made)
 
     def _execute(
-        self, name: str, container: PipelineContainerSpec, given: ExecutorInput, tasks: DoneTasks
+        self,
+        name: str,
+        container: PipelineContainerSpec,
+        given: ExecutorInput,
+        tasks: DoneTasks,
+        attempt: int,
     ) -> record.Made:
         output_file: str = given["outputs"]["outputFile"]
         driver = container.get("lifecycle", {}).get("preCacheCheck")
         if driver:
             self.service.before(given)
-            _run(command_of(driver, given))
+            self._run(f"{name}-{attempt}-driver", container, command_of(driver, given), output_file)
             fold(given, self._read(output_file))
         key = self.service.cache_key(component_of(self.spec, name), container, given)
         may_be_cached = tasks_of(self.spec)[name].get("cachingOptions", {}).get("enableCache", False)
@@ -218,7 +227,7 @@ class Rehearsed:
             return {**self._result(name, artifacts), "state": "cached", "why": "an equal task ran before"}
         try:
             self.service.before(given)
-            _run(command_of(container, given))
+            self._run(f"{name}-{attempt}", container, command_of(container, given), output_file)
             output = self._read(output_file)
             made = self.service.after(given, output)
         finally:
@@ -230,6 +239,16 @@ class Rehearsed:
         }
         tasks.keep(name, artifacts=made, parameters=parameters, key=key)
         return self._result(name, made)
+
+    def _run(self, name: str, container: PipelineContainerSpec, words: list[str], output_file: str) -> None:
+        if self.containers is None:
+            _run_here(words)
+            return
+        # The task's own folder, that of the checkpoints, and the one that versions are pushed into.
+        root = self.job["runtimeConfig"]["gcsOutputDirectory"]
+        writable = [] if _is_remote(root) else [Path(output_file).parent, Path(root, CHECKPOINTS)]
+        writable += [Path(each) for each in self.containers.folders if each != root]
+        self.containers.run(f"slipway-{self.run_id}-{name}".lower(), container, words, writable=writable)
 
     def _result(
         self, name: str, made: Mapping[str, list[RuntimeArtifact]], *, is_new: bool = True
@@ -269,7 +288,7 @@ class Rehearsed:
         return str(copy)
 
 
-def _run(words: list[str]) -> None:
+def _run_here(words: list[str]) -> None:
     """Runs a command. A Python module runs in this process, which has already imported TFX.
 
     Raises:

@@ -126,6 +126,9 @@ class Service(Protocol):
     def schedules(self) -> Sequence[Schedule]:
         """All schedules, the latest first."""
 
+    def scheduled_runs(self, schedule: Schedule, *, workload: str) -> Iterable[tuple[Submitted, JobState]]:
+        """The runs that a schedule has started and that are done or at work; none where that is unknown."""
+
     def pause(self, schedule: Schedule) -> None:
         """Keeps a schedule from starting runs."""
 

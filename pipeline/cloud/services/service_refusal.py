@@ -7,8 +7,9 @@ from slipway.components.google_credentials import LOG_IN
 from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.terminal.invocation import image_command
 
+# The console and Google's pages say the new name, and search finds either.
 _APIS = {
-    "aiplatform.googleapis.com": "Vertex AI",
+    "aiplatform.googleapis.com": "Vertex AI (now Gemini Enterprise Agent Platform)",
     "storage.googleapis.com": "Cloud Storage",
     "artifactregistry.googleapis.com": "Artifact Registry",
 }

@@ -152,6 +152,23 @@ class Vertex:
                 self._schedule(each) for each in self._schedules.list_schedules(request, **self._patience)
             ]
 
+    def scheduled_runs(self, schedule: Schedule, *, workload: str) -> Iterator[tuple[Submitted, JobState]]:
+        """What a schedule has started; see `Service`."""
+        with self._in_words(f"looking for the runs of {schedule.name}"):
+            asked = {
+                "parent": self._parent,
+                "filter": f'labels.slipway_workload="{workload}"',
+                "read_mask": {"paths": ["name", "schedule_name", "state"]},
+            }
+            listed = [
+                each.name.rpartition("/")[2]
+                for each in self._pipelines.list_pipeline_jobs(asked, **self._patience)
+                if each.schedule_name.rpartition("/")[2] == schedule.id
+                and _PHASES.get(each.state.name, "running") in ("complete", "running")
+            ]
+        # The list leaves out what the tasks made, which tells a run's span.
+        yield from filter(None, map(self.find, listed))
+
     def pause(self, schedule: Schedule) -> None:
         """See `Service`."""
         with self._in_words(f"pausing {schedule.name}"):

@@ -134,7 +134,7 @@ def _started(run: RunRecord) -> float:
 
 @dataclass(frozen=True)
 class _Places:
-    """Where recorded paths lie now, even after the output folder was moved or copied.
+    """Maps recorded paths to where they lie now, even after the output folder was moved or copied.
 
     Attributes:
         output: the folder.

@@ -1,4 +1,4 @@
-"""Which runs `gc` keeps, and why. Pure."""
+"""Decides which runs `gc` keeps, and why. Pure."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -16,7 +16,7 @@ def kept_runs(
     exists: Callable[[str], bool],
     retired: Callable[[str], Collection[str]] = lambda _workload: (),
 ) -> dict[str, str]:
-    """Which runs are kept, and why. Pure.
+    """The runs to keep, and why. Pure.
 
     Args:
         runs: all runs, the newest first.

@@ -14,6 +14,7 @@ from typing import Self, TypeVar
 
 from slipway.components.import_path import import_path
 from slipway.components.isolated_script import IsolatedScript
+from slipway.components.project import PROJECT_ROOT
 from slipway.components.python_process import ForkedProcess
 from slipway.pipeline.engine import attempt
 from slipway.pipeline.engine.launcher import Exited, LauncherLostError, Start, Started
@@ -36,7 +37,6 @@ from slipway.pipeline.engine.processes.messages import (
 from slipway.pipeline.engine.processes.os_processes import RUN_VARIABLE, end_leftovers, is_stopped
 from slipway.pipeline.engine.processes.warm import KERAS_VARIABLES, WarmProcess
 from slipway.pipeline.errors import PipelineError, UsageError
-from slipway.pipeline.root import PROJECT_ROOT
 from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.record import Made, Result
 from slipway.pipeline.runs.run_target import Order

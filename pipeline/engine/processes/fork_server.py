@@ -177,7 +177,7 @@ class ForkServer:
         self._tell(answer)
 
     def from_store(self, request: Settle | Reuse | FindPublished) -> Settled | Reused | Published:
-        """What the metadata store answers, or does."""
+        """Asks the metadata store, or has it do something; returns the answer."""
         from slipway.pipeline.engine.tfx import launch, store_upkeep
 
         match request:

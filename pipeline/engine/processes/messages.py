@@ -1,4 +1,4 @@
-"""What the engine and its fork server tell each other, one JSON object a line over a socket pair.
+"""The messages between the engine and its fork server, one JSON object a line over a socket pair.
 
 engine -> server    StartAhead, Compile, Settle, Reuse, FindPublished, Start, Signal
 server -> engine    Compiled, Settled, Reused, Published or Refused; Started, Exited
@@ -48,7 +48,7 @@ class Settle:
 
 @dataclass(frozen=True)
 class Settled:
-    """That is done."""
+    """The store is prepared."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Reuse:
 
 @dataclass(frozen=True)
 class Reused:
-    """They are registered, as far as the store knows them."""
+    """The results registered, by node id, as far as the store knows them."""
 
     results: dict[str, Made]
 
@@ -74,7 +74,7 @@ class FindPublished:
 
 @dataclass(frozen=True)
 class Published:
-    """It was found, by node id."""
+    """The results found, by node id."""
 
     results: dict[str, Made]
 

@@ -26,7 +26,7 @@ _MAX_DESCRIPTORS = 4
 
 
 class _Request(TypedDict):
-    """What `python_process` asks for: a module, or a script by its path."""
+    """A request of `python_process`: a module, or a script by its path."""
 
     module: NotRequired[str]
     script: NotRequired[str]

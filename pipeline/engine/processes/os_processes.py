@@ -97,7 +97,7 @@ def end_leftovers(folder: Path) -> int:
 
 
 def default_jobs(*, node_bytes: int = 2 * 2**30) -> int:
-    """How many nodes to run at once: as many as there are cores for, and memory.
+    """The number of nodes to run at once: as many as there are cores for, and memory.
 
     Args:
         node_bytes: what a node is taken to need; the taxi workload's largest holds 1.3 GiB.

@@ -23,12 +23,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from slipway.components.import_path import import_path
-from slipway.components.project import OWN_FOLDER
+from slipway.components.project import OWN_FOLDER, PROJECT_ROOT
 from slipway.pipeline.engine.processes.os_processes import children, is_stopped
 from slipway.pipeline.engine.processes.warm import KERAS_VARIABLES, Forking, WarmProcess, import_ahead
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.fingerprint.parts import canonical_json
-from slipway.pipeline.root import PROJECT_ROOT
 
 IMPORTS, WAITS = ".importing", ".socket"
 """How a socket's name ends while its process imports TFX, and from then on."""

@@ -19,11 +19,11 @@ from typing import Self
 
 from slipway.components.collector_pause import collector_paused
 from slipway.components.import_path import import_path
+from slipway.components.project import PROJECT_ROOT
 from slipway.components.python_process import ForkedProcess
 from slipway.pipeline.engine.processes.module_forks import ModuleForks
 from slipway.pipeline.engine.processes.os_processes import adopt_orphans, children, die_with_parent
 from slipway.pipeline.errors import PipelineError
-from slipway.pipeline.root import PROJECT_ROOT
 
 KERAS_VARIABLES = {"TF_USE_LEGACY_KERAS": "0", "KERAS_BACKEND": "tensorflow"}
 """Keras 3 on TensorFlow: what our components are made for, and the default."""

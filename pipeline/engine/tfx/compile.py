@@ -4,13 +4,13 @@ Imports TFX: runs in the fork server only.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from google.protobuf import json_format
-from tfx.dsl.compiler import compiler
+from tfx.dsl.compiler import compiler, constants
 from tfx.dsl.input_resolution.strategies.latest_artifact_strategy import LatestArtifactStrategy
 from tfx.dsl.input_resolution.strategies.latest_blessed_model_strategy import LatestBlessedModelStrategy
 from tfx.orchestration.local import runner_utils
@@ -35,6 +35,10 @@ from slipway.schemas.artifacts import DataVerdict, PreflightReport
 RESOLVER = "tfx.dsl.components.common.resolver.Resolver"
 # The drivers of ExampleGens that query a database: BigQuery, or a user's own.
 _QUERY = "QueryBasedDriver"
+# In an InfraValidator's settings: it starts its model server on this machine.
+_LOCAL_DOCKER = "local_docker"
+# The step of a ForEach that takes its artifacts one by one.
+_EACH = "tfx.internal.Unnest"
 # The output type of a gate in front of other nodes.
 _JUDGEMENTS = {DataVerdict.TYPE_NAME, PreflightReport.TYPE_NAME}
 
@@ -69,7 +73,7 @@ class Compiled:
         return next(n.pipeline_node for n in self.ir.nodes if n.pipeline_node.node_info.id == node_id)
 
     def executor_spec(self, node_id: str) -> Any:
-        """How the node is executed; None for a resolver or an importer."""
+        """The specification of the node's executor; None for a resolver or an importer."""
         return runner_utils.extract_executor_spec(self.deployment, node_id)
 
     def executor_modules(self) -> list[str]:
@@ -88,7 +92,8 @@ def compile_target(order: Order) -> Compiled:
     Raises:
         ConfigError: a Beam engine would listen on the network; see `beam_ports.without_ports`.
         UsageError: there is no such pipeline; a runtime parameter is unknown, lacks a value or has one of the
-            wrong type; the pipeline holds another, or its metadata store cannot be used.
+            wrong type; the pipeline holds another, or a loop that cannot run; its metadata store cannot be
+            used.
     """
     target = order.target
     if isinstance(target, ImageRun):
@@ -101,8 +106,47 @@ def compile_target(order: Order) -> Compiled:
         pipeline, rest = _pipeline(target, order.parameters)
         packed = package_user_modules(pipeline)
         ir = compiler.Compiler().compile(pipeline)
+    _check_loops(ir)
+    _check_producers(ir)
     fill_parameters(ir, run_id=order.run_id, values=rest)
     return _complete(ir, output=target.output, beam_args=order.beam_args, packed=packed)
+
+
+def _check_loops(ir: pipeline_pb2.Pipeline) -> None:
+    """Rejects a ForEach over the outputs of several nodes, which would fail after these have run."""
+    for each in ir.nodes:
+        node = each.pipeline_node
+        if not any(step.op_type == _EACH for step in _steps(node)):
+            continue
+        for spec in node.inputs.inputs.values():
+            if len(spec.mixed_inputs.input_keys) > 1:
+                names = sorted(node.upstream_nodes)
+                raise UsageError(
+                    f"{node.node_info.id} stands in a ForEach over the outputs of {', '.join(names)}: TFX's "
+                    "launcher cannot execute a node more than once in a run.",
+                    hint="make a node for each in Python: `for` instead of `with ForEach`",
+                )
+
+
+def _check_producers(ir: pipeline_pb2.Pipeline) -> None:
+    """Rejects a node that reads an output of one which the pipeline leaves out: there will be none."""
+    prefix = f"{ir.pipeline_info.id}."
+    known = {each.pipeline_node.node_info.id for each in ir.nodes}
+    for each in ir.nodes:
+        for spec in each.pipeline_node.inputs.inputs.values():
+            for channel in spec.channels:
+                asked = {query.type.name: query.name for query in channel.context_queries}
+                of_this_run = constants.PIPELINE_RUN_CONTEXT_TYPE_NAME in asked
+                if not (spec.min_count and of_this_run and constants.NODE_CONTEXT_TYPE_NAME in asked):
+                    continue
+                context = asked[constants.NODE_CONTEXT_TYPE_NAME].field_value.string_value
+                producer = context.removeprefix(prefix)
+                if producer not in known:
+                    name = each.pipeline_node.node_info.id
+                    raise UsageError(
+                        f"{name} reads an output of {producer}, which the pipeline's components leave out.",
+                        hint=f"add it: Pipeline(..., components=[..., {producer}])",
+                    )
 
 
 def _pipeline(target: WorkloadRun | ModuleRun, parameters: dict[str, str]) -> tuple[Pipeline, dict[str, str]]:
@@ -182,9 +226,18 @@ def _node(
         finds_reference=_finds_reference(node),
         outputs={key: spec.artifact_spec.type.name for key, spec in node.outputs.outputs.items()},
         optional=_optional(node),
+        by_docker=_is_container(executor) or _LOCAL_DOCKER in _keys_of(values.get("serving_spec")),
         retries=max(options.max_execution_retries, 0),
         timeout_s=options.execution_timeout_sec or None,
     )
+
+
+def _is_container(executor: Any) -> bool:
+    return isinstance(executor, executable_spec_pb2.ContainerExecutableSpec)
+
+
+def _keys_of(value: Any) -> Collection[str]:
+    return value.keys() if isinstance(value, Mapping) else ()
 
 
 def _uncached(node: pipeline_pb2.PipelineNode, driver: Any) -> str:
@@ -217,7 +270,7 @@ def _optional(node: pipeline_pb2.PipelineNode) -> tuple[str, ...]:
 
 
 def _finds_reference(node: pipeline_pb2.PipelineNode) -> str:
-    """How a resolver of verdicts chooses one; empty for every other node."""
+    """The rule by which a resolver of verdicts chooses one; empty for every other node."""
     if _takes(node) != {DataVerdict.TYPE_NAME}:
         return ""
     for step in _steps(node):

@@ -25,6 +25,8 @@ _SUCCESSFUL = (_Execution.COMPLETE, _Execution.CACHED)
 
 # TFX's message when it cannot resolve a node's inputs.
 _TOO_FEW = re.compile(r"inputs\[(\w+)\] has min_count = (\d+) but only got (\d+) artifacts")
+# And where a ForEach has more than one artifact.
+_SEVERAL = "Handling more than one input dicts not implemented yet."
 _ERROR_CLASS = re.compile(r"^[\w.]+(Error|Exception): ")
 _OBJECT = re.compile(r"<(?:\w+\.)*(\w+) object at 0x\w+>")
 
@@ -234,6 +236,8 @@ def _failure(execution: metadata_store_pb2.Execution) -> str:
     text = json.loads(recorded.string_value).get("resultMessage", "") if recorded else ""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     last = lines[-1] if lines else "its inputs could not be resolved"
+    if last.endswith(_SEVERAL):
+        return "its ForEach has several artifacts, and TFX's launcher executes a node once in a run"
     if few := _TOO_FEW.search(last):
         return f"its input {few[1]!r} needs {few[2]} artifact{'s' * (few[2] != '1')} and there are {few[3]}"
     return _OBJECT.sub(r"\1", _ERROR_CLASS.sub("", last))

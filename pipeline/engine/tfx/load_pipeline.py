@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from slipway import OtherNameError
-from slipway.components.project import OWN_FOLDER
+from slipway.components.project import OWN_FOLDER, PROJECT_ROOT
 from slipway.pipeline.engine.tfx.arguments import arguments
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.root import PROJECT_ROOT
 from slipway.pipeline.runs.run_target import IrRun, ModuleRun, Target
 
 if TYPE_CHECKING:
@@ -62,8 +61,10 @@ def built(
         As `load_pipeline`.
 
     Raises:
-        UsageError: the function lacks arguments, or it is, or gives, no pipeline, or one that holds another.
+        UsageError: the function lacks arguments, or it is, or gives, no pipeline, or one that holds another
+            or an exit handler.
     """
+    from tfx.orchestration.kubeflow.decorators import FinalStatusStr
     from tfx.orchestration.pipeline import Pipeline
 
     pipeline, rest = found, dict(parameters)
@@ -73,10 +74,22 @@ def built(
         pipeline = found(**taken)
     if not isinstance(pipeline, Pipeline):
         raise UsageError(f"{name}: gave a {type(pipeline).__name__}, not a TFX Pipeline")
+    if not pipeline.components:
+        raise UsageError(f"{name}: gave a pipeline without components.")
     if inner := [node.id for node in pipeline.components if isinstance(node, Pipeline)]:
         raise UsageError(
             f"{name}: holds a pipeline inside a pipeline ({', '.join(inner)}), which cannot be run here.",
             hint="put its components into the outer pipeline",
+        )
+    if handlers := [
+        node.id
+        for node in pipeline.components
+        if any(isinstance(value, FinalStatusStr) for value in node.exec_properties.values())
+    ]:
+        raise UsageError(
+            f"{name}: {', '.join(handlers)} is an exit handler. Among a pipeline's components it would run "
+            "as any other node, before the others have ended.",
+            hint="leave it out of the components; TFX's runner for Vertex AI takes it by set_exit_handler",
         )
     return pipeline, rest
 

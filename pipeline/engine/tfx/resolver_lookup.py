@@ -1,4 +1,4 @@
-"""What resolvers would find now, so that the nodes after them need not run again for the same.
+"""Looks up what resolvers would find now, so that the nodes after them need not run again for the same.
 
 Not the baseline: `dag.py` chooses its strategy, `plan/resolver_keys.py` foresees what that finds, and
 `plan/baseline_changes.py` changes it.

@@ -58,11 +58,6 @@ class ImagePlan:
         """The kind of prediction: one probability, or one for each class."""
         return "binary" if len(self.classes) == 2 else "multiclass"
 
-    @property
-    def train_images(self) -> int:
-        """Roughly how many images are trained on."""
-        return max(self.facts.images * 2 // 3, 1)
-
 
 def decide(facts: ImageFacts, *, label: str, data: str) -> ImagePlan:
     """Decides size, colours, network and length of the training.

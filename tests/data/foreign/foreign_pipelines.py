@@ -19,7 +19,8 @@ from tfx.components.example_gen.component import QueryBasedExampleGen
 from tfx.dsl.component.experimental import container_component, placeholders
 from tfx.dsl.components.base import base_beam_executor, base_component, executor_spec
 from tfx.dsl.control_flow.for_each import ForEach
-from tfx.types import channel, component_spec, standard_artifacts
+from tfx.dsl.placeholder import placeholder as ph
+from tfx.types import artifact, channel, component_spec, standard_artifacts
 
 # As in TFX's penguin example, where Beam's options are read as these flags.
 if "runner" not in flags.FLAGS:
@@ -64,6 +65,39 @@ def Told(number: Parameter[int], made: OutputArtifact[String]):
 def Keras(made: OutputArtifact[String]):
     """Writes which Keras it was told to use."""
     made.value = f"{os.environ['TF_USE_LEGACY_KERAS']} {os.environ['KERAS_BACKEND']}"
+
+
+@component
+def Flag(made: OutputArtifact[String]):
+    """Writes a value, and what is asked of it."""
+    made.value = "flagged"
+    made.set_string_custom_property("color", "red")
+    made.set_int_custom_property("count", 3)
+
+
+@component
+def Longer(length: int, made: OutputArtifact[String]):
+    """Takes another node's value as a number."""
+    made.value = str(length + 1)
+
+
+class Note(artifact.Artifact):
+    """An artifact type of the user's own."""
+
+    TYPE_NAME = "Note"
+    PROPERTIES = {"size": artifact.Property(type=artifact.PropertyType.INT)}
+
+
+@component
+def Write(made: OutputArtifact[Note]):
+    """Makes an artifact of the user's own type."""
+    made.size = 3
+
+
+@tfx.orchestration.experimental.exit_handler
+def Bye(final_status: Parameter[str]):
+    """An exit handler."""
+    Path(final_status).touch()
 
 
 @component
@@ -156,6 +190,37 @@ def condition(folder):
     return make, met, unmet, may, either
 
 
+def property_condition(folder):
+    """Conditions on what an artifact says of itself, one inside another."""
+    flag = Flag()
+    says = flag.outputs["made"].future()[0].custom_property
+    with tfx.dsl.Cond(says("color") == "red"):
+        red = Make(text="red").with_id("Red")
+        with tfx.dsl.Cond(ph.logical_and(says("count") > 2, ph.logical_not(says("count") > 3))):
+            three = Make(text="three").with_id("Three")
+    with tfx.dsl.Cond(says("color") != "red"):
+        other = Make(text="other").with_id("Other")
+    return flag, red, three, other
+
+
+def by_value(folder):
+    """A function that takes another node's value."""
+    four = Make(text="four").with_id("Word")
+    count = Count(value=four.outputs["made"]).with_id("Counted")
+    return four, count, Longer(length=count.outputs["length"])
+
+
+def joined(folder):
+    """A parameter put together from text and another node's value."""
+    word = Make(text="word").with_id("Part")
+    return word, Make(text="a " + word.outputs["made"].future()[0].value).with_id("Joined")
+
+
+def own_type(folder):
+    """An artifact type of the user's own."""
+    return (Write(),)
+
+
 def placeholder(folder):
     """A parameter that is another node's value."""
     count = Count(value=Make(text="four").with_id("Four").outputs["made"]).with_id("Length")
@@ -233,6 +298,10 @@ CONSTRUCTS = (
     module_file,
     slash,
     runtime_parameter,
+    property_condition,
+    by_value,
+    joined,
+    own_type,
 )
 
 
@@ -264,6 +333,18 @@ def loop(folder: str):
     with ForEach(channel.union([node.outputs["made"] for node in nodes])) as each:
         use = Use(value=each).with_id("Use")
     return pipeline("loop", folder, *nodes, use)
+
+
+def left_out(folder: str):
+    """A node that reads an output of one that the pipeline leaves out."""
+    make = Make(text="a").with_id("Forgotten")
+    return pipeline("left-out", folder, Use(value=make.outputs["made"]))
+
+
+def exit_handler(folder: str):
+    """An exit handler among the components."""
+    bye = Bye(final_status=tfx.orchestration.experimental.FinalStatusStr())
+    return pipeline("exit-handler", folder, Make(text="a"), bye)
 
 
 def publishing(folder: str):

@@ -2,6 +2,11 @@
 
 Seen only here: the job's own commands carry a real workload through gs://; what the image lacks is found out.
 As a process of its own, which imports TFX and listens to nobody, a rehearsal runs in test_rehearse_fares.py.
+
+Whole rehearsals are external. `make test` sees a rehearsal of all constructs beside a local run in
+test_any_pipeline.py, what a task does with cache, conditions, look-ups and a lost artifact in
+tests/unit/pipeline/cloud/rehearsal/, and a real workload up to the first task that fails in the last test
+here.
 """
 
 import itertools
@@ -10,11 +15,11 @@ import re
 import shlex
 import shutil
 import subprocess
-import urllib.request
 from pathlib import Path
 
 import pytest
 from copied import commands_in
+from stored_names import stored_names
 
 pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("alone")]
@@ -46,6 +51,7 @@ def first(first_run, fewer, cloud_here, output, gs):
     return finished, record_of(output)
 
 
+@pytest.mark.external
 def test_rehearsal_runs_every_task_and_makes_what_the_local_run_made(first, output):
     finished, record = first
     assert finished.returncode == 0, finished.stderr
@@ -59,9 +65,10 @@ def test_rehearsal_runs_every_task_and_makes_what_the_local_run_made(first, outp
     assert (pushed / "saved_model.pb").is_file()
 
 
+@pytest.mark.external
 def test_artifacts_are_on_gs_and_not_here(first, output, gs):
     _, record = first
-    stored = _names(gs["STORAGE_EMULATOR_HOST"])
+    stored = stored_names(gs["STORAGE_EMULATOR_HOST"])
     for part in (
         "Ingest_1/examples/Split-train/",
         "Trainer_1/model/Format-Serving/saved_model.pb",
@@ -71,17 +78,7 @@ def test_artifacts_are_on_gs_and_not_here(first, output, gs):
     assert not (output / "rehearsal" / "artifacts").exists()
 
 
-def _names(store):
-    names, page = [], ""
-    while True:
-        with urllib.request.urlopen(f"{store}/storage/v1/b/bucket/o?pageToken={page}", timeout=10) as answer:  # noqa: S310
-            found = json.load(answer)
-        names += [item["name"] for item in found.get("items", ())]
-        page = found.get("nextPageToken", "")
-        if not page:
-            return names
-
-
+@pytest.mark.external
 def test_tasks_ran_from_the_copy_of_the_image_and_their_logs_are_kept(first, output, project):
     _, record = first
     run = output / "rehearsal" / "runs" / record["run_id"]
@@ -95,6 +92,7 @@ def test_tasks_ran_from_the_copy_of_the_image_and_their_logs_are_kept(first, out
         assert "TFX's own executor" not in (run / "logs" / f"{node}.log").read_text(), "ours reads gs://, too"
 
 
+@pytest.mark.external
 def test_second_rehearsal_takes_equal_tasks_from_the_cache_finds_the_baseline_and_a_gate_ends_it(
     first, fewer, cloud_here, output, gs
 ):
@@ -122,6 +120,7 @@ def test_second_rehearsal_takes_equal_tasks_from_the_cache_finds_the_baseline_an
     assert record["pushed"]
 
 
+@pytest.mark.external
 def test_kubeflow_carries_taxi_from_the_first_model_to_the_second_with_and_without_ml_metadata(
     first_run, fewer, cloud_here, output
 ):

@@ -261,9 +261,9 @@ def test_spoiled_trips_are_stopped_by_the_right_finding(verdict_of, name):
     assert SHOWN.get(name, bool)(rows) or not rows, rows
 
 
-# Three of them with the quick tests, the others with those that take long.
+# One of them with the quick tests, the others with those that take long.
 @pytest.mark.parametrize(
-    "seed", [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.external) for seed in range(3, 10))]
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.external) for seed in range(1, 10))]
 )
 def test_clean_trips_pass_however_they_are_split(gate, validate, trips, clean, seed):
     verdict = gate(validate(trips, seed=seed), reference=clean.artifact)

@@ -17,8 +17,8 @@ from called import called, forked_servers
 from warmed import start_warmed
 
 from slipway import Warm
+from slipway.components.project import PROJECT_ROOT
 from slipway.pipeline.engine.processes.os_processes import children, leftovers
-from slipway.pipeline.root import PROJECT_ROOT
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
 

@@ -1,16 +1,11 @@
 """ML Metadata on a real PostgreSQL and on a real MariaDB server, on loopback, started by the test."""
 
-import os
-import pwd
-import shutil
-import socket
-import subprocess
-import time
-from pathlib import Path
 from urllib.parse import quote
 
+import database_servers
 import ml_metadata
 import pytest
+from database_servers import PASSWORD
 
 from slipway.pipeline.config import MetadataConfig
 from slipway.pipeline.errors import UsageError
@@ -18,106 +13,19 @@ from slipway.pipeline.wiring.metadata_store import URL_VARIABLE, connection_conf
 
 pytestmark = [pytest.mark.slow, pytest.mark.external]
 
-PASSWORD = "se:cr/et@1"  # noqa: S105 (of a server that lives for seconds, on loopback)
-
-
-def binaries() -> Path | None:
-    """The folder of PostgreSQL's programs; Debian keeps them off the PATH."""
-    found = shutil.which("initdb") or next(map(str, Path("/usr/lib/postgresql").glob("*/bin/initdb")), None)
-    return Path(found).resolve().parent if found else None
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
 
 @pytest.fixture(scope="module")
-def postgresql(tmp_path_factory):
-    """A server with the user `slipway`, its password, and an empty database `mlmd`: its port."""
-    programs = binaries()
-    if programs is None:
-        pytest.skip("PostgreSQL is not installed (Debian: apt-get install postgresql)")
-    # Not below pytest's own folder, which only its owner may enter: the server refuses to run as root.
-    folder = Path("/tmp") / f"slipway-postgresql-{os.getpid()}"  # noqa: S108
-    folder.mkdir(mode=0o700)
-    as_other: list[str] = []
-    if os.geteuid() == 0:
-        shutil.chown(folder, "nobody")
-        as_other = ["setpriv", "--reuid=nobody", "--clear-groups"]
-    password = folder / "password"
-    password.write_text(PASSWORD)
-    password.chmod(0o644)
-    port = free_port()
-
-    def call(program: str, *arguments: str) -> None:
-        command = [*as_other, str(programs / program), *arguments]
-        environment = {**os.environ, "PGPASSWORD": PASSWORD}
-        done = subprocess.run(command, cwd="/", env=environment, capture_output=True, text=True, timeout=60)
-        assert done.returncode == 0, done.stderr
-
-    try:
-        call(
-            "initdb",
-            "-D",
-            f"{folder}/data",
-            "-A",
-            "scram-sha-256",
-            "-U",
-            "slipway",
-            "--pwfile",
-            str(password),
-            "--no-sync",
-        )
-        options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} -c fsync=off"
-        # The server keeps its standard error open: to a file, or the call would wait for its end.
-        call("pg_ctl", "-D", f"{folder}/data", "-w", "-o", options, "-l", f"{folder}/log", "start")
-        call("createdb", "-h", "127.0.0.1", "-p", str(port), "-U", "slipway", "mlmd")
+def postgresql():
+    """The port of a server."""
+    with database_servers.postgresql("mlmd") as port:
         yield port
-    finally:
-        if (folder / "data" / "postmaster.pid").exists():
-            call("pg_ctl", "-D", f"{folder}/data", "-m", "immediate", "stop")
-        shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="module")
 def mysql():
-    """A MariaDB server with the user `slipway`, its password, and an empty database `mlmd`: its port."""
-    server = shutil.which("mariadbd", path=f"{os.environ['PATH']}:/usr/sbin")
-    if server is None:
-        pytest.skip("MariaDB is not installed (Debian: apt-get install mariadb-server)")
-    folder = Path("/tmp") / f"slipway-mariadb-{os.getpid()}"  # noqa: S108 (a short path, for the socket)
-    folder.mkdir(mode=0o700)
-    user = "nobody" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
-    shutil.chown(folder, user)
-    data, port = f"--datadir={folder}/data", free_port()
-    install = ["mariadb-install-db", "--no-defaults", data, f"--user={user}", "--skip-test-db"]
-    (folder / "init.sql").write_text(
-        "CREATE DATABASE mlmd;\n"
-        f"CREATE USER slipway@'%' IDENTIFIED BY '{PASSWORD}';\n"
-        "GRANT ALL ON mlmd.* TO slipway@'%';\n"
-    )
-    options = [f"--init-file={folder}/init.sql", "--bind-address=127.0.0.1", f"--port={port}"]
-    places = [f"--socket={folder}/socket", f"--pid-file={folder}/pid", f"--user={user}"]
-    try:
-        subprocess.run(install, check=True, capture_output=True, timeout=60)
-        with (folder / "log").open("wb") as log:
-            process = subprocess.Popen(
-                [server, "--no-defaults", data, *options, *places], stdout=log, stderr=log
-            )
-        try:
-            until = time.monotonic() + 60
-            while b"ready for connections" not in (folder / "log").read_bytes():
-                assert process.poll() is None, (folder / "log").read_text()
-                assert time.monotonic() < until
-                time.sleep(0.1)
-            yield port
-        finally:
-            process.kill()
-            process.wait()
-    finally:
-        shutil.rmtree(folder)
+    """The port of a server."""
+    with database_servers.mysql("mlmd") as port:
+        yield port
 
 
 @pytest.fixture(params=["postgresql", "mysql"])

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from slipway import RunFailedError, run
+from slipway.components.project import PROJECT_ROOT
 from slipway.components.python_process import ForkedProcess
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.root import PROJECT_ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_engine")]
 

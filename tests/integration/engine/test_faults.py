@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from slipway.pipeline.root import PROJECT_ROOT
+from slipway.components.project import PROJECT_ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_engine")]
 

@@ -8,8 +8,8 @@ import time
 
 import pytest
 
+from slipway.components.project import PROJECT_ROOT
 from slipway.pipeline.engine.processes.os_processes import children
-from slipway.pipeline.root import PROJECT_ROOT
 
 pytestmark = pytest.mark.slow
 

@@ -1,4 +1,8 @@
-"""A run whose nodes share their files out among forked processes: its results are those of one process."""
+"""A run whose nodes share their files out among forked processes: its results are those of one process.
+
+External: that two processes give what one gives is compared for each of the three components in its folder
+here, by processes that are forked in the same way.
+"""
 
 import re
 from itertools import islice
@@ -7,7 +11,7 @@ import pytest
 
 from slipway.components.shards import WORTH_VARIABLE
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.external]
 
 SHARED_OUT = {
     "StatisticsGen": "statistics", "Transform": "transformed_examples", "Evaluator": "evaluation",

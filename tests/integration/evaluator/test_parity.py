@@ -1,4 +1,8 @@
-"""Our executor against TFX's own as oracle: every metric, slice and model, and all that the files hold."""
+"""Our executor against TFX's own as oracle: every metric, slice and model, and all that the files hold.
+
+What asks the oracle is external. `make test` sees ours alone below, and its values computed by hand in
+tests/unit/components/evaluator/: each formula, weights, outputs, slices, parts that add up, bounds.
+"""
 
 import functools
 import json
@@ -8,7 +12,7 @@ import random
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 
 import pytest
 
@@ -26,6 +30,8 @@ SLICES = [["text"], ["whole"], ["fraction"], ["tags"], ["tags", "text"], ["bucke
 ROWS = 300
 # The one in the process, which is not asked, and another of Beam that needs no server.
 RUNNERS = ("FnApiRunner", "BundleBasedDirectRunner")
+# The other one is external where what it does with rows, and what it says of them, is seen by another test.
+FIRST_RUNNER = [RUNNERS[0], pytest.param(RUNNERS[1], marks=pytest.mark.external)]
 SCHEMA = """
 feature { name: "text" type: BYTES }
 feature { name: "whole" type: INT presence { min_fraction: 1 } shape { dim { size: 1 } } }
@@ -101,7 +107,7 @@ def saved(tfx):
 def evaluate(tfx, tmp_path_factory):
     """Runs an executor; returns the folder of its results."""
 
-    def ran(examples, config, models, *, stock=False, runner="FnApiRunner"):
+    def ran(examples, config, models, *, stock=False, runner="FnApiRunner", checked=None):
         out = tmp_path_factory.mktemp("stock" if stock else "ours")
         schema = tfx.artifacts.Schema()
         schema.uri = str(out / "schema")
@@ -109,9 +115,12 @@ def evaluate(tfx, tmp_path_factory):
         Path(schema.uri, "schema.pbtxt").write_text(SCHEMA)
         evaluation, blessing = tfx.artifacts.ModelEvaluation(), tfx.artifacts.ModelBlessing()
         evaluation.uri, blessing.uri = str(out / "evaluation"), str(out / "blessing")
-        executor_class = tfx.Stock if stock else tfx.Executor
+        executor_class = checked or (tfx.Stock if stock else tfx.Executor)
         context = executor_class.Context(
-            beam_pipeline_args=[f"--runner={runner}"], tmp_dir=str(out / "tmp"), unique_id="1"
+            # Without it TFX packs all of its own files for other machines, each time.
+            beam_pipeline_args=[f"--runner={runner}", "--sdk_container_image=none"],
+            tmp_dir=str(out / "tmp"),
+            unique_id="1",
         )
         executor_class(context).Do(
             {
@@ -182,9 +191,6 @@ CASES = {
         ("one",),
     ),
 }
-# Also computed by hand, in tests/unit/components/evaluator/test_row_values.py; and TFX's executor
-# takes its time over each case.
-BY_HAND = {"shares", "one-hot"}
 OF_PROBABILITIES = {"auc", "binary_crossentropy"}
 OF_ONE_NUMBER = ("sparse_",)
 
@@ -209,23 +215,23 @@ def config_of(case, slices=None, *, weight=None):
 
 @pytest.fixture(scope="module")
 def pair(saved, evaluate, tmp_path_factory):
-    """Both executors' results of a case, made once."""
+    """Both executors' results of a case, or ours alone (`stock=(False,)`), made once."""
     from slipway.pipeline.testing import tiny_examples
 
     made = {}
 
-    def results(case, *names, weight=None):
-        if (case, names, weight) not in made:
+    def results(case, *names, weight=None, stock=(False, True)):
+        if (case, names, weight, stock) not in made:
             folder = tmp_path_factory.mktemp("given")
             outputs, labels, label, answer, _ = CASES[case]
             rows = made_rows(outputs, labels, label=label, answer=answer)
             examples = tiny_examples({"train": [], "eval": rows}, into=folder)
             models = {name: saved(folder / name, name, outputs=outputs, labels=labels) for name in names}
             config = config_of(case, [["text"]], weight=weight) if weight else config_of(case)
-            made[case, names, weight] = tuple(
-                evaluate(examples, config, models, stock=stock) for stock in (False, True)
+            made[case, names, weight, stock] = tuple(
+                evaluate(examples, config, models, stock=each) for each in stock
             )
-        return made[case, names, weight]
+        return made[case, names, weight, stock]
 
     return results
 
@@ -256,10 +262,9 @@ HEADS = {
 
 
 @pytest.fixture(scope="module")
-def two_heads(tfx, evaluate, tmp_path_factory):
-    """Both executors' results of models with two outputs, with weights and without."""
+def heads(tfx, tmp_path_factory):
+    """Rows, their examples, and models with two outputs."""
     tf = tfx.tf
-    from slipway.components.model_gate.eval_config import eval_config
     from slipway.pipeline.testing import tiny_examples
 
     folder, draw = tmp_path_factory.mktemp("heads"), random.Random(3)  # noqa: S311
@@ -299,16 +304,40 @@ def two_heads(tfx, evaluate, tmp_path_factory):
         tf.saved_model.save(
             module, tfx.path_utils.serving_model_path(models[name].uri), signatures=signatures
         )
+    return rows, examples, models
 
-    def results(weight):
+
+@pytest.fixture(scope="module")
+def two_heads(heads, evaluate):
+    """Both executors' results of models with two outputs, with weights and without."""
+    from slipway.components.model_gate.eval_config import eval_config
+
+    _, examples, models = heads
+
+    def results(weight, mean=None):
         metrics = [f"{output}/{metric}" for output, of_it in HEADS.items() for metric in of_it]
+        if mean:  # TFX's executor has none
+            metrics = [mean, *(f"{output}/{mean}" for output in HEADS)]
         label = {"number": "n", "yes": "y"}
         config = eval_config(label=label, metrics=metrics, slices=[["text"]], weight=weight)
-        return [evaluate(examples, config, models, stock=stock) for stock in (False, True)]
+        return [evaluate(examples, config, models, stock=stock) for stock in (False, True)[: 2 - bool(mean)]]
 
     return results
 
 
+def test_mean_over_outputs_stands_beside_the_values_of_each(two_heads):
+    from slipway.components.model_gate.evaluation import read_evaluation
+
+    [folder] = two_heads("weight", mean="mean_squared_error")
+    found = read_evaluation(str(folder))
+    for values in (*found.candidate.values(), *found.baseline.values()):
+        each = [values[f"{output}/mean_squared_error"] for output in HEADS]
+        assert values["mean_squared_error"] == pytest.approx(sum(each) / len(each))
+    for spreads in (found.spreads["text=a"], found.difference_spreads["overall"]):
+        assert spreads.keys() == {"mean_squared_error", *(f"{output}/mean_squared_error" for output in HEADS)}
+
+
+@pytest.mark.external
 @pytest.mark.parametrize("weight", [None, "weight"])
 def test_every_output_has_the_values_of_the_stock_executor(two_heads, weight):
     from slipway.components.model_gate.evaluation import read_evaluation
@@ -342,15 +371,15 @@ def largest(values, key):
     return max(abs(values[each]) for each in (candidate, candidate.replace("candidate", "baseline")))
 
 
-@pytest.mark.parametrize(
-    "case", [pytest.param(case, marks=[pytest.mark.external] * (case in BY_HAND)) for case in CASES]
-)
+@pytest.mark.external
+@pytest.mark.parametrize("case", CASES)
 def test_every_value_is_that_of_the_stock_executor(pair, case):
     ours, theirs = map(content, pair(case, "candidate", "baseline"))
     assert len(theirs) > 12
     assert_same(ours, theirs)
 
 
+@pytest.mark.external
 @pytest.mark.parametrize("case", ["binary", "classes", "numbers"])
 def test_rows_with_weights_count_as_much_as_in_the_stock_executor(pair, case):
     ours, theirs = map(content, pair(case, "candidate", "baseline", weight="weight"))
@@ -384,6 +413,7 @@ BOUNDS = {
 }
 
 
+@pytest.mark.external
 @pytest.mark.parametrize("case", BOUNDS)
 def test_gate_says_the_same_of_both(pair, case):
     from slipway.components.model_gate.evaluation import read_evaluation
@@ -405,6 +435,7 @@ def test_gate_says_the_same_of_both(pair, case):
     assert len({words.rpartition(" ")[0] for words, _ in ours[0]}) > 12
 
 
+@pytest.mark.external
 def test_files_are_those_of_the_stock_executor(pair, tfx):
     folders = pair("binary", "candidate", "baseline")
     ours, theirs = (sorted(path.name for path in folder.iterdir()) for folder in folders)
@@ -424,7 +455,7 @@ def test_files_are_those_of_the_stock_executor(pair, tfx):
 def test_every_metric_has_an_interval_that_tfma_and_the_gate_read(pair, tfx):
     from slipway.components.model_gate.evaluation import read_evaluation
 
-    ours, _ = pair("binary", "candidate", "baseline")
+    (ours,) = pair("binary", "candidate", "baseline", stock=(False,))
     names = metrics_of("binary")
     found = read_evaluation(str(ours))
     for spreads in (found.spreads, found.difference_spreads):
@@ -514,7 +545,7 @@ def test_what_is_wrong_with_rows_is_said_in_words(alone, loaded_once, evaluate, 
         assert sentence in told.value.message
 
 
-@pytest.mark.parametrize("runner", RUNNERS)
+@pytest.mark.parametrize("runner", FIRST_RUNNER)
 def test_bounds_that_are_left_out_are_told(alone, evaluate, tmp_path, monkeypatch, runner, caplog):
     from slipway.components.evaluator import tally
     from slipway.components.progress import PROGRESS_VARIABLE
@@ -604,7 +635,7 @@ def of_other_labels(saved, tfx, tmp_path_factory):
     ]
 
 
-@pytest.mark.parametrize("runner", RUNNERS)
+@pytest.mark.parametrize("runner", FIRST_RUNNER)
 def test_what_is_not_known_goes_to_the_stock_executor_with_the_reason(
     alone, of_other_labels, evaluate, tfx, runner, monkeypatch, caplog
 ):
@@ -647,8 +678,14 @@ class Gain(tfma.metrics.Metric):
         super().__init__(computations, name=name, fare=fare, called=called)
 
 
-def computations(name, fare, called, model_names=None, **_):
-    keys = [tfma.metrics.MetricKey(called or name, model_name=each) for each in model_names or [""]]
+def computations(name, fare, called, model_names=None, output_names=None, example_weighted=False, **_):
+    keys = [
+        tfma.metrics.MetricKey(
+            called or name, model_name=each, output_name=output, example_weighted=example_weighted
+        )
+        for each in model_names or [""]
+        for output in output_names or [""]
+    ]
     return [
         tfma.metrics.MetricComputation(keys=[key], preprocessors=None, combiner=Sum(key, fare))
         for key in keys
@@ -665,11 +702,14 @@ class Sum(beam.CombineFn):
     def add_input(self, total, element):
         if self.fare < 0:
             raise ValueError("no fares")
-        label, answer = (
-            each.get(self.key.model_name, each) if isinstance(each, dict) else each
-            for each in (element.labels, element.predictions)
-        )
-        return total + self.fare * float(label.item()) * float(answer.item())
+        label, answer = map(self.of_key, (element.labels, element.predictions))
+        weight = self.of_key(element.example_weights).item() if self.key.example_weighted else 1.0
+        return total + self.fare * weight * float(label.item()) * float(answer.item())
+
+    def of_key(self, values):
+        for name in (self.key.model_name, self.key.output_name):
+            values = values.get(name, values) if isinstance(values, dict) else values
+        return values
 
     def merge_accumulators(self, totals):
         return sum(totals)
@@ -685,13 +725,19 @@ class Above(tf_keras.metrics.Metric):
         self.total = self.add_weight("total", initializer="zeros")
 
     def update_state(self, y_true, y_pred, sample_weight=None):
-        self.total.assign_add(tf.reduce_sum(tf.cast(y_pred > self.cut, tf.float32)))
+        above = tf.reshape(tf.cast(y_pred > self.cut, tf.float32), [-1])
+        weights = 1.0 if sample_weight is None else tf.reshape(tf.cast(sample_weight, tf.float32), [-1])
+        self.total.assign_add(tf.reduce_sum(above * weights))
 
     def result(self):
         return self.total
 
     def get_config(self):
         return {**super().get_config(), "cut": self.cut}
+
+
+class MeanLabel(Above):
+    pass
 """
 
 
@@ -703,9 +749,9 @@ def with_own(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "own_of_a_test.py").write_text(OWN)
 
-    def made(slices, **own):
+    def made(slices, *, more=MappingProxyType({}), **own):
         named = {name: (f"own_of_a_test.{path}", settings) for name, (path, settings) in own.items()}
-        return eval_config(label="label", metrics=["auc"], slices=slices, own=named)
+        return eval_config(**{"label": "label", "metrics": ["auc"], "slices": slices, "own": named, **more})
 
     return made
 
@@ -753,7 +799,7 @@ def test_metrics_of_one_s_own_stand_beside_the_others(alone, with_own, evaluate,
     assert note.startswith("gain is judged without the confidence asked for on overall: ")
 
 
-@pytest.mark.parametrize("runner", RUNNERS)
+@pytest.mark.parametrize("runner", FIRST_RUNNER)
 def test_a_metric_of_one_s_own_that_fails_is_told_in_words(alone, with_own, evaluate, runner):
     from slipway.components.errors import ComponentError
 
@@ -770,6 +816,71 @@ def test_a_metric_of_one_s_own_that_fails_is_told_in_words(alone, with_own, eval
     }.items():
         with pytest.raises(ComponentError, match=words):
             evaluate(alone[0], with_own([], gain=(path, {})), alone[1], runner=runner)
+
+
+def test_own_metrics_of_several_outputs_count_rows_by_their_weights_in_slices_and_crosses(
+    heads, with_own, evaluate
+):
+    from slipway.components.model_gate.evaluation import read_evaluation
+
+    rows, examples, models = heads
+    named = {f"{output}/{name}": path for output in HEADS for name, path in OF_AN_OUTPUT.items()}
+    more = {"label": {"number": "n", "yes": "y"}, "metrics": ["yes/auc"], "weight": "weight"}
+    folder = evaluate(examples, with_own([["text"], ["text", "whole"]], more=more, **named), models)
+    found = read_evaluation(str(folder))
+    for name, of_it in {
+        "overall": rows,
+        "text=a": [row for row in rows if row["text"] == ["a"]],
+        "text=b, whole=0": [row for row in rows if row["text"] == ["b"]],
+    }.items():
+        for model, off in ((found.candidate, 0.0), (found.baseline, 0.25)):
+            answers = {
+                "number": [row["candidate"][0] + off for row in of_it],
+                "yes": [min(row["baseline"][0] + off, 1.0) for row in of_it],
+            }
+            for output, each in answers.items():
+                weighed = [
+                    (row["weight"][0], row[output][0], got) for row, got in zip(of_it, each, strict=True)
+                ]
+                gain = sum(weight * label * got for weight, label, got in weighed)
+                above = sum(weight * (got > 0.5) for weight, _, got in weighed)
+                assert model[name][f"{output}/gain"] == pytest.approx(gain, rel=1e-5)
+                assert model[name][f"{output}/above"] == pytest.approx(above, rel=1e-5)
+    # Only our own metrics have bounds.
+    assert found.spreads["overall"].keys() == {"yes/auc"}
+
+
+OF_AN_OUTPUT = {"gain": ("Gain", {}), "above": ("Above", {})}
+
+
+def test_own_metrics_are_checked_wherever_the_stock_executor_computes_them(alone, with_own, evaluate, tfx):
+    from slipway.components.errors import ComponentError
+    from slipway.components.evaluator.checked import CheckedExecutor
+
+    def told(config, **how):
+        with pytest.raises(ComponentError) as refused:
+            evaluate(*(alone[0], config, alone[1]), **how)
+        return refused.value.message
+
+    taken = with_own([], above=("MeanLabel", {}))
+    words = "the metric above (own_of_a_test.MeanLabel) is called as one of TensorFlow Model Analysis, "
+    settings = with_own([], gain=("Gain", {"called": "other"}))
+    failing = with_own([], gain=("Gain", {"fare": -1.0}))
+    for config in (taken, settings, failing):
+        # A metric of Keras with settings of its own: the whole evaluation goes to TFX's executor.
+        config.metrics_specs[0].metrics.add(class_name="AUC", config='{"name": "pr", "curve": "PR"}')
+    for how in ({}, {"checked": CheckedExecutor}):
+        assert told(taken, **how).startswith(words)
+    assert "failed at own_of_a_test.py:" in told(failing)
+    assert told(settings, checked=CheckedExecutor).startswith(
+        "the metric gain (own_of_a_test.Gain) gives no result of that name; there is "
+    )
+    two = with_own([], gain=("Gain", {"called": "auc"}), above=("Above", {}))
+    # Under the name that it should have it also gives nothing, which is told first; of no name it may.
+    for metric in two.metrics_specs[0].metrics:
+        if metric.class_name == "Gain":
+            metric.config = '{"called": "auc"}'
+    assert told(two).endswith("gives a result called auc, which is the name of another metric")
 
 
 def test_own_metrics_are_taken_out_and_what_applies_to_them_stays(tfx):
@@ -790,7 +901,14 @@ def test_own_metrics_are_taken_out_and_what_applies_to_them_stays(tfx):
     rest, apart_from_it = apart(config([auc, own, of_the_gate], [own], [auc]))
     assert rest == config([auc, of_the_gate], [auc])
     assert apart_from_it == config([own], [own])
-    assert own_metrics(apart_from_it) == [OwnMetric("gain", "mine.metrics", "Gain", {"name": "gain"})] * 2
+    of_it = OwnMetric("gain", "mine.metrics", "Gain", {"name": "gain"}, "a")
+    assert own_metrics(apart_from_it) == [of_it] * 2
+    assert [each.class_name for each in own_metrics(config([auc, own, of_the_gate], [judged]))] == [
+        "Gain"
+    ] * 2
+    apart_from_it.model_specs.add(name="old")
+    apart_from_it.model_specs.add(name="new")
+    assert own_metrics(apart_from_it)[0] == replace(of_it, models=("old", "new"))
     for metrics in ([auc, of_the_gate], [auc, judged], []):
         assert apart(config(metrics)) == (config(metrics), None)
 

@@ -1,4 +1,8 @@
-"""The component against the stock CsvExampleGen as oracle, and what only a whole run shows."""
+"""The component against the stock CsvExampleGen as oracle, and what only a whole run shows.
+
+Drawn tables, and all trips, are external; `make test` compares trips that a key splits, and sees each kind of
+cell in tests/unit/components/ingest/test_csv_table.py and test_exact_values.py.
+"""
 
 import csv
 import gzip
@@ -137,6 +141,7 @@ def content(out):
     return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file()}
 
 
+@pytest.mark.external
 def test_examples_of_the_taxi_are_those_of_the_stock_component(run, examples, taxi):
     ours = run(taxi, {"all": "data.csv"})
     found = examples(ours)
@@ -167,6 +172,7 @@ def _cell(kinds, r, empty):
     return "" if r.random() < empty else CELLS[r.choice(kinds)](r)
 
 
+@pytest.mark.external
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=6, suppress_health_check=list(HealthCheck))
 def test_examples_of_any_table_are_those_of_the_stock_component(run, examples, tmp_path_factory, seed):

@@ -41,10 +41,11 @@ class Refused(Exception):  # noqa: N818
 
 
 class Service:
-    """The model registry and the endpoints of one project in one region."""
+    """The model registry and the endpoints of one project in one region; `models`: versions by id."""
 
     def __init__(self):
         self.models, self.endpoints, self.requests, self.faults = {}, {}, [], []
+        self.evaluations = {}
 
     def fail(self, pattern, kind, times=1):
         """What happens to requests like that: a status code, or `lost`: done, without an answer."""
@@ -55,7 +56,7 @@ class Service:
 
     def answer(self, method, path, query, body):
         for pattern, handle in self.ROUTES.items():
-            if found := re.fullmatch(pattern, f"{method} {path}"):
+            if found := re.fullmatch(pattern, f"{method} {urllib.parse.unquote(path)}"):
                 return handle(self, query, body, *found.groups())
         raise Refused(404, f"no {method} {path}")
 
@@ -67,21 +68,63 @@ class Service:
     def token(self, query, body):
         return {"access_token": "t", "expires_in": 3600, "token_type": "Bearer"}
 
+    def version(self, name):
+        """A version by its model's id, `@` and its number or an alias; without them, the default."""
+        model, _, which = name.partition("@")
+        for each in self.models.get(model, ()):
+            if which == each.version_id or (which or "default") in each.version_aliases:
+                return each
+        raise Refused(404, f"no {name}")
+
     def get_model(self, query, body, name):
-        return self.shown(self.models, name)
+        found = self.version(name)
+        return json.loads(type(found).to_json(found))
 
     def upload(self, query, body):
         from google.cloud.aiplatform_v1.types import UploadModelRequest
 
         asked = self.read(UploadModelRequest, body)
-        if not re.fullmatch(r"[a-z_][a-z0-9_-]{0,62}", asked.model_id):
-            raise Refused(400, f"bad model id {asked.model_id}")
-        if not (asked.model.display_name and asked.model.container_spec.image_uri):
+        name, made = asked.model_id, asked.model
+        if asked.parent_model:
+            name = asked.parent_model.removeprefix(f"{PLACE}/models/")
+            if asked.model_id or name not in self.models:
+                raise Refused(400 if asked.model_id else 404, f"no version of {name} with an id of one's own")
+        elif name in self.models:
+            raise Refused(409, f"{name} exists")
+        if not re.fullmatch(r"[a-z_][a-z0-9_-]{0,62}", name):
+            raise Refused(400, f"bad model id {name}")
+        if not (made.display_name and made.container_spec.image_uri):
             raise Refused(400, "display_name and container_spec.image_uri are required")
-        if not asked.model.artifact_uri.startswith("gs://"):
+        if not made.artifact_uri.startswith("gs://"):
             raise Refused(400, "artifact_uri must be in Cloud Storage")
-        self.add(self.models, asked.model_id, asked.model, "models")
-        return self.operation("UploadModelResponse", model=asked.model.name)
+        for alias in made.version_aliases:
+            if not re.fullmatch(r"[a-z][a-zA-Z0-9-]{0,126}[a-z0-9]", alias):
+                raise Refused(400, f"bad alias {alias}")
+        for key, value in made.labels.items():
+            if not re.fullmatch(r"[a-z][a-z0-9_-]{0,62}=[a-z0-9_-]{0,63}", f"{key}={value}"):
+                raise Refused(400, f"bad label {key}={value}")
+        versions = self.models.setdefault(name, [])
+        # An alias of one version that is given to another leaves the one.
+        for each in versions:
+            each.version_aliases = [a for a in each.version_aliases if a not in made.version_aliases]
+        made.name, made.version_id = f"{PLACE}/models/{name}", str(len(versions) + 1)
+        versions.append(made)
+        return self.operation("UploadModelResponse", model=made.name, modelVersionId=made.version_id)
+
+    def list_evaluations(self, query, body, name):
+        self.version(name)
+        shown = [json.loads(type(each).to_json(each)) for each in self.evaluations.get(name, ())]
+        return {"modelEvaluations": shown}
+
+    def import_evaluation(self, query, body, name):
+        from google.cloud.aiplatform_v1.types import ImportModelEvaluationRequest
+
+        self.version(name)
+        made = self.read(ImportModelEvaluationRequest, body).model_evaluation
+        if not (made.metrics_schema_uri.startswith("gs://google-cloud-aiplatform/schema/") and made.metrics):
+            raise Refused(400, "metrics without their schema")
+        self.evaluations.setdefault(name, []).append(made)
+        return json.loads(type(made).to_json(made))
 
     def get_endpoint(self, query, body, name):
         return self.shown(self.endpoints, name)
@@ -103,8 +146,7 @@ class Service:
 
         asked = self.read(DeployModelRequest, body)
         endpoint, deployed = self.endpoints[name], asked.deployed_model
-        if deployed.model.rpartition("/")[2] not in self.models:
-            raise Refused(404, f"no {deployed.model}")
+        deployed.model_version_id = self.version(deployed.model.rpartition("/")[2]).version_id
         if not re.fullmatch(r"[0-9]{1,10}", deployed.id):
             raise Refused(400, f"bad deployed model id {deployed.id}")
         there = {each.id for each in endpoint.deployed_models}
@@ -117,7 +159,7 @@ class Service:
         if sum(split.values()) != 100 or not split.keys() <= there | {"0"}:
             raise Refused(400, f"traffic_split {split}")
         # The service answers with the project's number.
-        deployed.model = deployed.model.replace("projects/p/", "projects/123/")
+        deployed.model = deployed.model.replace("projects/p/", "projects/123/").partition("@")[0]
         endpoint.deployed_models.append(deployed)
         split[deployed.id] = split.pop("0")
         endpoint.traffic_split = split
@@ -161,6 +203,8 @@ class Service:
         r"POST /token": token,
         rf"GET /v1/{PLACE}/models/([^/:]+)": get_model,
         rf"POST /v1/{PLACE}/models:upload": upload,
+        rf"GET /v1/{PLACE}/models/([^/:]+)/evaluations": list_evaluations,
+        rf"POST /v1/{PLACE}/models/([^/:]+)/evaluations:import": import_evaluation,
         rf"GET /v1/{PLACE}/endpoints/([^/:]+)": get_endpoint,
         rf"POST /v1/{PLACE}/endpoints": create_endpoint,
         rf"POST /v1/{PLACE}/endpoints/([^/:]+):deployModel": deploy,
@@ -177,7 +221,7 @@ class Handler(BaseHTTPRequestHandler):
     def serve(self):
         service, url = self.server.service, urllib.parse.urlsplit(self.path)
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        asked = f"{self.command} {url.path}"
+        asked = f"{self.command} {urllib.parse.unquote(url.path)}"
         service.requests.append(asked)
         fault = next((f for f in service.faults if f["times"] and re.search(f["pattern"], asked)), None)
         kind = fault["kind"] if fault else None
@@ -238,7 +282,7 @@ def service(monkeypatch, tmp_path, private_key):
 def deploy(service):
     """Deploys a version of that number, with settings of one's own; returns what was said."""
 
-    def call(number, **changed):
+    def call(number, papers=None, **changed):
         settings = EndpointSettings(
             project="p",
             region="europe-west4",
@@ -251,7 +295,7 @@ def deploy(service):
             address=service.address,
         )
         published = Published(number, "gs://b/serving/taxi", was_there=False)
-        return VertexEndpoint(replace(settings, **changed)).deploy(published, workload="taxi")
+        return VertexEndpoint(replace(settings, **changed)).deploy(published, workload="taxi", papers=papers)
 
     return call
 
@@ -262,7 +306,7 @@ def shares(service):
 
 def test_first_version_gets_all_requests_at_a_new_endpoint(service, deploy):
     assert deploy(1, traffic=10) == "Version 1 gets 100% of the requests to the endpoint taxi."
-    assert service.models["taxi-v1"].artifact_uri == "gs://b/serving/taxi/1"
+    assert service.version("taxi@v1").artifact_uri == "gs://b/serving/taxi/1"
     assert shares(service) == {"1": 100}
 
 
@@ -279,7 +323,7 @@ def test_version_that_no_longer_gets_requests_is_undeployed_and_stays_in_the_reg
     deploy(1)
     assert "undeployed taxi 1" in deploy(2)
     assert [each.id for each in service.endpoints["taxi"].deployed_models] == ["2"]
-    assert set(service.models) == {"taxi-v1", "taxi-v2"}
+    assert [each.artifact_uri[-1] for each in service.models["taxi"]] == ["1", "2"]
 
 
 def test_version_without_a_share_waits_beside_the_one_that_answers(service, deploy):
@@ -311,13 +355,13 @@ def test_same_version_is_uploaded_and_deployed_once_and_keeps_its_share(service,
 def test_each_request_in_turn_may_fail_once_and_all_is_done_once(service, deploy, kind):
     deploy(1)
     for pattern in ("GET .*models", "models:upload", "GET .*endpoints", ":deployModel", ":undeployModel"):
-        version = len(service.models) + 1
+        version = len(service.models["taxi"]) + 1
         service.fail(pattern, kind)
         deploy(version)
         assert not any(fault["times"] for fault in service.faults), pattern
         assert shares(service) == {str(version): 100}
         assert [each.id for each in service.endpoints["taxi"].deployed_models] == [str(version)]
-    assert len(service.models) == 6
+    assert len(service.models["taxi"]) == 6
 
 
 @pytest.mark.parametrize("step", ["upload", "POST .*endpoints$", "deployModel"])
@@ -328,13 +372,57 @@ def test_deployment_that_broke_off_is_completed_by_the_next(service, deploy, ste
     assert "resume the run" in raised.value.hint
     deploy(7)
     assert shares(service) == {"7": 100}
-    assert len(service.models) == 1
+    assert len(service.models["taxi"]) == 1
 
 
-def test_model_of_that_id_with_other_files_is_not_taken_for_the_version(service, deploy):
+def test_versions_are_of_one_model_with_labels_and_metrics_and_the_newest_is_the_default(service, deploy):
     deploy(1)
-    service.models["taxi-v2"] = service.models.pop("taxi-v1")
-    with pytest.raises(ComponentError, match=r"taxi-v2 is gs://b/serving/taxi/1, not gs://b/serving/taxi/2"):
+    papers = {"run": "20270101-020304-ab12", "metrics": {"auc": 0.9477}}
+    service.fail("GET .*/evaluations", 503)
+    deploy(2, papers)
+    deploy(2, papers)
+    newest = service.version("taxi")
+    assert newest.version_id == service.version("taxi@v2").version_id == "2"
+    assert newest.labels["slipway-run"] == "20270101-020304-ab12"
+    assert newest.version_description == "auc 0.9477; run 20270101-020304-ab12"
+    assert {name: len(told) for name, told in service.evaluations.items()} == {"taxi@2": 1}
+    assert dict(service.evaluations["taxi@2"][0].metrics) == {"auRoc": 0.9477}
+
+
+def test_metrics_that_the_registry_refuses_keep_no_model_back(service, deploy, caplog):
+    service.fail("evaluations:import", 400)
+    deploy(1, {"metrics": {"auc": 0.9477}})
+    assert shares(service) == {"1": 100}
+    assert "did not take the metrics of version 1" in caplog.text
+
+
+def test_model_of_that_name_that_is_not_the_workloads_gets_no_version(service, deploy):
+    from google.cloud.aiplatform_v1.types import Model
+
+    service.models["taxi"] = [Model(version_id="1", version_aliases=["default"])]
+    with pytest.raises(ComponentError, match="without the label slipway-workload=taxi") as raised:
+        deploy(1)
+    assert "give it the label" in raised.value.hint
+    assert len(service.models["taxi"]) == 1
+
+
+def test_version_that_is_deployed_as_a_model_of_its_own_is_not_deployed_again_and_goes_when_idle(
+    service, deploy
+):
+    from google.cloud.aiplatform_v1.types import DeployedModel
+
+    deploy(1)
+    earlier = DeployedModel(id="1", model=f"{PLACE}/models/taxi-v1", model_version_id="1")
+    service.endpoints["taxi"].deployed_models = [earlier]
+    assert deploy(1) == "Version 1 is deployed at the endpoint taxi already."
+    deploy(2)
+    assert [each.id for each in service.endpoints["taxi"].deployed_models] == ["2"]
+
+
+def test_version_of_that_alias_with_other_files_is_not_taken_for_ours(service, deploy):
+    deploy(1)
+    service.version("taxi").version_aliases = ["v2", "default"]
+    with pytest.raises(ComponentError, match=r"taxi@v2 is gs://b/serving/taxi/1, not gs://b/serving/taxi/2"):
         deploy(2)
 
 
@@ -390,5 +478,6 @@ def test_rollback_deploys_the_version_that_it_publishes(service, model, base, tm
     publish_to_bucket(model, base=base, papers={"workload": "taxi"})
     done = rollback(config, tmp_path / "output", to=None)
     version = done.published.version
-    assert service.models[f"taxi-v{version}"].artifact_uri == f"{base}/{version}"
+    assert service.version("taxi").artifact_uri == f"{base}/{version}"
+    assert "again, instead of" in service.version(f"taxi@v{version}").version_description
     assert shares(service) == {str(version): 100}

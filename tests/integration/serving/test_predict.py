@@ -15,6 +15,7 @@ import pytest
 from slipway.components.errors import ComponentError, SlipwayError
 from slipway.pipeline.commands.predict import predict
 from slipway.pipeline.config import WorkloadConfig
+from slipway.pipeline.config.request_log import RequestLogConfig
 from slipway.pipeline.errors import UsageError
 
 pytestmark = pytest.mark.slow
@@ -54,6 +55,21 @@ def lines(folder, kind):
 
 def predictions(done):
     return [(line["row"], line["prediction"]) for line in lines(done.folder, "predictions")]
+
+
+def test_answers_are_logged_where_the_workload_asks_for_it(config, pushed, tmp_path):
+    version = pushed(3).version
+    config = config.model_copy(update={"request_log": RequestLogConfig(columns=["fare"])})
+    (tmp_path / "in.csv").write_text("fare,company,tips\n1,a,0\nx,b,0\n2,c,0\n")
+    how = {"to": None, "version": None, "file_format": None, "beam_args": []}
+    predict(config, tmp_path / "output", source=str(tmp_path / "in.csv"), **how)
+    found = lines(tmp_path / "output/requests/toy", "requests")
+    assert [line.pop("logged_at")[:2] for line in found] == ["20", "20"]
+    own = {"logged_version": version}
+    assert found == [
+        {**own, "fare": 1.0, "logged_prediction": [3.0]},
+        {**own, "fare": 2.0, "logged_prediction": [6.0]},
+    ]
 
 
 def test_rows_of_a_csv_are_predicted_or_rejected_with_their_place(run, pushed, tmp_path):

@@ -2,12 +2,14 @@
 
 import base64
 import contextlib
+import json
 import socket
 import time
 
 import pytest
 
 from slipway.components.errors import ComponentError
+from slipway.components.request_log.request_log import BackgroundLog, LogSettings, RequestLog
 from slipway.components.serving import server as serving
 from slipway.components.serving.server import ModelServer, is_loopback
 
@@ -57,6 +59,22 @@ def test_answers_name_the_class_where_the_workload_names_them(serve, pushed):
     assert (status, answer["classes"]) == (200, ["no", "yes"])
 
 
+def test_what_is_answered_is_logged_in_the_columns_that_are_named(serve, pushed, tmp_path):
+    version = pushed(3).version
+    log = BackgroundLog(RequestLog(LogSettings(str(tmp_path / "log"), ("fare",), ids=True)), tell=print)
+    client = serve(log=log)
+    row = {"signature_name": "serve_raw", "instances": [{"fare": [2.0], "company": [""]}]}
+    for name in ("trip-7", "two words", "x" * 129):
+        client.ask("POST", "/v1/models/toy:predict", row, X_Request_Id=name)
+    assert client.ask("POST", "/v1/models/toy:predict", {"instances": [{"fare": ["x"]}]})[0] == 400
+    log.close()
+    [file] = (tmp_path / "log").iterdir()
+    found = [json.loads(line) for line in file.read_text().splitlines()]
+    assert all(line.pop("logged_at") for line in found)
+    rest = {"logged_version": version, "fare": 2.0, "logged_prediction": [6.0]}
+    assert found == [{**rest, "logged_id": name} for name in ("trip-7", None, None)]
+
+
 def test_newer_version_is_picked_up_and_the_older_one_no_longer_found(serve, pushed):
     first = pushed(3).version
     client = serve()
@@ -97,7 +115,8 @@ HUGE = b'{"instances": [' + b"1," * 3_000_000 + b"1]}"
         (b'{"a":' * 50_000, "JSON Parse error"),
         (b"9" * 10_000, "JSON Parse error"),
         (b"null", "must be a JSON object"),
-        (HUGE, "'examples' must be texts"),
+        (HUGE, "The request has 3000001 rows; it may have 100000"),
+        (b'{"instances": [' + b"1," * 50_000 + b"1]}", "'examples' must be texts"),
         ({"instances": ["no example"]}, "Could not parse example input"),
         ({"instances": [{"b64": "AAAA"}]}, "Could not parse example input"),
         (
@@ -116,7 +135,7 @@ def test_hostile_body_gets_an_error_and_the_next_request_an_answer(serve, pushed
     pushed(3)
     client = serve()
     status, answer = client.ask("POST", "/v1/models/toy:predict", body)
-    assert status == 400
+    assert status == (413 if body is HUGE else 400)
     assert list(answer) == ["error"]
     assert words in answer["error"]
     assert len(answer["error"]) < 500

@@ -1,4 +1,8 @@
-"""Our StatisticsGen beside TFX's own, on the same examples."""
+"""Our StatisticsGen beside TFX's own, on the same examples.
+
+All files, and all options, are external; `make test` compares columns of each kind with the keys that a
+workload has, a weight and slices, and histograms to the last bit in tests/unit/components/statistics_gen/.
+"""
 
 import csv
 import json
@@ -181,6 +185,7 @@ def options(**given):
     return tfdv.StatsOptions(**given).to_json()
 
 
+@pytest.mark.external
 def test_every_number_of_every_column_is_tfx_s(made, tmp_path):
     stock, ours = both(made, tmp_path, stats_options_json=options(num_quantiles_histogram_buckets=100))
     assert str(ours.mlmd_artifact).replace("/ours/", "/stock/") == str(stock.mlmd_artifact)
@@ -193,6 +198,7 @@ def test_every_number_of_every_column_is_tfx_s(made, tmp_path):
         assert_near(plain(mine), plain(theirs), split)
 
 
+@pytest.mark.external
 def test_schema_weights_slices_and_wanted_columns_too(made, tmp_path):
     from tfx_bsl.public.proto.slicing_spec_pb2 import SlicingConfig, SlicingSpec
 

@@ -1,19 +1,27 @@
-"""Checkpoints in an object store: a training that is ended, killed and told to end, goes on from gs://."""
+"""Checkpoints in an object store: a training that is ended, killed and told to end, goes on from gs://.
 
-import json
+External: kills at any step, on a disk, are in test_trainer_process.py, checkpoints in an object store in
+tests/unit/components/trainer/test_checkpoint.py, which TensorFlow reaches by the same calls.
+"""
+
 import os
 import signal
-import urllib.request
 from dataclasses import replace
 
 import pytest
+from stored_names import stored_names
 
 from slipway.components.errors import ComponentError
 from slipway.components.event_lines import read_event
 from slipway.components.trainer.settings.checkpoint import CheckpointSettings
 from slipway.components.trainer.training_process import TrainingPreemptedError, TrainingProcess
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("forked"), pytest.mark.filterwarnings("default")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.external,
+    pytest.mark.usefixtures("forked"),
+    pytest.mark.filterwarnings("default"),
+]
 
 MODEL = """
 import keras
@@ -27,18 +35,6 @@ def build_model(features, hyperparameters):
     model.compile(optimizer="adam", loss="mse", metrics=["mae"])
     return model
 """
-
-
-def stored(store):
-    """The names of all objects; the store lists them on pages."""
-    names, page = [], ""
-    while True:
-        with urllib.request.urlopen(f"{store}/storage/v1/b/bucket/o?pageToken={page}", timeout=10) as answer:  # noqa: S310
-            found = json.load(answer)
-        names += [item["name"] for item in found.get("items", ())]
-        page = found.get("nextPageToken", "")
-        if not page:
-            return names
 
 
 def end_it(folder, *, signum, epoch):
@@ -73,7 +69,7 @@ def test_killed_and_told_to_end_it_goes_on_from_gs_to_the_same_bits(job, train, 
     told = end_it(tmp_path, signum=signal.SIGTERM, epoch=2)
     assert isinstance(told, TrainingPreemptedError)
     kept = {f"kept/one-training/step-{told.step:09d}.{kind}" for kind in ("json", "npz")}
-    assert kept <= set(stored(gs["STORAGE_EMULATOR_HOST"]))
+    assert kept <= set(stored_names(gs["STORAGE_EMULATOR_HOST"]))
     assert "SIGKILL" in end_it(tmp_path, signum=signal.SIGKILL, epoch=7).message
 
     resumed = train(**changes, checkpoint_dir=there)
@@ -84,5 +80,5 @@ def test_killed_and_told_to_end_it_goes_on_from_gs_to_the_same_bits(job, train, 
     assert resumed["weights"].keys() == undisturbed["weights"].keys()
     for name, values in undisturbed["weights"].items():
         assert values.tobytes() == resumed["weights"][name].tobytes(), name
-    names = [name for name in stored(gs["STORAGE_EMULATOR_HOST"]) if name.endswith(".npz")]
+    names = [name for name in stored_names(gs["STORAGE_EMULATOR_HOST"]) if name.endswith(".npz")]
     assert len(names) <= 3  # the two newest, and the best

@@ -39,6 +39,13 @@ def main(arguments):
             told[name] = sorted(served._signatures["serving_default"].structured_outputs)
         except TypeError as error:
             told[name] = str(error)
+    together = lambda inputs, training: tf.concat([inputs["x"], -inputs["x"]], 1)
+    served = ServedModel(
+        model=together, transform=Transform(), features={"x": feature}, serving_columns=["x"],
+        label=["sport", "music"],
+    )
+    answers = served._serve_raw({"x": tf.constant([[1.0], [2.0]])})
+    told["labels"] = {name: answer.numpy().tolist() for name, answer in answers.items()}
     print(json.dumps(told))
     return 0
 """
@@ -52,5 +59,6 @@ def test_one_answer_has_one_name_however_it_comes_and_several_need_names(tmp_pat
         told = process.stdout.read()
     assert process.wait() == 0
     found = json.loads(told.splitlines()[-1])
+    assert found.pop("labels") == {"sport": [[1.0], [2.0]], "music": [[-1.0], [-2.0]]}
     assert found.pop("pair").find("the model answers 2 tensors without names") > 0
     assert found == {"tensor": ["outputs"], "list": ["outputs"], "dict": ["outputs"], "named": ["a", "b"]}

@@ -1,7 +1,13 @@
-"""Our Transform beside TFX's own, on the same examples."""
+"""Our Transform beside TFX's own, on the same examples.
 
+With TFX's own, a function of all analyzers is external: `make test` compares one of numbers, and the taxi and
+digits workloads, whose vocabularies, tables and images are those of users, and all analyzers with NumPy.
+"""
+
+import functools
 import json
 import random
+from collections import Counter
 from itertools import islice
 from pathlib import Path
 
@@ -109,33 +115,81 @@ def transform(executor, made, folder, **parameters):
     return folder
 
 
-@pytest.fixture(scope="module", params=["preprocessing_fn", "only_numbers"])
+@pytest.fixture(
+    scope="module", params=[pytest.param("preprocessing_fn", marks=pytest.mark.external), "only_numbers"]
+)
 def function(request):
     """The dotted path of a preprocessing_fn."""
     return f"many_analyzers.{request.param}"
 
 
 @pytest.fixture(scope="module")
-def both(function, made, project, tmp_path_factory):
-    """What TFX's executor and ours make of them, in one process; each file is a shard of its own."""
+def by_ours(made, project, tmp_path_factory):
+    """What our executor makes of them by a function, in one process; each file is a shard of its own."""
+    from slipway.components import shards
+    from slipway.components.transform import executor
+
+    @functools.cache
+    def result(function):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(shards, "LEAST_BYTES", 1)
+            patch.setattr(executor, "process_count", lambda *_, **__: 1)
+            patch.syspath_prepend(project / "tests/integration/transform")
+            return transform(
+                executor.Executor, made, tmp_path_factory.mktemp("ours"), preprocessing_fn=function
+            )
+
+    return result
+
+
+@pytest.fixture(scope="module")
+def both(function, by_ours, made, project, tmp_path_factory):
+    """What TFX's executor and ours make of them."""
     from tfx.components.transform.executor import Executor as Stock
 
-    from slipway.components import shards
-    from slipway.components.transform import executor as ours
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shards, "LEAST_BYTES", 1)
-        patch.setattr(ours, "process_count", lambda *_, **__: 1)
         patch.syspath_prepend(project / "tests/integration/transform")
-        return [
-            transform(
-                executor,
-                made,
-                tmp_path_factory.mktemp(name),
-                preprocessing_fn=function,
-            )
-            for name, executor in (("stock", Stock), ("ours", ours.Executor))
-        ]
+        stock = transform(Stock, made, tmp_path_factory.mktemp("stock"), preprocessing_fn=function)
+    return [stock, by_ours(function)]
+
+
+def test_all_analyzers_find_what_numpy_finds(by_ours, made):
+    import numpy as np
+    from tensorflow.train import Example
+
+    folder = by_ours("many_analyzers.preprocessing_fn")
+    given = sorted(made.glob("examples/Split-train/*"))
+    before = [Example.FromString(each) for path in given for each in read(path)]
+    after = list(map(Example.FromString, records(folder, "train")))
+
+    def column(rows, name):
+        return np.array([values(row, name) for row in rows], float)[:, 0]
+
+    amount, count = column(before, "amount"), column(before, "count")
+    keys = np.array([values(row, "key")[0] for row in before])
+    near = functools.partial(pytest.approx, abs=1e-4)
+    assert column(after, "z") == near((amount - amount.mean()) / amount.std())
+    assert column(after, "min_max") == near((amount - amount.min()) / np.ptp(amount))
+    for key in (b"x", b"y", b"z"):
+        of_key = amount[keys == key]
+        assert column(after, "z_per_key")[keys == key] == near((of_key - of_key.mean()) / of_key.std())
+        parts = np.bincount(column(after, "bucket_per_key")[keys == key].astype(int))
+        assert parts.tolist() == near([len(of_key) / 3] * 3, abs=4)
+    assert np.bincount(column(after, "bucket").astype(int)).tolist() == near([len(amount) / 5] * 5, abs=4)
+    assert set(column(after, "size")) == {len(amount)}
+    every = [value for row in before for value in values(row, "values")]
+    assert column(after, "mean") == near(np.full(len(amount), np.mean(every)))
+    # Words and numbers by how often they stand there, the others behind them; no text is -1.
+    often = Counter(word for row in before for word in values(row, "words") if word).most_common()
+    codes = Counter(code for row in after for code in values(row, "codes"))
+    assert [codes[code] for code in range(4)] == [times for _, times in often[:4]]
+    for code, (number, _) in enumerate(Counter(count.tolist()).most_common(3)):
+        assert ((column(after, "top") == code) == (count == number)).all()
+    assert (column(after, "code") == -1).tolist() == [not values(row, "text") for row in before]
+    tabled = {(): -1, (b"a",): 1, (b"b",): 2, (b"c",): -1, (b"d",): -1}
+    assert column(after, "known").tolist() == [tabled[tuple(values(row, "text"))] for row in before]
+    again = column(after, "again")
+    assert (again.min(), again.max()) == near((0, 1))
 
 
 @pytest.mark.parametrize("processes", [1, 2])

@@ -51,3 +51,11 @@ def test_headers_that_are_cut_anywhere_are_no_error():
     for kind in ("PNG", "JPEG", "GIF"):
         data = file_of(kind)
         assert all(decoded_pixels(data[:end]) >= 0 for end in range(len(data)))
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF"])
+def test_an_image_within_other_bytes_is_found_and_its_parts_are_few(kind):
+    steps = []
+    data = b"before " + file_of(kind) + b" behind"
+    assert decoded_pixels(data, 7, step=lambda: steps.append(1)) == 321 * 123
+    assert len(steps) < 20

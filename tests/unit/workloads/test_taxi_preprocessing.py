@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from taxi_trip import TRIP
 
 from slipway.pipeline.testing.transform import transformed as transform
 
@@ -12,26 +13,6 @@ pytestmark = [
     pytest.mark.filterwarnings("default"),
 ]
 
-TRIP = {
-    "fare": [10.0],
-    "trip_miles": [3.0],
-    "payment_type": ["Cash"],
-    "trip_start_timestamp": [1400269500],
-    "trip_start_month": [12],
-    "trip_start_day": [7],
-    "trip_start_hour": [0],
-    "trip_seconds": [600],
-    "company": ["Blue"],
-    "pickup_community_area": [77],
-    "dropoff_community_area": [8],
-    "pickup_latitude": [41.88],
-    "pickup_longitude": [-87.6],
-    "dropoff_latitude": [41.98],
-    "dropoff_longitude": [-87.6],
-    "dropoff_census_tract": [17031081700],
-    "pickup_census_tract": [],
-    "tips": [2.0],
-}
 EMPTY = {
     name: [] for name in TRIP if name.startswith(("pickup", "dropoff")) or name in ("company", "trip_seconds")
 }

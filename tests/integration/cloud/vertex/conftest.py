@@ -57,7 +57,10 @@ class Fault:
 class Google:
     buckets: dict = field(default_factory=lambda: {"my-bucket": "EUROPE-WEST4"})
     images: set = field(default_factory=lambda: {"slipway/manifests/1.0"})
+    objects: dict = field(default_factory=dict)  # JSON documents by gs:// address
     jobs: dict = field(default_factory=dict)
+    artifacts: dict = field(default_factory=dict)
+    contexts: dict = field(default_factory=dict)
     schedules: dict = field(default_factory=dict)
     lives: list = field(default_factory=list)
     faults: list = field(default_factory=list)
@@ -92,6 +95,12 @@ class Google:
             raise Refused(404, "The specified bucket does not exist.")
         return {"kind": "storage#bucket", "name": name, "location": self.buckets[name]}
 
+    def object(self, query, body, bucket, name):
+        address = f"gs://{bucket}/{urllib.parse.unquote(name)}"
+        if query.get("alt") != "media" or address not in self.objects:
+            raise Refused(404, f"No such object: {address}")
+        return self.objects[address]
+
     def image(self, query, body, name):
         if name not in self.images:
             raise Refused(404, "manifest unknown")
@@ -119,10 +128,90 @@ class Google:
         self.check_place(project, region)
         if name not in self.jobs:
             raise Refused(404, f"no PipelineJob {name}")
-        if self.lives:
+        if self.lives and not self.jobs[name].schedule_name:
             life = self.lives.pop(0) if len(self.lives) > 1 else self.lives[0]
             return {**_shown(self.jobs[name]), **_shown(PipelineJob.from_json(json.dumps(life)))}
         return _shown(self.jobs[name])
+
+    def list_jobs(self, query, body, project, region):
+        self.check_place(project, region)
+        label, value = re.fullmatch(r'labels\.(\w+)="([^"]*)"', query["filter"]).groups()
+        found = [job for job in self.jobs.values() if job.labels.get(label) == value]
+        at = int(query.get("pageToken") or 0)
+        page = {
+            "pipelineJobs": [
+                {"name": job.name, "scheduleName": job.schedule_name, "state": job.state.name}
+                for job in found[at : at + 2]
+            ]
+        }
+        return page | ({"nextPageToken": str(at + 2)} if found[at + 2 :] else {})
+
+    def list_artifacts(self, query, body, project, region):
+        self.check_place(project, region)
+        assert query["filter"] == (
+            'schema_title="tfx.ModelBlessing" AND state=LIVE AND metadata.blessed.number_value=1'
+        )
+        live = [
+            each
+            for each in self.artifacts.values()
+            if each.state.name == "LIVE" and each.metadata.get("blessed") == 1
+        ]
+        return {"artifacts": [_shown(each) for each in live]}
+
+    def update_artifact(self, query, body, project, region, name):
+        from google.cloud.aiplatform_v1.types import Artifact
+
+        changed = _read(Artifact, body)
+        for field_name in query["updateMask"].split(","):
+            setattr(self.artifacts[name], field_name, getattr(changed, field_name))
+        return _shown(self.artifacts[name])
+
+    def create_context(self, query, body, project, region):
+        from google.cloud.aiplatform_v1.types import Context
+
+        self.check_place(project, region)
+        name, made = query["contextId"], _read(Context, body)
+        if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,127}", name):
+            raise Refused(400, f"bad context id {name}")
+        if name in self.contexts:
+            raise Refused(409, f"{name} exists")
+        made.name = f"projects/{NUMBER}/locations/{region}/metadataStores/default/contexts/{name}"
+        self.contexts[name] = made
+        return _shown(made)
+
+    def update_context(self, query, body, project, region, name):
+        from google.cloud.aiplatform_v1.types import Context
+
+        assert query["updateMask"] == "metadata"
+        self.contexts[name].metadata = _read(Context, body).metadata
+        return _shown(self.contexts[name])
+
+    def add_children(self, query, body, project, region, name):
+        from google.cloud.aiplatform_v1.types import AddContextChildrenRequest
+
+        for child in _read(AddContextChildrenRequest, body).child_contexts:
+            parents = self.contexts[child.rpartition("/")[2]].parent_contexts
+            if self.contexts[name].name not in parents:
+                parents.append(self.contexts[name].name)
+        return {}
+
+    def blessed(self, run, number, *, blessed=1):
+        """Puts the blessing that a run gave on its `number`-th day into the metadata."""
+        from google.cloud.aiplatform_v1.types import Artifact
+
+        place = f"projects/{NUMBER}/locations/{REGION}/metadataStores/default/artifacts"
+        self.artifacts[str(number)] = Artifact.from_json(
+            json.dumps(
+                {
+                    "name": f"{place}/{number}",
+                    "uri": f"gs://my-bucket/pipelines/{NUMBER}/{run}/ModelGate_7/blessing",
+                    "schemaTitle": "tfx.ModelBlessing",
+                    "state": "LIVE",
+                    "metadata": {"blessed": blessed},
+                    "createTime": f"2027-01-{number:02}T03:00:00Z",
+                }
+            )
+        )
 
     def cancel_job(self, query, body, project, region, name):
         if name not in self.jobs:
@@ -204,10 +293,17 @@ _PLACE = r"/v1/projects/([^/]+)/locations/([^/]+)"
 _ROUTES = {
     r"POST /token": Google.token,
     r"GET /storage/v1/b/([^/]+)": Google.bucket,
+    r"GET /download/storage/v1/b/([^/]+)/o/([^/]+)": Google.object,
     r"HEAD /v2/(.+)": Google.image,
     rf"POST {_PLACE}/pipelineJobs": Google.create_job,
     rf"GET {_PLACE}/pipelineJobs/([^/]+)": Google.get_job,
     rf"POST {_PLACE}/pipelineJobs/([^/]+):cancel": Google.cancel_job,
+    rf"GET {_PLACE}/pipelineJobs": Google.list_jobs,
+    rf"GET {_PLACE}/metadataStores/default/artifacts": Google.list_artifacts,
+    rf"PATCH {_PLACE}/metadataStores/default/artifacts/([^/]+)": Google.update_artifact,
+    rf"POST {_PLACE}/metadataStores/default/contexts": Google.create_context,
+    rf"PATCH {_PLACE}/metadataStores/default/contexts/([^/]+)": Google.update_context,
+    rf"POST {_PLACE}/metadataStores/default/contexts/([^/]+):addContextChildren": Google.add_children,
     rf"POST {_PLACE}/schedules": Google.create_schedule,
     rf"GET {_PLACE}/schedules": Google.list_schedules,
     rf"GET {_PLACE}/schedules/(\d+)": Google.get_schedule,

@@ -111,6 +111,44 @@ def test_same_command_goes_on_without_what_is_done_and_tries_anew_what_failed(go
     assert days == ["20270101", "20270102", "20270102-try-2", "20270103"]
 
 
+def started_by(google, vertex, schedule, name, span, state):
+    """A run that a schedule has started itself, and whose Ingest has read a span."""
+    from google.cloud.aiplatform_v1.types import PipelineJob
+
+    examples = {"schemaTitle": "tfx.Examples", "uri": "gs://b/e", "metadata": {"span": span}}
+    task = {"taskName": "Ingest", "state": "SUCCEEDED", "outputs": {"examples": {"artifacts": [examples]}}}
+    kept = google.schedules[schedule.id]
+    job = PipelineJob.from_json(json.dumps({"state": state, "jobDetail": {"taskDetails": [task]}}))
+    asked = kept.create_pipeline_job_request.pipeline_job
+    job.name, job.schedule_name = f"projects/1/locations/r/pipelineJobs/{name}", kept.name
+    job.labels, job.pipeline_spec = dict(asked.labels), asked.pipeline_spec
+    google.jobs[name] = job
+
+
+def test_span_that_the_schedule_has_run_itself_is_not_run_again(google, vertex, job, back_fill, capsys):
+    from slipway.pipeline.config.cloud_services import ScheduleConfig
+
+    schedules = [
+        vertex.create_schedule(job, name=name, when=ScheduleConfig(cron="0 3 * * *"))
+        for name in ("taxi", "other")
+    ]
+    for n, (schedule, span, state) in enumerate(
+        [
+            (schedules[0], 20819, "PIPELINE_STATE_SUCCEEDED"),
+            (schedules[0], "20820", "PIPELINE_STATE_FAILED"),
+            (schedules[1], 20821, "PIPELINE_STATE_SUCCEEDED"),
+        ]
+    ):
+        started_by(google, vertex, schedule, f"taxi-2027010{n}", span, state)
+    google.lives = [DONE]
+    assert back_fill("2027-01-01", "2027-01-03", SOURCE) == 0
+    assert "2027-01-01: has already run, https://console" in capsys.readouterr().err
+    days = [name for name in google.jobs if "back-fill" in name]
+    assert days == ["taxi-prod-back-fill-20270102", "taxi-prod-back-fill-20270103"]
+    assert back_fill("2027-01-01", "2027-01-01", SOURCE, called="mended") == 0
+    assert "mended-prod-back-fill-20270101" in google.jobs
+
+
 def test_another_name_runs_the_spans_again(google, back_fill):
     google.lives = [DONE]
     assert back_fill("7", "7", "data.source=gs://b/{SPAN}/*.csv") == 0

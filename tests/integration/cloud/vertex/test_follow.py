@@ -14,7 +14,7 @@ from slipway.pipeline.cloud.cloud_choice import CloudChoice
 from slipway.pipeline.cloud.submit import cancel_run, follow, follow_run, submit_workload
 from slipway.pipeline.config import read_assignments
 from slipway.pipeline.errors import PipelineError
-from slipway.pipeline.screen.run_display import LineDisplay
+from slipway.pipeline.screen.run_display import LineDisplay, TableDisplay
 
 pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
 
@@ -79,6 +79,66 @@ def test_run_ends_with_3_where_the_model_is_not_blessed(followed, capsys):
     code, _ = followed({"state": "PIPELINE_STATE_SUCCEEDED", "jobDetail": {"taskDetails": [gate]}})
     assert code == 3
     assert "Stopped: the model is not blessed" in capsys.readouterr().err
+
+
+def made(task, key, kind, uri, **metadata):
+    artifact = {"schemaTitle": kind, "uri": uri, "metadata": metadata}
+    return {"taskName": task, "state": "SUCCEEDED", "outputs": {key: {"artifacts": [artifact]}}}
+
+
+VERDICT = {
+    "reasons": ["auc 0.9477, meets at least 0.94"],
+    "metrics": {"auc": 0.9477},
+    "checks": [],
+    "warnings": ["auc is near its bound"],
+}
+
+
+def test_end_is_told_as_after_a_local_run(google, followed, capsys):
+    google.objects = {
+        "gs://b/gate/verdict.json": VERDICT,
+        "gs://b/data/verdict.json": {"findings": [{"feature": "fare", "what": "3 rows below 0"}]},
+        "gs://b/run/result.json": {"verdict": "compute-bound: 1% of the time waiting for input"},
+    }
+    pushed = {"pushed": 1, "pushed_destination": "gs://b/serving/taxi/7"}
+    tasks = [
+        made("DataGate", "verdict", "schemas.DataVerdict", "gs://b/data"),
+        made("Trainer", "model_run", "tfx.ModelRun", "gs://b/run"),
+        made("ModelGate", "blessing", "tfx.ModelBlessing", "gs://b/gate", blessed=1),
+        made("Pusher", "pushed_model", "tfx.PushedModel", "gs://b/p", **pushed),
+    ]
+    code, _ = followed({**DONE, "jobDetail": {"taskDetails": tasks}})
+    assert code == 0
+    told = capsys.readouterr().err
+    for line in (
+        "Pushed: version 7 -> gs://b/serving/taxi/7",
+        "Blessed: auc 0.9477, meets at least 0.94.",
+        "Warning: auc is near its bound.",
+        "Data: fare: 3 rows below 0",
+        "Metrics on the eval split: auc 0.9477",
+        "Training: compute-bound: 1% of the time waiting for input",
+    ):
+        assert line in told
+    assert " s: 4 ran, 11 skipped" in told
+
+
+def test_verdict_that_cannot_be_read_is_told_with_the_cause_and_the_code_stays(google, followed, capsys):
+    google.fails("GET /download", 403, "no storage.objects.get")
+    task = made("ModelGate", "blessing", "tfx.ModelBlessing", "gs://b/gate", blessed=1)
+    code, _ = followed({**DONE, "jobDetail": {"taskDetails": [task]}})
+    assert code == 0
+    told = capsys.readouterr().err
+    assert "not shown: the gates' reasons and the metrics" in told
+    assert "no storage.objects.get" in told
+
+
+def test_table_of_a_run_stays_on_the_screen(google, vertex, job, monkeypatch):
+    monkeypatch.setattr("slipway.pipeline.cloud.submit._FIRST_LOOK_S", 0.01)
+    google.lives = [DONE]
+    screen = io.StringIO()
+    submitted = vertex.submit(job, run_id="taxi-20270101-020304-ab12")
+    follow(vertex, job, submitted, chosen=CHOSEN, display=TableDisplay(screen))
+    assert re.search(r"^-  ModelGate +skipped", screen.getvalue(), re.MULTILINE)
 
 
 def test_times_and_cached_tasks_are_told(followed):

@@ -2,19 +2,23 @@
 
 import json
 import re
+import shlex
 import signal
 import subprocess
 import sys
 from importlib import import_module
+from types import SimpleNamespace
 
 import pytest
+from called import called
 from counted import commands_run, lines_run
 
 from slipway.components.errors import ComponentError
 from slipway.pipeline.cloud.cloud_choice import CloudChoice
 from slipway.pipeline.cloud.commands import compile_workload
-from slipway.pipeline.cloud.submit import submit_workload
+from slipway.pipeline.cloud.submit import check, submit_workload
 from slipway.pipeline.config import read_assignments
+from slipway.pipeline.config.track import TrackConfig
 from slipway.pipeline.errors import ConfigError, PipelineError
 
 pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
@@ -165,12 +169,19 @@ def test_ctrl_c_leaves_the_run_and_the_commands_that_are_told_then_work_as_paste
     google.on_request = lambda request: None
     assert f"the run continues: {link}" in told
     [cancel] = re.findall(r"hint: (.* cancel .*)", told)
-    finished = subprocess.run(cancel, shell=True, cwd=project, timeout=300, check=False, **pipes)  # noqa: S602
+    finished = pasted(cancel)
     assert (finished.returncode, finished.stdout) == (0, f"cancelled: {link}"), finished.stderr
     [follow] = re.findall(r"hint: (.* follow .*)", told)
-    finished = subprocess.run(follow, shell=True, cwd=project, timeout=300, check=False, **pipes)  # noqa: S602
+    finished = pasted(follow)
     assert finished.returncode == 1
     assert "Cancelled: " in finished.stderr
+
+
+def pasted(command):
+    """Calls what is told, as a shell takes it apart."""
+    _, program, *words = shlex.split(command, comments=True)
+    assert program == "cloud_runner.py"
+    return called("cloud_runner", *words)
 
 
 def interrupt(process):
@@ -206,3 +217,13 @@ def test_submitting_asks_for_each_thing_once(google, workload, name):
     assert [request.partition(" ")[0] for request in google.requests] == ["POST", "GET", "HEAD", "POST"]
     (made,) = google.jobs.values()
     assert made.display_name == name
+
+
+def test_that_trackers_are_not_told_of_it_is_said(capsys):
+    track = TrackConfig(mlflow="http://127.0.0.1:5000", opentelemetry="http://127.0.0.1:4318")
+    target = SimpleNamespace(root="", images={}, config=SimpleNamespace(track=track))
+    check(SimpleNamespace(check=lambda **_: ["from the service"]), target)
+    assert capsys.readouterr().err.splitlines() == [
+        "from the service",
+        "note: track.mlflow, track.opentelemetry: of cloud runs trackers are not told; see docs/tracking.md",
+    ]

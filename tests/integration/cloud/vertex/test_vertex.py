@@ -35,7 +35,8 @@ def test_run_carries_what_the_profile_says(google, vertex, job):
     [
         (
             {"code": 403, "reason": "SERVICE_DISABLED", "service": "aiplatform.googleapis.com"},
-            "the API of Vertex AI is not enabled in the project my-project",
+            "the API of Vertex AI (now Gemini Enterprise Agent Platform) "
+            "is not enabled in the project my-project",
             "gcloud services enable aiplatform.googleapis.com --project my-project",
         ),
         ({"code": 401}, "the credentials are not accepted", "gcloud auth application-default login"),

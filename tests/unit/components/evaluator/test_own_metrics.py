@@ -6,7 +6,13 @@ from types import ModuleType
 import pytest
 
 from slipway.components.errors import ComponentError
-from slipway.components.evaluator.own_metrics import OwnMetric, failure, require_metrics, require_results
+from slipway.components.evaluator.own_metrics import (
+    OwnMetric,
+    failure,
+    require_metrics,
+    require_new_names,
+    require_results,
+)
 
 
 class Base:
@@ -106,6 +112,38 @@ def test_of_several_metrics_of_one_module_each_may_have_failed(module):
 
 
 def test_a_metric_that_gives_its_result_another_name_is_told():
-    require_results([gain()], {"gain", "other"})
+    require_results([gain()], {("", "", "gain"), ("", "", "other")})
     with pytest.raises(ComponentError, match="gives no result of that name; there is a, b"):
-        require_results([gain()], {"b", "a"})
+        require_results([gain()], {("", "", "b"), ("", "", "a")})
+
+
+def test_each_output_and_each_model_must_have_a_result():
+    models = ("candidate", "baseline")
+    metrics = [OwnMetric("gain", "mine_of_a_test", "Gain", {}, output, models) for output in ("sold", "cost")]
+    found = {(model, output, "gain") for model in models for output in ("sold", "cost")}
+    require_results(metrics, found)
+    for lacking, words in {
+        ("baseline", "sold", "gain"): r"the metric sold/gain \(mine_of_a_test.Gain\) gives no result of that "
+        "name for the model baseline; there is cost/gain, sold/gain",
+        ("candidate", "cost", "gain"): "the metric cost/gain .* for the model candidate; ",
+    }.items():
+        with pytest.raises(ComponentError, match=words):
+            require_results(metrics, found - {lacking})
+    unnamed = {("", output, name) for _, output, name in found}
+    with pytest.raises(
+        ComponentError, match="for the model candidate; there is cost/gain, sold/gain"
+    ) as told:
+        require_results(metrics, unnamed)
+    assert "the model_name and the output_name" in told.value.hint
+
+
+def test_a_result_in_the_place_of_another_is_refused():
+    metrics = [gain()]
+    require_new_names(metrics, {("", "", "gain"), ("", "", "more")}, taken={("", "sold", "gain")})
+    for name in ("auc", "label_mean", "example_count", "answers", "taken"):
+        with pytest.raises(ComponentError) as told:
+            require_new_names(metrics, {("", "sold", name)}, taken={("", "sold", "taken")})
+        assert told.value.message == (
+            f"the metric gain (mine_of_a_test.Gain) gives a result called sold/{name}, which is the name of "
+            "another metric"
+        )

@@ -50,6 +50,7 @@ def with_heads(*specs, heads=HEAD):
     return config(model_specs=models, metrics_specs=list(specs))
 
 
+MEAN = {"metrics": METRICS[1:2], "output_names": ["a", "b"], "aggregate": {"macro_average": True}}
 COUNT, OF_A, OF_B = (
     {"metrics": METRICS[:1]},
     *({"metrics": METRICS[1:], "output_names": [output]} for output in "ab"),
@@ -66,6 +67,12 @@ def test_every_output_has_metrics_of_its_own():
     assert (found.example_count, found.label_statistics, found.answers) == ("example_count", True, True)
 
 
+def test_a_mean_over_outputs_stands_beside_the_metric_of_each():
+    each = [{"metrics": METRICS[1:2], "output_names": [name]} for name in "ab"]
+    asked = read_request(with_heads(COUNT, *each, MEAN))
+    assert (set(asked.metrics), asked.averages) == ({"a/auc", "b/auc"}, {"auc": "AUC"})
+
+
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
@@ -80,6 +87,11 @@ def test_every_output_has_metrics_of_its_own():
             config(model_specs=[HEAD, {**MODEL, "is_baseline": True, "name": "baseline"}]),
             "its models have labels of different outputs",
         ),
+        (
+            with_heads(COUNT, {**MEAN, "aggregate": {"weighted_macro_average": True}}),
+            "it aggregates otherwise than by the mean over all outputs",
+        ),
+        (with_heads(COUNT, MEAN), "it has the mean of auc over outputs that it is not computed of"),
     ],
 )
 def test_other_uses_of_outputs_are_left_to_tfx(given, reason):

@@ -2,18 +2,21 @@
 
 import numpy as np
 import pytest
+from sklearn.metrics import mean_pinball_loss
 
 from slipway.components.errors import ComponentError
-from slipway.components.evaluator.request import METRICS
+from slipway.components.evaluator.ranking import RANKINGS
 from slipway.components.evaluator.row_values import (
     CONFUSION,
     CURVES,
     HINGES,
     MEANS,
     confusion,
+    of_quantiles,
     one_hot,
     shares,
 )
+from slipway.components.model_gate.metrics import METRICS
 
 
 def of_row(name, label, answer):
@@ -23,9 +26,29 @@ def of_row(name, label, answer):
 
 
 def test_there_is_a_formula_for_every_metric_of_the_gate():
-    groups = [CONFUSION, CURVES, set(HINGES), set(MEANS)]
+    groups = [CONFUSION, CURVES, set(HINGES), set(MEANS), set(of_quantiles([0.5])), set(RANKINGS)]
     assert set.union(*groups) == {metric.class_name for metric in METRICS.values()}
     assert sum(map(len, groups)) == len(METRICS)
+
+
+def test_metrics_of_quantiles_are_those_of_scikit_learn_and_what_they_say():
+    draw = np.random.default_rng(2)
+    labels, levels = draw.normal(size=(50, 1)), [0.1, 0.5, 0.8]
+    answers = np.sort(draw.normal(size=(50, 3)), axis=1)
+    answers[:5] = answers[:5, ::-1]
+    found = {name: formula(labels, answers)[:, 0].mean() for name, formula in of_quantiles(levels).items()}
+    losses = [mean_pinball_loss(labels, answers[:, [at]], alpha=each) for at, each in enumerate(levels)]
+    assert found["PinballLoss"] == pytest.approx(np.mean(losses))
+    inside = (answers.min(1) <= labels[:, 0]) & (labels[:, 0] <= answers.max(1))
+    assert found["IntervalCoverage"] == pytest.approx(inside.mean())
+    assert found["QuantileCrossing"] == pytest.approx(0.1)
+    assert found["IntervalWidth"] == pytest.approx((answers.max(1) - answers.min(1)).mean())
+
+
+@pytest.mark.parametrize("answers", [[[0.1, np.nan, 0.9]], [[np.nan, 0.5, 0.9]]])
+def test_quantile_that_is_no_number_makes_no_metric_of_quantiles_a_number(answers):
+    for name, formula in of_quantiles([0.1, 0.5, 0.9]).items():
+        assert np.isnan(formula(np.array([[0.5]]), np.array(answers))[0, 0]), name
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.metrics import recall_score, roc_auc_score
 
 from slipway.components.evaluator import tally as tallies
 from slipway.components.evaluator.bootstrap import REPLICATES, row_number
@@ -348,3 +349,54 @@ def test_without_a_slice_of_all_rows_too_many_slices_have_no_bounds(monkeypatch)
         models=(ModelRequest("", "label", is_baseline=False),), slices=(("group",),), metrics={"auc": "AUC"}
     )
     assert not any(spreads(asked, tallied(asked)).values())
+
+
+def of_labels(*names, labels, answers):
+    """The request and the tally of a candidate and a baseline that answer several labels."""
+    outputs = ("sport", "music", "art")[: labels.shape[1]]
+    models = [
+        ModelRequest(name, output, name == "base", output=output)
+        for name in ("candidate", "base")
+        for output in outputs
+    ]
+    asked = Request(
+        models=tuple(models),
+        slices=((),),
+        metrics={f"{output}/{name}": METRICS[name].class_name for output in outputs for name in names},
+        averages={name: METRICS[name].class_name for name in names},
+    )
+    tally = Tally(asked)
+    for first in range(0, len(labels), 1000):
+        part = slice(first, first + 1000)
+        judged = [
+            Judged(labels[part, at : at + 1], each[part, at : at + 1])
+            for each in answers
+            for at in range(labels.shape[1])
+        ]
+        tally.add({}, judged, first=row_number(0, first))
+    return asked, tally
+
+
+def test_mean_over_labels_is_that_of_scikit_learn_and_its_error_that_of_the_mean():
+    labels = np.stack([LABELS, np.roll(LABELS, 7), LABELS], axis=1)
+    answers = np.stack([FIRST, np.roll(SECOND, 7), DRAW.random(MANY)], axis=1)
+    asked, tally = of_labels("auc", "recall", labels=labels, answers=(answers, answers / 2))
+    values, found = results(asked, tally)[()], spreads(asked, tally)[()]
+    area, recall = (
+        roc_auc_score(labels, answers, average="macro"),
+        recall_score(labels, answers > 0.5, average="macro"),
+    )
+    assert values["candidate", "auc"] == pytest.approx(area, abs=1e-4)
+    assert values["candidate", "recall"] == pytest.approx(recall, abs=1e-6)
+    # Labels that err apart: their mean by a third of the root of the sum of their squares.
+    errors = [found["candidate", f"{name}/recall", False].error for name in ("sport", "music", "art")]
+    assert found["candidate", "recall", False].error == pytest.approx(math.hypot(*errors) / 3, rel=0.35)
+    assert found["candidate", "auc", True].error < found["candidate", "auc", False].error
+
+
+def test_label_that_no_row_has_is_not_in_the_mean_of_areas():
+    labels = np.stack([LABELS, np.zeros(MANY)], axis=1)
+    asked, tally = of_labels("auc", labels=labels, answers=(np.stack([FIRST, FIRST], axis=1),) * 2)
+    values, found = results(asked, tally)[()], spreads(asked, tally)[()]
+    assert values["candidate", "auc"] == values["candidate", "sport/auc"]
+    assert found["candidate", "auc", False] == found["candidate", "sport/auc", False]

@@ -71,7 +71,8 @@ def test_metrics_of_all_rows_and_of_each_slice():
 
 
 def test_batches_and_parts_that_were_counted_elsewhere_add_up_to_the_same():
-    asked = request(*METRICS.keys() - {name for name in METRICS if "categorical" in name}, **ALL)
+    others = {name for name, each in METRICS.items() if each.outputs in ("classes", "quantiles", "ranks")}
+    asked = request(*METRICS.keys() - others, **ALL)
     expected = values(asked, tallied(asked))
     batches = tallied(asked, slice(3, 5), slice(0, 3))
     merged = tallied(asked, slice(4, 5))
@@ -129,6 +130,7 @@ def test_every_output_is_counted_as_a_model_of_its_own_is():
     assert both.labels["b"].of_slice(0)[1][:, 0].tolist() == [4.0, 6.0]
 
 
+PLAIN = ModelRequest("", "label", is_baseline=False)
 WEIGHTED = (ModelRequest("", "label", is_baseline=False, weight="w"),)
 
 
@@ -203,6 +205,10 @@ def test_several_labels_of_a_row_are_each_counted():
     asked = request("cosine_similarity", **ALL)
     found = values(asked, tallied(asked, labels=labels, answers=np.ones((5, 2))))[()]
     assert found["label_rows"] == 7.0, "2 vectors are classes, the others' 5 numbers are labels"
+    assert found["label_count"] == 7.0
+    asked = replace(asked, models=WEIGHTED)
+    found = values(asked, tallied(asked, labels=labels, answers=np.ones((5, 2)), weights=np.full(5, 3.0)))[()]
+    assert (found["label_count"], found["label_rows"], found["label_weight"]) == (7.0, pytest.approx(7), 21.0)
     assert ANSWERS_NAME not in found, "rows with several classes are not told of"
 
 
@@ -243,5 +249,19 @@ def test_least_of_many_is_the_least_of_each():
 )
 def test_labels_that_do_not_go_with_the_answers_are_left_to_tfx(metric, labels, outputs):
     with pytest.raises(NotOursError):
-        check_shapes(request(metric), Judged(np.zeros((1, labels)), np.zeros((1, outputs))))
-    check_shapes(request("auc"), Judged(np.zeros((1, 1)), np.zeros((1, 3))))
+        check_shapes(request(metric), Judged(np.zeros((1, labels)), np.zeros((1, outputs))), PLAIN)
+    check_shapes(request("auc"), Judged(np.zeros((1, 1)), np.zeros((1, 3))), PLAIN)
+
+
+@pytest.mark.parametrize(("metric", "answers"), [("pinball_loss", 2), ("ndcg", 3)])
+def test_model_of_another_shape_than_quantiles_and_ranks_ask_is_named(metric, answers):
+    asked = replace(request(metric), quantiles=(0.1, 0.5, 0.9))
+    judged = Judged(np.zeros((1, 1)), np.zeros((1, answers)))
+    with pytest.raises(ComponentError, match=f"a row has 1 label and {answers} answers") as ours:
+        check_shapes(asked, judged, PLAIN)
+    assert "let the model answer" in ours.value.hint
+    with pytest.raises(ComponentError, match="of the last blessed model a row has 1 label") as theirs:
+        check_shapes(asked, judged, replace(PLAIN, is_baseline=True))
+    assert theirs.value.hint == "", (
+        "where there is none, the screen names the command that clears the baseline"
+    )

@@ -183,6 +183,19 @@ def test_json_whole_numbers_beyond_64_bits_are_quarantined_however_long(ingest, 
     ]
 
 
+def test_json_whole_numbers_beyond_64_bits_are_fractions_where_types_say_so(ingest, write):
+    settings = {"types": {"x": "float"}, "max_bad_share": 1.0, **ALL}
+    lines = [f'{{"x": {number}, "id": 1}}' for number in (2**63, f"[{2**64 - 1}, 3]", 10**30, 10**39, 7)]
+    lines.append(f'{{"x": {10**30}, "id": {10**30}}}')
+    found = ingest(write("\n".join(lines), "in.jsonl"), format="jsonl", **settings)
+    assert [row["x"] for row in found.splits["all"]] == [
+        [pytest.approx(2.0**63)], [pytest.approx(2.0**64), 3.0], [pytest.approx(1e30)], [7.0]
+    ]  # fmt: skip
+    assert sorted(reject["reason"] for reject in found.rejects) == [
+        "a number beyond 32-bit fractions", "a whole number beyond 64 bits"
+    ]  # fmt: skip
+
+
 def test_json_objects_with_a_key_twice_are_quarantined_and_the_last_value_does_not_win(ingest, write):
     lines = [
         '{"id": 1, "at": "10:30:00"}', '{"id": 1, "at": "x", "id": 2}', '{"id": 3, "at": "\\"id\\": 4"}',

@@ -26,6 +26,9 @@ from slipway.components.ingest.written_values import plain_dates, plain_numbers
          ["1234.50", "1234"]),
         ({"unit": "$", "thousands": ","}, ["($1,234.50)", "(7)", "(-7)", "(a)", "()", "\u2212$5"],
          ["-1234.50", "-7", "(-7)", "(a)", "()", "-5"]),
+        ({"unit": "$", "thousands": ","}, ["$(1,234.50)", "$ (7)", "$(-7)"], ["-1234.50", "-7", "$(-7)"]),
+        ({"clock": True}, ["1:05 PM", "12:00 am", "12:30:09 p.m.", "13:05 PM", "0:05 PM"],
+         ["47100", "0", "45009", "13:05 PM", "0:05 PM"]),
         ({"unit": "%"}, ["(3.5%)", "(3.5)%"], ["-3.5", "(3.5)%"]),
         ({}, ["(5)", "\u22122.5", "6"], ["-5", "-2.5", "6"]),
         ({"clock": True}, ["1:02:33", "02:33", "75:00", "-0:05",
@@ -47,6 +50,10 @@ def test_numbers_of_a_format_become_plain_and_others_stay_what_they_are(form, wr
          ["2021-03-01", "2021-03-01", "31.02.2021", "2021-03-01", ""]),
         ("%m/%d/%Y %H:%M", ["3/4/2021 5:06"], ["2021-03-04 05:06:00"]),
         ("%Y/%m/%d", ["2012/01/31", "2012/1/3"], ["2012-01-31", "2012-01-03"]),
+        ("%Y%m%d", ["20240131", "20240231"], ["2024-01-31", "20240231"]),
+        ("%Y-%m", ["2024-03"], ["2024-03-01"]),
+        ("%m/%d/%Y %I:%M %p", ["12/31/2024 1:05 pm", "12/31/2024 12:05 AM"],
+         ["2024-12-31 13:05:00", "2024-12-31 00:05:00"]),
         ("%b %d %Y", ["Jan 1 2000", "January 12 2000"], ["2000-01-01", "2000-01-12"]),
     ],
 )  # fmt: skip
@@ -96,3 +103,14 @@ def test_json_lines_hold_numbers_in_quotes_and_dates(ingest, tmp_path):
 def test_texts_of_parquet_are_read_by_the_formats_of_their_columns(ingest, tmp_path):
     pq.write_table(pa.table({"price": PRICES, "day": DAYS}), tmp_path / "rows.parquet")
     assert _read(ingest(tmp_path / "rows.parquet", format="parquet", **SETTINGS)) == EXPECTED
+
+
+def test_dates_that_are_whole_numbers_are_read_in_files_with_types(ingest, tmp_path):
+    days = {"day": [20240131, None, 20240229]}
+    pq.write_table(pa.table(days), tmp_path / "rows.parquet")
+    lines = [json.dumps({"day": day}) for day in days["day"]]
+    (tmp_path / "rows.jsonl").write_text("\n".join(lines))
+    for file in ("rows.parquet", "rows.jsonl"):
+        settings = {"dates": {"day": "%Y%m%d"}, "split": {"all": 1}}
+        found = ingest(tmp_path / file, format=file.partition(".")[2], **settings)
+        assert [row["day"] for row in found.splits["all"]] == [[b"2024-01-31"], [], [b"2024-02-29"]]

@@ -44,3 +44,12 @@ def test_model_that_lacks_the_metric_is_passed_over():
     references = {"tree": {"binary_accuracy": 0.9}, "logistic": {"auc": 0.9}}
     checks = reference_checks(references, {"auc": 0.95}, ["auc"])
     assert [check.metric for check in checks] == ["auc against logistic"]
+
+
+def test_metric_that_a_model_lacks_leaves_the_next_one_to_decide():
+    references = {"tree": {"binary_accuracy": 0.9}, "logistic": {"auc": 0.9}}
+    found = reference_checks(references, {"auc": 0.95, "binary_accuracy": 0.8}, ["auc", "binary_accuracy"])
+    assert [(check.metric, check.passed) for check in found] == [
+        ("binary_accuracy against tree", False),
+        ("auc against logistic", True),
+    ]

@@ -350,6 +350,38 @@ def test_slice_that_the_baseline_did_not_have_is_not_compared():
     assert threshold_checks({"all": {"auc": Threshold(max_drop=0.0)}}, slices, min_slice_rows=1)[0] == []
 
 
+@pytest.mark.parametrize("metric", ["ndcg", "mean_reciprocal_rank"])
+def test_ranks_are_not_judged_where_no_row_is_relevant(metric):
+    limits = {"all": {metric: Threshold(min=0.5)}}
+    nothing, all_equal = (
+        threshold_checks(limits, {"a=1": measured({}, labels=labels)}, min_slice_rows=1)
+        for labels in (LabelStatistics.of_counts({0: 500}), LabelStatistics.of_counts({2: 500}))
+    )
+    assert nothing == ([], [f"{metric} is not judged on a=1: all its labels are equal"])
+    assert [check.passed for check in all_equal[0]] == [False], "any order of these is the best"
+
+
+def test_mean_is_not_judged_where_no_label_has_a_value_of_it():
+    one, limits = LabelStatistics.of_counts({0: 500}), {"all": {"auc": Threshold(min=0.5)}}
+    for outputs, notes in (
+        ({"sport": one, "music": one}, ["auc is not judged on a=1: all its labels are equal"]),
+        ({"sport": one, "music": LABELS}, []),
+    ):
+        at = Measured({"example_count": 500.0}, {}, None, labels_of_outputs=outputs)
+        assert threshold_checks(limits, {"a=1": at}, min_slice_rows=1)[1] == notes
+
+
+def test_bounds_of_a_mean_over_labels_are_those_of_its_spread():
+    labels = {"sport": LABELS, "music": LABELS}
+    metrics = {"binary_accuracy": 0.9, "sport/binary_accuracy": 0.9, "example_count": 1000.0}
+    spread = Spread(0.001, 63)
+    at = Measured(metrics, {}, None, spreads={"binary_accuracy": spread}, labels_of_outputs=labels)
+    low, high = bounds("binary_accuracy", 0.9, at, 0.95, spread)
+    assert high - low == pytest.approx(2 * spread.half(0.95))
+    of_one = at.of_output("sport")
+    assert bounds("sport/binary_accuracy", 0.9, of_one, 0.95) == proportion_bounds(0.9, 1000, confidence=0.95)
+
+
 @pytest.mark.parametrize("metric", ["auc", "precision", "recall", "f1_score"])
 def test_what_tells_classes_apart_is_not_judged_where_all_labels_are_equal(metric):
     one = measured({}, labels=LabelStatistics.of_counts({0: 500}))

@@ -228,3 +228,11 @@ def test_metric_of_an_output_must_fit_that_output():
     )
     [told] = reasons(metrics=["many/mean_squared_error", "one/auc"], **given)
     assert told.startswith("metric many/mean_squared_error 10 outputs, needs one output")
+
+
+def test_mean_over_labels_must_fit_each_of_them():
+    served = {name: ["float32", [None, 1], f"{name}:0"] for name in ("music", "sport")}
+    given = {"outputs": 2, "signatures": {"serving_default": {"outputs": served}}}
+    assert reasons(metrics=["auc", "binary_accuracy", "sport/binary_accuracy"], **given) == []
+    [told] = reasons(metrics=["categorical_accuracy"], **given)
+    assert told.startswith("metric categorical_accuracy 1 output, needs one output for each class")

@@ -4,13 +4,16 @@ import math
 import random
 import statistics
 
+import numpy as np
 import pytest
+from sklearn.metrics import mean_pinball_loss
 
 from slipway.components.model_gate.check import Check
 from slipway.components.model_gate.intervals import Spread, auc_of_chance
 from slipway.components.model_gate.metrics import METRICS
 from slipway.components.model_gate.rules import Measured, Threshold, threshold_checks
 from slipway.components.model_gate.trivial import (
+    LABEL_PREFIX,
     LabelStatistics,
     majority_per_slice,
     slice_columns,
@@ -77,7 +80,22 @@ def test_columns_of_a_slice_are_what_stands_before_the_first_equals_signs():
 def test_each_trivial_value_is_known_by_its_name():
     needed = {metric.trivial for metric in METRICS.values()} - {None}
     known = {METRICS[name].trivial for name in METRICS if trivial_value(name, TAXI) is not None}
-    assert known == needed
+    assert known == needed - {"pinball_loss"}, "which needs the quantiles"
+
+
+def test_always_the_same_quantiles_is_what_a_constant_scores():
+    draw = np.random.default_rng(1)
+    labels, levels = draw.integers(0, 40, 500).astype(float), [0.1, 0.5, 0.9]
+    counts = dict(zip(*np.unique(labels, return_counts=True), strict=True))
+    found = LabelStatistics.of_counts(counts, quantiles=levels)
+    best = [
+        min(mean_pinball_loss(labels, np.full(500, answer), alpha=each) for answer in np.unique(labels))
+        for each in levels
+    ]
+    assert trivial_value("pinball_loss", found) == pytest.approx(np.mean(best))
+    prefixed = {LABEL_PREFIX + name: value for name, value in found.known().items()}
+    assert LabelStatistics.from_metrics(prefixed) == found
+    assert "pinball_loss" not in TAXI.known()
 
 
 def test_column_alone_is_worth_the_majorities_of_its_values():
@@ -395,7 +413,7 @@ def weighed(positives, negatives, *, of_positives=1.0, of_negatives=1.0):
     """Labels of so many rows, all of a class with one weight."""
     counts = {1: positives * of_positives, 0: negatives * of_negatives}
     squares = {1: positives * of_positives**2, 0: negatives * of_negatives**2}
-    return LabelStatistics.of_counts(counts, squares=squares)
+    return LabelStatistics.of_counts(counts, squares=squares, count=positives + negatives)
 
 
 @pytest.mark.parametrize("weights", [{"of_negatives": 100}, {"of_positives": 100}, {"of_positives": 0.01}])
@@ -447,3 +465,17 @@ def test_rows_and_what_they_are_worth_are_both_told_where_they_differ():
 def test_rows_without_a_label_are_not_taken_for_weights():
     labels = LabelStatistics.of_counts({0: 400, 1: 300})
     assert Measured({"example_count": 1000.0}, {}, labels).rows_in_words == "1,000 rows"
+    alike = weighed(300, 400, of_positives=0.1, of_negatives=0.1)
+    at = Measured({"example_count": 1000.0}, {}, alike)
+    assert (at.rows_in_words, at.telling_rows) == ("1,000 rows", pytest.approx(700))
+    unlike = Measured({"example_count": 1000.0}, {}, weighed(300, 400, of_positives=9))
+    assert unlike.telling_rows == pytest.approx(unlike.labels.rows)
+    assert unlike.rows_in_words == f"1,000 rows, worth {unlike.labels.rows:.0f} by their weights"
+
+
+def test_rows_of_several_labels_are_worth_no_more_than_there_are():
+    # 100 rows of five labels each: half of the rows weigh 1, half 3.
+    of_five = LabelStatistics.of_counts({0: 600, 1: 400}, squares={0: 1500, 1: 1000}, count=500)
+    at = Measured({"example_count": 100.0}, {}, of_five)
+    assert of_five.rows == 400
+    assert (at.telling_rows, at.rows_in_words) == (80, "100 rows, worth 80 by their weights")

@@ -7,10 +7,7 @@ import pytest
 from slipway.components.pusher.endpoint import (
     EndpointSettings,
     deploy_request,
-    is_ours,
-    model_id,
     traffic_split,
-    upload_request,
 )
 from slipway.components.pusher.versions import Published
 
@@ -51,30 +48,7 @@ def test_shares_always_add_up_to_all():
         assert min(split.values()) >= 0
 
 
-def test_model_id_is_the_same_for_the_same_version_and_one_that_the_service_takes():
-    assert model_id("taxi", 1795229254) == "taxi-v1795229254"
-    assert model_id("9 Trips!", 7) == "m9-trips--v7"
-    assert len(model_id("t" * 200, 2**63 - 1)) == 63
-
-
-@pytest.mark.parametrize(
-    ("name", "ours"),
-    [
-        ("projects/1/locations/r/models/taxi-v7", True),
-        ("projects/1/locations/r/models/taxi-v7@1", True),
-        ("projects/1/locations/r/models/taxi-v", False),
-        ("projects/1/locations/r/models/taxis-v7", False),
-        ("projects/1/locations/r/models/123456", False),
-    ],
-)
-def test_only_models_of_the_workload_count_as_its_own(name, ours):
-    assert is_ours(name, "taxi") is ours
-
-
-def test_requests_name_the_version_its_folder_and_its_share():
-    upload = upload_request(SETTINGS, VERSION, workload="taxi")
-    assert upload["model_id"] == "taxi-v1795229254"
-    assert upload["model"]["artifact_uri"] == "gs://b/taxi/1795229254"
+def test_request_names_the_version_and_its_share():
     deploy = deploy_request(SETTINGS, VERSION, workload="taxi", model="m", shares={"5": 100})
     assert deploy["traffic_split"] == {"0": 20, "5": 80}
     assert deploy["deployed_model"]["id"] == "1795229254"

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from slipway.components.reference_models.fit import Table, answers_of
+from slipway.components.reference_models.fit import Table, answers_of, is_of_one_class
 
 # scikit-learn calls SciPy with options that SciPy will drop.
 pytestmark = pytest.mark.filterwarnings("ignore:scipy.optimize:DeprecationWarning")
@@ -61,3 +61,20 @@ def test_hashed_words_of_a_text_are_left_out_instead_of_a_column_each(name):
     np.testing.assert_array_equal(answers, answers_of(name, "classes", train, held_out, seed=1))
     alone = Table({"words": with_words(train).columns["words"]}, {"words": 2**18}, train.labels)
     assert len(np.unique(answers_of(name, "classes", alone, alone, seed=1))) == 1
+
+
+@pytest.mark.parametrize("name", ["logistic", "boosted_trees"])
+@pytest.mark.parametrize("only", [0.0, 1.0])
+def test_a_label_that_every_row_has_or_none_is_answered_as_it_is(name, only):
+    train = replace(table("two"), labels=np.full(400, only))
+    assert (answers_of(name, "classes", train, table("two", seed=1), seed=1) == only).all()
+
+
+@pytest.mark.parametrize(
+    ("labels", "weights", "expected"),
+    [([0, 0], None, True), ([1, 1], None, True), ([2, 2], None, False), ([0, 1], None, False),
+     ([0, 1], [1, 0], True), ([0, 1], [1, 2], False)],
+)  # fmt: skip
+def test_labels_that_count_are_of_one_class(labels, weights, expected):
+    rows = Table({}, {}, np.array(labels), None if weights is None else np.array(weights))
+    assert is_of_one_class(rows) is expected

@@ -5,6 +5,7 @@ import struct
 
 import pytest
 
+from slipway.components import example_records
 from slipway.components.errors import ComponentError
 from slipway.components.ingest.tfrecord import frame
 from slipway.components.statistics_gen import reading
@@ -46,7 +47,7 @@ def test_rows_come_in_their_order(file):
 @pytest.mark.parametrize(("name", "limit"), [("BATCH_ROWS", 300), ("BATCH_BYTES", 300 * len(example(1)))])
 def test_batches_end_at_their_limits(file, monkeypatch, name, limit):
     monkeypatch.setattr(reading, name, limit)
-    monkeypatch.setattr(reading, "_PIECE_BYTES", 100)
+    monkeypatch.setattr(example_records, "_PIECE_BYTES", 100)
     found = list(batches(str(file)))
     assert len(found) > 1
     assert numbers(found) == list(range(ROWS))
@@ -55,10 +56,10 @@ def test_batches_end_at_their_limits(file, monkeypatch, name, limit):
 def test_equal_rows_that_unpack_to_much_come_in_batches_no_larger(tmp_path, monkeypatch):
     path = tmp_path / "rows.gz"
     path.write_bytes(gzip.compress(frame([example(7)] * 200_000)) * 2)
-    assert path.stat().st_size < reading._PIECE_BYTES, "all of it is read at once"
+    assert path.stat().st_size < example_records._PIECE_BYTES, "all of it is read at once"
     with path.open("rb") as opened:
-        pieces = [len(piece) for piece in reading._inflated(opened)]
-    assert max(pieces) == reading._INFLATED_BYTES
+        pieces = [len(piece) for piece in example_records._inflated(opened)]
+    assert max(pieces) == example_records._INFLATED_BYTES
     assert sum(pieces) == 2 * 200_000 * len(frame([example(7)]))
     found = [batch.num_rows for batch in batches(str(path))]
     assert found == [reading.BATCH_ROWS] * (400_000 // reading.BATCH_ROWS) + [400_000 % reading.BATCH_ROWS]
@@ -68,22 +69,9 @@ def test_equal_rows_that_unpack_to_much_come_in_batches_no_larger(tmp_path, monk
 
 @pytest.mark.parametrize("at_once", [1, 7, 64])
 def test_pieces_may_end_anywhere(file, monkeypatch, at_once):
-    monkeypatch.setattr(reading, "_INFLATED_BYTES", at_once)
-    monkeypatch.setattr(reading, "_PIECE_BYTES", 50)
+    monkeypatch.setattr(example_records, "_INFLATED_BYTES", at_once)
+    monkeypatch.setattr(example_records, "_PIECE_BYTES", 50)
     assert numbers(batches(str(file))) == list(range(ROWS))
-
-
-def test_long_record_is_put_together_once(tmp_path, monkeypatch):
-    path = tmp_path / "rows.gz"
-    long = bytes(range(256)) * 40_000
-    path.write_bytes(gzip.compress(frame([b"short", long, b"short"])))
-    monkeypatch.setattr(reading, "_INFLATED_BYTES", 1_000)
-    asked = []
-    split = reading._split
-    monkeypatch.setattr(reading, "_split", lambda data: asked.append(len(data)) or split(data))
-    found = [record for some in reading._records(str(path)) for record in some]
-    assert found == [b"short", long, b"short"]
-    assert sum(asked) < 2 * len(long), "10,000 pieces, each copied a few times at most"
 
 
 def test_sample_is_the_same_each_time(file):

@@ -192,9 +192,9 @@ def test_attempts_are_counted_from_the_first_one_on(files):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")
-def test_object_store_keeps_checkpoints_as_a_disk_does():
-    """TensorFlow's ram:// stands for gs://: the same calls."""
-    files = storage("ram://checkpoints/job")
+def test_object_store_keeps_checkpoints_as_a_disk_does(tmp_path):
+    """TensorFlow's ram:// stands for gs://: the same calls. What lies there outlasts the test."""
+    files = storage(f"ram:/{tmp_path}")
     assert CheckpointFolder(files, job="job 1").newest() == (Checkpoint(), [])
     folder = filled(files)
     assert same(folder.newest()[0], checkpoint(3))

@@ -1,11 +1,11 @@
-"""docs/training.md: each practice has a key that exists and a test that exists."""
+"""docs/practices.md: each practice has a key, a page and a test, and each of them exists."""
 
 import json
 import re
 
 import pytest
 
-HEAD = "| practice or system | key | test |"
+HEAD = "| practice or system | key | page | test |"
 # What the seeds of the project name; each stands in a row of the table.
 PRACTICES = (
     "TPUEstimator",
@@ -36,23 +36,39 @@ PRACTICES = (
     "AutoML",
     "PyTorch",
     "MNIST",
+    "APIs",
+    "validation of the model",
+    "batches instead of single instances",
+    "cost",
+    "convolutions",
+    "libraries made for TPUs",
+    "CUDA",
 )
 
 
 @pytest.fixture(scope="module")
 def rows(project):
-    text = (project / "docs/training.md").read_text(encoding="utf-8")
+    text = (project / "docs/practices.md").read_text(encoding="utf-8")
     lines = text.partition(HEAD)[2].split("\n\n", 1)[0].strip().splitlines()[1:]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
 def test_every_practice_of_the_seeds_has_a_row(rows):
-    practices = " ".join(practice for practice, _, _ in rows)
+    practices = " ".join(practice for practice, *_ in rows)
     assert [name for name in PRACTICES if name not in practices] == []
 
 
+def test_every_page_that_is_named_has_the_section(rows, project):
+    for practice, _, page, _ in rows:
+        [(name, anchor)] = re.findall(r"\]\(([\w-]+\.md)(?:#([\w-]+))?\)", page)
+        text = (project / "docs" / name).read_text(encoding="utf-8")
+        titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+        anchors = {re.sub(r"[^\w -]", "", title).strip().lower().replace(" ", "-") for title in titles}
+        assert not anchor or anchor in anchors, f"{practice}: {page}"
+
+
 def test_every_test_that_is_named_exists_and_holds_tests(rows, project):
-    for practice, _, test in rows:
+    for practice, _, _, test in rows:
         names = re.findall(r"`([\w/]+\.py)`", test)
         assert names or test.startswith("none: "), practice
         for name in names:
@@ -75,7 +91,7 @@ def test_every_key_that_is_named_exists(rows, project):
         )
         for name in definitions[section]["properties"]
     }
-    for practice, key, _ in rows:
+    for practice, key, _, _ in rows:
         if practice in ("TPUEstimator", "monitoring: memory, processor, throughput, input"):
             continue  # in prose, and a command
         keys = re.sub(r" \(.*?\)", "", key).partition(";")[0]  # in brackets what they hold, then a command

@@ -10,17 +10,6 @@ from slipway.components.trainer.own_fit import has_own_fit, require_cpu, require
 BUILD = "def build_model(features, hyperparameters): ...\n"
 
 
-@pytest.fixture
-def module(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(tmp_path)
-
-    def write(name, text):
-        (tmp_path / f"{name}.py").write_text(text)
-        return f"{name}.build_model"
-
-    return write
-
-
 def test_a_function_fit_beside_build_model_is_an_own_fit(module):
     path = module("fitted", BUILD + "def fit(model, rows, hyperparameters): ...\nraise RuntimeError\n")
     assert has_own_fit(path)

@@ -15,17 +15,6 @@ from slipway.components.trainer.own_functions import (
 BUILD = "def build_model(features, hyperparameters): ...\n"
 
 
-@pytest.fixture
-def module(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(tmp_path)
-
-    def write(name, text):
-        (tmp_path / f"{name}.py").write_text(text)
-        return f"{name}.build_model"
-
-    return write
-
-
 @pytest.mark.parametrize(
     ("text", "is_loop"),
     [

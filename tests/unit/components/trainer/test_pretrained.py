@@ -43,9 +43,10 @@ def test_another_content_or_no_file_is_refused_in_words(weights, tmp_path):
 def test_object_is_copied_with_its_suffix(weights, tmp_path):
     import tensorflow as tf
 
-    with tf.io.gfile.GFile("ram://bucket/a/before.weights.h5", "w") as file:
+    path = f"ram:/{tmp_path}/before.weights.h5"  # this test's own: what lies there outlasts it
+    with tf.io.gfile.GFile(path, "w") as file:
         file.write("weights")
-    found = local_file({**weights, "path": "ram://bucket/a/before.weights.h5"}, folder=tmp_path)
+    found = local_file({**weights, "path": path}, folder=tmp_path)
     name = f"pretrained-{socket.gethostname()}-before.weights.h5"
     assert (found.name, found.read_bytes()) == (name, b"weights")
     with pytest.raises(ComponentError, match=r"ram://bucket/none\.h5 is not there"):

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from slipway.components.project import PROJECT_ROOT
 from slipway.components.trainer import training_process
 from slipway.components.trainer.settings.compute import ComputeSettings
-from slipway.components.trainer.training_process import PROJECT_ROOT, TrainingProcess, environment
+from slipway.components.trainer.training_process import TrainingProcess, environment
 
 
 def test_training_process_imports_the_project_the_user_code_and_what_was_there():

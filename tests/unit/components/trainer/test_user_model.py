@@ -207,6 +207,12 @@ def test_tensorflow_tells_errors_as_they_are_read(broken, tmp_path, monkeypatch)
             "names the outputs a, c, and the model of my.build_model has outputs without",
         ),
         (["a", "b"], {"b": "y", "a": "z"}, ""),
+        (
+            [],
+            ["y", "z"],
+            r"2 columns as one label, and the model of my.build_model answers \[None, 1\]",
+        ),
+        (["a", "b"], ["y", "z"], r"answers \[None, 1\], \[None, 1\]; it must answer one tensor"),
         ([], "y", ""),
     ],
 )
@@ -221,6 +227,21 @@ def test_outputs_must_be_those_that_have_a_label(outputs, label, words):
         return
     with pytest.raises(ComponentError, match=words):
         require_outputs(model, label, "my.build_model")
+
+
+@pytest.mark.slow  # Keras starts
+@pytest.mark.filterwarnings("default")  # of TensorFlow's own imports
+def test_several_labels_of_a_row_are_answered_one_by_one():
+    import keras
+
+    given = keras.Input((1,), name="x")
+    for activation in ("sigmoid", "softmax"):
+        model = keras.Model(given, keras.layers.Dense(2, activation=activation)(given))
+        if activation == "sigmoid":
+            require_outputs(model, ["y", "z"], "my.build_model")
+            continue
+        with pytest.raises(ComponentError, match="ends in a softmax, whose answers share one"):
+            require_outputs(model, ["y", "z"], "my.build_model")
 
 
 @pytest.mark.slow  # Keras starts

@@ -2,7 +2,8 @@
 
 import pytest
 
-from slipway.pipeline.cloud.back_fill import span_run_id
+from slipway.pipeline.cloud.back_fill import span_read, span_run_id
+from slipway.pipeline.cloud.services.service import JobState, TaskState
 from slipway.pipeline.cloud.vertex_request import job_id
 from slipway.pipeline.errors import UsageError
 
@@ -28,3 +29,19 @@ def test_longest_id_reaches_vertex_ai_with_its_span():
 def test_name_that_would_not_reach_it_as_it_is_is_refused(name):
     with pytest.raises(UsageError, match="cannot be called"):
         span_run_id(name, 7, attempt=1)
+
+
+@pytest.mark.parametrize(
+    ("task", "properties", "span"),
+    [
+        ("Ingest", {"span": 20819.0}, 20819),
+        ("Ingest", {"span": "20819"}, 20819),
+        ("Ingest", {"span": ""}, None),
+        ("Ingest", {}, None),
+        ("Transform", {"span": 20819.0}, None),
+    ],
+)
+def test_span_of_a_run_is_what_its_ingest_has_read(task, properties, span):
+    examples = {"uri": "gs://b/e", "type": "Examples", "properties": properties}
+    tasks = (TaskState("DataGate", "waiting"), TaskState(task, "complete", outputs={"examples": [examples]}))
+    assert span_read(JobState("running", tasks=tasks)) == span

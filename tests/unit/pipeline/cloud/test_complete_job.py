@@ -112,6 +112,22 @@ def test_producer_of_a_parameter_is_named_as_its_task_is(job, configured):
     assert tasks(job)["Trainer"]["dependentTasks"] == ["Ingest"]
 
 
+def test_parameter_from_another_task_is_of_the_type_that_this_puts_out(job, configured):
+    def types(kind):
+        return {"parameters": {"rows": {"parameterType": kind}}}
+
+    spec = job["pipelineSpec"]
+    spec["components"]["Ingest"]["outputDefinitions"] = types("NUMBER_INTEGER")
+    spec["components"]["Trainer"]["inputDefinitions"] = types("STRING")
+    args = containers(job)[1]["args"]
+    args += ["--json_serialized_inputs_spec_args", json.dumps(types("STRING"))]
+    output = {"producerTask": "Ingest_task", "outputParameterKey": "rows"}
+    tasks(job)["Trainer"]["inputs"] = {"parameters": {"rows": {"taskOutputParameter": output}}}
+    complete(job, configured(), root=ROOT)
+    assert spec["components"]["Trainer"]["inputDefinitions"] == types("NUMBER_INTEGER")
+    assert json.loads(args[-1]) == types("NUMBER_INTEGER")
+
+
 @pytest.mark.parametrize(
     ("setting", "words"),
     [

@@ -76,6 +76,8 @@ def test_pushed_run_is_done(record):
     assert lines == [
         "Done: taxi, 90 s",
         "Pushed: version 7 -> gs://b/s/7",
+        "Blessed: yes.",
+        "90 s: 2 ran, 13 skipped; longest ModelGate 0.0 s",
         "hint: https://link   # logs and artifacts",
     ]
 
@@ -87,7 +89,9 @@ def test_model_that_is_not_blessed_is_a_gate_s_stop_though_every_task_is_done(re
     assert code == 3
     assert lines == [
         "Stopped: the model is not blessed, 90 s",
+        "Not pushed: ModelGate did not bless the model.",
         "hint: BLESS   # blesses it, on the record",
+        "90 s: 1 ran, 14 skipped; longest ModelGate 0.0 s",
         "hint: https://link   # logs and artifacts",
     ]
 

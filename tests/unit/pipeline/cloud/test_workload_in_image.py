@@ -1,13 +1,14 @@
 """The workload with the paths of the image, and what a cloud cannot see."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import yaml
 
 from slipway.pipeline.cloud.image import IMAGE_PACKAGES, read_image
-from slipway.pipeline.cloud.workload_in_image import Target
-from slipway.pipeline.config import WorkloadChoice, read_assignments
+from slipway.pipeline.cloud.workload_in_image import Target, refuse_sql
+from slipway.pipeline.config import DataConfig, WorkloadChoice, read_assignments
 from slipway.pipeline.errors import ConfigError
 from slipway.pipeline.plan.run_request import workload_request
 
@@ -51,6 +52,13 @@ def test_query_needs_no_file_in_the_image(target):
     query = "SELECT * FROM `project.trips.all`"
     made = target(**{"data.format": "bigquery", "data.source": "null", "data.query": query})
     assert (made.config.data.query, made.source[1]) == (query, {})
+
+
+def test_a_source_by_sql_is_refused():
+    data = DataConfig(format="sql", label="tips", tables={"trips": {"files": "data/trips.parquet"}})
+    with pytest.raises(ConfigError, match=r"data\.format: sql runs on this machine only") as refused:
+        refuse_sql(SimpleNamespace(data=data))
+    assert "run NAME --to Ingest" in refused.value.hint
 
 
 @pytest.mark.parametrize("key", CLOUD)

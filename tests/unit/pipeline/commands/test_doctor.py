@@ -8,6 +8,7 @@ from counted import commands_run
 
 from slipway.pipeline.commands import doctor
 from slipway.pipeline.commands.doctor import Diagnosis, Finding, examine
+from slipway.pipeline.tracking import spool
 
 
 def named(diagnosis, name):
@@ -169,3 +170,12 @@ def test_warm_processes_and_whether_runs_leave_one_are_told(
     [told] = named(examine(tmp_path, variables), "warm process")
     assert told.found.startswith(found)
     assert bool(told.remedy) == has_remedy
+
+
+def test_runs_that_a_tracker_has_missed_are_told_with_the_command_that_sends_them(tmp_path):
+    assert [each for each in examine(tmp_path, {}).findings if each.group == "trackers"] == []
+    spool.put(tmp_path, spool.Waiting("20261124-030000-0000", 0, {"mlflow": "answered 500"}))
+    diagnosis = examine(tmp_path, {})
+    [finding] = named(diagnosis, "mlflow")
+    assert (finding.state, finding.found) == ("none", "1 run not yet told to it: answered 500")
+    assert "local_runner.py track" in finding.remedy

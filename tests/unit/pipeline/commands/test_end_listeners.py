@@ -7,6 +7,7 @@ from slipway.pipeline.commands.end_listeners import END_LISTENERS
 from slipway.pipeline.engine.run_end import close
 from slipway.pipeline.report import page
 from slipway.pipeline.runs.history import History
+from slipway.pipeline.tracking import handover
 
 
 def test_a_page_that_cannot_be_written_is_one_line_and_the_run_ends_as_it_has(tmp_path, capsys, monkeypatch):
@@ -51,3 +52,29 @@ def test_whom_nobody_can_reach_is_one_line_and_the_run_ends_as_it_has(tmp_path, 
     assert capsys.readouterr().err.splitlines() == [
         "warning: the address did not answer.", "warning: the notification failed: RuntimeError: no line",
     ]  # fmt: skip
+
+
+def test_a_run_is_left_to_trackers_and_a_failure_is_one_line(tmp_path, capsys, monkeypatch):
+    begun, history = [], History(tmp_path)
+    record = history.new_run("taxi")
+    monkeypatch.setattr(handover, "leave", lambda record: record.workload == "taxi")
+    monkeypatch.setattr(handover, "start", begun.append)
+
+    close(history, record, began=0.0, listeners=END_LISTENERS, interrupted=False)
+    assert begun == [tmp_path]
+    assert capsys.readouterr().err == ""
+
+    def fails(_record):
+        raise OSError("no\nroom")
+
+    monkeypatch.setattr(handover, "leave", fails)
+    close(history, record, began=0.0, listeners=END_LISTENERS, interrupted=False)
+    assert record.state == "complete"
+    assert capsys.readouterr().err == "warning: no tracker is told of this run: OSError: no room\n"
+
+    monkeypatch.setattr(handover, "leave", lambda _record: True)
+    monkeypatch.setattr(handover, "start", fails)
+    close(history, record, began=0.0, listeners=END_LISTENERS, interrupted=False)
+    told = capsys.readouterr().err
+    assert told.startswith("warning: trackers are not told of this run before ")
+    assert f"track --output {tmp_path}: OSError: no room\n" in told

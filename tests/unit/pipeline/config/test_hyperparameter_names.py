@@ -2,8 +2,8 @@
 
 import pytest
 
+from slipway.components.project import PROJECT_ROOT
 from slipway.pipeline.config.hyperparameter_names import find_unknown_hyperparameters, hyperparameter_names
-from slipway.pipeline.root import PROJECT_ROOT
 
 SETTINGS = """
 from dataclasses import KW_ONLY, dataclass, field

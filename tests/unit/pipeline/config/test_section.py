@@ -44,7 +44,11 @@ BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exc
 
 
 def test_format_that_can_be_chosen_is_one_that_is_read():
-    assert workload_schema()["$defs"]["DataConfig"]["properties"]["format"]["enum"] == [*FORMATS, "bigquery"]
+    assert workload_schema()["$defs"]["DataConfig"]["properties"]["format"]["enum"] == [
+        *FORMATS,
+        "sql",
+        "bigquery",
+    ]
 
 
 def test_size_of_a_file_of_examples_is_the_same_in_both():

@@ -298,6 +298,9 @@ def test_secret_pasted_into_set_or_file_is_not_repeated(lines_of):
         "notify='https://hooks.example/hunter2'",
         "notify={when: ['HTTPS://hooks.example/hunter2'], command: [x]}",
         "notify={webhook: 'https://hooks.example/hunter2'}",
+        "track.mlflow='https://user:hunter2@mlflow.example'",
+        "track.mlflow='user:hunter2@mlflow.example'",
+        "track.mlflow='ftp://user:hunter2@mlflow.example'",
         "cloud.kubeflow={token_env: 'hunter2!', endpoint: 'https://kubeflow.example'}",
     ],
 )
@@ -395,6 +398,9 @@ def test_weights_and_columns_that_pass_through_are_checked(lines_of, sets, line)
 
 
 HEADS = "transform.label={tip: big_tip, cost: cost}"
+QUANTILES = "evaluate.quantiles=[0.1, 0.9]"
+GROUPS = ["transform.group=query", "data.split_by={key: query}"]
+TOPICS = "transform.label=[sport, music]"
 
 
 @pytest.mark.parametrize(
@@ -413,14 +419,41 @@ HEADS = "transform.label={tip: big_tip, cost: cost}"
         ([HEADS, "evaluate.metrics=[tip/a/b]"], "all lower case; of several outputs OUTPUT/METRIC"),
         (["transform.label={tip: big_tip}"], "names one output; write the column's name alone"),
         (["transform.label={tip: x, cost: x}"], "names a column twice; every output has a label of its own"),
-        (["transform.label=[a, b]"], "must be a column's name, or one for each output"),
+        (["transform.label=3"], "must be a column's name, one for each output"),
+        (["transform.label=[a]"], "names one column; write it alone"),
+        (["transform.label=[a, b, a]"], "given twice; keep one"),
+        (["transform.label=[a, B]"], "must be a letter, then letters, digits and _, all lower case: metrics"),
+        ([TOPICS, "transform.classes=[a, b]"], "names the classes of one label"),
+        ([TOPICS, "train.class_weights=balanced"], "is of one label, and transform.label names several"),
+        (
+            [TOPICS, "evaluate.metrics=[auc, art/auc]"],
+            "must be OUTPUT/METRIC, with one of sport, music",
+        ),
+        ([TOPICS, "evaluate.metrics=[sport/auc]"], "has none of the output music"),
+        ([TOPICS, "beam.stock_nodes=[Evaluator]"], "has no mean of auc over the labels; name it of each"),
+        (
+            [TOPICS, QUANTILES, "evaluate.metrics=[pinball_loss]"],
+            "is of one number, and transform.label names several labels",
+        ),
+        ([QUANTILES, "beam.stock_nodes=[Evaluator]"], "has no pinball_loss, or let our Evaluator run"),
+        ([QUANTILES, "evaluate.baselines=[logistic]"], "answer one number, and evaluate.quantiles names"),
+        ([QUANTILES, "evaluate.metrics=[auc]"], "needs a metric of quantiles, as pinball_loss"),
+        (["evaluate.quantiles=[0.9, 0.1]"], "must rise, each above the one before"),
+        (["evaluate.quantiles=[0.9]", "evaluate.metrics=[interval_width]"], "needs two quantiles or more"),
+        (["evaluate.metrics=[ndcg_10]"], "ranks the rows of a group; name its column in transform.group"),
+        (["transform.group=query"], "would have rows in both splits; write data.split_by: {key: query}"),
+        (["transform.group=tips"], "is the label or the weight as well"),
+        (
+            [*GROUPS, "evaluate.metrics=[ndcg]", "beam.stock_nodes=[Evaluator]"],
+            "has no ndcg, or let our Evaluator run",
+        ),
+        (["evaluate.metrics=[pinball_loss]"], "is of quantiles; name them in evaluate.quantiles"),
         (["transform.label={tip: 3, cost: x}"], "transform.label.tip = 3: must be text, found a number"),
         (
             [HEADS, "transform.classes=[a, b]"],
             "names the classes of one label, and transform.label names several",
         ),
         ([HEADS, "train.class_weights=balanced"], "is of one label, and transform.label names several"),
-        ([HEADS, "evaluate.baselines=[logistic]"], "are fitted to one label"),
         ([HEADS, "train.exports=[litert]"], "are of models with one output"),
     ],
 )
@@ -428,6 +461,20 @@ def test_several_outputs_are_checked_against_what_is_asked_of_them(lines_of, set
     if HEADS in sets and not any("metrics" in each for each in sets) and len(sets) > 1:
         sets = [*sets, "evaluate.metrics=[tip/auc, cost/mean_squared_error]"]
     assert line in lines_of(sets=sets)[0]
+
+
+def test_of_several_labels_in_one_a_metric_is_of_each_and_their_mean(load):
+    limits = "evaluate.thresholds={auc: {min: 0.8}, sport/auc: {min: 0.9}}"
+    config = load(sets=[TOPICS, "evaluate.metrics=[music/recall, auc]", limits])
+    assert config.transform.labels == config.transform.outputs == ("sport", "music")
+    assert config.evaluate.metrics == ("music/recall", "auc", "sport/auc", "music/auc")
+    assert load(sets=[TOPICS]).evaluate.metrics[:3] == ("auc", "binary_accuracy", "sport/auc")
+
+
+def test_a_group_is_no_input_and_its_rows_stay_together(load):
+    config = load(sets=[*GROUPS, "evaluate.metrics=[ndcg_10, mean_reciprocal_rank]", "transform.weight=w"])
+    assert config.transform.apart == ("query", "w")
+    assert config.transform.copied == ("query",), "predictions are of groups, too"
 
 
 def test_thresholds_are_of_the_metrics_of_outputs(load):
@@ -620,7 +667,7 @@ def test_wrong_key_or_value_is_told_with_line_value_rule_and_nearest(lines_of, a
         ("  label: tips\n", "", 'w.yaml:2: data.label: missing; add for example "label: tips"'),
         ("  label: tips\n", "  label: ''\n", "w.yaml:4: data.label = '': must not be empty"),
         ("  source: data/trips.csv\n", "", 'w.yaml:2: data.source: missing; add for example "source: data/trips.csv"'),
-        ("  label: tips", "  label: tips\n  format: cvs", "w.yaml:5: data.format = 'cvs': must be 'csv', 'jsonl', 'parquet', 'tfrecord', 'npz', 'images' or 'bigquery'"),
+        ("  label: tips", "  label: tips\n  format: cvs", "w.yaml:5: data.format = 'cvs': must be 'csv', 'jsonl', 'parquet', 'tfrecord', 'npz', 'images', 'sql' or 'bigquery'"),
         ("  label: tips", "  label: tips\n  max_bad_share: 2", "w.yaml:5: data.max_bad_share = 2: must be at most 1"),
         ("  label: tips", "  label: tips\n  delimiter: ';;'", "w.yaml:5: data.delimiter = ';;': must be one ASCII character"),
         ("  label: tips", "  label: tips\n  delimiter: é", "w.yaml:5: data.delimiter = 'é': must be one ASCII character"),
@@ -629,19 +676,19 @@ def test_wrong_key_or_value_is_told_with_line_value_rule_and_nearest(lines_of, a
         ("  label: tips", "  label: tips\n  delimiter: '\"'", "w.yaml:5: data.delimiter = '\"': is also the quote; set data.quote to another one, or to null"),
         ("  label: tips", "  label: tips\n  split: {train: 9223372036854775807, eval: 1}", "w.yaml:5: data.split.train = 9223372036854775807: must be at most 1000000"),
         ("  label: tips", "  label: tips\n  types: {zip: string}", "w.yaml:5: data.types.zip = 'string': must be 'int', 'float' or 'text'"),
-        ("  label: tips", "  label: tips\n  format: npz\n  types: {zip: text}", "w.yaml:6: data.types: only the columns of csv, jsonl and parquet have types"),
-        ("  label: tips", "  label: tips\n  query: SELECT 1", "w.yaml:5: data.query = 'SELECT 1': only the format bigquery has a query; set data.format: bigquery"),
+        ("  label: tips", "  label: tips\n  format: npz\n  types: {zip: text}", "w.yaml:6: data.types: only the columns of csv, jsonl, parquet and sql have types"),
+        ("  label: tips", "  label: tips\n  query: SELECT 1", "w.yaml:5: data.query = 'SELECT 1': only the formats sql and bigquery have a query; set data.format"),
         ("  label: tips", "  label: tips\n  format: bigquery", 'w.yaml:2: data.query: missing; add for example "query: SELECT * FROM'),
         ("  label: tips", "  label: tips\n  format: bigquery\n  query: SELECT 1", "w.yaml:3: data.source = 'data/trips.csv': has no meaning for the format bigquery; remove this key"),
         ("  source: data/trips.csv\n  label: tips", "  label: tips\n  format: bigquery\n  query: SELECT 1\n  delimiter: ';'", "w.yaml:6: data.delimiter = ';': has no meaning for the format bigquery"),
         ("  source: data/trips.csv\n  label: tips", "  label: tips\n  format: bigquery\n  query: SELECT 1\n  split_by: {files: {train: a, eval: b}}", "w.yaml:6: data.split_by: a query's rows are split by hash or by key only"),
         ("  label: tips", "  label: tips\n  split_by: {}", "w.yaml:5: data.split_by: must hold exactly one of key, time, row, files and parts"),
         ("  label: tips", "  label: tips\n  split_by: {key: a, time: b}", "w.yaml:5: data.split_by: must hold exactly one of"),
-        ("  label: tips", "  label: tips\n  dates: {day: '%Y-%m'}", "w.yaml:5: data.dates.day = '%Y-%m': must have a year (%Y or %y)"),
+        ("  label: tips", "  label: tips\n  dates: {day: '%Y-%d'}", "w.yaml:5: data.dates.day = '%Y-%d': must have a year (%Y or %y)"),
         ("  label: tips", "  label: tips\n  dates: {day: '%d.%m.%Y'}\n  numbers: {day: {}}", "w.yaml:5: data.dates.day = '%d.%m.%Y': is one of data.numbers as well"),
         ("  label: tips", "  label: tips\n  numbers: {a: {clock: true, unit: h}}", "w.yaml:5: data.numbers.a.clock = true: cannot be combined with decimal, thousands or unit"),
         ("  label: tips", "  label: tips\n  numbers: {a: {decimal: ',', thousands: ','}}", "w.yaml:5: data.numbers.a.thousands = ',': is ',', as decimal is"),
-        ("  label: tips", "  label: tips\n  format: tfrecord\n  unlabelled_rows: leave_out", "w.yaml:6: data.unlabelled_rows = 'leave_out': only rows of csv, jsonl and parquet"),
+        ("  label: tips", "  label: tips\n  format: tfrecord\n  unlabelled_rows: leave_out", "w.yaml:6: data.unlabelled_rows = 'leave_out': only rows of csv, jsonl, parquet and sql can be left out"),
         ("  label: tips", "  label: tips\n  split_by: {row: false}", "w.yaml:5: data.split_by.row = "),
         ("  label: tips", "  label: tips\n  split_by: {time: b}", "w.yaml:5: data.split_by: time and starts belong together"),
         ("  label: tips", "  label: tips\n  split_by: {time: b, starts: {train: 1, eval: 2}}", "w.yaml:5: data.split_by.starts: must hold null for the earliest split"),
@@ -985,3 +1032,10 @@ def test_endpoint_is_in_the_project_and_region_of_the_cloud():
     assert (settings.endpoint, settings.traffic) == ("projects/p/locations/europe-west4/endpoints/taxi", 100)
     assert settings.url == "https://europe-west4-aiplatform.googleapis.com"
     assert endpoint_settings(load_workload(TAXI, root=ROOT)) is None
+
+
+def test_no_tracker_may_be_written_as_null(load):
+    text = MINIMAL + "track: null\n"
+    assert load(text).track.mlflow is None
+    assert load(sets=["track=null"]).track.mlflow is None
+    assert load(text, sets=["track.mlflow=http://127.0.0.1:1"]).track.mlflow == "http://127.0.0.1:1"

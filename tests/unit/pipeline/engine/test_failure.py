@@ -10,8 +10,8 @@ import pytest
 
 from slipway.components import errors
 from slipway.components.errors import ComponentError, GateStopError
+from slipway.components.project import PROJECT_ROOT
 from slipway.pipeline.engine.failure import describe_exception, describe_exit
-from slipway.pipeline.root import PROJECT_ROOT
 from slipway.pipeline.runs.record import RunRecord
 
 USER = """
@@ -54,6 +54,12 @@ def caught(function, *arguments) -> BaseException:
 def test_the_message_is_the_first_line_and_the_place_is_the_users(user, tmp_path):
     cause = describe_exception(caught(user["fail"]), root=tmp_path)
     assert cause == {"message": "ValueError: first line", "hint": "", "where": "work/model.py:3"}
+
+
+def test_heading_is_told_with_what_it_announces(tmp_path):
+    error = RuntimeError("Graph execution error:\n\nCould not find variable dense/kernel.\n\t[[dump]]")
+    cause = describe_exception(error, root=tmp_path)
+    assert cause["message"] == "RuntimeError: Graph execution error: Could not find variable dense/kernel."
 
 
 def test_error_that_only_an_earlier_node_can_mend_carries_its_name(tmp_path):

@@ -10,7 +10,6 @@ from slipway.pipeline.engine import graphs
 from slipway.pipeline.engine.execution import execute
 from slipway.pipeline.engine.graphs import check_nodes, plan_kept, plan_only
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.plan import node_fingerprints
 from slipway.pipeline.plan.run_request import workload_request
 from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.history import History, result_of
@@ -45,17 +44,6 @@ def _run_of(output):
     record = history.new_run("taxi")
     record.nodes = [NodeRecord(node_id, state="complete") for node_id in GRAPH.ids]
     history.save(record)
-
-
-def test_graph_of_a_wheel_that_was_built_anew_is_compiled_anew(asked, monkeypatch):
-    keys = []
-    for digest in ("aa", "bb"):
-        monkeypatch.setattr(
-            node_fingerprints, "installed_version", lambda digest=digest: {"slipway": f"0.1.0 ({digest})"}
-        )
-        monkeypatch.setattr(graphs, "stack_versions", node_fingerprints.stack_versions.__wrapped__)
-        keys.append(graphs._graph_key(asked))
-    assert keys[0] != keys[1]
 
 
 @pytest.mark.parametrize("option", ["start", "end"])

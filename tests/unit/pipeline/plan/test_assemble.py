@@ -6,6 +6,7 @@ import pytest
 from fingerprints import fingerprints
 
 from slipway.pipeline.config import WorkloadChoice
+from slipway.pipeline.plan import assemble, node_fingerprints
 from slipway.pipeline.plan.assemble import make_plan
 from slipway.pipeline.plan.run_request import workload_request
 from slipway.pipeline.runs.graph import Graph, Node
@@ -47,3 +48,14 @@ def test_what_a_node_took_that_failed_is_read_whole_in_the_next_plan(asked, stat
     decision = make_plan(asked, history, GRAPH).decisions["Ingest"]
     assert decision.action == action
     assert decision.why.endswith(why)
+
+
+def test_graph_of_a_wheel_that_was_built_anew_is_compiled_anew(asked, monkeypatch):
+    keys = []
+    for digest in ("aa", "bb"):
+        monkeypatch.setattr(
+            node_fingerprints, "installed_version", lambda digest=digest: {"slipway": f"0.1.0 ({digest})"}
+        )
+        monkeypatch.setattr(assemble, "stack_versions", node_fingerprints.stack_versions.__wrapped__)
+        keys.append(assemble._graph_key(asked))
+    assert keys[0] != keys[1]

@@ -2,12 +2,14 @@
 
 import json
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from slipway.components import google_credentials
 from slipway.components.errors import ComponentError
+from slipway.components.project import PROJECT_ROOT
 from slipway.pipeline.config import WorkloadChoice, read_assignments
 from slipway.pipeline.errors import ConfigError, UsageError
 from slipway.pipeline.plan.run_request import Request, again, pipeline_request, workload_request
@@ -39,6 +41,32 @@ def test_override_travels_with_its_reason_and_survives_a_resume(request_for, tmp
     assert made.target.overrides == made.overrides
     resumed = again(recorded(made.asked.to_json(), tmp_path), jobs=None)
     assert (resumed.overrides, resumed.target) == (made.overrides, made.target)
+
+
+def test_missing_data_that_a_script_of_the_workload_makes_come_with_its_commands():
+    chosen = WorkloadChoice(Path("reviews"), profile="full")
+    if (PROJECT_ROOT / "workloads/reviews/reviews.jsonl.bz2").exists():
+        pytest.skip("somebody has made them")
+    with pytest.raises(ConfigError, match=r"reviews\.jsonl\.bz2 does not exist") as refused:
+        workload_request(chosen, output=Path("output"), beam_args=())
+    assert refused.value.hint == (
+        "pip download --no-deps --no-binary :all: vaderSentiment==3.3.2 && "
+        "python -m workloads.reviews.make_data vaderSentiment-3.3.2.tar.gz   "
+        "# see workloads/reviews/make_data.py"
+    )
+
+
+def test_rows_of_a_query_are_the_files_of_the_run(project, tmp_path):
+    pytest.importorskip("duckdb")
+    files = "package://tfx/examples/chicago_taxi_pipeline/data/simple/data.csv"
+    sets = ["data.format=sql", "data.source=null", f"data.tables={{trips: {{files: '{files}'}}}}"]
+    chosen = WorkloadChoice(project / "workloads/taxi/workload.yaml", read_assignments(sets))
+    source = workload_request(chosen, output=tmp_path, beam_args=()).target.source
+    assert Path(source.directory).parent == tmp_path / "queries/taxi"
+    assert source.patterns == {"all": "part-*.parquet"}
+    wrong = replace(chosen, sets=read_assignments([*sets, "data.query=SELECT tip FROM trips"]))
+    with pytest.raises(ConfigError, match='Referenced column "tip" not found'):
+        workload_request(wrong, output=tmp_path, beam_args=())
 
 
 def test_override_makes_another_graph_and_none_makes_the_same(request_for):

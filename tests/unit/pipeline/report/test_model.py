@@ -1,4 +1,4 @@
-from slipway.pipeline.report.model import serving, slices
+from slipway.pipeline.report.model import serving, slices, without_bounds
 from slipway.pipeline.report.page_head import metric_facts
 
 
@@ -39,10 +39,17 @@ def test_a_value_has_its_bounds_beside_it_where_they_are_known():
     found = {"a=1": {"auc": 0.8, "f1_score": 0.5}, "a=2": {"auc": 0.9}}
     intervals = {"a=1": {"auc": [0.75, 0.84321]}}
 
-    table = slices(found, ["auc", "f1_score"], intervals=intervals, worth={"a=1": 7.4})
+    worth = {"a=1": 7.4, "overall": 3.0, "one that is not shown": 2.0}
+    table = slices(found, ["auc", "f1_score"], intervals=intervals, worth=worth)
 
     assert table.intervals == {"a=1": ("[0.75, 0.8432]", ""), "a=2": ("", "")}
     assert table.worth == {"a=1": 7.4}
+
+
+def test_metrics_whose_bounds_are_not_known_are_named():
+    found = {"overall": {"example_count": 9.0, "auc": 0.9, "gain": 2.0}, "a=1": {"more": 1.0}}
+    assert without_bounds(found, {"overall": {"auc": (0.8, 0.95)}}) == ("gain",)
+    assert without_bounds(found, {"overall": {}}) == ()
 
 
 def test_the_numbers_at_the_top_have_theirs_and_say_what_rows_are_worth():

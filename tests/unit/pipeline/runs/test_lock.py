@@ -9,12 +9,13 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing, nullcontext
 from types import SimpleNamespace
 
 import pytest
 
+from slipway.components.project import PROJECT_ROOT
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.root import PROJECT_ROOT
 from slipway.pipeline.runs import lock
 from slipway.pipeline.runs.lock import (
     alone,
@@ -120,6 +121,22 @@ def test_a_good_store_and_none_are_fine(store, tmp_path):
     for check in (check_store, check_undamaged):
         check(store)
         check(tmp_path / "none.db")
+
+
+@pytest.mark.parametrize(("size", "fits"), [(504, True), (505, False)])
+def test_a_path_that_sqlite_does_not_take_is_refused_before_anything_starts(tmp_path, size, fits):
+    room = size - len(os.fsencode(tmp_path)) - len("///metadata.db")
+    store = tmp_path / ("d" * (room // 2)) / ("e" * (room - room // 2)) / "metadata.db"
+    assert len(os.fsencode(store)) == size
+    store.parent.mkdir(parents=True)
+    with (
+        nullcontext() if fits else pytest.raises(sqlite3.OperationalError),
+        closing(sqlite3.connect(store)) as database,
+    ):
+        database.execute("CREATE TABLE t (a)")
+    for check in (check_store, check_undamaged):
+        with nullcontext() if fits else pytest.raises(UsageError, match="SQLite takes a path of 504 at most"):
+            check(store)
 
 
 @pytest.mark.parametrize("check", [check_store, check_undamaged])

@@ -562,6 +562,22 @@ def test_infinite_numbers_are_no_feature(root):
     rate = next(d for d in _begin(root).plan.decisions if d.facts.name == "rate")
     assert rate.role == "left out"
     assert "beyond what 32-bit numbers hold" in rate.why
+    with pytest.raises(UsageError, match="--keep rate: it runs from -inf to") as refused:
+        _begin(root, name="kept", keep=["rate"])
+    assert "--null-value" in refused.value.hint
+    _write(root, {"rate": lambda row: "inf" if row == 5 else row / 7, "churned": COLUMNS["churned"]})
+    with pytest.raises(UsageError, match="No column is left") as refused:
+        _begin(root, name="none")
+    assert refused.value.hint == "empty the cells of rate with inf; in a CSV: add --null-value=inf"
+
+
+def test_a_hint_that_names_a_key_says_that_there_is_no_workload_file_yet(root):
+    (root / "wide.csv").write_text(",".join(f"c{i}" for i in range(5001)) + "\n" + "1," * 5000 + "1\n")
+    with pytest.raises(UsageError, match="has 5,001 columns") as refused:
+        _begin(root, data="wide.csv", label="c1")
+    assert refused.value.hint.endswith(
+        "There is no workload file yet: change the data, or begin with a copy of workloads/taxi"
+    )
 
 
 def test_a_wide_table_is_told_how_long_it_takes(root):

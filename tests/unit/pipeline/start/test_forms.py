@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from slipway.pipeline.start.forms import distinct_texts, forms_of
+from slipway.pipeline.start.forms import distinct_texts, forms_of, whole_days
 
 
 def _forms(values, *, has_types=False, **others):
@@ -25,6 +25,8 @@ def _forms(values, *, has_types=False, **others):
             {"thousands": ",", "unit": "$"},
             "written as $7, negative ones as ($1,234.50)",
         ),
+        (["$7", "$(5)"], {"unit": "$"}, "negative ones as $(5)"),
+        (["1:05 PM", "12:10 am"], {"clock": True}, "written as 12:10 am, read as 600 seconds"),
         (["7", "(5)"], {}, "written as 7, negative ones as (5)"),
         (["3.1", "\u22125.2"], {}, "written as 3.1, negative ones as \u22125.2"),
         (["(0,5)", "1,25"], {"decimal": ","}, "negative ones as (0,5)"),
@@ -70,6 +72,9 @@ def test_numbers_in_quotes_are_named_where_files_have_types():
         (["Mar 2020", "May 2021"], "%b %Y"),
         (["Mar-20"], "%b-%y"),
         (["2021-1-3"], "%Y-%m-%d"),
+        (["3/14/2021 5:06 pm", "3/15/2021 11:06 am"], "%m/%d/%Y %I:%M %p"),
+        (["2021-03-14 05:06PM"], "%Y-%m-%d %I:%M%p"),
+        (["20240131", "20240229", "19990101", "20501231", "20010203"], "%Y%m%d"),
     ],
 )
 def test_dates_are_recognised_in_the_usual_orders(values, form):
@@ -101,3 +106,14 @@ def test_dates_that_could_be_read_in_two_orders_are_told_with_the_other_one():
 )
 def test_ids_plain_dates_and_texts_stay_what_they_are(values):
     assert not _forms(values).words
+
+
+def test_only_whole_numbers_that_are_all_dates_are_days():
+    day = [20240131, 20240229, 19990101, 20501231, 20010203]
+    columns = {
+        "day": [*day, float("nan")],
+        "one_is_none": [*day, 20010230],
+        "few": [*day[:4], day[0]],
+        "ids": range(20240101, 20240161),
+    }
+    assert set(whole_days({name: np.array(each, dtype=float) for name, each in columns.items()})) == {"day"}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from slipway.pipeline.root import PROJECT_ROOT
+from slipway.components.project import PROJECT_ROOT
 from slipway.pipeline.terminal import invocation
 from slipway.pipeline.terminal.invocation import (
     CLOUD,

@@ -4,7 +4,11 @@ import pytest
 
 from slipway.components.parameters import from_parameter
 from slipway.pipeline.config.gates import DataGateConfig, reference_folder, span_of
-from slipway.pipeline.wiring.gate_settings import data_gate_settings, model_gate_settings
+from slipway.pipeline.wiring.gate_settings import (
+    data_gate_settings,
+    model_gate_settings,
+    reference_models_settings,
+)
 
 
 @pytest.mark.parametrize(
@@ -36,3 +40,16 @@ def test_gates_get_every_limit_of_the_workload_and_nothing_else(project):
     thresholds = model_gate_settings(config.evaluate)["thresholds"]
     assert thresholds["overall"]["auc"] == {"min": 0.94, "max_drop": 0.01}
     assert thresholds["payment_type"]["binary_accuracy"] == {"max_drop": 0.03, "confidence": 0.95}
+
+
+def test_reference_models_are_fitted_to_each_output_by_its_own_task(project):
+    from slipway.pipeline.config import load_workload
+
+    config = load_workload(project / "workloads/fares/workload.yaml", root=project)
+    settings = reference_models_settings(config)
+    assert settings["labels"] == {"cost": "cost", "tip": "big_tip"}
+    assert settings["tasks"] == {"cost": "numbers", "tip": "classes"}
+    assert settings["metrics"]["tip"] == {"tip/auc": "AUC", "tip/binary_accuracy": "BinaryAccuracy"}
+    assert settings["means"] == {}
+    taxi = load_workload(project / "workloads/taxi/workload.yaml", root=project)
+    assert reference_models_settings(taxi)["labels"] == {"": "big_tip"}

@@ -1,6 +1,7 @@
 """What does not fit into memory: the same promises as rows at hand, but for the shuffle's reach."""
 
 from itertools import chain
+from pathlib import Path
 
 import pytest
 
@@ -89,3 +90,15 @@ def test_wrong_examples_are_told_before_training(files):
 
     with pytest.raises(ComponentError, match="does not have the transformed features"):
         require_examples(files, (Feature(name="z", dtype="float32"),))
+
+
+def test_files_in_a_folder_whose_name_has_a_line_end_are_unpacked_too(files, tmp_path):
+    from slipway.components.trainer.input.parsing import count_records
+
+    folder = tmp_path / "a\nb"
+    folder.mkdir()
+    [first, *_] = files
+    there = folder / Path(first).name
+    there.write_bytes(Path(first).read_bytes())
+    assert there.suffix == ".gz"
+    assert count_records([str(there)]) == count_records([first])

@@ -58,6 +58,11 @@ def test_every_output_has_a_label_of_its_own():
     assert fitted[0] == {"a": LABELS, "b": [[1.0], [2.0], [3.0]]}
 
 
+def test_several_columns_are_one_label_side_by_side():
+    fitted, judged = split({**COLUMNS, "z": [[1], [2], [3]]}, label=["z", "y"], weight="w")
+    assert fitted == judged == [[[1.0, 0.0], [2.0, 1.0], [3.0, 7.0]], [0.5, 2.0, 0.0], ["x"]]
+
+
 def test_a_one_hot_label_is_its_class():
     columns = {"x": [[1.0], [2.0]], "y": [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]}
     fitted, _ = split(columns, class_weights={"2": 5.0})

@@ -6,6 +6,7 @@ from slipway.pipeline.cloud.rehearsal import local_counterpart as compare
 from slipway.pipeline.cloud.rehearsal.local_counterpart import Compared, compare_with_local
 from slipway.pipeline.cloud.rehearsal.output_comparison import Comparison
 from slipway.pipeline.config import read_parameters
+from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.plan.assemble import Plan
 from slipway.pipeline.plan.decide import Decision
 from slipway.pipeline.plan.run_request import pipeline_request
@@ -30,14 +31,34 @@ def test_pipeline_of_the_users_own_is_found_under_the_name_it_has_itself(request
     here, there = tmp_path / "here", tmp_path / "there"
     for folder in (here, there):
         (folder / "Split-train").mkdir(parents=True)
-    made = {"examples": [{"uri": str(here), "type": "Examples", "properties": {}}]}
+    cache = {"cache": [{"uri": str(here), "type": "TransformCache", "properties": {}}]}
+    made = {"examples": [{"uri": str(here), "type": "Examples", "properties": {}}], **cache}
     plan = Plan({}, {}, {"Gen": Decision("Gen", "reuse", "", {"outputs": made})}, "", "")
     monkeypatch.setattr(compare, "plan_kept", lambda *_: plan)
     rehearsed = RunRecord("1", asked.workload)
-    outputs = {"examples": [{"uri": str(there), "type": "Examples", "properties": {}}]}
+    outputs = {"examples": [{"uri": str(there), "type": "Examples", "properties": {}}], **cache}
     rehearsed.nodes = [NodeRecord("Gen", state="complete", outputs=outputs)]
     found = compare_with_local(asked, rehearsed)
-    assert list(found.lines()) == ["Equal to the local run in content: Gen.examples"]
+    assert list(found.lines()) == [
+        "Equal to the local run in content: Gen.examples",
+        "Not compared, for want of a rule for their types: Gen.cache (TransformCache)",
+    ]
+
+
+def test_rehearsal_of_what_cannot_be_planned_here_has_still_succeeded(request_for, tmp_path, monkeypatch):
+    asked = request_for()
+    history = History(tmp_path)
+    history.save(history.new_run(asked.workload, asked.asked))
+
+    def refuse(*_):
+        raise PipelineError("ValueError: unsupported parameter")
+
+    monkeypatch.setattr(compare, "plan_kept", refuse)
+    found = compare_with_local(asked, RunRecord("1", asked.workload))
+    assert not found.differs
+    assert list(found.lines()) == [
+        "Not compared with a local run, which would fail: ValueError: unsupported parameter"
+    ]
 
 
 def test_hint_is_a_command_that_runs_the_same_pipeline(request_for, tmp_path):

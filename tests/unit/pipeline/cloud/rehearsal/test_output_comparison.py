@@ -231,3 +231,59 @@ def test_artifact_that_is_not_kept_as_tfx_keeps_it_is_not_compared(tmp_path):
     place = {"made": [{"uri": str(tmp_path), "type": "Schema"}]}
     [comparison] = compare_outputs("Node", place, place)
     assert "ParseError" in comparison.unread
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("notes", b"x"),
+        ("table.csv", b"a,b\n1,2\n3,4\n5,6\n"),
+        ("cut", struct.pack("<QI", 9, 0) + b"short"),
+        ("broken.gz", gzip.compress(b"0123456789" * 9, mtime=0)[:30]),
+        ("torn.gz", gzip.compress(b"0", mtime=0)[:10] + b"\xff" * 20),
+        ("none.gz", b"plain"),
+    ],
+)
+def test_examples_that_are_no_tfrecords_are_not_compared(tmp_path, name, content):
+    (tmp_path / "Split-train").mkdir()
+    (tmp_path / "Split-train" / name).write_bytes(content)
+    place = {"made": [{"uri": str(tmp_path), "type": "Examples"}]}
+    [comparison] = compare_outputs("Node", place, place)
+    assert comparison.unread
+
+
+@pytest.mark.parametrize(
+    ("kind", "local", "rehearsed", "told"),
+    [
+        ("String", "True", "1", ('value: "True" locally, "1" rehearsed',)),
+        ("JsonValue", "[1]", "[1]", ()),
+        ("Float", "0.912", "0.915", ()),
+        ("Float", "0.9", "0.5", ("value: 0.9 locally, 0.5 rehearsed",)),
+    ],
+)
+def test_values_of_components_are_compared(tmp_path, kind, local, rehearsed, told):
+    places = []
+    for name, value in (("local", local), ("rehearsed", rehearsed)):
+        (tmp_path / name).write_text(value)
+        places.append({"made": [{"uri": str(tmp_path / name), "type": kind}]})
+    [comparison] = compare_outputs("Node", *places)
+    assert (comparison.differences, comparison.unread) == (told, "")
+
+
+@pytest.mark.parametrize("value", ["/run/1/made", "see gs://bucket/run/1"])
+def test_address_is_another_one_in_each_run_and_no_difference(tmp_path, value):
+    (tmp_path / "made").write_text(value)
+    place = {"made": [{"uri": str(tmp_path / "made"), "type": "String"}]}
+    [comparison] = compare_outputs("Node", place, place)
+    assert "it holds an address" in comparison.unread
+
+
+def test_tuners_are_compared_by_what_they_choose_not_by_their_choice(differences):
+    def write(folder, values):
+        (folder / "best_hyperparameters.txt").write_text(json.dumps({"values": values}))
+
+    assert differences("HyperParameters", write, {"rate": 0.1}, {"rate": 0.2}) == []
+    assert differences("HyperParameters", write, {"rate": 0.1}, {"layers": 2}) == [
+        'chosen.layers: null locally, "" rehearsed',
+        'chosen.rate: "" locally, null rehearsed',
+    ]

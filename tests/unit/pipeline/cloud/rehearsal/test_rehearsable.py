@@ -4,7 +4,13 @@ import json
 
 import pytest
 
-from slipway.pipeline.cloud.rehearsal.rehearsable import check_containers, redirect_pushes
+from slipway.pipeline.cloud.rehearsal.rehearsable import (
+    check_containers,
+    check_jobs,
+    redirect_pushes,
+    run_every_task,
+    runtime_values,
+)
 from slipway.pipeline.errors import UsageError
 
 IMAGE = "slipway:rehearsed"
@@ -60,6 +66,22 @@ def test_container_component_is_refused_before_anything_runs(own):
         check_containers(spec, image=IMAGE)
 
 
+def test_task_that_starts_a_job_elsewhere_is_refused_before_anything_runs():
+    paid = "tfx.extensions.google_cloud_ai_platform.trainer.executor.GenericExecutor"
+    check_jobs(
+        job_of(Train=task_of("Train", "tfx.components.trainer.executor.GenericExecutor"))["pipelineSpec"]
+    )
+    with pytest.raises(UsageError, match=r"^Train \(tfx\.extensions.*: would start a job at Google Cloud"):
+        check_jobs(job_of(Train=task_of("Train", paid))["pipelineSpec"])
+
+
+def test_no_task_of_a_users_pipeline_is_cached_for_its_code_may_have_changed():
+    spec = job_of(Train=task_of("Train"))["pipelineSpec"]
+    spec["root"]["dag"]["tasks"]["Train"]["cachingOptions"] = {"enableCache": True}
+    run_every_task(spec)
+    assert spec["root"]["dag"]["tasks"]["Train"]["cachingOptions"] == {"enableCache": False}
+
+
 def test_python_task_with_a_time_limit_is_no_container_component():
     spec = job_of(Train=task_of("Train", command=["timeout", "--kill-after=10", "60", *PYTHON]))[
         "pipelineSpec"
@@ -104,3 +126,45 @@ def test_pipeline_that_does_not_push_is_left_as_it_is():
     before = json.dumps(job)
     redirect_pushes(job, folder="/serving")
     assert json.dumps(job) == before
+
+
+@pytest.fixture
+def values():
+    """The values that a job with a parameter of each type is given."""
+    types = {"count": "NUMBER_INTEGER", "rate": "NUMBER_DOUBLE", "word": "STRING"}
+    declared = {name: {"parameterType": kind} for name, kind in types.items()}
+    spec = {**job_of()["pipelineSpec"]}
+    spec["root"]["inputDefinitions"] = {"parameters": declared}
+    return lambda **given: runtime_values(spec, name="mine:make", given=given, defaults={"word": "a b"})
+
+
+def test_runtime_parameters_have_the_types_that_the_job_declares(values):
+    made = values(count="7", rate="2", word="3")
+    assert made == {"count": 7, "rate": 2.0, "word": "3"}
+    assert [type(value) for value in made.values()] == [int, float, str]
+
+
+def test_runtime_parameter_without_a_value_is_told_before_anything_runs(values):
+    with pytest.raises(UsageError, match=r"no value for the runtime parameters rate, word\.") as refused:
+        values(count="7")
+    assert refused.value.hint.endswith(": --set rate=VALUE --set 'word=a b'")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"cuont": "7"}, "--set cuont: mine:make has no such parameter. Closest: 'count'."),
+        ({"count": "x"}, "--set count=x: must be a whole number."),
+        ({"rate": "x"}, "--set rate=x: must be a number."),
+    ],
+)
+def test_parameter_of_another_name_or_type_is_refused(values, given, told):
+    with pytest.raises(UsageError) as refused:
+        values(**given)
+    assert refused.value.message == told
+
+
+def test_pipeline_without_parameters_takes_none():
+    assert runtime_values(job_of()["pipelineSpec"], name="mine:make", given={}, defaults={}) == {}
+    with pytest.raises(UsageError, match="It has none"):
+        runtime_values(job_of()["pipelineSpec"], name="mine:make", given={"a": "b"}, defaults={})

@@ -3,7 +3,7 @@
 import pytest
 
 from slipway.pipeline.cloud.image import read_image
-from slipway.pipeline.cloud.rehearsal.rehearsal_target import rehearsal_target
+from slipway.pipeline.cloud.rehearsal.rehearsal_target import rehearsal_target, with_image
 from slipway.pipeline.cloud.rehearsal.services import ServiceName
 from slipway.pipeline.cloud.workload_in_image import Target
 from slipway.pipeline.config import WorkloadChoice, read_assignments, read_parameters
@@ -75,3 +75,28 @@ def test_other_pipeline_is_imported_from_the_copy_of_the_image_where_it_is_in_th
     assert made.root == f"{tmp_path}/rehearsal/artifacts/module.function"
     monkeypatch.chdir(tmp_path)
     assert target(pipeline="module:function").folder == str(tmp_path)
+
+
+def test_containers_need_an_image_and_nothing_of_this_machine(target, tmp_path, monkeypatch):
+    image = "cloud.image=slipway:1"
+    monkeypatch.chdir(tmp_path)
+    assert with_image(target(image, root="art")).root == f"{tmp_path}/art", "mounted under its own path"
+    assert with_image(target(image, root="gs://b/art")).root == "gs://b/art"
+    for given, message in (
+        (target(), "cloud.image names none"),
+        (target(image, service=ServiceName.KUBEFLOW), "as Vertex AI runs them, not as kubeflow does"),
+        (target(image, root="/tmp"), "--root /tmp: containers get"),  # noqa: S108
+        (target(image, root="/data,1"), "--root /data,1: containers get"),
+        (
+            target(
+                image,
+                "train.device=tpu",
+                "train.tpu=v5e-8",
+                "train.backend=jax",
+                "train.interpreter=.venv-jax/bin/python",
+            ),
+            "train.interpreter, .*.venv-jax/bin/python, is a Python of this machine only",
+        ),
+    ):
+        with pytest.raises(UsageError, match=message):
+            with_image(given)

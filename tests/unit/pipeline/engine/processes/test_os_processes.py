@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from slipway.components.project import PROJECT_ROOT
 from slipway.pipeline.engine.processes.os_processes import (
     RUN_VARIABLE,
     children,
@@ -18,7 +19,6 @@ from slipway.pipeline.engine.processes.os_processes import (
     leftovers,
     signal_group,
 )
-from slipway.pipeline.root import PROJECT_ROOT
 
 
 @pytest.fixture

@@ -1,0 +1,76 @@
+"""TFX's own executor, with what it does with a user's own metrics checked and told in words."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow_model_analysis as tfma
+from tensorflow_model_analysis.metrics.metric_types import registered_metrics
+from tensorflow_model_analysis.utils.keras_lib import tf_keras
+from tfx.components.evaluator.executor import Executor as StockExecutor
+from tfx.types import artifact_utils, standard_component_specs
+from tfx.utils import proto_utils
+
+from slipway.components.evaluator.metric_files import result_names
+from slipway.components.evaluator.own_metrics import (
+    OwnMetric,
+    failure,
+    own_metrics,
+    require_metrics,
+    require_results,
+)
+
+KINDS = (tfma.metrics.Metric, tf_keras.metrics.Metric, tf_keras.losses.Loss)
+"""What TensorFlow Model Analysis takes a user's class for."""
+
+
+class CheckedExecutor(StockExecutor):
+    """TFX's own executor. It would silently take one of its own classes for a user's of the same name, and
+    pass over one that gives nothing."""
+
+    def Do(  # noqa: N802  (TFX's name)
+        self,
+        input_dict: dict[str, list[Any]],
+        output_dict: dict[str, list[Any]],
+        exec_properties: dict[str, Any],
+    ) -> None:
+        """Writes the artifact `evaluation`.
+
+        Raises:
+            ComponentError: one of the user's metrics cannot be made, fails, or gives no result.
+        """
+        metrics = [] if _is_apart(exec_properties) else _of_the_user(input_dict, exec_properties)
+        require_metrics(metrics, kinds=KINDS, taken=registered_metrics())
+        try:
+            super().Do(input_dict, output_dict, exec_properties)
+        except Exception as error:
+            if not metrics:
+                raise
+            raise failure(metrics, error) from error
+        if metrics:
+            folder = artifact_utils.get_single_uri(output_dict[standard_component_specs.EVALUATION_KEY])
+            require_results(metrics, result_names(folder))
+
+
+def read_config(exec_properties: Mapping[str, Any]) -> Any:
+    """The node's EvalConfig, as it was given."""
+    found = tfma.EvalConfig()
+    proto_utils.json_to_proto(exec_properties[standard_component_specs.EVAL_CONFIG_KEY], found)
+    return found
+
+
+def with_defaults(config: Any, input_dict: Mapping[str, list[Any]]) -> Any:
+    """A configuration as TFX's own executor fills it in."""
+    has_baseline = bool(input_dict.get(standard_component_specs.BASELINE_MODEL_KEY))
+    return tfma.utils.update_eval_config_with_defaults(config, has_baseline=has_baseline, rubber_stamp=True)
+
+
+def _is_apart(exec_properties: dict[str, Any]) -> bool:
+    """Whether the user's code comes in a package, which only TFX's executor installs, or none is named."""
+    keys = standard_component_specs
+    return bool(exec_properties.get(keys.MODULE_PATH_KEY)) or not exec_properties.get(keys.EVAL_CONFIG_KEY)
+
+
+def _of_the_user(input_dict: dict[str, list[Any]], exec_properties: dict[str, Any]) -> list[OwnMetric]:
+    # TensorFlow Model Analysis means to compute those of Keras by classes of its own.
+    found = own_metrics(with_defaults(read_config(exec_properties), input_dict))
+    return [each for each in found if not each.is_of_a_library]

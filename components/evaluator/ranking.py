@@ -1,0 +1,232 @@
+"""How well the rows of a group, such as a search's results, are ranked: NDCG and the reciprocal rank. Pure.
+
+The rows of a group may lie in any file, so they are kept, some 40 bytes each, until all are there. A group
+counts as much as its rows weigh on average. One without a label above 0 has no ranking that is better than
+another, and is left out.
+
+Sources: K. Järvelin, J. Kekäläinen, Cumulated gain-based evaluation of IR techniques, ACM Transactions on
+Information Systems 20 (2002), with the label itself as gain. Among equal answers any order is as probable
+as any other, as in scikit-learn's `ndcg_score`: F. McSherry, M. Najork, Computing information retrieval
+performance measures efficiently in the presence of tied scores, ECIR 2008; the reciprocal rank is that of the
+mean rank of the first row with a label above 0.
+"""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from slipway.components.errors import ComponentError
+from slipway.components.evaluator.bootstrap import REPLICATES, Memberships, weights_of
+from slipway.components.evaluator.grouped_sums import Floats, Ints
+from slipway.components.evaluator.slices import Column
+
+Array = Any  # of NumPy
+
+MOST_ROWS = 10_000_000
+"""That are kept for each model, a row once for each of its slices: some 400 MB."""
+
+_AT_ONCE = 1 << 16
+
+
+@dataclass(frozen=True)
+class _Sorted:
+    """Rows by slice, group and falling answer.
+
+    Attributes:
+        group: of each row, the number of its group within its slice: 0, 1, ...
+        place: in its group, from 0.
+        tie: the number of the run of equal answers that it is in.
+        labels, weights: its own.
+        slices, numbers: of each group, its slice and its number among all.
+    """
+
+    group: Ints
+    place: Ints
+    tie: Ints
+    labels: Floats
+    weights: Floats
+    slices: Ints
+    numbers: Array
+
+
+def _ndcg(rows: _Sorted, *, at: int | None) -> Floats:
+    """The gain of each group, by that of the best order; NaN without a label above 0."""
+    discounts = 1 / np.log2(rows.place + 2.0)
+    if at is not None:
+        discounts[rows.place >= at] = 0.0
+    of_tie = np.bincount(rows.tie, discounts) / np.bincount(rows.tie)
+    gain = np.bincount(rows.group, rows.labels * of_tie[rows.tie])
+    best_first = np.lexsort((-rows.labels, rows.group))
+    best = np.bincount(rows.group, rows.labels[best_first] * discounts)
+    found: Floats = np.divide(gain, best, out=np.full(len(gain), np.nan), where=best > 0)
+    return found
+
+
+def _reciprocal_rank(rows: _Sorted) -> Floats:
+    """By the mean rank of the first label above 0; NaN without one."""
+    found = np.full(len(rows.slices), np.nan)
+    wanted = np.bincount(rows.tie, rows.labels > 0)
+    size = np.bincount(rows.tie)
+    starts = np.concatenate([[0], size.cumsum()[:-1]])
+    hit = np.flatnonzero(wanted)
+    groups, first = np.unique(rows.group[starts[hit]], return_index=True)
+    ties = hit[first]
+    found[groups] = 1 / (rows.place[starts[ties]] + (size[ties] + 1) / (wanted[ties] + 1))
+    return found
+
+
+RANKINGS: dict[str, Callable[[_Sorted], Floats]] = {
+    "GroupReciprocalRank": _reciprocal_rank,
+    "GroupNDCG": partial(_ndcg, at=None),
+    "GroupNDCG5": partial(_ndcg, at=5),
+    "GroupNDCG10": partial(_ndcg, at=10),
+}
+"""Classes of metrics of groups; each is the mean over groups."""
+
+
+class RankedRows:
+    """The rows of one model, by slice and group."""
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[Ints, Array, Floats, Floats, Floats]] = []
+        self._rows = 0
+        self._sorted: _Sorted | None = None
+
+    def add(self, groups: Array, labels: Floats, answers: Floats, weights: Floats, at: Memberships) -> None:
+        """Keeps rows.
+
+        Args:
+            groups: of each, see `group_numbers`.
+            labels, answers: [rows], how relevant each is, from 0 on, and the model's score for it.
+            weights: what each counts.
+            at: their slices.
+
+        Raises:
+            ComponentError: a label is negative, an answer is NaN, or there are more than `MOST_ROWS`.
+        """
+        if not (labels >= 0).all():
+            raise ComponentError(
+                f"a label of the eval split is {labels[~(labels >= 0)][0]:g}, and in a group rows are ranked "
+                "by how relevant they are, from 0 on",
+                hint="check transform.label",
+            )
+        if np.isnan(answers).any():
+            raise ComponentError(
+                "the model answers NaN to rows of the eval split, which have no rank",
+                hint="check what the model divides by or takes the logarithm of",
+            )
+        rows = at.rows
+        self._keep((at.slices, groups[rows], labels[rows], answers[rows], weights[rows]))
+
+    def merge(self, other: "RankedRows", places: Ints) -> None:
+        """Takes in rows that were kept elsewhere; errors as of `add`.
+
+        Args:
+            other: whose slices have other places.
+            places: where each is here.
+        """
+        for slices, *others in other._parts:
+            self._keep((places[slices], *others))
+
+    def _keep(self, part: tuple[Ints, Array, Floats, Floats, Floats]) -> None:
+        self._rows += part[0].size
+        if self._rows > MOST_ROWS:
+            raise ComponentError(
+                f"the metrics of groups are computed of at most {MOST_ROWS:,} rows of the eval split, each "
+                "once for all rows and once for each slice that it is in",
+                hint="name fewer evaluate.slices, or give the eval split a smaller share in data.split",
+            )
+        self._parts.append(part)
+        self._sorted = None
+
+    def means(self, class_name: str, many: int) -> Floats:
+        """The metric of each of so many slices, NaN where no group has one."""
+        slices, _, values, weights = self._values(class_name)
+        with np.errstate(invalid="ignore"):
+            found: Floats = np.bincount(slices, values * weights, many) / np.bincount(slices, weights, many)
+        return found
+
+    def groups(self, class_name: str, many: int) -> Floats:
+        """How many groups of one weight tell as much as those of each slice."""
+        slices, _, _, weights = self._values(class_name)
+        sums, squares = (np.bincount(slices, weights**power, many) for power in (1, 2))
+        found: Floats = np.divide(sums * sums, squares, out=np.zeros(many), where=squares > 0)
+        return found
+
+    def replicates(self, class_name: str, many: int) -> Floats:
+        """The metric in each replicate, [slices, REPLICATES]: whole groups are drawn again."""
+        slices, numbers, values, weights = self._values(class_name)
+        sums = np.zeros((2, many, REPLICATES))
+        for first in range(0, slices.size, _AT_ONCE):
+            part = slice(first, first + _AT_ONCE)
+            inside = np.flatnonzero(slices[part] < many) + first
+            drawn = weights_of(numbers[inside]) * weights[inside, None]
+            ones = np.ones(inside.size)
+            at = (slices[inside], np.arange(inside.size))
+            matrix = sparse.csr_matrix((ones, at), shape=(many, inside.size))
+            sums += [matrix @ (drawn * values[inside, None]), matrix @ drawn]
+        found: Floats = np.divide(sums[0], sums[1], out=np.full(sums[0].shape, np.nan), where=sums[1] > 0)
+        return found
+
+    def _values(self, class_name: str) -> tuple[Ints, Array, Floats, Floats]:
+        """Slice, number, value and weight of each group that has a value."""
+        rows = self._in_order()
+        values = RANKINGS[class_name](rows)
+        weights = np.bincount(rows.group, rows.weights) / np.maximum(np.bincount(rows.group), 1)
+        known = ~np.isnan(values)
+        return rows.slices[known], rows.numbers[known], values[known], weights[known]
+
+    def _in_order(self) -> _Sorted:
+        if self._sorted is None:
+            nothing = (np.zeros(0, np.int64), np.zeros(0, np.uint64), *(np.zeros(0),) * 3)
+            parts = zip(*(self._parts or [nothing]), strict=True)
+            slices, groups, labels, answers, weights = map(np.concatenate, parts)
+            order = np.lexsort((-answers, groups, slices))
+            slices, groups, answers = slices[order], groups[order], answers[order]
+            begins = np.ones(order.size, bool)
+            begins[1:] = (slices[1:] != slices[:-1]) | (groups[1:] != groups[:-1])
+            differs = begins.copy()
+            differs[1:] |= answers[1:] != answers[:-1]
+            starts = np.flatnonzero(begins)
+            group = begins.cumsum() - 1
+            self._sorted = _Sorted(
+                group=group,
+                place=np.arange(order.size) - starts[group],
+                tie=differs.cumsum() - 1,
+                labels=labels[order],
+                weights=weights[order],
+                slices=slices[starts],
+                numbers=groups[starts],
+            )
+        return self._sorted
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_sorted": None}
+
+
+def group_numbers(column: Column | None, rows: int, name: str) -> Array:
+    """A number for the group of each row, the same in every process.
+
+    Args:
+        column: that names the groups; None: no row has it.
+        rows: how many there are.
+        name: the column's.
+
+    Raises:
+        ComponentError: a row is in no group, or in several.
+    """
+    if column is None or not np.array_equal(column.rows, np.arange(rows)):
+        several = column is not None and column.rows.size > np.unique(column.rows).size
+        raise ComponentError(
+            f"a row of the eval split has {'several values of' if several else 'no'} {name}, which names its "
+            "group",
+            hint="check transform.group, and that schema and data have the column in every row",
+        )
+    digests = [hashlib.blake2b(repr(value).encode(), digest_size=8).digest() for value in column.values]
+    numbers = np.frombuffer(b"".join(digests), "<u8")
+    return numbers[column.codes]

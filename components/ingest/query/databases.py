@@ -1,0 +1,314 @@
+"""Rows of a database: a SELECT in its own SQL, in a session that cannot write, as batches of Arrow's.
+
+PostgreSQL is read through ADBC, Arrow's own driver; MySQL and MariaDB through PyMySQL; SQLite through Python.
+An address with a password comes from the environment, and is never part of a message.
+"""
+
+import os
+import re
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from slipway.components.ingest.query.tables import QueryError, Table
+
+if TYPE_CHECKING:
+    import pymysql
+
+_POSTGRESQL, _MYSQL = ("postgresql", "postgres"), ("mysql", "mariadb")
+_RULE = "must look like postgresql://USER:PASSWORD@HOST:PORT/DATABASE, or mysql://..."
+_CONNECT_LIMIT_S = 10
+_MYSQL_PORT = 3306
+_BATCH_ROWS = 1 << 15
+# Behind comments and brackets.
+_SELECT = re.compile(
+    r"(?:\s|\(|--[^\n]*\n|#[^\n]*\n|/\*(?!!).*?\*/)*(?:select|with|values|table)\b", re.I | re.S
+)
+
+Batches = tuple[pa.Schema, Iterator[pa.RecordBatch]]
+
+
+def address_of(table: Table) -> SplitResult:
+    """The address of a server's database, from the environment.
+
+    Raises:
+        QueryError: the variable is not set, or holds no address; its value is not shown.
+    """
+    variable = table.place
+    where = f"data.tables.{table.name}.database_env: the environment variable {variable}"
+    if not os.environ.get(variable):
+        raise QueryError(
+            f"{where} is not set", hint=f"export {variable}=postgresql://USER:PASSWORD@HOST/DATABASE"
+        )
+    try:
+        address = urlsplit(os.environ[variable])
+        _ = address.port
+    except ValueError:
+        raise QueryError(f"{where} {_RULE}; its host or port cannot be read") from None
+    if address.scheme not in _POSTGRESQL + _MYSQL or not address.hostname or len(address.path) < 2:
+        raise QueryError(f"{where} {_RULE}")
+    if address.netloc.count("@") > 1:
+        # Drivers cut at the first, and would take the password's rest for the host, and show it.
+        raise QueryError(f"{where} {_RULE}; it has more than one @", hint="write an @ of the password as %40")
+    return address
+
+
+def identity_of(table: Table) -> dict[str, object] | None:
+    """What a server's database is told apart by, without user and password; None if it has no `as_of`.
+
+    Raises:
+        QueryError: as `address_of`.
+    """
+    address = address_of(table)
+    if table.at is None:
+        return None
+    place = f"{address.scheme}://{address.hostname}:{address.port}{address.path}"
+    return {"database": sha256(place.encode()).hexdigest()[:16], "query": table.query, "as_of": table.at}
+
+
+@contextmanager
+def rows_of_server(table: Table) -> Iterator[Batches]:
+    """The rows of a table's query, from the server that the environment names.
+
+    Raises:
+        QueryError: as `address_of`; the package is missing, there is no answer, or the query fails.
+    """
+    address = address_of(table)
+    read = _postgresql if address.scheme in _POSTGRESQL else _mysql
+    with _told(table, address), read(table, address) as found:
+        yield found
+
+
+@contextmanager
+def rows_of_sqlite(table: Table, file: Path) -> Iterator[Batches]:
+    """The rows of a table's query in an SQLite database; a column's type is judged by all its values.
+
+    Raises:
+        QueryError: the file is no database, or the query fails.
+    """
+    # Without its last semicolon it can stand in brackets, which only a SELECT can.
+    query = f"({_select(table)})"
+    with (
+        _told(table, None),
+        closing(sqlite3.connect(f"file:{quote(str(file))}?mode=ro", uri=True)) as database,
+    ):
+        database.execute("BEGIN")  # both readings see one state
+        database.set_authorizer(_reads_only)
+        head = database.execute(f"SELECT * FROM {query} LIMIT 0")  # noqa: S608  (the user's own SQL)
+        names = [column[0] for column in head.description]
+        numbered = [f"c{index}" for index in range(len(names))]
+        ranks = ", ".join(map(_SQLITE_RANK.format, numbered))
+        columns = ", ".join(numbered)
+        [found] = database.execute(f"WITH rows({columns}) AS {query} SELECT {ranks} FROM rows")  # noqa: S608
+        kinds = [_SQLITE_TYPES[each or 0] for each in found]
+        schema = pa.schema(list(zip(names, (kind for kind, _ in kinds), strict=True)))
+        cursor = database.execute(f"SELECT * FROM {query}")  # noqa: S608
+        yield schema, _batches(schema, _chunks(cursor), [convert for _, convert in kinds])
+
+
+def _select(table: Table) -> str:
+    """The query without its last semicolon, and with the end of its last comment.
+
+    Raises:
+        QueryError: it is no SELECT. What else a SELECT could write, the session refuses.
+    """
+    query = (table.query or "").strip().removesuffix(";")
+    if not _SELECT.match(query):
+        raise QueryError(
+            f"data.tables.{table.name}.query must be one SELECT: a source is only read",
+            hint="it begins with SELECT, WITH, VALUES or TABLE",
+        )
+    return f"{query}\n"
+
+
+def _reads_only(action: int, *_: object) -> int:
+    return sqlite3.SQLITE_OK if action in _SQLITE_READS else sqlite3.SQLITE_DENY
+
+
+_SQLITE_READS = {
+    sqlite3.SQLITE_SELECT,
+    sqlite3.SQLITE_READ,
+    sqlite3.SQLITE_FUNCTION,
+    sqlite3.SQLITE_RECURSIVE,
+}
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else str(value)
+
+
+def _bytes(value: Any) -> bytes:
+    return value if isinstance(value, bytes) else _text(value).encode()
+
+
+_Convert = Callable[[Any], Any]
+_SQLITE_RANK = (
+    "max(CASE typeof({}) WHEN 'null' THEN 0 WHEN 'integer' THEN 1 WHEN 'real' THEN 2 WHEN 'text' THEN 3 "
+    "ELSE 4 END)"
+)
+# By the most that a column's values need: none, whole numbers, fractions, text, bytes.
+_SQLITE_TYPES: Sequence[tuple[pa.DataType, _Convert | None]] = (
+    (pa.null(), None),
+    (pa.int64(), None),
+    (pa.float64(), float),
+    (pa.string(), _text),
+    (pa.binary(), _bytes),
+)
+
+
+@contextmanager
+def _postgresql(table: Table, address: SplitResult) -> Iterator[Batches]:
+    try:
+        from adbc_driver_postgresql import dbapi
+    except ImportError:
+        raise _missing("adbc-driver-postgresql>=1.13,<2") from None
+    options = dict(parse_qsl(address.query))
+    options.setdefault("connect_timeout", str(_CONNECT_LIMIT_S))
+    url = address._replace(query=urlencode(options, quote_via=quote)).geturl()
+    with dbapi.connect(url) as connection, connection.cursor() as cursor:
+        cursor.execute("SET TRANSACTION READ ONLY")
+        cursor.execute(_select(table))
+        reader = cursor.fetch_record_batch()
+        schema = pa.schema([pa.field(each.name, _plain_type(each, table)) for each in reader.schema])
+        yield schema, (_plain(batch, schema) for batch in reader)
+
+
+def _plain_type(field: pa.Field, table: Table) -> pa.DataType:
+    """The type that a column is kept in: numerics come as text of their own kind."""
+    if not isinstance(field.type, pa.BaseExtensionType) and not pa.types.is_interval(field.type):
+        return field.type
+    kind = getattr(field.type, "type_name", str(field.type))
+    if kind == "numeric":
+        return pa.float64()
+    if pa.types.is_string(getattr(field.type, "storage_type", field.type)):
+        return pa.string()
+    raise QueryError(
+        f"data.tables.{table.name}: column {field.name!r} has PostgreSQL's type {kind!r}, which is not read",
+        hint=f"make it text or a number in the table's query, as {field.name}::text",
+    )
+
+
+def _plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    columns = []
+    for column, kind in zip(batch.columns, schema.types, strict=True):
+        plain = column.storage if isinstance(column.type, pa.BaseExtensionType) else column
+        columns.append(pc.cast(plain, kind))
+    return pa.record_batch(columns, schema=schema)
+
+
+@contextmanager
+def _mysql(table: Table, address: SplitResult) -> Iterator[Batches]:
+    try:
+        import pymysql
+        from pymysql.converters import encoders
+        from pymysql.cursors import SSCursor
+    except ImportError:
+        raise _missing("pymysql>=1.2,<2") from None
+    options = dict(parse_qsl(address.query))
+    if unknown := sorted(options.keys() - {"ssl_ca"}):
+        raise QueryError(
+            f"data.tables.{table.name}: a MySQL address may have the option ssl_ca, not {', '.join(unknown)}",
+            hint="with ssl_ca=FILE the server's certificate and name are verified",
+        )
+    # With the certificate alone PyMySQL verifies nothing.
+    verified = {f"ssl_{name}": True for name in ("verify_cert", "verify_identity")} | options
+    opened = pymysql.connect(
+        host=address.hostname,
+        port=address.port or _MYSQL_PORT,
+        user=unquote(address.username or ""),
+        password=unquote(address.password or ""),
+        database=unquote(address.path[1:]),
+        **(verified if options else {}),
+        charset="utf8mb4",
+        connect_timeout=_CONNECT_LIMIT_S,
+        cursorclass=SSCursor,  # rows are fetched as they are read
+        conv=encoders,  # and no decoders: values come as the server writes them
+        local_infile=False,
+    )
+    with closing(opened) as connection, connection.cursor() as cursor:
+        cursor.execute("SET time_zone = '+00:00'")
+        cursor.execute("SET SESSION TRANSACTION READ ONLY")
+        cursor.execute("START TRANSACTION READ ONLY")
+        cursor.execute(_select(table))
+        schema = _mysql_schema(cursor)
+        yield schema, _batches(schema, _chunks(cursor))
+
+
+def _mysql_schema(cursor: "pymysql.cursors.Cursor") -> pa.Schema:
+    from pymysql.constants import FIELD_TYPE
+
+    whole = {getattr(FIELD_TYPE, name) for name in ("TINY", "SHORT", "INT24", "LONG", "LONGLONG", "YEAR")}
+    fractions = {getattr(FIELD_TYPE, name) for name in ("FLOAT", "DOUBLE", "DECIMAL", "NEWDECIMAL")}
+    bits = {FIELD_TYPE.BIT, FIELD_TYPE.GEOMETRY}
+    texts = {getattr(FIELD_TYPE, name) for name in ("BLOB", "TINY_BLOB", "MEDIUM_BLOB", "LONG_BLOB",
+                                                    "STRING", "VAR_STRING", "VARCHAR")}  # fmt: skip
+    fields = []
+    # The characters of a column are told here only.
+    for (name, code, *_), packet in zip(cursor.description, cursor._result.fields, strict=True):
+        is_bytes = code in bits or (code in texts and packet.charsetnr == _BINARY_CHARACTERS)
+        kind = pa.int64() if code in whole else pa.float64() if code in fractions else pa.string()
+        fields.append(pa.field(name, pa.binary() if is_bytes else kind))
+    return pa.schema(fields)
+
+
+_BINARY_CHARACTERS = 63
+
+
+def _chunks(cursor: Any) -> Iterator[Sequence[Sequence[Any]]]:
+    while rows := cursor.fetchmany(_BATCH_ROWS):
+        yield rows
+
+
+def _batches(
+    schema: pa.Schema, chunks: Iterable[Sequence[Sequence[Any]]], converters: Sequence[_Convert | None] = ()
+) -> Iterator[pa.RecordBatch]:
+    """Columns of rows of Python's values; texts become the numbers that the schema calls them."""
+    for rows in chunks:
+        columns = []
+        for index, kind in enumerate(schema.types):
+            values = [row[index] for row in rows]
+            convert = converters[index] if converters else None
+            if convert is not None:
+                values = [None if value is None else convert(value) for value in values]
+            is_text = any(isinstance(value, str) for value in values)
+            columns.append(pa.array(values, pa.string()).cast(kind) if is_text else pa.array(values, kind))
+        yield pa.record_batch(columns, schema=schema)
+
+
+@contextmanager
+def _told(table: Table, address: SplitResult | None) -> Iterator[None]:
+    """Errors of drivers in words, without the password."""
+    try:
+        yield
+    except QueryError:
+        raise
+    except MemoryError:
+        raise
+    except Exception as error:  # each driver has errors of its own
+        words = " ".join(str(error).split())
+        for secret in _secrets(address):
+            words = words.replace(secret, "***")
+        raise QueryError(f"data.tables.{table.name} cannot be read: {words[:400]}") from None
+
+
+def _secrets(address: SplitResult | None) -> Iterable[str]:
+    if address is None:
+        return ()
+    options = [value for name, value in parse_qsl(address.query) if "pass" in name.lower()]
+    secrets = {each for each in (address.password, *options) if each}
+    return sorted(secrets | {unquote(each) for each in secrets}, key=len, reverse=True)
+
+
+def _missing(package: str) -> QueryError:
+    name = re.split("[<>=]", package, maxsplit=1)[0]
+    return QueryError(
+        f"this database needs the package {name}, which is not installed",
+        hint=f"pip install '{package}' (the extra `sql`)",
+    )

@@ -1,0 +1,150 @@
+"""Delta Lake and Iceberg tables on disk, each at one snapshot: its id is what the table's rows are known by.
+
+What a table's own log names is read only if it lies in the table's folder, and no code that it names is run.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from slipway.components.ingest.query.duck import Files, Opened, Relation
+from slipway.components.ingest.query.tables import QueryError, Table
+
+_METADATA = ".metadata.json"
+# 00003-UUID.metadata.json, as catalogs write them, or v3.metadata.json, as Hadoop does.
+_METADATA_NUMBER = re.compile(r"v?(\d+)(?:-.*)?\.metadata\.json")
+
+
+def of_lake(table: Table, place: Path) -> Opened:
+    """The snapshot that a table names, or the latest.
+
+    Args:
+        table: of the kind `delta` or `iceberg`.
+        place: the table's folder; of Iceberg also one of its metadata files. Absolute.
+
+    Raises:
+        QueryError: the package is missing, it is no such table, there is no such snapshot, it names files
+            elsewhere, or it needs what its library cannot do.
+    """
+    with _told(table):
+        return (_delta if table.kind == "delta" else _iceberg)(table, place)
+
+
+def _delta(table: Table, place: Path) -> Opened:
+    try:
+        from deltalake import DeltaTable
+    except ImportError:
+        raise _missing("deltalake>=1.6,<2") from None
+    if not (place / "_delta_log").is_dir():
+        raise QueryError(f"data.tables.{table.name}.delta: {place} has no _delta_log", hint="name its folder")
+    found = DeltaTable(place, version=table.at)
+    for uri in found.file_uris():
+        _within(place, uri, table)
+
+    def relation(_: Path) -> Relation:
+        with _told(table):
+            return found.to_pyarrow_dataset()
+
+    # A copy of a table has its id, and versions of its own from then on.
+    files = sorted(uri.rpartition("/")[2] for uri in found.file_uris())
+    digest = sha256("\n".join(files).encode()).hexdigest()[:16]
+    return Opened({"delta": str(found.metadata().id), "version": found.version(), "files": digest}, relation)
+
+
+def _iceberg(table: Table, place: Path) -> Opened:
+    try:
+        from pyiceberg.catalog.noop import NoopCatalog
+        from pyiceberg.io.pyarrow import PyArrowFileIO
+        from pyiceberg.serializers import FromInputFile
+        from pyiceberg.table import StaticTable
+    except ImportError:
+        raise _missing("pyiceberg>=0.12,<0.13") from None
+    file = _metadata_file(table, place)
+    folder = file.parent.parent
+    metadata = FromInputFile.table_metadata(PyArrowFileIO().new_input(str(file)))
+
+    class Inside(PyArrowFileIO):
+        """Reads files of the table's folder; of a table that was moved, those where it lies now."""
+
+        def new_input(self, location: str) -> Any:
+            moved = location.removeprefix(metadata.location.rstrip("/") + "/")
+            inside = folder / moved if moved != location else location
+            return super().new_input(str(_within(folder, str(inside), table)))
+
+    # Not `StaticTable.from_metadata`: that would import the class that the metadata name for reading.
+    found = StaticTable(("table",), metadata, str(file), Inside(), NoopCatalog("none"))
+    snapshot = found.snapshot_by_id(table.at) if table.at is not None else found.current_snapshot()
+    if snapshot is None:
+        there = ", ".join(str(each.snapshot_id) for each in found.snapshots()[-5:]) or "none"
+        raise QueryError(
+            f"data.tables.{table.name}.iceberg: there is no snapshot {table.at or ''}".rstrip(),
+            hint=f"the latest are {there}",
+        )
+
+    def relation(copy: Path) -> Relation:
+        from slipway.components.ingest.query.parquet_parts import write_parts
+
+        copy.mkdir(parents=True)
+        with _told(table):
+            reader = found.scan(snapshot_id=snapshot.snapshot_id).to_arrow_batch_reader()
+            _, parts = write_parts(reader.schema, reader, copy)
+        return Files("parquet", parts)
+
+    return Opened({"iceberg": str(metadata.table_uuid), "snapshot": snapshot.snapshot_id}, relation)
+
+
+def _metadata_file(table: Table, place: Path) -> Path:
+    """The metadata file that is named, or the one with the highest number."""
+    if place.name.endswith(_METADATA) and place.is_file():
+        return place
+    numbered = [
+        (int(found[1]), path.name, path)
+        for path in (place / "metadata").glob(f"*{_METADATA}")
+        if (found := _METADATA_NUMBER.fullmatch(path.name))
+    ]
+    if not numbered:
+        raise QueryError(
+            f"data.tables.{table.name}.iceberg: {place} has no metadata/*{_METADATA}",
+            hint="name the table's folder, or the metadata file that its catalog names",
+        )
+    return max(numbered)[-1]
+
+
+def _within(folder: Path, uri: str, table: Table) -> Path:
+    """The path of a file that a table names.
+
+    Raises:
+        QueryError: it is not in the table's folder.
+    """
+    parts = urlsplit(uri)
+    path = Path(unquote(parts.path)) if parts.scheme == "file" else Path(uri)
+    if parts.scheme not in ("", "file") or not path.resolve().is_relative_to(folder.resolve()):
+        raise QueryError(
+            f"data.tables.{table.name}: the table names a file outside of its folder, {uri[:200]}",
+            hint=f"copy what it needs to {folder}, or read it with its own tools first",
+        )
+    return path
+
+
+@contextmanager
+def _told(table: Table) -> Iterator[None]:
+    """Errors of the libraries in words."""
+    try:
+        yield
+    except (QueryError, MemoryError):
+        raise
+    except Exception as error:  # each library has errors of its own
+        words = " ".join(str(error).split()) or type(error).__name__
+        raise QueryError(f"data.tables.{table.name} cannot be read: {words[:400]}") from error
+
+
+def _missing(package: str) -> QueryError:
+    name = re.split("[<>=]", package, maxsplit=1)[0]
+    return QueryError(
+        f"this table needs the package {name}, which is not installed",
+        hint=f"pip install '{package}' (the extra `lake`)",
+    )

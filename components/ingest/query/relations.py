@@ -1,0 +1,79 @@
+"""Makes the relations that DuckDB scans from the tables of a query."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slipway.components.ingest.query.duck import Files, Opened, Relation
+from slipway.components.ingest.query.tables import QueryError, Table, kind_of_files
+
+if TYPE_CHECKING:
+    from slipway.components.ingest.query.databases import Batches
+
+
+def open_table(table: Table, *, place: Path, files: Sequence[Path], digests: Mapping[str, str]) -> Opened:
+    """A table with what its rows depend on.
+
+    Args:
+        table: of a query.
+        place: of a lake's table: its folder or metadata file.
+        files: that the table lies in, of an SQLite database its own first; none for the other kinds.
+        digests: of the files, by name.
+
+    Raises:
+        QueryError: as `lakes.of_lake` and `databases.identity_of`; later, as the relation is made, as
+            `of_files`, `databases.rows_of_server` and `rows_of_sqlite`.
+    """
+    if table.kind in ("delta", "iceberg"):
+        from slipway.components.ingest.query.lakes import of_lake
+
+        return of_lake(table, place)
+    if table.kind == "files":
+        # The same files are other rows where their folders are columns.
+        return Opened({"files": digests, "folders": _is_hive(table)}, lambda _: of_files(table, files))
+    from slipway.components.ingest.query import databases
+
+    if table.kind == "sqlite":
+        identity = {"query": table.query, "files": digests}
+        return Opened(identity, lambda copy: _copied(databases.rows_of_sqlite(table, files[0]), copy))
+    return Opened(databases.identity_of(table), lambda copy: _copied(databases.rows_of_server(table), copy))
+
+
+def of_files(table: Table, paths: Sequence[Path]) -> Relation:
+    """A table that lies in files; folders named COLUMN=VALUE in its pattern are columns.
+
+    Raises:
+        QueryError: as `kind_of_files`; or a file of Arrow's format is none.
+    """
+    kind = kind_of_files(paths, table=table.name)
+    if kind == "arrow":
+        return _arrow(table, paths)
+    return Files(kind, paths, is_hive=_is_hive(table))
+
+
+def _is_hive(table: Table) -> bool:
+    return "=" in table.place
+
+
+def _copied(opened: "AbstractContextManager[Batches]", folder: Path) -> Relation:
+    """The rows of a database, fetched into Parquet: they can be scanned as often as the query wants."""
+    from slipway.components.ingest.query.parquet_parts import write_parts
+
+    folder.mkdir(parents=True)
+    with opened as (schema, batches):
+        _, parts = write_parts(schema, batches, folder)
+    return Files("parquet", parts)
+
+
+def _arrow(table: Table, paths: Sequence[Path]) -> Any:
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+
+    try:
+        return ds.dataset([str(path) for path in paths], format="ipc")
+    except (pa.ArrowException, OSError) as error:
+        raise QueryError(
+            f"data.tables.{table.name}: no file of Arrow's IPC format: {str(error).splitlines()[0][:200]}",
+            hint="write it with pyarrow.ipc.new_file, or as Feather; a stream of batches is not a file",
+        ) from error

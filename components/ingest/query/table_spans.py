@@ -1,0 +1,71 @@
+"""Which span of its tables a query takes: the one that is named, or the latest that all of them have."""
+
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from slipway.components.ingest.query.tables import QueryError, Table
+from slipway.components.ingest.source import resolve_source
+from slipway.components.ingest.spans import PLACEHOLDER, at_span, span_kind, span_number
+
+_LETTERS = {"\\*": "[^/]*", "\\?": "[^/]"}
+
+
+def at_one_span(
+    tables: Sequence[Table], *, span: int | str | None, root: Path
+) -> tuple[Sequence[Table], int | None]:
+    """The tables at one span, and its number as TFX counts it; None where no table has spans.
+
+    Args:
+        tables: of a query; those of files may hold {SPAN}, or {YYYY}, {MM} and {DD}.
+        span: a number or a day, of which `DataConfig` has checked that the tables have such ones; None: the
+            latest that all of them have.
+        root: the folder that paths are relative to.
+
+    Raises:
+        QueryError: the tables have spans of two kinds or versions, or none in common.
+        SourceError: a table has no files.
+    """
+    spanned = [table for table in tables if table.kind == "files" and PLACEHOLDER.search(table.place)]
+    if not spanned:
+        return tables, None
+    kinds = {span_kind([table.place]) for table in spanned}
+    if None in kinds or len(kinds) > 1 or any("{VERSION" in table.place for table in spanned):
+        raise QueryError(
+            "the tables of a query have spans of one kind, {SPAN} or {YYYY}, {MM} and {DD}, and no {VERSION}",
+            hint="see files of " + ", ".join(f"data.tables.{table.name}" for table in spanned),
+        )
+    if span is not None:
+        number = span_number(span)
+    else:
+        common = set.intersection(*(_spans(table, root) for table in spanned))
+        if not common:
+            raise QueryError("the tables of the query have no span in common", hint="name one: data.span")
+        number = max(common)
+    return [
+        replace(table, place=at_span(table.place, number)) if table in spanned else table for table in tables
+    ], number
+
+
+def _spans(table: Table, root: Path) -> set[int]:
+    """The numbers of the spans that have files."""
+    steps = table.place.split("/")
+    fixed = next(index for index, step in enumerate(steps) if PLACEHOLDER.search(step) or "*" in step)
+    pattern = re.escape("/".join(steps[fixed:]))
+    for letter, meaning in _LETTERS.items():
+        pattern = pattern.replace(letter, meaning)
+    pattern = re.sub(r"\\{SPAN(?::\d+)?\\}", "(?P<number>[0-9]+)", pattern, count=1)
+    for part, digits in (("YYYY", 4), ("MM", 2), ("DD", 2)):
+        pattern = pattern.replace(rf"\{{{part}\}}", f"(?P<{part}>[0-9]{{{digits}}})", 1)
+    found = set()
+    for file in resolve_source(table.place, root=root, file_format="parquet").files:
+        if match := re.fullmatch(f".*/{pattern}", file.as_posix()):
+            named = match.groupdict()
+            with suppress(ValueError):  # no day, as 2026-13-01
+                number = named.get("number")
+                found.add(
+                    int(number) if number else span_number(f"{named['YYYY']}-{named['MM']}-{named['DD']}")
+                )
+    return found

@@ -1,0 +1,30 @@
+"""Tells quantiles that cross: a lower one above a higher one is no forecast. Pure."""
+
+from collections.abc import Sequence
+
+from slipway.components.model_gate.check import OVERALL, Check
+from slipway.components.model_gate.metrics import plain_name
+from slipway.components.model_gate.rules import Measured
+
+
+def quantile_checks(metrics: Sequence[str], overall: Measured) -> list[Check]:
+    """A finding for each `quantile_crossing` that is not 0; it stops nothing, a threshold may.
+
+    Args:
+        metrics: names in `metrics.METRICS`, with or without an output's.
+        overall: the evaluation of all rows.
+    """
+    return [
+        Check(
+            metric=name,
+            slice=OVERALL,
+            required="0: no lower quantile above a higher one",
+            got=overall.metrics[name],
+            baseline=None,
+            passed=False,
+            stops=False,
+            note="slipway.components.trainer.models.quantiles.rising makes answers that cannot cross",
+        )
+        for name in metrics
+        if plain_name(name) == "quantile_crossing" and overall.metrics.get(name, 0.0) > 0
+    ]

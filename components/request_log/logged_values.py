@@ -1,0 +1,91 @@
+"""What a log of requests holds of each row: the columns that are named, and the answer. Pure.
+
+Nothing else of a request is taken, so a column that nobody named cannot get into the log.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from slipway.components.ingest.example_message import parse_example
+
+Array = npt.NDArray[Any]
+
+_NO_INTEGER = -(2**63)  # how an empty cell of whole numbers is sent
+
+
+def rows_of(inputs: Mapping[str, Array], columns: Sequence[str]) -> Iterator[dict[str, object]]:
+    """The named columns of each row of a request; None where it has no value.
+
+    Args:
+        inputs: an array for each input of the signature, a row each; or one of serialized tf.Examples.
+        columns: those to take; one that the request lacks is None.
+    """
+    only = next(iter(inputs.values())) if len(inputs) == 1 else None
+    if only is not None and only.dtype == object and only.ndim == 1 and not inputs.keys() & set(columns):
+        yield from rows_of_examples(only.tolist(), columns)
+        return
+    cells = [_cells(inputs[name]) if name in inputs else None for name in columns]
+    for row in range(_length(inputs)):
+        yield {name: each[row] if each else None for name, each in zip(columns, cells, strict=True)}
+
+
+def rows_of_examples(records: Sequence[bytes], columns: Sequence[str]) -> Iterator[dict[str, object]]:
+    """The named columns of serialized tf.Examples; None where one has no value, or is no tf.Example."""
+    for record in records:
+        example = parse_example(record)
+        features = example.features.feature if example is not None else {}
+        yield {name: _of_feature(features[name]) if name in features else None for name in columns}
+
+
+def answers_of(outputs: Mapping[str, Array]) -> Iterator[object]:
+    """The answer to each row: that of the only output, or all by name."""
+    plain = {name: _texts(array.tolist()) for name, array in outputs.items()}
+    if len(plain) == 1:
+        yield from next(iter(plain.values()))
+        return
+    for row in zip(*plain.values(), strict=True):
+        yield dict(zip(plain, row, strict=True))
+
+
+def _length(inputs: Mapping[str, Array]) -> int:
+    return max((len(array) for array in inputs.values() if array.ndim), default=0)
+
+
+def _cells(array: Array) -> list[object]:
+    """One value for each row; of a column of lists the list."""
+    is_list = array.ndim > 1 and array.shape[1:] != (1,)
+    rows = array.reshape(len(array), -1).tolist() if array.ndim else [[array.item()]]
+    return [_cell(row, is_list=is_list) for row in rows]
+
+
+def _of_feature(feature: Any) -> object:
+    kind = feature.WhichOneof("kind")
+    values = list(getattr(feature, kind).value) if kind else []
+    return _cell(values, is_list=len(values) > 1)
+
+
+def _cell(values: Sequence[object], *, is_list: bool) -> object:
+    known = [_texts(value) for value in values if not _is_empty(value)]
+    return known if is_list else next(iter(known), None)
+
+
+def _is_empty(value: object) -> bool:
+    if isinstance(value, float):
+        return math.isnan(value)
+    return value in (b"", _NO_INTEGER)
+
+
+def _texts(value: Any) -> Any:
+    """Bytes as text, and None for those that are none, such as an image."""
+    if isinstance(value, list):
+        return [_texts(each) for each in value]
+    if not isinstance(value, bytes):
+        return value.item() if isinstance(value, np.generic) else value
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return None

@@ -1,0 +1,212 @@
+"""Logs a sample of the rows that a model has answered, and never makes an answer wait."""
+
+import itertools
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+
+from slipway.components.request_log.logged_values import (
+    answers_of,
+    rows_of,
+    rows_of_examples,
+)
+from slipway.components.request_log.own_columns import AT, ID, PREDICTION, VERSION
+from slipway.components.request_log.rotating_files import RotatingFiles
+
+Array = npt.NDArray[Any]
+
+MOST_LINE_BYTES = 2**20
+"""A row with a longer line is left out."""
+MOST_WAITING_BYTES = 64 * 2**20
+"""Of requests that were answered and are not yet written; more are left out."""
+_WRITE_BYTES = 2**16
+
+
+@dataclass(frozen=True)
+class LogSettings:
+    """What is logged, and where.
+
+    Attributes:
+        folder: gets the files.
+        columns: whose values are logged; no other column is.
+        ids: whether also the name is logged that a client gives a request.
+        share: of the rows, drawn at random: above 0, to 1.
+        most_bytes: of the folder's files; the oldest are removed.
+    """
+
+    folder: str
+    columns: tuple[str, ...]
+    share: float = 1.0
+    most_bytes: int = 2**30
+    ids: bool = False
+
+
+class RequestLog:
+    """Draws rows and writes them, in the thread that calls it.
+
+    Args:
+        clock: seconds since 1970.
+        seed: of the draws; None: a new one each time.
+    """
+
+    def __init__(
+        self, settings: LogSettings, *, clock: Callable[[], float] = time.time, seed: int | None = None
+    ) -> None:
+        self._settings, self._clock = settings, clock
+        self._draw = np.random.default_rng(seed)
+        self._files = RotatingFiles(Path(settings.folder), most_bytes=settings.most_bytes, clock=clock)
+        self.left_out = 0
+
+    def drawn(self, rows: int) -> npt.NDArray[np.intp]:
+        """The numbers of the rows of a request that are logged."""
+        if self._settings.share >= 1:
+            return np.arange(rows)
+        return np.flatnonzero(self._draw.random(rows) < self._settings.share)
+
+    def write_examples(self, version: int, records: Sequence[bytes], answers: Sequence[object]) -> None:
+        """Draws from rows that were answered, and writes them.
+
+        Args:
+            records: serialized tf.Examples.
+            answers: plain values, one for each.
+
+        Raises:
+            OSError: they cannot be written.
+        """
+        drawn = self.drawn(len(records)).tolist()
+        rows = rows_of_examples([records[row] for row in drawn], self._settings.columns)
+        self._write(version, self._clock(), rows, (answers[row] for row in drawn))
+
+    def write_arrays(
+        self,
+        version: int,
+        at_s: float,
+        inputs: Mapping[str, Array],
+        outputs: Mapping[str, Array],
+        ids: Sequence[str] | None = None,
+    ) -> None:
+        """Writes all rows of a request.
+
+        Args:
+            at_s: when it was answered, in seconds since 1970.
+            ids: the rows' names, logged where the settings ask for them; None: they have none.
+
+        Raises:
+            OSError: they cannot be written.
+        """
+        rows = rows_of(inputs, self._settings.columns)
+        if self._settings.ids:
+            names = ids if ids is not None else itertools.repeat(None)
+            rows = ({ID: name, **row} for name, row in zip(names, rows, strict=False))
+        self._write(version, at_s, rows, answers_of(outputs))
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._files.close()
+
+    def _write(
+        self, version: int, at_s: float, rows: Iterable[Mapping[str, object]], answers: Iterable[object]
+    ) -> None:
+        at = datetime.fromtimestamp(at_s, UTC).isoformat(timespec="milliseconds")
+        lines = bytearray()
+        for row, answer in zip(rows, answers, strict=True):
+            line = orjson.dumps({AT: at, VERSION: version, **row, PREDICTION: answer}) + b"\n"
+            if len(line) > MOST_LINE_BYTES:
+                self.left_out += 1
+                continue
+            lines += line
+            if len(lines) > _WRITE_BYTES:
+                self._files.write(bytes(lines))
+                lines.clear()
+        if lines:
+            self._files.write(bytes(lines))
+
+
+class BackgroundLog:
+    """Logs what a server has answered in a thread of its own; what it cannot keep up with is left out.
+
+    Args:
+        tell: gets a line when something is left out, once for each cause.
+    """
+
+    def __init__(self, log: RequestLog, *, tell: Callable[[str], None]) -> None:
+        self._log, self._tell = log, tell
+        self._waiting: queue.SimpleQueue[tuple[Any, ...] | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._waiting_bytes = 0
+        self._told: set[str] = set()
+        self.left_out = 0
+        self._writer = threading.Thread(target=self._run, name="request log", daemon=True)
+        self._writer.start()
+
+    def add(
+        self, version: int, inputs: Mapping[str, Array], outputs: Mapping[str, Array], *, name: str = ""
+    ) -> None:
+        """Takes note of a request that was answered; returns at once, and never raises for the disk.
+
+        Args:
+            name: the request's; a row of several is called NAME/ROW, from 0. Empty: it has none.
+        """
+        rows = max((len(array) for array in inputs.values() if array.ndim), default=0)
+        if any(array.ndim == 0 or len(array) != rows for array in (*inputs.values(), *outputs.values())):
+            return  # no rows that have an answer each
+        with self._lock:
+            drawn = self._log.drawn(rows)
+        if not len(drawn):
+            return
+        if len(drawn) < rows:
+            inputs = {name: array[drawn] for name, array in inputs.items()}
+            outputs = {name: array[drawn] for name, array in outputs.items()}
+        size = sum(map(_size_bytes, (*inputs.values(), *outputs.values())))
+        with self._lock:
+            is_room = self._waiting_bytes + size <= MOST_WAITING_BYTES
+            self._waiting_bytes += size if is_room else 0
+        if not is_room:
+            self._leave_out(len(drawn), "more is asked than the disk takes")
+            return
+        ids = None
+        if name:
+            ids = [name] if rows == 1 else [f"{name}/{row}" for row in drawn.tolist()]
+        self._waiting.put((size, version, time.time(), inputs, outputs, ids))
+
+    def close(self) -> None:
+        """Writes what is waiting, and ends."""
+        self._waiting.put(None)
+        self._writer.join()
+        self._log.close()
+        if left_out := self.left_out + self._log.left_out:
+            self._tell(f"The log of requests lacks {left_out:,} rows.")
+
+    def _run(self) -> None:
+        while (entry := self._waiting.get()) is not None:
+            size, *request = entry
+            try:
+                self._log.write_arrays(*request)
+            except OSError as error:
+                self._leave_out(len(next(iter(request[2].values()))), error.strerror or str(error))
+            except Exception as error:  # a value that JSON cannot hold: answers go on
+                self._leave_out(len(next(iter(request[2].values()))), f"{type(error).__name__}: {error}")
+            with self._lock:
+                self._waiting_bytes -= size
+
+    def _leave_out(self, rows: int, why: str) -> None:
+        with self._lock:
+            self.left_out += rows
+            is_new = why not in self._told
+            self._told.add(why)
+        if is_new:
+            self._tell(f"Requests are left out of the log: {why}.")
+
+
+def _size_bytes(array: Array) -> int:
+    """About how much memory an array takes, with its texts."""
+    return array.nbytes + (sum(map(len, array.ravel())) if array.dtype == object else 0)

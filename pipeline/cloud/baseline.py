@@ -1,0 +1,49 @@
+"""The command `baseline` of cloud_runner.py: which blessed model the next cloud run is compared with."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from slipway.pipeline.cloud.cloud_choice import CloudChoice
+from slipway.pipeline.cloud.services.vertex_metadata import Blessing, VertexMetadata
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.runs.user import user_name
+
+
+def baseline(chosen: CloudChoice, *, clear: bool, reason: str) -> Iterator[str]:
+    """Lines that show the baseline; with `clear`, after every blessed model was retired.
+
+    Args:
+        reason: in the user's words; may be empty.
+
+    Raises:
+        UsageError: the workload's service keeps its baselines elsewhere, or a setting is missing, or a reason
+            comes without `clear`.
+        PipelineError: the service refused, or did not answer.
+    """
+    config = chosen.config()
+    if reason and not clear:
+        raise UsageError("--reason is for --clear.")
+    if config.cloud.service == "kubeflow":
+        records = f"{config.cloud.root or 'ROOT'}/records/{config.name}/tfx.ModelBlessing"
+        raise UsageError(
+            f"at Kubeflow Pipelines the baseline is the latest record in {records}.",
+            hint=f"gcloud storage rm '{records}/*'   # the next model is compared with nothing",
+        )
+    service = VertexMetadata(config)
+    found = service.blessings(config.name)
+    if clear:
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        why = f"baseline cleared {at} by {user_name()}" + (f": {reason}" if reason else "")
+        # The latest last: where this is interrupted, no earlier model becomes the baseline unnoticed.
+        for blessing in reversed(found):
+            service.retire(blessing, why=why)
+            yield f"retired: {_line(blessing)}"
+        found = ()
+    if found:
+        yield f"{config.name}: the model of run {_line(found[0])}"
+    else:
+        yield f"{config.name}: no baseline. The next blessed model will be it."
+
+
+def _line(blessing: Blessing) -> str:
+    return f"{blessing.run}, blessed {blessing.at.isoformat(timespec='seconds')}; {blessing.uri}"

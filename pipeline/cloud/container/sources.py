@@ -1,0 +1,54 @@
+"""Which code a folder holds, as one digest: `python -m slipway.pipeline.cloud.container.sources` in an image.
+
+A rehearsal in containers compares the image's with the checkout's, before anything runs. Imports nothing but
+the standard library.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TypedDict
+
+_MADE = "__pycache__"
+
+
+class Inside(TypedDict):
+    """What a container tells of itself.
+
+    Attributes:
+        user: the number of the user that its commands run as.
+        sources: the digest of the project's files.
+    """
+
+    user: int
+    sources: str
+
+
+def digest_of(root: Path, names: Iterable[str]) -> str:
+    """The SHA-256 of files, by name and content, whatever their order, time and owner.
+
+    Args:
+        root: the folder that they are in.
+        names: relative to it; bytecode does not count, nor do folders. Of a link, where it leads to counts.
+    """
+    digest = hashlib.sha256()
+    for name in sorted(names):
+        path = root / name
+        if _MADE not in path.parts and (path.is_symlink() or path.is_file()):
+            content = bytes(path.readlink()) if path.is_symlink() else path.read_bytes()
+            digest.update(f"{name}\0{len(content)}\0".encode())
+            digest.update(content)
+    return digest.hexdigest()
+
+
+def main() -> None:
+    """Prints what the current folder holds, and who asks."""
+    here = Path.cwd()
+    names = [path.relative_to(here).as_posix() for path in here.rglob("*")]
+    print(json.dumps(Inside(user=os.getuid(), sources=digest_of(here, names))))
+
+
+if __name__ == "__main__":
+    main()

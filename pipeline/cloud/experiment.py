@@ -1,0 +1,39 @@
+"""Notes a followed run at Vertex AI in an experiment there: its settings, its metrics, how it ended."""
+
+import json
+
+from slipway.components.errors import ComponentError
+from slipway.pipeline.cloud.services.service import JobPhase
+from slipway.pipeline.cloud.services.vertex_metadata import VertexMetadata
+from slipway.pipeline.config import WorkloadConfig
+from slipway.pipeline.errors import PipelineError
+from slipway.pipeline.runs.record import RunRecord
+from slipway.pipeline.tracking.facts import final_metrics, settings
+
+_STATES: dict[JobPhase, str] = {"complete": "COMPLETE", "cancelled": "CANCELLED"}
+
+
+def note_in_experiment(config: WorkloadConfig, record: RunRecord, phase: JobPhase) -> str:
+    """Notes a run that is over, where `cloud.vertex.experiment` names an experiment.
+
+    Args:
+        config: the workload, as the command that follows the run gives it.
+        phase: how the run ended.
+
+    Returns:
+        What was done or why not, in words; empty where no experiment is named.
+    """
+    experiment = config.cloud.vertex.experiment
+    if experiment is None or config.cloud.service != "vertex":
+        return ""
+    try:
+        VertexMetadata(config).note_run(
+            experiment,
+            record.run_id,
+            settings=settings(json.loads(config.model_dump_json(by_alias=True))),
+            metrics={point.name: point.value for point in final_metrics(record)},
+            state=_STATES.get(phase, "FAILED"),
+        )
+    except (PipelineError, ComponentError) as error:
+        return f"not noted in the experiment {experiment}: {error}"
+    return f"Noted in the experiment {experiment}."

@@ -1,0 +1,44 @@
+"""The variables of a rehearsed task: the image's, and of this machine only its way to the world. Pure."""
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from slipway.pipeline.cloud.image import image_environment, on_this_machine
+
+# A container gets these from the service and not from its image: its identity, and its network access.
+_IDENTITY = ("GOOGLE_", "CLOUDSDK_", "NO_GCE_CHECK", "STORAGE_EMULATOR_HOST")
+# And these where it is a process of this machine: an image has its own.
+_OF_MACHINE = ("CURL_CA_BUNDLE", "SSL_CERT_", "TMPDIR")
+_PROXIES = ("http_proxy", "https_proxy", "no_proxy")
+
+
+def from_outside(here: Mapping[str, str]) -> dict[str, str]:
+    """The variables that a service gives to any container, as far as this machine has them.
+
+    Args:
+        here: this machine's.
+    """
+    return {
+        name: value for name, value in here.items() if name.startswith(_IDENTITY) or name.lower() in _PROXIES
+    }
+
+
+def container_environment(
+    here: Mapping[str, str], *, staged: Path, own: Collection[str] = ()
+) -> dict[str, str]:
+    """The variables of a task that runs as a process of this machine, in a container's stead.
+
+    Args:
+        here: this machine's.
+        staged: where the project's files of the image are.
+        own: variables that count as they are here, where they are set: the image of a pipeline of the user's
+            own is his, too.
+    """
+    given = from_outside(here) | {name: here[name] for name in here if name.startswith(_OF_MACHINE)}
+    # The image's HOME is empty; the service gives an account in another way.
+    given.setdefault("CLOUDSDK_CONFIG", str(Path.home() / ".config" / "gcloud"))
+    return (
+        given
+        | {name: on_this_machine(value, staged=staged) for name, value in image_environment().items()}
+        | {name: here[name] for name in own if name in here}
+    )

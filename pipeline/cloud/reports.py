@@ -1,0 +1,64 @@
+"""Brings the reports of a run's tasks from Cloud Storage, so that it is told as a local run is."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from slipway.components.errors import ComponentError
+from slipway.components.google_credentials import find_credentials
+from slipway.components.pusher.versions import GS
+from slipway.pipeline.runs.record import Artifact, RunRecord
+
+_FILES = {
+    "ModelBlessing": "verdict.json",
+    "InfraBlessing": "verdict.json",
+    "schemas.DataVerdict": "verdict.json",
+    "ModelRun": "result.json",
+}
+"""The file of each type of artifact."""
+_TIMEOUT_S = 20.0
+_RETRY_S = 30.0
+
+
+def bring_reports(record: RunRecord, folder: Path) -> str:
+    """Copies the gates' verdicts and the training's report into a folder, and has the record name it.
+
+    Args:
+        record: of a run at a service; artifacts that are not in gs:// stay as they are.
+        folder: which is there, and empty.
+
+    Returns:
+        Why some are missing, in words; empty: all that exist are there.
+    """
+    found = list(_reports(record))
+    if not found:
+        return ""
+    import requests
+    from google.api_core.exceptions import GoogleAPIError, NotFound
+    from google.auth.exceptions import GoogleAuthError
+    from google.cloud import storage
+    from google.cloud.storage.retry import DEFAULT_RETRY
+
+    try:
+        client = storage.Client(project=None, credentials=find_credentials("Cloud Storage"))
+        for number, (artifact, file) in enumerate(found):
+            here = folder / str(number)
+            here.mkdir()
+            bucket, _, path = artifact["uri"].removeprefix(GS).partition("/")
+            blob = client.bucket(bucket).blob(f"{path.rstrip('/')}/{file}")
+            retry = DEFAULT_RETRY.with_timeout(_RETRY_S)
+            try:
+                content = blob.download_as_bytes(timeout=_TIMEOUT_S, retry=retry, checksum=None)
+            except NotFound:  # another pipeline's gate writes none
+                continue
+            (here / file).write_bytes(content)
+            artifact["uri"] = str(here)
+    except (ComponentError, GoogleAPIError, GoogleAuthError, requests.RequestException, OSError) as error:
+        return f"not shown: the gates' reasons and the metrics: {' '.join(str(error).split())[:300]}"
+    return ""
+
+
+def _reports(record: RunRecord) -> Iterator[tuple[Artifact, str]]:
+    for kind, file in _FILES.items():
+        for _, artifact in record.outputs_of(kind):
+            if artifact["uri"].startswith(GS):
+                yield artifact, file

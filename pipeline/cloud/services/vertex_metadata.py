@@ -1,0 +1,139 @@
+"""What Vertex AI's metadata keeps: the blessings that its resolvers look for, and experiments. Thin."""
+
+import contextlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any
+
+from slipway.pipeline.cloud.services.vertex import Vertex
+
+# What TFX has the service's resolver look for; see `artifact_query`.
+_BLESSED = 'schema_title="tfx.ModelBlessing" AND state=LIVE AND metadata.blessed.number_value=1'
+_LONGEST_DESCRIPTION = 1000
+# Of an experiment's run with the experiment's name before it: ExperimentRun in google.cloud.aiplatform.
+_LONGEST_RUN = 121
+_SCHEMA_VERSION = "0.0.1"
+
+
+@dataclass(frozen=True)
+class Blessing:
+    """A blessing that counts.
+
+    Attributes:
+        name: by which the service knows it.
+        uri: its folder.
+        run: the run that gave it.
+        at: when.
+    """
+
+    name: str
+    uri: str
+    run: str
+    at: datetime
+
+
+class VertexMetadata(Vertex):
+    """The service's metadata in one project and region; errors as `Vertex`."""
+
+    def blessings(self, workload: str) -> Sequence[Blessing]:
+        """The blessings of a workload's runs that resolvers find, the latest first."""
+        with self._in_words("looking for blessed models"):
+            asked = {
+                "parent": self._parent,
+                "filter": f'labels.slipway_workload="{workload}"',
+                "read_mask": {"paths": ["name"]},
+            }
+            jobs = self._pipelines.list_pipeline_jobs(asked, **self._patience)
+            runs = {each.name.rpartition("/")[2] for each in jobs}
+            store = f"{self._parent}/metadataStores/default"
+            listed = self._metadata.list_artifacts({"parent": store, "filter": _BLESSED}, **self._patience)
+            found = [(each, run) for each in listed if (run := _run_of(each.uri, workload, runs))]
+        blessings = [Blessing(each.name, each.uri, run, _moment(each.create_time)) for each, run in found]
+        return sorted(blessings, key=lambda each: each.at, reverse=True)
+
+    def retire(self, blessing: Blessing, *, why: str) -> None:
+        """Has resolvers pass over a blessing; what it says of its model stays.
+
+        Args:
+            why: is noted in its description.
+        """
+        from google.cloud.aiplatform_v1.types import Artifact
+
+        # The service leaves an artifact's state to its clients; resolvers ask for LIVE ones.
+        retired = {
+            "name": blessing.name,
+            "state": Artifact.State.PENDING,
+            "description": why[:_LONGEST_DESCRIPTION],
+        }
+        request = {"artifact": retired, "update_mask": {"paths": ["state", "description"]}}
+        with self._in_words(f"retiring the blessing of {blessing.run}"):
+            self._metadata.update_artifact(request, **self._patience)
+
+    def note_run(
+        self,
+        experiment: str,
+        run: str,
+        *,
+        settings: Mapping[str, str],
+        metrics: Mapping[str, float],
+        state: str,
+    ) -> None:
+        """Notes a run in an experiment, as the service's own client does; noted again, it is replaced.
+
+        Args:
+            experiment: its name; made where there is none.
+            state: COMPLETE, FAILED or CANCELLED.
+        """
+        noted = {"_params": dict(settings), "_metrics": dict(metrics), "_state": state}
+        with self._in_words(f"noting the run in the experiment {experiment}"):
+            parent = self._context(experiment, experiment, "system.Experiment", {"experiment_deleted": False})
+            # Of a long name the end is kept, by which the runs of a workload differ.
+            name = f"{experiment}-{run[-(_LONGEST_RUN - len(experiment) - 1) :]}"
+            child = self._context(name, run, "system.ExperimentRun", noted)
+            changed = {"context": {"name": child, "metadata": noted}, "update_mask": {"paths": ["metadata"]}}
+            self._metadata.update_context(changed, **self._patience)
+            self._metadata.add_context_children(
+                {"context": parent, "child_contexts": [child]}, **self._patience
+            )
+
+    def _context(self, name: str, title: str, schema: str, metadata: Mapping[str, object]) -> str:
+        """The resource name of a context, which is made unless it is there."""
+        from google.api_core.exceptions import Conflict
+
+        store = f"{self._parent}/metadataStores/default"
+        asked = {
+            "parent": store,
+            "context_id": name,
+            "context": {
+                "display_name": title,
+                "schema_title": schema,
+                "schema_version": _SCHEMA_VERSION,
+                "metadata": metadata,
+            },
+        }
+        with contextlib.suppress(Conflict):
+            self._metadata.create_context(asked, **self._patience)
+        return f"{store}/contexts/{name}"
+
+    @cached_property
+    def _metadata(self) -> Any:
+        from google.cloud.aiplatform_v1.services.metadata_service import MetadataServiceClient
+
+        return MetadataServiceClient(**self._connection)
+
+
+def _run_of(uri: str, workload: str, runs: set[str]) -> str:
+    """The run that an artifact's address names, ROOT/PROJECT/RUN/TASK/KEY; empty: another workload's.
+
+    Args:
+        runs: those that the service still lists; a run that was deleted there is known by its name.
+    """
+    own = re.compile(rf"{re.escape(workload)}-\d{{8}}-?\d{{6}}.*")
+    return next((part for part in uri.split("/") if part in runs or own.fullmatch(part)), "")
+
+
+def _moment(stamp: Any) -> datetime:
+    return datetime.fromtimestamp(stamp.timestamp(), UTC)

@@ -1,0 +1,72 @@
+"""The command `track`: tells trackers of the runs that they have missed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from slipway.pipeline.errors import PipelineError
+from slipway.pipeline.terminal.invocation import command
+from slipway.pipeline.tracking.spool import Waiting, all_waiting, who_sends
+
+
+@dataclass(frozen=True)
+class Sent:
+    """The result of sending.
+
+    Attributes:
+        waiting: the runs that a tracker still misses.
+        is_sending: another process is sending right now.
+        who: that process, as `spool.who_sends` names it.
+    """
+
+    waiting: Sequence[Waiting]
+    is_sending: bool = False
+    who: str = ""
+
+    @property
+    def is_all(self) -> bool:
+        """Whether no tracker misses a run, as far as is known."""
+        return not self.waiting and not self.is_sending
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data."""
+        return {"sending": self.is_sending, "waiting": [_plain(each) for each in self.waiting]}
+
+    def text(self) -> str:
+        """One line a run that waits, with what each tracker said."""
+        if self.is_sending:
+            return f"Another process is sending right now: {self.who}. If it hangs, end it and ask again."
+        return "\n".join(each.text() for each in self.waiting) or "No tracker misses a run."
+
+
+def track(output: Path) -> Sent:
+    """Sends all that waits, once.
+
+    Raises:
+        PipelineError: the output folder cannot be written.
+    """
+    # The client for HTTP takes a quarter of a second to import: only this command needs it.
+    from slipway.pipeline.tracking.sender import send_all
+
+    try:
+        left = send_all(output)
+    except OSError as error:
+        raise PipelineError(
+            f"{output} cannot be written: {error.strerror}.", hint="make room there"
+        ) from error
+    if left is None:
+        return Sent(all_waiting(output), is_sending=True, who=who_sends(output))
+    return Sent(left)
+
+
+def _plain(entry: Waiting) -> dict[str, object]:
+    return {"run_id": entry.run_id, "resumed": entry.resumed, "why": entry.why}
+
+
+def waiting_line(output: Path) -> str:
+    """Says that trackers miss runs, and names the command that sends them; empty if none does."""
+    waiting = all_waiting(output.absolute())
+    if not waiting:
+        return ""
+    runs = "1 run" if len(waiting) == 1 else f"{len(waiting):,} runs"
+    return f"{runs} not yet told to a tracker: {command('track', output=output)}"

@@ -1,0 +1,130 @@
+"""The command `watch`: whether what a pushed version is asked still looks like what it was trained on."""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from slipway.components.data_gate.limits import Limits
+from slipway.components.model_gate.metrics import is_of_groups, is_of_quantiles
+from slipway.components.parameters import from_parameter
+from slipway.components.pusher.manifest_contents import Papers
+from slipway.components.pusher.version_store import shelf_at
+from slipway.pipeline.commands.notify import send
+from slipway.pipeline.commands.versions import no_version
+from slipway.pipeline.config import WorkloadConfig
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.terminal.invocation import command
+from slipway.pipeline.terminal.printable import printable
+from slipway.pipeline.watch.late_labels import join, read_labels
+from slipway.pipeline.watch.live_metrics import live_metrics
+from slipway.pipeline.watch.page import write_page
+from slipway.pipeline.watch.training_data import read_training, training_statistics
+from slipway.pipeline.watch.watching import Asked, Watched
+from slipway.pipeline.watch.watching import watch as watch_requests
+from slipway.pipeline.watch.windows import By
+from slipway.pipeline.wiring.gate_settings import data_gate_settings
+from slipway.pipeline.wiring.pushed_versions import serving_base
+from slipway.pipeline.wiring.request_log import request_folder
+
+
+@dataclass(frozen=True)
+class Late:
+    """Labels that came later: their file, and the column that joins them to the logged rows."""
+
+    file: Path
+    key: str
+
+
+def late_labels(file: Path | None, key: str | None) -> Late | None:
+    """The late labels that a command line names; None where it names none.
+
+    Raises:
+        UsageError: it names one of file and key only.
+    """
+    if (file is None) != (key is None):
+        raise UsageError(
+            "--labels and --key belong together: a file of labels, and the column that joins it."
+        )
+    return Late(file, key) if file is not None and key is not None else None
+
+
+def watch(
+    config: WorkloadConfig,
+    output: Path,
+    *,
+    on: Path | None,
+    version: int | None,
+    by: By,
+    reference: Path | None,
+    late: Late | None = None,
+) -> tuple[Watched, Path]:
+    """Judges a version's logged requests, writes the page, and notifies where something has drifted.
+
+    Args:
+        on: the folder of the requests; None: where `request_log` puts them.
+        version: which; None: the newest.
+        reference: a folder of statistics to compare with; None: those of the version's training.
+        late: labels that came later; None: there are none.
+
+    Returns:
+        What was found, and its page, OUTPUT/watch/NAME.html.
+
+    Raises:
+        UsageError: there is no version, no request, or nothing to compare with.
+    """
+    output = output.absolute()
+    shelf = shelf_at(serving_base(config, output))
+    numbers = shelf.numbers()
+    if not numbers:
+        raise no_version(shelf.base, config.name, output)
+    if version not in (None, *numbers):
+        raise UsageError(
+            f"{shelf.base} has no version {version}.", hint=command("versions", config.name, output=output)
+        )
+    number = version or numbers[-1]
+    manifest = shelf.manifest(number)
+    papers: Papers = manifest.papers if manifest else {}
+    if reference is not None:
+        training = read_training(reference)
+    else:
+        training = training_statistics(output, papers.get("run", ""), number)
+    freshness = config.data_gate.freshness
+    asked = Asked(
+        workload=config.name,
+        version=number,
+        folder=on.absolute() if on else request_folder(config, output),
+        by=by,
+        limits=Limits.from_json(from_parameter(str(data_gate_settings(config)["limits"]))),
+        skip={config.data.label, *config.transform.apart, *([freshness.column] if freshness else [])},
+    )
+    watched = watch_requests(asked, training)
+    if late is not None:
+        watched = _with_live(config, watched, late, papers.get("metrics", {}))
+    page = write_page(watched, output / "watch" / f"{config.name}.html")
+    _wake(config, watched, page)
+    return watched, page
+
+
+def _with_live(config: WorkloadConfig, watched: Watched, late: Late, at_push: Mapping[str, float]) -> Watched:
+    names = [name for name in config.evaluate.metrics if not is_of_quantiles(name) and not is_of_groups(name)]
+    if len(config.transform.labels) != 1 or not names:
+        raise UsageError(
+            f"Live metrics are of models with one label; {config.name} has another kind, or only metrics of "
+            "quantiles or groups.",
+            hint="leave out --labels",
+        )
+    label = config.transform.labels[0]
+    labels = read_labels(late.file, key=late.key, label=label, classes=config.transform.classes)
+    rows = join(watched.asked.folder, key=late.key, version=watched.asked.version, labels=labels)
+    live = live_metrics(rows, names, at_push)
+    return replace(watched, live=live, labelled=len(rows.labels))
+
+
+def _wake(config: WorkloadConfig, watched: Watched, page: Path) -> None:
+    """Notifies as of a run that a gate has stopped; a failure is only reported."""
+    if config.notify is None or watched.is_right or "stopped" not in config.notify.when:
+        return
+    told = {**watched.to_json(), "state": "stopped", "page": str(page)}
+    for problem in send(config.notify.command, config.notify.webhook_env, told):
+        print(printable(f"warning: {problem}."), file=sys.stderr)

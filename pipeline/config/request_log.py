@@ -1,0 +1,43 @@
+"""The workload file's `request_log`: what `serve` and `predict` keep of what they are asked."""
+
+from typing import Annotated
+
+from pydantic import Field, field_validator
+
+from slipway.components.request_log.own_columns import OWN
+from slipway.pipeline.config.section import Column, PathText, Section
+from slipway.pipeline.config.settings_errors import KeyRuleError
+
+
+class RequestLogConfig(Section):
+    """A log of requests and answers, in JSON Lines."""
+
+    columns: Annotated[tuple[Column, ...], Field(strict=False, min_length=1)] = Field(
+        description="The raw columns that are logged; no other column is, so name none that is secret.",
+        examples=[["fare", "company"]],
+    )
+    folder: PathText | None = Field(
+        default=None,
+        description="Where the files go, on this machine; null: OUTPUT/requests/NAME.",
+    )
+    ids: bool = Field(
+        default=False,
+        description="Also log the header X-Request-Id of each request to serve, as logged_id: labels that "
+        "come later are joined by it.",
+    )
+    share: float = Field(
+        default=1.0, gt=0, le=1, description="Share of the rows that are logged, drawn at random."
+    )
+    max_mb: int = Field(
+        default=1024,
+        ge=16,
+        description="Size of all files in the folder, in MiB; the oldest are removed.",
+    )
+
+    @field_validator("columns")
+    @classmethod
+    def _not_our_own(cls, columns: tuple[str, ...]) -> tuple[str, ...]:
+        for index, name in enumerate(columns):
+            if name in OWN:
+                raise KeyRuleError("is a column that the log writes itself; remove it", index)
+        return columns

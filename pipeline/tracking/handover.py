@@ -1,0 +1,61 @@
+"""What a run's end does for trackers: it leaves an entry in the spool and starts a process that sends it.
+
+Nothing that takes its time to import is imported here, and nothing is waited for.
+"""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+from slipway.components.import_path import import_path
+from slipway.pipeline.root import PROJECT_ROOT
+from slipway.pipeline.runs.record import RunRecord
+from slipway.pipeline.runs.run_target import KeptTrack
+from slipway.pipeline.tracking import spool
+from slipway.pipeline.tracking.spool import Waiting
+
+TRACKERS = ("mlflow", "openlineage", "opentelemetry")
+"""The keys of the workload file's `track` that hold a tracker's address."""
+
+
+def leave(record: RunRecord) -> bool:
+    """Notes that the trackers of the run's workload are to be told of it; False if it names none.
+
+    Raises:
+        OSError: the output folder cannot be written.
+    """
+    names = named(record)
+    if names:
+        spool.put(record.output, Waiting(record.run_id, record.resumed, dict.fromkeys(names, "")))
+    return bool(names)
+
+
+def start(output: Path) -> None:
+    """Starts a process that sends what waits, and does not wait for it.
+
+    Raises:
+        OSError: no process can be started.
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "slipway.pipeline.tracking.sender", str(output)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={
+            **os.environ,
+            "PYTHONPATH": import_path(PROJECT_ROOT, inherited=os.environ.get("PYTHONPATH", "")),
+        },
+        start_new_session=True,  # Ctrl-C, and the end of the terminal, are not meant for it
+    )
+    # Where this process lives on, as in a notebook, its child does not stay as a zombie.
+    threading.Thread(target=process.wait, daemon=True).start()
+
+
+def named(record: RunRecord) -> dict[str, str]:
+    """The addresses of the trackers that the run's workload names, by name."""
+    settings = record.target.settings
+    track = settings.track if settings is not None else KeptTrack()
+    named = {name: getattr(track, name) for name in TRACKERS}
+    return {name: address for name, address in named.items() if address}

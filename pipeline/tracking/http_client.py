@@ -1,0 +1,176 @@
+"""Requests to a tracker's server: with limits in time, no redirects, and errors without the address."""
+
+import json
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import IO, Any
+
+import requests
+
+from slipway.pipeline.tracking.tracker import TrackerError
+
+_SHOWN_LETTERS = 200
+_MOST_BYTES = 1 << 20  # of an answer
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long a request may take, in seconds. Nobody waits for it: it is sent by a process of its own.
+
+    Attributes:
+        send_s: to connect, and for the server to take the next piece: urllib3 has one limit for both.
+        answer_s: between two bytes of an answer.
+        total_s: for all of it, however steadily bytes come.
+    """
+
+    send_s: float
+    answer_s: float
+    total_s: float
+
+
+CALL = Limits(send_s=5, answer_s=60, total_s=120)
+UPLOAD = Limits(send_s=60, answer_s=600, total_s=3600)
+"""Of a file: a model may be large, and a server may store it elsewhere before it answers."""
+
+
+class AnswerError(TrackerError):
+    """The server answered that it did not do it.
+
+    Attributes:
+        status: the HTTP status.
+        code: the server's own code, as RESOURCE_DOES_NOT_EXIST; empty if it gave none.
+    """
+
+    def __init__(self, words: str, *, status: int, code: str) -> None:
+        # Too many requests, and what a proxy says when there is nobody behind it.
+        super().__init__(words, is_away=status in (429, 502, 503, 504))
+        self.status, self.code = status, code
+
+
+@dataclass(frozen=True)
+class HttpClient:
+    """A server's address with the credentials for it, which come from the environment.
+
+    Attributes:
+        address: without a slash at its end.
+        headers: sent with each request.
+        auth: user and password; None: none.
+        limits: of a request; of one with a file.
+    """
+
+    address: str
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    auth: tuple[str, str] | None = field(default=None, repr=False)
+    limits: tuple[Limits, Limits] = (CALL, UPLOAD)
+    _has_answered: threading.Event = field(
+        default_factory=threading.Event, init=False, repr=False, compare=False
+    )
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Any = None,
+        query: Mapping[str, str] | None = None,
+        file: IO[bytes] | bytes | None = None,
+    ) -> dict[str, Any]:
+        """Sends a request; returns the JSON object that answers it, empty where none does.
+
+        Args:
+            body: sent as JSON.
+            file: sent as it is.
+
+        Raises:
+            AnswerError: the server did not do it.
+            TrackerError: it cannot be reached.
+        """
+        limits = self.limits[file is not None]
+        try:
+            status, content = _within(
+                limits.total_s,
+                lambda: _request(
+                    method,
+                    self.address + path,
+                    json=body,
+                    data=file,
+                    params=query,
+                    headers=dict(self.headers),
+                    # Without one, a line of ~/.netrc for this host would replace our own header.
+                    auth=self.auth or _as_it_is,
+                    timeout=(limits.send_s, limits.answer_s),
+                    allow_redirects=False,  # credentials go to the address that was named
+                    stream=True,
+                ),
+            )
+            if not 200 <= status < 300:
+                raise _refusal(status, _json(content))
+        except TrackerError as error:
+            # Whoever has answered before is there: it is this request that it cannot do.
+            error.is_away = error.is_away and not self._has_answered.is_set()
+            if not error.is_away:
+                self._has_answered.set()
+            raise
+        self._has_answered.set()
+        if content.lstrip().startswith(b"<"):
+            raise TrackerError("answered with a page, as a sign-in or another kind of server does")
+        return _json(content)
+
+
+def _as_it_is(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    return request
+
+
+def _request(method: str, url: str, *, timeout: tuple[float, float], **options: Any) -> tuple[int, bytes]:
+    """Status and content of an answer."""
+    try:
+        with requests.request(method, url, timeout=timeout, **options) as answer:
+            content = bytearray()
+            for part in answer.iter_content(1 << 16):
+                content += part
+                if len(content) > _MOST_BYTES:
+                    raise TrackerError(f"answered {answer.status_code} with more than {_MOST_BYTES:,} bytes")
+            return answer.status_code, bytes(content)
+    except requests.exceptions.InvalidHeader as error:
+        raise TrackerError("was not asked: its credentials hold a line break or a space too many") from error
+    except requests.RequestException as error:
+        # Its own text may contain the address.
+        raise TrackerError(f"could not be reached ({type(error).__name__})", is_away=True) from error
+
+
+def _within(limit_s: float, work: Callable[[], tuple[int, bytes]]) -> tuple[int, bytes]:
+    """What the work returns; in a thread, since a server that drips bytes keeps every limit of a socket."""
+    done: list[tuple[int, bytes]] = []
+    failed: list[Exception] = []
+
+    def run() -> None:
+        try:
+            done.append(work())
+        except Exception as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(limit_s)
+    if failed:
+        raise failed[0]
+    if not done:
+        raise TrackerError(f"took longer than {limit_s:g} s", is_away=True)
+    return done[0]
+
+
+def _refusal(status: int, document: Mapping[str, Any]) -> AnswerError:
+    code, said = (
+        " ".join(str(document.get(key, "")).split())[:_SHOWN_LETTERS] for key in ("error_code", "message")
+    )
+    words = f"answered {status}" + "".join(f": {each}" for each in (code, said) if each)
+    return AnswerError(words, status=status, code=code)
+
+
+def _json(content: bytes) -> dict[str, Any]:
+    try:
+        document = json.loads(content)
+    except (ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}

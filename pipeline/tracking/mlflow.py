@@ -1,0 +1,200 @@
+"""MLflow: a run with its parameters, metrics, curves, report, data digests and model, over MLflow's REST API.
+
+The API and not the client library: that library and the packages which TFX needs exclude each other on Python
+3.11, and what is sent here is a dozen requests. https://mlflow.org/docs/latest/rest-api.html
+"""
+
+import hashlib
+import itertools
+import json
+import os
+import posixpath
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from slipway.pipeline.report.artifacts import first_json
+from slipway.pipeline.runs.diff import read_fingerprints
+from slipway.pipeline.runs.outcome import read_stops, read_verdict
+from slipway.pipeline.runs.record import RunRecord
+from slipway.pipeline.screen.wording import run_command, summary
+from slipway.pipeline.tracking.facts import (
+    Point,
+    begin_and_end_ms,
+    curves,
+    data_digests,
+    final_metrics,
+    parameters,
+)
+from slipway.pipeline.tracking.http_client import AnswerError, HttpClient
+from slipway.pipeline.tracking.mlflow_model import register, upload
+from slipway.pipeline.tracking.tracker import TrackerError
+
+API = "/api/2.0/mlflow"
+# MLflow's own limits: what one request may hold, and how long names and values may be.
+_MOST_METRICS, _MOST_PARAMETERS, _MOST_DATASETS = 1000, 100, 50
+_MOST_VALUE, _MOST_NAME, _MOST_DIGEST = 500, 250, 36
+_OTHER_LETTERS = re.compile(r"[^\w\-. /]", re.ASCII)
+_STATUS = {"complete": "FINISHED", "failed": "FAILED", "stopped": "FAILED"}
+_T = TypeVar("_T")
+
+
+def connect(record: RunRecord) -> "Mlflow | None":
+    """The server that the run's workload names; credentials by MLflow's own environment variables."""
+    settings = record.target.settings
+    if settings is None or settings.track.mlflow is None:
+        return None
+    token, user = os.environ.get("MLFLOW_TRACKING_TOKEN"), os.environ.get("MLFLOW_TRACKING_USERNAME")
+    client = HttpClient(
+        settings.track.mlflow,
+        headers={"Authorization": f"Bearer {token}"} if token else {},
+        auth=(user, os.environ.get("MLFLOW_TRACKING_PASSWORD", "")) if user and not token else None,
+    )
+    return Mlflow(client, settings.track.experiment or record.workload)
+
+
+@dataclass(frozen=True)
+class Mlflow:
+    """A tracking server, and the experiment that runs belong to."""
+
+    client: HttpClient
+    experiment: str
+
+    def send(self, record: RunRecord) -> None:
+        """Makes the run, or the one begun by an earlier attempt complete; see `Tracker.send`."""
+        run = self._run(record)
+        run_id = run["run_id"]
+        self._log(run_id, record)
+        self._log_data(run_id, record)
+        report = record.folder / "report.html"
+        if report.is_file():
+            upload(self.client, run["artifact_uri"], {"report.html": report})
+        if record.pushed is not None:
+            version = register(self.client, record, run_id=run_id, artifact_uri=run["artifact_uri"])
+            self._post("runs/set-tag", run_id=run_id, key="slipway.registered_version", value=version)
+        # Last: what was sent in part is not shown as finished.
+        status = _STATUS.get(record.state, "KILLED")
+        self._post("runs/update", run_id=run_id, status=status, end_time=begin_and_end_ms(record)[1])
+
+    def _post(self, path: str, **body: object) -> dict[str, Any]:
+        return self.client.call("POST", f"{API}/{path}", body=body)
+
+    def _run(self, record: RunRecord) -> dict[str, Any]:
+        experiment = self._experiment()
+        found = self._post(
+            "runs/search",
+            experiment_ids=[experiment],
+            filter=f"tags.`slipway.run` = '{record.run_id}'",
+            max_results=1,
+        )
+        if runs := found.get("runs"):
+            return dict(runs[0]["info"])
+        made = self._post(
+            "runs/create",
+            experiment_id=experiment,
+            run_name=record.run_id,
+            start_time=begin_and_end_ms(record)[0],
+            tags=_pairs({"slipway.run": record.run_id}),
+        )
+        return dict(made["run"]["info"])
+
+    def _experiment(self) -> str:
+        for _ in range(2):  # another run may make it in between
+            query = {"experiment_name": self.experiment}
+            try:
+                found = self.client.call("GET", f"{API}/experiments/get-by-name", query=query)["experiment"]
+            except AnswerError as error:
+                if error.code != "RESOURCE_DOES_NOT_EXIST":
+                    raise
+            else:
+                if found.get("lifecycle_stage") == "deleted":
+                    raise TrackerError(
+                        f"has the experiment {self.experiment!r} as deleted: restore it there, "
+                        "or name another in track.experiment"
+                    )
+                return str(found["experiment_id"])
+            try:
+                return str(self._post("experiments/create", name=self.experiment)["experiment_id"])
+            except AnswerError as error:
+                if error.code != "RESOURCE_ALREADY_EXISTS":
+                    raise
+        raise TrackerError(f"neither finds nor makes the experiment {self.experiment!r}")
+
+    def _log(self, run_id: str, record: RunRecord) -> None:
+        epochs = first_json(record, "ModelRun", "history.json").get("epochs", [])
+        # The same times at each attempt: a value that is told twice is one value. A resumed run keeps its
+        # curves; of its final metrics those of its last end are the ones that MLflow shows.
+        begun, ended = begin_and_end_ms(record)
+        points = [_metric(point, ended) for point in final_metrics(record)]
+        points += [_metric(point, begun) for point in curves(epochs)]
+        for some in _batches(points, _MOST_METRICS):
+            self._post("runs/log-batch", run_id=run_id, metrics=some)
+        for params in _batches(_pairs(parameters(record)), _MOST_PARAMETERS):
+            self._post("runs/log-batch", run_id=run_id, params=params)
+        self._post("runs/log-batch", run_id=run_id, tags=_pairs(_tags(record)))
+
+    def _log_data(self, run_id: str, record: RunRecord) -> None:
+        digests = data_digests(read_fingerprints(record.folder) or {})
+        datasets = [
+            {
+                "tags": _pairs({"mlflow.data.context": "training"}),
+                "dataset": {
+                    "name": name[-_MOST_VALUE:],
+                    "digest": digest[:_MOST_DIGEST],
+                    "source_type": "local",
+                    "source": json.dumps({"uri": name}),
+                    # Of an object in a bucket it is the store's own checksum, and its size.
+                    "profile": json.dumps({"checksum" if "://" in name else "sha256": digest}),
+                },
+            }
+            for name, digest in digests.items()
+        ]
+        for some in _batches(datasets, _MOST_DATASETS):
+            self._post("runs/log-inputs", run_id=run_id, datasets=some)
+
+
+def _tags(record: RunRecord) -> dict[str, str]:
+    outcome = next(
+        iter(summary(record, stops=read_stops(record), verdict=read_verdict(record))), record.state
+    )
+    tags = {
+        "slipway.workload": record.workload,
+        "slipway.state": record.state,
+        "mlflow.source.name": run_command(record),
+        "mlflow.source.type": "JOB",
+        "mlflow.note.content": outcome,
+    }
+    if record.blessed is not None:
+        tags["slipway.blessed"] = str(record.blessed).lower()
+    if record.pushed is not None:
+        tags["slipway.pushed"] = record.pushed["version"]
+    digests = data_digests(read_fingerprints(record.folder) or {})
+    if digests:
+        text = "".join(f"{name}\0{digest}\n" for name, digest in digests.items())
+        tags["slipway.data_digest"] = hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
+    return tags
+
+
+def _metric(point: Point, at_ms: int) -> dict[str, object]:
+    return {"key": _name(point.name), "value": point.value, "timestamp": at_ms, "step": point.step}
+
+
+def _pairs(texts: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{"key": _name(name), "value": value[:_MOST_VALUE]} for name, value in texts.items()]
+
+
+def _name(name: str) -> str:
+    """A name as MLflow allows it: of plain letters, and as a path none that leads elsewhere."""
+    name = _OTHER_LETTERS.sub("_", name)[:_MOST_NAME]
+    return (
+        name
+        if posixpath.normpath(name) == name and not name.startswith(("/", ".."))
+        else name.replace("/", "_")
+    )
+
+
+def _batches(items: Iterable[_T], most: int) -> Iterable[Sequence[_T]]:
+    left = iter(items)
+    while some := list(itertools.islice(left, most)):
+        yield some

@@ -1,0 +1,171 @@
+"""The pushed model in MLflow: files and signature as an artifact of the run, and a registered version."""
+
+import json
+import platform
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+import yaml
+
+from slipway.components.errors import ComponentError
+from slipway.components.pusher.manifest import contents, read_manifest
+from slipway.components.pusher.manifest_contents import Papers
+from slipway.components.saved_model.signatures import SERVE_RAW, SERVING_DEFAULT, PlainTensor
+from slipway.pipeline.runs.record import RunRecord
+from slipway.pipeline.tracking.http_client import AnswerError, HttpClient
+from slipway.pipeline.tracking.tracker import TrackerError
+
+_API, _FILES = "/api/2.0/mlflow", "/api/2.0/mlflow-artifacts/artifacts"
+# The scheme of artifacts that the server takes over HTTP and stores itself, which is its default.
+_PROXIED = "mlflow-artifacts"
+_FOLDER, _SAVED_MODEL = "model", "saved_model"
+# TensorFlow's names of types that NumPy, and so MLflow, calls otherwise.
+_NUMPY_NAMES = {"float": "float32", "double": "float64", "string": "str", "half": "float16"}
+
+
+def upload(client: HttpClient, artifact_uri: str, files: Mapping[str, Path | bytes]) -> None:
+    """Stores files, or contents, as artifacts of a run, each under its name.
+
+    Raises:
+        TrackerError: the server does not take artifacts itself, or did not take one.
+        OSError: a file cannot be read.
+    """
+    place = urlsplit(artifact_uri)
+    if place.scheme != _PROXIED:
+        raise TrackerError(
+            f"leaves artifacts to its clients ({place.scheme or 'a folder'}); start it with "
+            "--serve-artifacts and name an experiment made since in track.experiment"
+        )
+    for name, content in files.items():
+        path = f"{_FILES}{quote(place.path)}/{quote(name)}"
+        if isinstance(content, bytes):
+            client.call("PUT", path, file=content)
+        else:
+            with content.open("rb") as file:
+                # An empty stream would be sent in chunks, which not every server takes.
+                client.call("PUT", path, file=file if content.stat().st_size else b"")
+
+
+def register(client: HttpClient, record: RunRecord, *, run_id: str, artifact_uri: str) -> str:
+    """Registers the version that a run has pushed, unless it is already; returns MLflow's number for it.
+
+    The model is called as the workload. Of a version in a bucket, or one that is gone, no files are sent.
+
+    Returns:
+        The number, or why there is none.
+
+    Raises:
+        TrackerError: the server did not do it.
+        OSError: a file cannot be read.
+    """
+    pushed = record.pushed
+    assert pushed is not None  # noqa: S101  (the caller asks for one that was pushed)
+    name, version, folder = record.workload, pushed["version"], Path(pushed["path"])
+    manifest = read_manifest(folder) if "://" not in pushed["path"] else None
+    if manifest is None:
+        return "none: the version's files are not on the machine that sent this"
+    if there := _registered(client, name, digest=manifest.model_digest, version=version):
+        return there
+    try:
+        _, sizes = contents(folder)
+    except ComponentError as error:
+        raise TrackerError(f"was not sent the model: {error.message}") from error
+    files: dict[str, Path | bytes] = {f"{_FOLDER}/{_SAVED_MODEL}/{each}": folder / each for each in sizes}
+    about = ml_model(manifest.papers, run_id=run_id, size_bytes=sum(sizes.values()))
+    stack = manifest.papers.get("stack", {})
+    needed = "".join(f"{each}=={stack[each]}\n" for each in ("tensorflow", "keras") if each in stack)
+    upload(
+        client,
+        artifact_uri,
+        files | {f"{_FOLDER}/MLmodel": about.encode(), f"{_FOLDER}/requirements.txt": needed.encode()},
+    )
+    try:
+        client.call("POST", f"{_API}/registered-models/create", body={"name": name})
+    except AnswerError as error:
+        if error.code != "RESOURCE_ALREADY_EXISTS":
+            raise
+    tags = {"slipway.version": version, "slipway.run": record.run_id, "slipway.digest": manifest.model_digest}
+    made = client.call(
+        "POST",
+        f"{_API}/model-versions/create",
+        body={
+            "name": name,
+            "source": f"{artifact_uri}/{_FOLDER}",
+            "run_id": run_id,
+            "tags": [{"key": key, "value": value} for key, value in tags.items()],
+        },
+    )
+    return str(made["model_version"]["version"])
+
+
+def _registered(client: HttpClient, name: str, *, digest: str, version: str) -> str:
+    """MLflow's number for a version of ours; empty if it has none."""
+    try:
+        found = client.call(
+            "GET",
+            f"{_API}/model-versions/search",
+            query={"filter": f"name = '{name}' and tags.`slipway.version` = '{version}'"},
+        )
+    except AnswerError as error:
+        if error.code == "RESOURCE_DOES_NOT_EXIST":
+            return ""
+        raise
+    wanted = {("slipway.version", version), ("slipway.digest", digest)}
+    for each in found.get("model_versions", []):
+        if wanted <= {(tag["key"], tag.get("value", "")) for tag in each.get("tags", [])}:
+            return str(each["version"])
+    return ""
+
+
+def ml_model(papers: Papers, *, run_id: str, size_bytes: int) -> str:
+    """The file `MLmodel`: how MLflow loads the model; its signature takes raw columns, or else examples."""
+    signatures = papers.get("model", {}).get("signatures", {})
+    key = next((each for each in (SERVE_RAW, SERVING_DEFAULT) if each in signatures), "")
+    digest = papers.get("model", {}).get("digest", "")
+    document: dict[str, object] = {
+        "artifact_path": _FOLDER,
+        "run_id": run_id,
+        "model_uuid": uuid.uuid5(uuid.NAMESPACE_OID, f"{run_id} {digest}").hex,
+        "model_size_bytes": size_bytes,
+        "utc_time_created": papers.get("pushed_at", "")[:19].replace("T", " "),
+        "flavors": {},
+    }
+    if key:
+        document["flavors"] = {
+            "tensorflow": {
+                # MLflow's word for a SavedModel that is called by a signature.
+                "model_type": "tf1-estimator",
+                "saved_model_dir": _SAVED_MODEL,
+                "meta_graph_tags": ["serve"],
+                "signature_def_key": key,
+                "code": None,
+            },
+            "python_function": {
+                "loader_module": "mlflow.tensorflow",
+                "python_version": papers.get("stack", {}).get("python", platform.python_version()),
+            },
+        }
+        document["signature"] = {
+            "inputs": _schema(signatures[key]["inputs"]),
+            "outputs": _schema(signatures[key]["outputs"]),
+            "params": None,
+        }
+    return yaml.safe_dump(document, sort_keys=False)
+
+
+def _schema(tensors: Mapping[str, PlainTensor]) -> str:
+    return json.dumps(
+        [
+            {
+                "name": name,
+                "type": "tensor",
+                "tensor-spec": {
+                    "dtype": _NUMPY_NAMES.get(tensor["dtype"], tensor["dtype"]),
+                    "shape": [-1 if size is None else size for size in tensor["shape"] or [None]],
+                },
+            }
+            for name, tensor in tensors.items()
+        ]
+    )

@@ -1,0 +1,72 @@
+"""When each node of a run began and ended, by the clock, from the run's events. Pure but for reading them."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from slipway.pipeline.runs.record import NodeRecord, RunRecord
+
+_ENDED = ("complete", "failed")
+# Why a node that ran is skipped where it was cut short: by Ctrl-C, or since another failed.
+_CUT_SHORT = ("interrupted", "ended because")
+
+
+@dataclass(frozen=True)
+class Times:
+    """A beginning and an end, with their time zone."""
+
+    begin: datetime
+    end: datetime
+
+
+def run_times(record: RunRecord) -> Times:
+    """When a run began, and when it ended: of one that was resumed, the last time."""
+    begin = datetime.fromisoformat(record.started_at)
+    ends = [_at(event) for event in _events(record) if event.get("run") == record.run_id]
+    return Times(begin, max([begin + timedelta(seconds=record.wall_s), *ends]))
+
+
+def node_times(record: RunRecord) -> dict[str, Times]:
+    """When the nodes ran, each in its last attempt; those that did not run have no entry."""
+    found: dict[str, Times] = {}
+    begun: dict[str, datetime] = {}
+    for event in _events(record):
+        node, state = str(event.get("node", "")), event.get("state")
+        if state == "running":
+            begun[node] = _at(event)
+        elif node in begun and (state in _ENDED or _is_cut_short(event)):
+            found[node] = Times(begun[node], max(begun[node], _at(event)))
+    return found
+
+
+def _is_cut_short(event: Mapping[str, Any]) -> bool:
+    return event.get("state") == "skipped" and str(event.get("why", "")).startswith(_CUT_SHORT)
+
+
+def ran(record: RunRecord) -> list[tuple[NodeRecord, Times]]:
+    """The nodes that ran, in topological order, with their times."""
+    times = node_times(record)
+    return [(node, times[node.id]) for node in record.nodes if node.id in times]
+
+
+def _events(record: RunRecord) -> list[Mapping[str, Any]]:
+    try:
+        lines = (record.folder / "events.jsonl").read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return []
+    found: list[Mapping[str, Any]] = []
+    for line in lines:
+        try:
+            event = json.loads(line)
+        except ValueError:  # torn by a kill
+            continue
+        if isinstance(event, dict) and isinstance(event.get("at"), str):
+            found.append(event)
+    return found
+
+
+def _at(event: Mapping[str, Any]) -> datetime:
+    at = datetime.fromisoformat(event["at"])
+    return at if at.tzinfo else at.replace(tzinfo=UTC)

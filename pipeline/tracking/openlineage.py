@@ -1,0 +1,161 @@
+"""OpenLineage: events for each run and each of its nodes that ran, with what they read and wrote.
+
+As its HTTP transport sends them: each as JSON to `/api/v1/lineage`. https://openlineage.io/docs/spec/object-model
+"""
+
+import os
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import cast
+from urllib.parse import urlsplit
+
+from slipway.pipeline.runs.diff import read_fingerprints
+from slipway.pipeline.runs.record import NodeRecord, RunRecord
+from slipway.pipeline.tracking.facts import data_digests
+from slipway.pipeline.tracking.http_client import HttpClient
+from slipway.pipeline.tracking.node_times import ran, run_times
+
+Event = dict[str, object]
+
+PRODUCER = "urn:slipway"
+_SPEC = "https://openlineage.io/spec"
+_EVENT = f"{_SPEC}/2-0-2/OpenLineage.json#/$defs/RunEvent"
+# Of each facet the version that is followed.
+_FACETS = {
+    "DatasetVersionDatasetFacet": "1-0-1",
+    "ErrorMessageRunFacet": "1-0-1",
+    "JobTypeJobFacet": "2-0-4",
+    "ParentRunFacet": "1-2-0",
+}
+_NAMESPACE = "slipway"
+_IDS = uuid.uuid5(uuid.NAMESPACE_URL, PRODUCER)
+_ENDS = {"complete": "COMPLETE", "cached": "COMPLETE"} | dict.fromkeys(
+    ("interrupted", "killed", "skipped"), "ABORT"
+)
+
+
+def connect(record: RunRecord) -> "OpenLineage | None":
+    """The server that the run's workload names; the key by OpenLineage's own variable."""
+    settings = record.target.settings
+    if settings is None or settings.track.openlineage is None:
+        return None
+    key = os.environ.get("OPENLINEAGE_API_KEY")
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    return OpenLineage(HttpClient(settings.track.openlineage, headers=headers))
+
+
+@dataclass(frozen=True)
+class OpenLineage:
+    """A server that takes events."""
+
+    client: HttpClient
+
+    def send(self, record: RunRecord) -> None:
+        """Sends the events in the order of time, with the same ids at each attempt; see `Tracker.send`."""
+        for event in events(record):
+            self.client.call("POST", "/api/v1/lineage", body=event)
+
+
+def events(record: RunRecord) -> list[Event]:
+    """The events of the run and of its nodes, in the order of time."""
+    found = [*_of_run(record), *_of_nodes(record)]
+    return [event for _, event in sorted(found, key=lambda each: each[0])]
+
+
+def _of_run(record: RunRecord) -> Iterator[tuple[datetime, Event]]:
+    times = run_times(record)
+    run: dict[str, object] = {"runId": _id(record), "facets": {}}
+    job = _job(record.workload, kind="DAG")
+    inputs = [
+        _dataset(name, version=digest)
+        for name, digest in data_digests(read_fingerprints(record.folder) or {}).items()
+    ]
+    outputs = [_dataset(record.pushed["path"], version=record.pushed["version"])] if record.pushed else []
+    yield times.begin, _event("START", times.begin, run, job, inputs=inputs)
+    end = _ENDS.get(record.state, "FAIL")
+    yield times.end, _event(end, times.end, run, job, inputs=inputs, outputs=outputs)
+
+
+def _of_nodes(record: RunRecord) -> Iterator[tuple[datetime, Event]]:
+    parent = _facet(
+        "ParentRunFacet",
+        run={"runId": _id(record)},
+        job={"namespace": _NAMESPACE, "name": record.workload},
+    )
+    for node, times in ran(record):
+        job = _job(f"{record.workload}.{node.id}", kind="TASK")
+        run: dict[str, object] = {"runId": _id(record, node.id), "facets": {"parent": parent}}
+        inputs = [
+            _dataset(artifact["uri"])
+            for name in node.upstream
+            for artifacts in record.node(name).outputs.values()
+            for artifact in artifacts
+        ]
+        yield times.begin, _event("START", times.begin, run, job, inputs=inputs)
+        outputs = [_dataset(each["uri"]) for artifacts in node.outputs.values() for each in artifacts]
+        yield (
+            times.end,
+            _event(
+                _ENDS.get(node.state, "FAIL"),
+                times.end,
+                _ended(run, node),
+                job,
+                inputs=inputs,
+                outputs=outputs,
+            ),
+        )
+
+
+def _ended(run: dict[str, object], node: NodeRecord) -> dict[str, object]:
+    if node.is_done:
+        return run
+    facets = cast(dict[str, object], run["facets"])
+    said = "".join((node.failure["message"] or node.why).splitlines()[:1])
+    error = _facet("ErrorMessageRunFacet", message=said, programmingLanguage="PYTHON")
+    return {**run, "facets": {**facets, "errorMessage": error}}
+
+
+def _event(
+    kind: str,
+    at: datetime,
+    run: Mapping[str, object],
+    job: Mapping[str, object],
+    *,
+    inputs: list[dict[str, object]],
+    outputs: list[dict[str, object]] | None = None,
+) -> Event:
+    return {
+        "eventType": kind,
+        "eventTime": at.astimezone(UTC).isoformat(timespec="milliseconds"),
+        "run": run,
+        "job": job,
+        "inputs": inputs,
+        "outputs": outputs or [],
+        "producer": PRODUCER,
+        "schemaURL": _EVENT,
+    }
+
+
+def _job(name: str, *, kind: str) -> dict[str, object]:
+    job_type = _facet("JobTypeJobFacet", processingType="BATCH", integration="SLIPWAY", jobType=kind)
+    return {"namespace": _NAMESPACE, "name": name, "facets": {"jobType": job_type}}
+
+
+def _dataset(uri: str, *, version: str = "") -> dict[str, object]:
+    """A folder or a file, by OpenLineage's naming: `file` and its path, or the bucket and its key."""
+    place = urlsplit(uri) if "://" in uri else None
+    namespace = f"{place.scheme}://{place.netloc}" if place else "file"
+    facets = {"version": _facet("DatasetVersionDatasetFacet", datasetVersion=version)} if version else {}
+    return {"namespace": namespace, "name": place.path.lstrip("/") if place else uri, "facets": facets}
+
+
+def _facet(name: str, **values: object) -> dict[str, object]:
+    schema = f"{_SPEC}/facets/{_FACETS[name]}/{name}.json#/$defs/{name}"
+    return {"_producer": PRODUCER, "_schemaURL": schema, **values}
+
+
+def _id(record: RunRecord, node: str = "") -> str:
+    """A UUID: the same for the same run, or node of it, at each attempt."""
+    return str(uuid.uuid5(_IDS, f"{record.workload}\0{record.run_id}\0{node}"))

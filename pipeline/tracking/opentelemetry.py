@@ -1,0 +1,114 @@
+"""OpenTelemetry: a trace for each run, with a span for each node that ran, as OTLP over HTTP with JSON.
+
+https://opentelemetry.io/docs/specs/otlp/#otlphttp
+"""
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from urllib.parse import unquote
+
+from slipway.pipeline.runs.record import RunRecord
+from slipway.pipeline.tracking.http_client import HttpClient
+from slipway.pipeline.tracking.node_times import Times, ran, run_times
+from slipway.pipeline.tracking.tracker import TrackerError
+
+_INTERNAL, _OK, _ERROR = 1, 1, 2  # SpanKind and StatusCode, as enums' numbers
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def connect(record: RunRecord) -> "OpenTelemetry | None":
+    """The collector that the run's workload names; credentials by OpenTelemetry's own variable."""
+    settings = record.target.settings
+    if settings is None or settings.track.opentelemetry is None:
+        return None
+    return OpenTelemetry(client(settings.track.opentelemetry))
+
+
+def client(address: str) -> HttpClient:
+    """The client for a collector, with the headers of OTEL_EXPORTER_OTLP_HEADERS: key=value,key=value."""
+    pairs = (pair.partition("=") for pair in os.environ.get("OTEL_EXPORTER_OTLP_HEADERS", "").split(","))
+    headers = {unquote(key).strip(): unquote(value).strip() for key, given, value in pairs if given}
+    return HttpClient(address, headers=headers)
+
+
+@dataclass(frozen=True)
+class OpenTelemetry:
+    """A collector."""
+
+    client: HttpClient
+
+    def send(self, record: RunRecord) -> None:
+        """Sends the trace; its ids are the run's at each attempt. See `Tracker.send`."""
+        answer = self.client.call("POST", "/v1/traces", body=trace(record))
+        partial = answer.get("partialSuccess") or {}
+        if int(partial.get("rejectedSpans") or 0):
+            said = " ".join(str(partial.get("errorMessage", "")).split())[:200]
+            # OTLP: what was rejected in part "MUST NOT" be sent again.
+            words = f"rejected {partial['rejectedSpans']} spans" + f": {said}" * bool(said)
+            raise TrackerError(words, is_final=True)
+
+
+def trace(record: RunRecord) -> dict[str, object]:
+    """The body of the request."""
+    root = _digest(record, "", digits=16)
+    spans = [_span(record, root, parent="", name=f"run {record.workload}", times=run_times(record))]
+    spans[0]["attributes"] = _attributes({
+        "slipway.run": record.run_id,
+        "slipway.workload": record.workload,
+        "slipway.state": record.state,
+        "slipway.cached_nodes": sum(node.state == "cached" for node in record.nodes),
+        "slipway.pushed": record.pushed["version"] if record.pushed else None,
+    })  # fmt: skip
+    spans[0]["status"] = {"code": _OK if record.state == "complete" else _ERROR}
+    for node, times in ran(record):
+        span = _span(record, _digest(record, node.id, digits=16), parent=root, name=node.id, times=times)
+        span["attributes"] = _attributes({
+            "slipway.node": node.id,
+            "slipway.component": node.type,
+            "slipway.state": node.state,
+            "slipway.why": node.why,
+            "slipway.attempts": node.attempts,
+            "slipway.peak_bytes": node.peak_bytes,
+        })  # fmt: skip
+        said = (node.failure["message"] or node.why).splitlines()[:1]
+        span["status"] = {"code": _OK} if node.is_done else {"code": _ERROR, "message": "".join(said)}
+        spans.append(span)
+    resource = {"attributes": _attributes({"service.name": "slipway"})}
+    return {
+        "resourceSpans": [
+            {"resource": resource, "scopeSpans": [{"scope": {"name": "slipway"}, "spans": spans}]}
+        ]
+    }
+
+
+def _span(record: RunRecord, span_id: str, *, parent: str, name: str, times: Times) -> dict[str, object]:
+    return {
+        "traceId": _digest(record, "trace", digits=32),
+        "spanId": span_id,
+        "parentSpanId": parent,
+        "name": name,
+        "kind": _INTERNAL,
+        "startTimeUnixNano": _nanoseconds(times.begin),
+        "endTimeUnixNano": _nanoseconds(times.end),
+    }
+
+
+def _digest(record: RunRecord, part: str, *, digits: int) -> str:
+    text = f"{record.workload}\0{record.run_id}\0{part}"
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:digits]
+
+
+def _nanoseconds(at: datetime) -> str:
+    """Since 1970; 64-bit numbers are text in the JSON of Protobuf."""
+    return str((at - _EPOCH) // timedelta(microseconds=1) * 1000)
+
+
+def _attributes(values: Mapping[str, str | int | None]) -> list[dict[str, object]]:
+    return [
+        {"key": key, "value": {"stringValue": value} if isinstance(value, str) else {"intValue": str(value)}}
+        for key, value in values.items()
+        if value not in (None, "")
+    ]

@@ -1,0 +1,120 @@
+"""Sends what trackers are still to be told: `python -m slipway.pipeline.tracking.sender OUTPUT`.
+
+A run's end leaves an entry in the spool and starts this beside itself; it sends all that waits.
+"""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from slipway.pipeline.errors import PipelineError
+from slipway.pipeline.runs.history import History
+from slipway.pipeline.runs.record import RunRecord
+from slipway.pipeline.terminal.printable import printable
+from slipway.pipeline.tracking import mlflow, openlineage, opentelemetry, spool
+from slipway.pipeline.tracking.handover import named
+from slipway.pipeline.tracking.spool import Waiting
+from slipway.pipeline.tracking.tracker import Connect, TrackerError
+
+_SHOWN_LETTERS = 300
+_RESUMED = "is told when the run, which was resumed, has ended"
+_CONNECT: Mapping[str, Connect] = {
+    "mlflow": mlflow.connect,
+    "openlineage": openlineage.connect,
+    "opentelemetry": opentelemetry.connect,
+}
+"""How each of `handover.TRACKERS` is reached."""
+
+
+def send_all(output: Path) -> list[Waiting] | None:
+    """Tells each tracker once of all that waits for it.
+
+    Returns:
+        What waits on; None if another process is sending right now, which will also send what was left here.
+
+    Raises:
+        OSError: the output folder cannot be written.
+    """
+    tried: set[tuple[str, int]] = set()
+    while fresh := {_key(each) for each in spool.all_waiting(output)} - tried:
+        with spool.alone(output) as is_alone:
+            # That one looks once more after it has let go of the lock.
+            if not is_alone:
+                return None
+            _send(output, fresh)
+        tried |= fresh
+    return spool.all_waiting(output)
+
+
+def _key(entry: Waiting) -> tuple[str, int]:
+    return entry.run_id, entry.resumed  # a run that was resumed is told again
+
+
+def _send(output: Path, fresh: set[tuple[str, int]]) -> None:
+    history, away = History(output), dict[tuple[str, str], str]()
+    unwritten: OSError | None = None
+    # One that a server cannot take, or hangs over, comes after the others, which it may keep from being sent.
+    for entry in sorted(spool.all_waiting(output), key=lambda each: each.failed):
+        if _key(entry) not in fresh:
+            continue
+        record = _record(history, entry.run_id)
+        asked = set(away)
+        if record is not None and record.state == "running":
+            left = dict.fromkeys(entry.why, _RESUMED)
+        elif record is not None:
+            left = {name: _told(name, record, away) for name in entry.why}
+        elif history.folder(entry.run_id).exists():
+            left = dict.fromkeys(entry.why, _unread(history, entry.run_id))
+        else:
+            left = {}
+        why = {name: said for name, said in left.items() if said}
+        failed = entry.failed + (set(away) != asked)
+        try:
+            if spool.waits_still(output, entry):
+                spool.put(output, replace(entry, why=why, failed=failed))
+        except OSError as error:  # a full disk: the others are told all the same
+            unwritten = error
+    if unwritten is not None:
+        raise unwritten
+
+
+def _record(history: History, run_id: str) -> RunRecord | None:
+    """The run; None where it is gone, or cannot be read."""
+    return next((run for run in history.runs(prefix=run_id) if run.run_id == run_id), None)
+
+
+def _unread(history: History, run_id: str) -> str:
+    error = history.damaged.get(run_id)
+    return f"was not told: {error.message if error else 'the run has no record'}"[:_SHOWN_LETTERS]
+
+
+def _told(name: str, record: RunRecord, away: dict[tuple[str, str], str]) -> str:
+    """Tells a tracker of a run; returns why it could not be told, and nothing if it was.
+
+    Args:
+        away: servers that cannot be reached, by tracker and address, with the reason. None is asked twice.
+    """
+    place = (name, named(record).get(name, ""))
+    if place in away:
+        return away[place]
+    try:
+        tracker = _CONNECT[name](record) if name in _CONNECT else None
+        if tracker is not None:
+            tracker.send(record)
+    except TrackerError as error:
+        if error.is_final:
+            print(printable(f"warning: {record.run_id}: {name} {error}"), file=sys.stderr)
+            return ""
+        if error.is_away:
+            away[place] = str(error)
+        return str(error)
+    except PipelineError as error:
+        return f"was not told: {error.message}"
+    except Exception as error:  # a file of the run that is gone, an answer of another form: the others go on
+        return f"was not told: {type(error).__name__}: {error}"[:_SHOWN_LETTERS]
+    return ""
+
+
+if __name__ == "__main__":
+    send_all(Path(sys.argv[1]))

@@ -1,0 +1,134 @@
+"""Reads the labels that came later, and what was answered then, joined by a key column."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from slipway.components.data_profile.columns import Floats
+from slipway.components.request_log.own_columns import PREDICTION, VERSION
+from slipway.pipeline.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """The logged rows that have a label.
+
+    Attributes:
+        labels: float64 [rows, 1].
+        answers: float64 [rows, outputs].
+        without: rows of the version without a label so far.
+    """
+
+    labels: Floats
+    answers: Floats
+    without: int
+
+
+def read_labels(file: Path, *, key: str, label: str, classes: Sequence[str]) -> dict[str, float]:
+    """The label by key, the last one where a key appears twice.
+
+    Args:
+        file: CSV, JSON Lines or Parquet with both columns.
+        label: its column holds what the model learns: numbers, or the classes' names.
+        classes: their names in the order of their codes; none: labels are numbers.
+
+    Raises:
+        UsageError: it cannot be read, lacks a column, or has a label that is neither.
+    """
+    codes = {name: float(code) for code, name in enumerate(classes)}
+    found = {}
+    for row in _rows(file, [key, label]):
+        if row.get(key) is None or row.get(label) in (None, ""):
+            continue
+        text = str(row[label])
+        try:
+            value = codes[text] if text in codes else float(text)
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value):
+            named = f"one of {', '.join(classes)}, or a number" if classes else "a number"
+            raise UsageError(
+                f"{file} has the label {text!r} for {row[key]!r}; it must be {named}.",
+                hint="give what the model learns, after preprocessing",
+            )
+        found[str(row[key])] = value
+    if not found:
+        raise UsageError(f"{file} has no label.")
+    return found
+
+
+def join(folder: Path, *, key: str, version: int, labels: Mapping[str, float]) -> Labelled:
+    """The answers of a version whose rows have a label.
+
+    Args:
+        folder: of logged requests.
+
+    Raises:
+        UsageError: the log lacks the key, no row has a label, or the answers are no numbers.
+    """
+    wanted, answers, without = [], [], 0
+    has_key = False
+    for file in sorted([*folder.glob("*.jsonl"), *folder.glob("*.parquet")]):
+        for row in _rows(file, [key, VERSION, PREDICTION]):
+            if row.get(VERSION) != version:
+                continue
+            has_key |= key in row
+            label = labels.get(str(row.get(key)))
+            if label is None:
+                without += 1
+                continue
+            answer = row[PREDICTION]
+            wanted.append(label)
+            answers.append(answer if isinstance(answer, list) else [answer])
+    if not has_key:
+        raise UsageError(
+            f"The requests in {folder} have no column {key!r} to join labels by.",
+            hint="name the key in request_log.columns: an input of the model or, for predict, one that "
+            "transform.pass_through names; or log the names of requests: request_log.ids",
+        )
+    if not wanted:
+        raise UsageError(f"No key in {folder} has a label yet: {without:,} rows have none.")
+    try:
+        numbers = np.array(answers, np.float64)
+    except (TypeError, ValueError) as error:
+        raise UsageError(
+            f"The answers in {folder} are not as many numbers in each row, so no metric is of them."
+        ) from error
+    return Labelled(np.array(wanted, np.float64)[:, None], numbers, without)
+
+
+def _rows(file: Path, columns: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+    """The rows of a file with at least these columns; a torn last line of JSON is left out."""
+    try:
+        if file.suffix == ".jsonl":
+            with file.open("rb") as lines:
+                for line in lines:
+                    if line.endswith(b"\n") and line.strip():
+                        row = orjson.loads(line)
+                        if not isinstance(row, dict):
+                            raise UsageError(f"{file} has a line that is no object.")
+                        yield row
+            return
+        table = _table(file, columns)
+    except (pa.ArrowException, ValueError, OSError) as error:
+        raise UsageError(f"{file} cannot be read: {' '.join(str(error).split())[:300]}") from error
+    for batch in table.to_batches():
+        yield from batch.to_pylist()
+
+
+def _table(file: Path, columns: Sequence[str]) -> pa.Table:
+    if file.suffix == ".parquet":
+        there = pq.read_schema(file).names
+        return pq.read_table(file, columns=[name for name in columns if name in there])
+    as_text = pyarrow.csv.ConvertOptions(
+        include_columns=list(columns), column_types=dict.fromkeys(columns, pa.string())
+    )
+    return pyarrow.csv.read_csv(file, convert_options=as_text)

@@ -1,0 +1,100 @@
+"""The metrics of what was answered, by labels that came later, against those at the push. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from slipway.components.evaluator.bootstrap import row_number
+from slipway.components.evaluator.request import ModelRequest, Request
+from slipway.components.evaluator.results import results
+from slipway.components.evaluator.spreads import spreads
+from slipway.components.evaluator.tally import Judged, Tally
+from slipway.components.model_gate.metrics import metric_of
+from slipway.components.model_gate.rules import Measured, bounds
+from slipway.pipeline.watch.late_labels import Labelled
+
+CONFIDENCE = 0.95
+"""Of each bound by itself."""
+
+_COUNTS = ("true_positives", "true_negatives", "false_positives", "false_negatives")
+"""Grow with the rows, so those at the push say nothing."""
+
+_ROWS_AT_ONCE = 1 << 16
+
+
+@dataclass(frozen=True)
+class LiveMetric:
+    """One metric of the rows that have a label.
+
+    Attributes:
+        bounds: one-sided, each with 95% confidence; the value itself where chance was not measured.
+        at_push: what the evaluation of the version said; None where it did not, and of counts.
+    """
+
+    name: str
+    value: float
+    bounds: tuple[float, float]
+    at_push: float | None
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether even its better bound is worse than the value at the push."""
+        better = metric_of(self.name).better
+        low, high = self.bounds
+        if low == high or self.at_push is None or better is None:
+            return False
+        return high < self.at_push if better == "higher" else low > self.at_push
+
+    @property
+    def text(self) -> str:
+        """In one line."""
+        low, high = self.bounds
+        before = "" if self.at_push is None else f", {self.at_push:.4f} at its push"
+        worse = ": worse" if self.is_worse else ""
+        return f"{self.name} {self.value:.4f} ({low:.4f} to {high:.4f}){before}{worse}"
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data."""
+        return {
+            "name": self.name,
+            "value": self.value,
+            "bounds": list(self.bounds),
+            "at_push": self.at_push,
+            "worse": self.is_worse,
+        }
+
+
+def live_metrics(
+    rows: Labelled, names: Sequence[str], at_push: Mapping[str, float]
+) -> tuple[LiveMetric, ...]:
+    """The metrics of labelled rows, as the Evaluator counts them, with its bounds.
+
+    Args:
+        names: of metrics of one output.
+        at_push: those of the version's evaluation.
+
+    Raises:
+        ComponentError: a metric is not defined for these labels and answers.
+    """
+    request = Request(
+        models=(ModelRequest("", "label", is_baseline=False),),
+        slices=((),),
+        metrics={name: metric_of(name).class_name for name in names},
+    )
+    tally = Tally(request)
+    for start in range(0, len(rows.labels), _ROWS_AT_ONCE):
+        part = slice(start, start + _ROWS_AT_ONCE)
+        judged = Judged(rows.labels[part], rows.answers[part])
+        tally.add({}, [judged], first=row_number(0, start))
+    values = {name: value for (_, name), value in results(request, tally)[()].items()}
+    found = {name: float(values[name]) for name in names}
+    measured = Measured(metrics={**found, "example_count": float(tally.total)}, baseline={}, labels=None)
+    spread = spreads(request, tally).get((), {})
+    return tuple(
+        LiveMetric(
+            name=name,
+            value=value,
+            bounds=bounds(name, value, measured, CONFIDENCE, spread.get(("", name, False))),
+            at_push=None if name in _COUNTS else at_push.get(name),
+        )
+        for name, value in found.items()
+    )

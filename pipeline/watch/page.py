@@ -1,0 +1,79 @@
+"""The page of a watch: the sentence, what drifted with its rows, and every window."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from slipway.pipeline.report.page import write_watch
+from slipway.pipeline.watch.drift import Drifted
+from slipway.pipeline.watch.watching import Watched
+from slipway.pipeline.watch.windows import LEAST_ROWS
+
+
+@dataclass(frozen=True)
+class FindingRow:
+    """A column that has drifted: since when, what was found, the rows that show it, and what to do."""
+
+    column: str
+    since: str
+    found: str
+    rows: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class WindowRow:
+    """One window, and the columns that have drifted in it."""
+
+    name: str
+    rows: int
+    drifted: str
+
+
+@dataclass(frozen=True)
+class WatchPage:
+    """All that the page shows."""
+
+    title: str
+    sentence: str
+    is_right: bool
+    findings: tuple[FindingRow, ...]
+    windows: tuple[WindowRow, ...]
+    columns: str
+    not_logged: str
+    folder: str
+    by: str
+    least_rows: int
+
+
+def write_page(watched: Watched, path: Path) -> Path:
+    """Writes the page, whole or not at all; returns the file.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return write_watch(gather(watched), path)
+
+
+def gather(watched: Watched) -> WatchPage:
+    """The content of the page."""
+    return WatchPage(
+        title=f"{watched.asked.workload}: is version {watched.asked.version} still right?",
+        sentence=watched.sentence,
+        is_right=watched.is_right,
+        findings=tuple(map(_finding, watched.drifted)),
+        windows=tuple(
+            WindowRow(each.name, each.rows, ", ".join(sorted(each.findings))) for each in watched.windows
+        ),
+        columns=", ".join(watched.columns),
+        not_logged=", ".join(watched.not_logged),
+        folder=str(watched.asked.folder),
+        by=watched.asked.by,
+        least_rows=LEAST_ROWS,
+    )
+
+
+def _finding(each: Drifted) -> FindingRow:
+    finding = each.finding
+    places = (f"{row.file} {row.line or row.row:,}: {row.value}" for row in finding.rows)
+    return FindingRow(each.column, each.since, finding.headline, "; ".join(places), finding.remedy)

@@ -1,0 +1,172 @@
+"""Reads logged requests: the rows that one version has answered, with their times and places."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json
+import pyarrow.parquet as pq
+
+from slipway.components.data_gate.finding import RowQuery, SampleRow
+from slipway.components.data_gate.raw_rows import MOST_ROWS, matches
+from slipway.components.data_gate.statistics import Kind
+from slipway.components.request_log.own_columns import AT, VERSION
+from slipway.components.request_log.request_log import MOST_LINE_BYTES
+from slipway.pipeline.errors import UsageError
+
+_TYPES: Mapping[Kind, pa.DataType] = {"int": pa.int64(), "float": pa.float32(), "text": pa.string()}
+_OWN = {AT: pa.string(), VERSION: pa.int64()}
+_MOST_SEARCHED = 200_000  # rows that are looked at for those that show a finding
+_SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Requests:
+    """The rows that a version has answered, in no order.
+
+    Attributes:
+        table: the columns that are compared.
+        at_ms: when each was answered, in milliseconds since 1970.
+        files: names; `file` and `row` say which of them each comes from, and its number there, from 0.
+    """
+
+    table: pa.Table
+    at_ms: npt.NDArray[np.int64]
+    files: Sequence[str]
+    file: npt.NDArray[np.int64]
+    row: npt.NDArray[np.int64]
+
+    def showing(self, query: RowQuery, rows: npt.NDArray[np.int64]) -> tuple[SampleRow, ...]:
+        """Up to five of some rows that show a finding; the first 200,000 are looked at."""
+        found = []
+        rows = rows[:_MOST_SEARCHED]
+        for row, cell in zip(rows.tolist(), self.table[query.column].take(rows).to_pylist(), strict=True):
+            if matches(cell, query):
+                name, at = self.files[self.file[row]], int(self.row[row])
+                shown = str("" if cell is None else cell)[:_SHOWN]
+                found.append(SampleRow(name, at + 1 if name.endswith(".jsonl") else None, at, shown))
+                if len(found) == MOST_ROWS:
+                    break
+        return tuple(found)
+
+
+def read_requests(folder: Path, kinds: Mapping[str, Kind], version: int) -> Requests:
+    """The requests that a version has answered.
+
+    A last line without an end was torn by a kill or a full disk, and is left out.
+
+    Args:
+        folder: of JSON Lines or Parquet files as `serve` and `predict` write them.
+        kinds: of the columns to compare; only those that every file has are read.
+
+    Raises:
+        UsageError: there is no such folder, file, column or request, or one cannot be read.
+    """
+    files = sorted([*folder.glob("*.jsonl"), *folder.glob("*.parquet")])
+    if not files:
+        there = "holds no *.jsonl or *.parquet" if folder.is_dir() else "does not exist"
+        raise UsageError(
+            f"{folder} {there}: there are no logged requests.",
+            hint="name columns in request_log, then serve or predict; or name their folder with --on",
+        )
+    tables, at_ms, places = [], [], []
+    others: set[int] = set()
+    columns = _shared_columns(files, kinds)
+    types = _OWN | {name: _TYPES[kinds[name]] for name in columns}
+    for number, file in enumerate(files):
+        table = _read(file, types)
+        rows = np.flatnonzero(pc.equal(table[VERSION], version).fill_null(False))
+        others |= set(pc.unique(table[VERSION]).drop_null().to_pylist()) - {version}
+        chosen = table.take(rows)
+        at_ms.append(_times(file, chosen[AT]))
+        tables.append(chosen.select(columns))
+        places.append(np.stack([np.full(len(rows), number), rows]))
+    found = pa.concat_tables(tables)
+    if not len(found):
+        named = f"those there are of {', '.join(map(str, sorted(others)))}" if others else "it holds no row"
+        raise UsageError(
+            f"{folder} holds no request that version {version} answered; {named}.",
+            hint="choose one of those with --version" if others else "wait until the version is asked",
+        )
+    file_numbers, rows = np.concatenate(places, axis=1)
+    return Requests(found, np.concatenate(at_ms), [file.name for file in files], file_numbers, rows)
+
+
+def _shared_columns(files: Sequence[Path], kinds: Mapping[str, Kind]) -> list[str]:
+    """The columns to compare that every file has; older files may be of another list of columns."""
+    shared = set(kinds)
+    for file in files:
+        names = _names(file)
+        if names is None:  # an empty file
+            continue
+        if missing := [name for name in _OWN if name not in names]:
+            raise UsageError(
+                f"{file} has no column {missing[0]}, so it is no log of requests.",
+                hint=f"its rows need {AT} (ISO 8601) and {VERSION}, as serve and predict write them",
+            )
+        if not shared & names:
+            raise UsageError(
+                f"{file} has no column of the version's data: it has {', '.join(sorted(names - set(_OWN)))}.",
+                hint="are these the requests of this workload?",
+            )
+        shared &= names
+    if not shared:
+        raise UsageError("The files have no column in common that the version's data has.")
+    return [name for name in kinds if name in shared]
+
+
+def _names(file: Path) -> set[str] | None:
+    if file.suffix == ".parquet":
+        try:
+            return set(pq.read_schema(file).names)
+        except (pa.ArrowException, OSError) as error:
+            raise _unreadable(file, error) from error
+    with file.open("rb") as lines:
+        first = lines.readline(MOST_LINE_BYTES)
+    if not first.endswith(b"\n"):
+        return None
+    try:
+        return set(orjson.loads(first))
+    except (ValueError, TypeError) as error:
+        raise _unreadable(file, error) from error
+
+
+def _read(file: Path, types: Mapping[str, pa.DataType]) -> pa.Table:
+    schema = pa.schema(types)
+    try:
+        if file.suffix == ".parquet":
+            return pq.read_table(file, columns=list(types)).select(list(types)).cast(schema)
+        data = file.read_bytes()
+        whole = data.rfind(b"\n") + 1
+        if not whole:
+            return schema.empty_table()
+        return pyarrow.json.read_json(
+            pa.BufferReader(memoryview(data)[:whole]),
+            read_options=pyarrow.json.ReadOptions(block_size=8 * MOST_LINE_BYTES),
+            parse_options=pyarrow.json.ParseOptions(schema, unexpected_field_behavior="ignore"),
+        )
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(file, error) from error
+
+
+def _times(file: Path, times: Any) -> npt.NDArray[np.int64]:
+    try:
+        found = times.cast(pa.timestamp("ms", "UTC"))
+    except pa.ArrowException as error:
+        raise _unreadable(file, error) from error
+    if found.null_count:
+        raise UsageError(f"{file} has a row without {AT}.")
+    return found.cast(pa.int64()).to_numpy()  # type: ignore[no-any-return]
+
+
+def _unreadable(file: Path, error: Exception) -> UsageError:
+    return UsageError(
+        f"{file} cannot be read as logged requests: {' '.join(str(error).split())[:300]}",
+        hint="remove or mend the file",
+    )

@@ -1,0 +1,173 @@
+"""Holds logged requests against the data of the training, by the hour or day, and says what drifted."""
+
+from collections.abc import Collection
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from slipway.components.counted_words import counted
+from slipway.components.data_gate.limits import Limits
+from slipway.components.data_gate.statistics import FeatureStatistics, SplitStatistics
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.exit_codes import DONE, GATE_STOPPED
+from slipway.pipeline.watch.column_statistics import at_cuts_of, statistics_of
+from slipway.pipeline.watch.drift import Drifted, Judged, drifted, judge_window
+from slipway.pipeline.watch.live_metrics import LiveMetric
+from slipway.pipeline.watch.requests import Requests, read_requests
+from slipway.pipeline.watch.windows import By, Window, windows
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is watched.
+
+    Attributes:
+        version: whose requests.
+        folder: of the logged requests.
+        by: how long a window is.
+        limits: the data gate's.
+        skip: columns that are not compared, such as times, which always advance.
+    """
+
+    workload: str
+    version: int
+    folder: Path
+    by: By
+    limits: Limits
+    skip: Collection[str] = ()
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What came of it.
+
+    Attributes:
+        rows: requests of the version.
+        columns: those that were compared.
+        not_logged: columns of the training that the requests lack, or that hold lists.
+        windows: the earliest first.
+        drifted: what has drifted in the newest one.
+        live: the metrics of rows whose labels came later; empty where none were given.
+        labelled: how many rows those are.
+    """
+
+    asked: Asked
+    rows: int
+    columns: tuple[str, ...]
+    not_logged: tuple[str, ...]
+    windows: tuple[Judged, ...]
+    drifted: tuple[Drifted, ...]
+    live: tuple[LiveMetric, ...] = ()
+    labelled: int = 0
+
+    @property
+    def exit_code(self) -> int:
+        """As of a run that a gate has stopped, where something has drifted or become worse."""
+        return DONE if self.is_right else GATE_STOPPED
+
+    @property
+    def is_right(self) -> bool:
+        """Whether nothing has drifted, and no live metric is worse than at the push."""
+        return not self.drifted and not any(each.is_worse for each in self.live)
+
+    @property
+    def sentence(self) -> str:
+        """The answer in one sentence, and another one of live metrics."""
+        return " ".join(filter(None, [self._of_drift, self._of_labels]))
+
+    @property
+    def _of_drift(self) -> str:
+        asked = f"what version {self.asked.version} of {self.asked.workload} is asked"
+        if not self.drifted:
+            span = " to ".join(dict.fromkeys([self.windows[0].name, self.windows[-1].name]))
+            compared = f"{counted(self.rows, 'row')}, {counted(len(self.columns), 'column')}, {span}"
+            return f"Nothing has drifted in {asked}: {compared}."
+        since = ", ".join(f"{each.column} {_since(each)}" for each in self.drifted)
+        return f"{len(self.drifted)} of {counted(len(self.columns), 'column')} drifted in {asked}: {since}."
+
+    @property
+    def _of_labels(self) -> str:
+        if not self.live:
+            return ""
+        told = "; ".join(each.text for each in self.live)
+        return f"In {counted(self.labelled, 'row')} with a label: {told}."
+
+    def text(self) -> str:
+        """The sentence, and each finding with its rows."""
+        return "\n".join([self.sentence, *(line for each in self.drifted for line in each.finding.lines())])
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data."""
+        return {
+            "workload": self.asked.workload,
+            "version": self.asked.version,
+            "text": self.sentence,
+            "exit_code": self.exit_code,
+            "rows": self.rows,
+            "columns": list(self.columns),
+            "not_logged": list(self.not_logged),
+            "drifted": [
+                {"column": each.column, "since": each.since, "finding": each.finding.to_json()}
+                for each in self.drifted
+            ],
+            "live": [each.to_json() for each in self.live],
+            "labelled": self.labelled,
+            "windows": [
+                {"begin": each.name, "rows": each.rows, "drifted": sorted(each.findings)}
+                for each in self.windows
+            ],
+            "limits": asdict(self.asked.limits),
+        }
+
+
+def watch(asked: Asked, training: SplitStatistics) -> Watched:
+    """Reads and judges the requests.
+
+    Args:
+        training: the statistics of what the version was trained on.
+
+    Raises:
+        UsageError: there are no requests of that version, too few, or none that can be read.
+    """
+    known = {name: each for name, each in training.features.items() if name not in asked.skip}
+    kinds = {name: each.kind for name, each in known.items() if _is_single(each)}
+    requests = read_requests(asked.folder, kinds, asked.version)
+    rows = len(requests.table)
+    if rows < asked.limits.min_rows:
+        raise UsageError(
+            f"{asked.folder} holds {counted(rows, 'row')} that version {asked.version} has answered, "
+            f"too few to judge; data_gate.min_rows is {asked.limits.min_rows}.",
+            hint="wait until there are more",
+        )
+    cut = windows(requests.at_ms, asked.by)
+    judged = tuple(_judged(requests, window, training, asked.limits) for window in cut)
+    columns = tuple(requests.table.column_names)
+    return Watched(
+        asked=asked,
+        rows=rows,
+        columns=columns,
+        not_logged=tuple(name for name in known if name not in columns),
+        windows=judged,
+        drifted=tuple(_with_rows(each, requests, cut[-1]) for each in drifted(judged)),
+    )
+
+
+def _judged(requests: Requests, window: Window, training: SplitStatistics, limits: Limits) -> Judged:
+    table = requests.table.take(window.rows)
+    own = statistics_of(table)
+    now = at_cuts_of(training, table, own)
+    return Judged(window.name, len(window.rows), judge_window(now, own, training, limits))
+
+
+def _with_rows(found: Drifted, requests: Requests, newest: Window) -> Drifted:
+    query = found.finding.query
+    rows = requests.showing(query, newest.rows) if query else ()
+    return replace(found, finding=replace(found.finding, rows=rows))
+
+
+def _is_single(feature: FeatureStatistics) -> bool:
+    """Whether a column has one number or text a row, which is what is compared."""
+    return feature.kind != "other" and feature.values <= feature.rows
+
+
+def _since(found: Drifted) -> str:
+    return f"since {found.since}, the first that is logged" if found.is_from_begin else f"since {found.since}"

@@ -1,0 +1,58 @@
+"""Cuts logged requests into hours or days. Pure."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+By = Literal["hour", "day"]
+
+LEAST_ROWS = 500
+"""Of a window: with fewer, chance alone moves distributions by as much as the gate's own limits."""
+
+_LENGTH_MS = {"hour": 3_600_000, "day": 86_400_000}
+
+
+@dataclass(frozen=True)
+class Window:
+    """Requests of one or more hours or days, one after the other.
+
+    Attributes:
+        begin_ms: when its first hour or day began, in milliseconds since 1970.
+        rows: their numbers.
+    """
+
+    begin_ms: int
+    rows: npt.NDArray[np.int64]
+    by: By
+
+    @property
+    def name(self) -> str:
+        """The hour or day that it begins with, UTC: `2026-11-24` or `2026-11-24 07:00`."""
+        begin = datetime.fromtimestamp(self.begin_ms / 1000, UTC)
+        return begin.strftime("%Y-%m-%d %H:%M" if self.by == "hour" else "%Y-%m-%d")
+
+
+def windows(at_ms: npt.NDArray[np.int64], by: By) -> list[Window]:
+    """The windows, the earliest first.
+
+    One of fewer than `LEAST_ROWS` goes on into the next hour or day, the last into the one before.
+
+    Args:
+        at_ms: when each row was answered, in milliseconds since 1970, in any order; at least one.
+    """
+    order = np.argsort(at_ms, kind="stable")
+    numbers = at_ms[order] // _LENGTH_MS[by]
+    starts = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 1))
+    kept = [0]
+    for start in starts[1:].tolist():
+        if start - kept[-1] >= LEAST_ROWS:
+            kept.append(start)
+    if len(kept) > 1 and len(order) - kept[-1] < LEAST_ROWS:
+        kept.pop()
+    return [
+        Window(int(numbers[start]) * _LENGTH_MS[by], order[start:end], by)
+        for start, end in zip(kept, [*kept[1:], len(order)], strict=True)
+    ]

@@ -1,0 +1,111 @@
+"""The rows of a workload's query: found where they are kept, or asked for and kept."""
+
+from pathlib import Path
+
+from slipway.components.ingest.query import duck, kept
+from slipway.components.ingest.query.kept import Result
+from slipway.components.ingest.query.relations import open_table
+from slipway.components.ingest.query.table_spans import at_one_span
+from slipway.components.ingest.query.tables import QueryError, Table
+from slipway.components.ingest.source import resolve_source, shown
+from slipway.components.nearest import nearest
+from slipway.pipeline.config import DataConfig
+from slipway.pipeline.fingerprint.data_digests import data_digests
+from slipway.pipeline.terminal.sign_of_life import sign_of_life
+
+FOLDER = "queries"
+"""Of the kept rows, in the output folder."""
+
+
+def query_rows(data: DataConfig, *, workload: str, root: Path, output: Path) -> Result:
+    """The rows of a query of the format sql, as Parquet.
+
+    They are kept by the query's text and by what it reads: files by their digests, a server's database by its
+    address and `as_of`, a Delta or Iceberg table by its id and that of the snapshot. A server's database
+    without `as_of` is asked each time.
+
+    Args:
+        data: the workload's `data`.
+        workload: its name.
+        root: the project's root, which paths are relative to.
+        output: of the runs.
+
+    Raises:
+        QueryError: the query, or something that it reads, is wrong or changes meanwhile; it gives no row or
+            no label; or a package is missing.
+        SourceError: files that it reads are not there.
+    """
+    folder = output.absolute() / FOLDER
+    text = _text(data, root)
+    written_down = [each.table(name) for name, each in data.tables.items()]
+    tables, span = at_one_span(written_down, span=data.span, root=root)
+    files = {table.name: _files(table, root) for table in tables}
+
+    def digests() -> dict[str, dict[str, str]]:
+        memo = folder / "digests.json"
+        return {name: data_digests(paths, base=root, memo=memo) for name, paths in files.items() if paths}
+
+    before = digests()
+    opened = {
+        table.name: open_table(
+            table,
+            place=root / table.place,
+            files=files[table.name],
+            digests=before.get(table.name, {}),
+        )
+        for table in tables
+    }
+    read = {name: each.identity for name, each in opened.items()}
+    asked = {"query": text, "tables": read, "span": span, "duckdb": duck.version()}
+    key = None if None in read.values() else kept.key_of(asked)
+    found = kept.recall(folder / workload, key) if key else None
+    if found is None:
+        with sign_of_life(f"{workload}: runs its query"), kept.draft(folder / workload) as draft:
+            rows = draft / "rows"
+            rows.mkdir()
+            relations = {name: each.relation(draft / "copies" / name) for name, each in opened.items()}
+            written = duck.write_rows(
+                text, relations, folder=rows, spill=draft / "spill", values={"span": span}
+            )
+            if digests() != before:
+                raise QueryError("files were written to while the query read them", hint="run again later")
+            if not written.rows:
+                raise QueryError("the query gives no row", hint="try it with fewer conditions")
+            found = kept.keep(folder / workload, rows, key=key, written=written, span=span, about=asked)
+    if data.label not in found.columns:
+        close = nearest(data.label, found.columns)
+        raise QueryError(
+            f"the query gives no column {data.label!r}, which data.label names"
+            + (f"; nearest: {close!r}" if close else ""),
+            hint=f"there are {', '.join(found.columns[:20])}",
+        )
+    return found
+
+
+def _text(data: DataConfig, root: Path) -> str:
+    """The SQL: as it stands, that of a file, or all rows of the one table."""
+    if data.query is not None:
+        return data.query
+    if data.source is None:
+        return f'SELECT * FROM "{next(iter(data.tables))}"'  # noqa: S608  (a name of letters, digits and _)
+    path = root / data.source
+    try:
+        return path.read_text("utf-8")
+    except FileNotFoundError:
+        raise QueryError(f"data.source: there is no file {shown(path)}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise QueryError(f"data.source: {shown(path)} cannot be read: {error}") from error
+
+
+def _files(table: Table, root: Path) -> tuple[Path, ...]:
+    """The files that a table lies in, and whose digests it is known by."""
+    if table.kind not in ("files", "sqlite"):
+        return ()
+    found = resolve_source(table.place, root=root, file_format="parquet").files
+    if table.kind == "files":
+        return found
+    if len(found) > 1:
+        raise QueryError(f"data.tables.{table.name}.sqlite names {len(found)} files; it must be one database")
+    # What was written lately stands beside it.
+    log = found[0].with_name(f"{found[0].name}-wal")
+    return (*found, log) if log.is_file() else found

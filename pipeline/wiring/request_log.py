@@ -1,0 +1,48 @@
+"""Turns the workload's `request_log` into the settings of the log."""
+
+from pathlib import Path
+
+from slipway.components.nearest import nearest
+from slipway.components.pusher.manifest import Manifest
+from slipway.components.request_log.request_log import LogSettings
+from slipway.pipeline.config import WorkloadConfig
+from slipway.pipeline.errors import UsageError
+
+
+def request_folder(config: WorkloadConfig, output: Path) -> Path:
+    """The folder of the workload's logged requests.
+
+    Args:
+        output: the folder for everything that runs write.
+    """
+    named = config.request_log.folder if config.request_log else None
+    return Path(named).absolute() if named else output.absolute() / "requests" / config.name
+
+
+def log_settings(config: WorkloadConfig, output: Path, manifest: Manifest | None) -> LogSettings | None:
+    """What is to be logged; None where nothing is.
+
+    Args:
+        manifest: of the version that answers; None where it has none that can be read.
+
+    Raises:
+        UsageError: its data lacks a column that is to be logged.
+    """
+    wanted = config.request_log
+    if wanted is None:
+        return None
+    known = manifest.papers.get("schema", {}).get("columns", {}) if manifest else {}
+    for name in wanted.columns:
+        if known and name not in known:
+            near = nearest(name, list(known))
+            raise UsageError(
+                f"request_log.columns names {name!r}, and the version's data has no such column.",
+                hint=f"nearest: {near}" if near else f"there are: {', '.join(known)}",
+            )
+    return LogSettings(
+        folder=str(request_folder(config, output)),
+        columns=wanted.columns,
+        ids=wanted.ids,
+        share=wanted.share,
+        most_bytes=wanted.max_mb * 2**20,
+    )

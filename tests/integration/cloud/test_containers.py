@@ -1,0 +1,194 @@
+"""The image, built on this machine from a base made here, and a rehearsal in containers of it.
+
+Seen only here: that the image holds all that tasks import, and that they run as another user on read-only
+files, with the memory and cores that the job gives them.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from watched import run_watched
+
+from slipway.components.errors import ComponentError
+from slipway.pipeline.cloud.image import IMAGE_ROOT
+from slipway.pipeline.cloud.rehearsal.containers import Containers
+
+PROGRAMS = ("buildah", "podman", "runc", "mmdebstrap")
+NAME = "localhost/slipway:tested"
+LARGEST = 2_500_000_000
+"""Bytes that the image may take unpacked."""
+CERTIFICATES = "/etc/ssl/certs"
+
+pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.external,
+    pytest.mark.skipif(
+        os.getuid() != 0 or not all(map(shutil.which, PROGRAMS)),
+        reason=f"an image is built and run by root, with {', '.join(PROGRAMS)}",
+    ),
+    pytest.mark.usefixtures("alone"),
+    pytest.mark.timeout(1800),  # the first builds the image
+]
+
+
+@pytest.fixture(scope="module")
+def storage(tmp_path_factory):
+    """The variables with which Buildah and Podman keep everything in a folder of the test's."""
+    folder = tmp_path_factory.mktemp("containers")
+    (folder / "storage.conf").write_text(
+        f'[storage]\ndriver = "overlay"\ngraphroot = "{folder}/root"\nrunroot = "{folder}/run"\n'
+    )
+    # No container may have more files or processes than whoever starts it, and not every machine has systemd.
+    (folder / "containers.conf").write_text(
+        f'[engine]\ncgroup_manager = "cgroupfs"\nruntime = "runc"\nevents_logger = "file"\n'
+        f'tmp_dir = "{folder}/run/libpod"\n'
+        '[containers]\ndefault_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]\n'
+    )
+    variables = {
+        "CONTAINERS_STORAGE_CONF": str(folder / "storage.conf"),
+        "CONTAINERS_CONF": str(folder / "containers.conf"),
+    }
+    yield variables
+    for words in (["podman", "rm", "--force", "--all"], ["buildah", "rm", "--all"]):
+        subprocess.run(words, env={**os.environ, **variables}, check=False, capture_output=True)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def image(project, storage):
+    """The name of the image of this checkout."""
+    cache = subprocess.run(
+        [project / ".venv/bin/uv", "cache", "dir"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    # The packages that make setup has fetched, and what this machine trusts.
+    options = f"--isolation=chroot --network=host --timestamp 0 --volume {cache}:/root/.cache/uv"
+    options += f" --volume {CERTIFICATES}:{CERTIFICATES}:ro"
+    for words in (
+        ["image-base", "BASE=localhost/base"],
+        ["image", f"IMAGE={NAME}", "BASE=localhost/base", "TARGET=pipeline", f"BUILD_OPTIONS={options}"],
+    ):
+        made = run_watched(
+            ["make", *words, "BUILDER=buildah"], cwd=project, env={**os.environ, **storage}, timeout_s=900
+        )
+        assert made.returncode == 0, made.stdout[-3000:] + made.stderr[-3000:]
+    return NAME
+
+
+@pytest.fixture
+def rehearse(project, storage):
+    """Rehearses in containers, as `cloud_runner` calls; Podman's watchers listen on its owner's sockets."""
+
+    def call(*words):
+        command = [sys.executable, "cloud_runner.py", "rehearse", "--containers", *words]
+        environment = {**os.environ, "CI": "true", **storage}
+        finished = run_watched(command, cwd=project, env=environment, timeout_s=400)
+        assert [each for each in finished.listeners if "/conmon " not in each.command] == []
+        return finished
+
+    return call
+
+
+def podman(storage, *words):
+    return subprocess.run(
+        ["podman", *words], env={**os.environ, **storage}, capture_output=True, text=True, check=True
+    ).stdout
+
+
+def test_image_takes_no_more_than_it_may(image, storage):
+    [size] = podman(storage, "image", "ls", "--format", "{{.Size}}", image).splitlines()
+    [inspected] = json.loads(podman(storage, "image", "inspect", image))
+    assert inspected["Size"] <= LARGEST, size
+
+
+def test_rehearsal_in_containers_makes_what_the_local_run_made(
+    image, storage, first_run, fewer, rehearse, output
+):
+    finished = rehearse(*fewer, "--set", f"cloud.image={image}", "--output", str(output))
+    assert finished.returncode == 0, finished.stderr
+    [latest] = sorted((output / "rehearsal" / "runs").glob("*/run.json"))[-1:]
+    record = json.loads(latest.read_text())
+    assert {node["state"] for node in record["nodes"]} == {"complete"}
+    assert "Equal to the local run" in finished.stderr
+    assert "Differs" not in finished.stderr
+    pushed = Path(record["pushed"]["path"])
+    assert (pushed / "saved_model.pb").stat().st_uid == 10001, "the tasks run as the image's user"
+    assert podman(storage, "ps", "--all", "--quiet") == "", "no container is left"
+
+
+@pytest.fixture
+def containers(image, storage, tmp_path, monkeypatch):
+    """Containers of the image, whose commands may write into a folder of the test's."""
+    for name, value in storage.items():
+        monkeypatch.setenv(name, value)
+    return Containers(
+        program=shutil.which("podman"),
+        user=10001,
+        rehearsals=str(tmp_path),
+        folders=(str(tmp_path / "artifacts"),),
+        is_online=False,
+    )
+
+
+def run(containers, name, script, memory_gb=0.5):
+    container = {"image": NAME, "resources": {"memoryLimit": memory_gb, "cpuLimit": 1.0}}
+    folder = Path(containers.folders[0]) / name
+    containers.run(name, container, ["sh", "-c", f"cd {folder}; {script}"], writable=[folder])
+    return folder
+
+
+def test_a_container_has_the_job_s_memory_no_network_and_writes_only_where_it_may(containers):
+    limits = "/sys/fs/cgroup/memory/memory.limit_in_bytes /sys/fs/cgroup/memory.max"
+    told = f"cat {limits} >memory 2>&-; cat /proc/net/dev >net; id -u >user"
+    script = f"{told}; touch /tmp/a; touch /a {IMAGE_ROOT}/a"
+    with pytest.raises(ComponentError, match="Read-only file system"):
+        run(containers, "all", script)
+    folder = Path(containers.folders[0]) / "all"
+    assert abs(int((folder / "memory").read_text()) - 500_000_000) < os.sysconf("SC_PAGE_SIZE")
+    assert (folder / "user").read_text().strip() == "10001"
+    assert [line.split(":")[0].strip() for line in (folder / "net").read_text().splitlines()[2:]] == ["lo"]
+
+
+def test_want_of_memory_is_told(containers):
+    with pytest.raises(
+        ComponentError, match=r"which had 0\.05 GB, was killed, as happens for want of memory"
+    ):
+        run(containers, "oom", "python -c 'bytearray(10**9)'", memory_gb=0.05)
+    assert not Path("oom").exists(), "nor is anything left where it was started"
+
+
+def test_a_task_that_is_told_to_end_leaves_no_container_and_the_next_attempt_runs(containers, storage):
+    child = os.fork()
+    if child == 0:
+        try:
+            run(containers, "task-1", "touch started; sleep 300")
+        finally:
+            os._exit(1)
+    started = Path(containers.folders[0]) / "task-1" / "started"
+    while not started.exists():
+        assert os.waitpid(child, os.WNOHANG) == (0, 0), "it runs"
+    os.kill(child, signal.SIGTERM)
+    os.waitpid(child, 0)
+    assert podman(storage, "ps", "--all", "--quiet") == ""
+    assert (run(containers, "task-2", "touch done") / "done").exists()
+
+
+def test_image_of_other_code_is_refused_before_anything_runs(image, storage, rehearse, tmp_path):
+    changed = tmp_path / "Dockerfile"
+    changed.write_text(f"FROM {image}\nCOPY Dockerfile {IMAGE_ROOT}/workloads/new.py\n")
+    subprocess.run(
+        ["buildah", "build", "--isolation=chroot", "--quiet", "--tag", "localhost/slipway:other", tmp_path],
+        env={**os.environ, **storage},
+        check=True,
+        capture_output=True,
+    )
+    finished = rehearse("--set", "cloud.image=localhost/slipway:other", "--output", str(tmp_path))
+    assert finished.returncode == 2
+    assert "localhost/slipway:other: the image holds other code than this folder." in finished.stderr
+    assert not (tmp_path / "rehearsal" / "runs").exists()

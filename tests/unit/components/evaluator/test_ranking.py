@@ -1,0 +1,141 @@
+"""Metrics of groups against scikit-learn's, and by hand; how rows were dealt out does not matter."""
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.metrics import ndcg_score
+
+from slipway.components.errors import ComponentError
+from slipway.components.evaluator import ranking
+from slipway.components.evaluator.bootstrap import row_number
+from slipway.components.evaluator.ranking import group_numbers
+from slipway.components.evaluator.request import ModelRequest, Request
+from slipway.components.evaluator.results import results
+from slipway.components.evaluator.slices import column_of
+from slipway.components.evaluator.spreads import spreads
+from slipway.components.evaluator.tally import Judged, Tally
+from slipway.components.model_gate.metrics import METRICS
+from slipway.components.model_gate.rules import Measured, bounds
+
+NAMES = ("ndcg", "ndcg_5", "ndcg_10", "mean_reciprocal_rank")
+ROWS, GROUPS = 3000, 200
+DRAW = np.random.default_rng(3)
+GROUP = DRAW.integers(0, GROUPS, ROWS)
+LABELS = DRAW.integers(0, 4, ROWS).astype(float) * (DRAW.random(ROWS) < 0.4)
+LABELS[GROUP < 3] = 0.0
+SCORES = np.round(LABELS + 2 * DRAW.normal(size=ROWS), 1)  # with ties
+SECOND = np.round(LABELS + 4 * DRAW.normal(size=ROWS), 1)
+WEIGHTS = 1.0 + (GROUP % 3)
+ASKED = Request(
+    models=tuple(ModelRequest(name, "label", is_baseline=name == "base") for name in ("candidate", "base")),
+    slices=((), ("side",)),
+    metrics={name: METRICS[name].class_name for name in NAMES},
+    group="query",
+)
+
+
+def column(values):
+    different, codes = np.unique(values, return_inverse=True)
+    return column_of("query", np.arange(len(values)), codes, different.tolist())
+
+
+def add(tally, part, *, weights=None, scores=(SCORES, SECOND)):
+    judged = [
+        Judged(LABELS[part, None], each[part, None], None if weights is None else weights[part])
+        for each in scores
+    ]
+    columns = {"query": column(GROUP[part]), "side": column(GROUP[part] % 2)}
+    tally.add(columns, judged, first=row_number(0, part.start))
+
+
+def tallied(at_once=ROWS, **data):
+    tally = Tally(ASKED)
+    for first in range(0, ROWS, at_once):
+        add(tally, slice(first, first + at_once), **data)
+    return tally
+
+
+def ndcg(group, k):
+    of_it = group == GROUP
+    return ndcg_score([LABELS[of_it]], [SCORES[of_it]], k=k) if LABELS[of_it].any() else math.nan
+
+
+@pytest.mark.parametrize(("name", "k"), [("ndcg", None), ("ndcg_5", 5), ("ndcg_10", 10)])
+def test_gain_is_that_of_scikit_learn_in_every_slice_and_by_weight(name, k):
+    each = np.array([ndcg(group, k) for group in range(GROUPS)])
+    found = results(ASKED, tallied())
+    assert found[()]["candidate", name] == pytest.approx(np.nanmean(each))
+    assert found[("side", 1),]["candidate", name] == pytest.approx(np.nanmean(each[1::2]))
+    known = ~np.isnan(each)
+    weighed = results(ASKED, tallied(weights=WEIGHTS))[()]["candidate", name]
+    weights = 1.0 + (np.arange(GROUPS) % 3)
+    assert weighed == pytest.approx(np.average(each[known], weights=weights[known]))
+
+
+def test_rank_of_the_first_that_is_relevant_is_the_mean_one_among_equals():
+    def of(labels, scores):
+        tally = Tally(ASKED)
+        labels, scores = np.array(labels, float)[:, None], np.array(scores, float)[:, None]
+        columns = {"query": column(np.zeros(len(labels))), "side": column(np.zeros(len(labels)))}
+        tally.add(columns, [Judged(labels, scores)] * 2, first=0)
+        return results(ASKED, tally)[()]["candidate", "mean_reciprocal_rank"]
+
+    assert of([0, 1, 2], [3, 2, 1]) == pytest.approx(1 / 2)
+    assert of([0, 1, 1], [1, 1, 0]) == pytest.approx(1 / 1.5)
+    assert of([1, 1, 0], [1, 1, 1]) == pytest.approx(1 / (4 / 3))
+    assert math.isnan(of([0, 0], [2, 1]))
+
+
+def test_rows_of_a_group_may_lie_anywhere():
+    whole = tallied()
+    parts = [Tally(ASKED) for _ in range(3)]
+    for number, first in enumerate(range(0, ROWS, 500)):
+        add(parts[number % 3], slice(first, first + 500))
+    merged = Tally(ASKED)
+    for part in reversed(parts):
+        merged.merge(pickle.loads(pickle.dumps(part)))  # noqa: S301
+    for mine, theirs in ((results(ASKED, each), spreads(ASKED, each)) for each in (whole, merged)):
+        assert mine.keys() == theirs.keys()
+    one, other = results(ASKED, whole), results(ASKED, merged)
+    for key, values in one.items():
+        for name in NAMES:
+            assert other[key]["candidate", name] == pytest.approx(values["candidate", name])
+    errors = [spreads(ASKED, each)[()]["candidate", "ndcg", False].error for each in (whole, merged)]
+    assert errors[0] == pytest.approx(errors[1])
+
+
+def test_bounds_are_those_of_groups_and_differences_are_on_the_same():
+    found = spreads(ASKED, tallied())[()]
+    each = np.array([ndcg(group, None) for group in range(GROUPS)])
+    expected = np.nanstd(each, ddof=1) / math.sqrt((~np.isnan(each)).sum())
+    assert found["candidate", "ndcg", False].error == pytest.approx(expected, rel=0.3)
+    assert found["candidate", "ndcg", False].freedom == 63
+    same = spreads(ASKED, tallied(scores=(SCORES, SCORES)))[()]
+    assert same["candidate", "ndcg", True].error == 0.0
+
+
+@pytest.mark.parametrize("groups", [1, 2, 5])
+def test_few_groups_that_are_all_ranked_well_prove_little(groups):
+    labels = np.tile([1.0, 0.0, 0.0], groups)[:, None]
+    of = column(np.repeat(np.arange(groups), 3))
+    tally = Tally(ASKED)
+    tally.add({"query": of, "side": of}, [Judged(labels, labels)] * 2, first=0)
+    spread = spreads(ASKED, tally)[()]["candidate", "ndcg", False]
+    assert spread.error >= 2 / groups, "three of so many groups may be ranked badly all the same"
+    at = Measured({"ndcg": 1.0}, {}, None, spreads={"ndcg": spread})
+    assert bounds("ndcg", 1.0, at, 0.95, spread)[0] < 0.5
+
+
+def test_what_cannot_be_ranked_is_told(monkeypatch):
+    with pytest.raises(ComponentError, match="the model answers NaN"):
+        tallied(scores=(np.full(ROWS, np.nan), SCORES))
+    with pytest.raises(ComponentError, match="has no query, which names its group"):
+        group_numbers(None, 3, "query")
+    several = column_of("query", np.array([0, 0, 1]), np.array([0, 1, 1]), ["a", "b"])
+    with pytest.raises(ComponentError, match="has several values of query"):
+        group_numbers(several, 2, "query")
+    monkeypatch.setattr(ranking, "MOST_ROWS", 5000)
+    with pytest.raises(ComponentError, match="of at most 5,000 rows of the eval split"):
+        tallied()

@@ -1,0 +1,222 @@
+"""A SELECT over named files and nothing else."""
+
+import gzip
+import signal
+import sys
+import threading
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+from slipway.components.ingest.query.duck import Files, version, write_rows
+from slipway.components.ingest.query.tables import QueryError
+
+pytest.importorskip("duckdb")
+
+TRIPS = {"id": [1, 2, 3], "zone": ["a", None, "b"]}
+
+
+@pytest.fixture
+def trips(tmp_path):
+    pq.write_table(pa.table(TRIPS), tmp_path / "trips.parquet")
+    return Files("parquet", [tmp_path / "trips.parquet"])
+
+
+@pytest.fixture
+def ask(tmp_path):
+    """Runs a query; what was written, and its rows."""
+    count = 0
+
+    def call(query, values=(), **relations):
+        nonlocal count
+        count += 1
+        folder = tmp_path / f"rows-{count}"
+        folder.mkdir()
+        written = write_rows(query, relations, folder=folder, spill=tmp_path / "spill", values=dict(values))
+        return written, pq.read_table(sorted(folder.iterdir())).to_pylist()
+
+    return call
+
+
+def test_rows_of_several_formats_are_joined(ask, trips, tmp_path):
+    (tmp_path / "zones.csv.gz").write_bytes(gzip.compress(b"name,zip,size\na,007,1.5\nb,12,2\n"))
+    (tmp_path / "sizes.jsonl").write_text('{"name": "a", "width": 3}\n')
+    written, rows = ask(
+        "SELECT id, zip, size, width FROM trips JOIN zones ON zone = name LEFT JOIN sizes USING (name) "
+        "ORDER BY id",
+        trips=trips,
+        zones=Files("csv", [tmp_path / "zones.csv.gz"]),
+        sizes=Files("jsonl", [tmp_path / "sizes.jsonl"]),
+    )
+    assert (written.rows, written.columns) == (2, ("id", "zip", "size", "width"))
+    assert rows == [
+        {"id": 1, "zip": "007", "size": 1.5, "width": 3},
+        {"id": 3, "zip": "12", "size": 2.0, "width": None},
+    ]
+
+
+def test_in_a_csv_dates_and_truth_values_stay_as_they_are_written(ask, tmp_path):
+    (tmp_path / "t.csv").write_text("day,is_late,code\n01/02/2020,true,007\n1/3/2020,false,8\n")
+    _, rows = ask("FROM t", t=Files("csv", [tmp_path / "t.csv"]))
+    assert rows[0] == {"day": "01/02/2020", "is_late": "true", "code": "007"}
+
+
+def test_a_type_is_found_from_all_rows(ask, tmp_path):
+    (tmp_path / "t.csv").write_text("n\n" + "1\n" * 30_000 + "x\n")
+    written, rows = ask("FROM t", t=Files("csv", [tmp_path / "t.csv"]))
+    assert (written.rows, rows[-1]) == (30_001, {"n": "x"})
+
+
+def test_folders_named_by_a_value_are_a_column_where_asked(ask, tmp_path):
+    (tmp_path / "day=7").mkdir()
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "day=7/t.parquet")
+    files = [tmp_path / "day=7/t.parquet"]
+    assert ask("FROM t", t=Files("parquet", files, is_hive=True))[1] == [{"id": 1, "day": 7}]
+    assert ask("FROM t", t=Files("parquet", files))[1] == [{"id": 1}]
+
+
+def test_a_data_set_of_arrow_is_scanned_as_often_as_it_is_named(ask):
+    data = ds.dataset(pa.table(TRIPS))
+    assert ask("SELECT a.id FROM t a JOIN t b USING (id) ORDER BY id", t=data)[0].rows == 3
+
+
+def test_equal_rows_have_equal_checksums_in_whatever_order(ask, trips):
+    reversed_ = "SELECT unnest(list_reverse(list(t)), max_depth := 2) FROM trips t"
+    up, down = (ask(query, trips=trips) for query in ("FROM trips", reversed_))
+    assert up[1] == down[1][::-1]
+    up = up[0]
+    assert up == down[0]
+    for other in ("FROM trips UNION ALL FROM trips", "SELECT id, id::TEXT AS zone FROM trips",
+                  "SELECT id AS no, zone FROM trips", "SELECT id + 1 AS id, zone FROM trips",
+                  "SELECT id::INT AS id, zone FROM trips"):  # fmt: skip
+        assert ask(other, trips=trips)[0].checksum != up.checksum
+
+
+@pytest.mark.parametrize("name", ["r", "rows", "kept", "c0", "c1", "h", "hashed"])
+def test_no_name_of_a_column_hides_the_others_from_the_checksum(ask, name):
+    one, other = (ask(f"SELECT 1 AS {name}, {value} AS other")[0].checksum for value in (2, 3))
+    assert one != other
+
+
+def test_many_rows_become_several_files(ask):
+    written, rows = ask("SELECT range AS id, repeat('x', 900) AS t FROM range(200_000)")
+    assert written.rows == len(rows) == 200_000
+
+
+def test_values_are_bound_and_never_become_sql(ask, trips):
+    assert ask("FROM trips WHERE zone = $zone", {"zone": "a", "more": 1}, trips=trips)[1] == [
+        {"id": 1, "zone": "a"}
+    ]
+    assert ask("FROM trips WHERE zone = $zone", {"zone": "' OR true --"}, trips=trips)[1] == []
+    with pytest.raises(QueryError, match="parameters: zone"):
+        ask("FROM trips WHERE zone = $zone", trips=trips)
+
+
+def test_times_do_not_depend_on_the_machine(ask, monkeypatch):
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    assert ask("SELECT TIMESTAMPTZ '2020-01-01 00:00:00+00' ::TEXT AS t")[1] == [
+        {"t": "2020-01-01 00:00:00+00"}
+    ]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "FROM read_parquet('{secret}')",
+        "FROM read_csv('/etc/passwd')",
+        "FROM read_text('/etc/passwd')",
+        "FROM '{secret}'",
+        "FROM glob('/etc/*')",
+        "FROM read_parquet('https://example.com/x.parquet')",
+        "FROM trips WHERE zone = (SELECT content FROM read_text('/etc/passwd'))",
+        "SELECT * FROM secret_table",  # a variable of Python's
+        "SELECT getenv('HOME')",
+    ],
+)
+def test_nothing_but_the_tables_can_be_read(ask, trips, tmp_path, query):
+    secret_table = pa.table({"x": [1]})  # noqa: F841
+    pq.write_table(pa.table({"x": [1]}), tmp_path / "secret.parquet")
+    with pytest.raises(QueryError, match=r"the query fails: (Permission|Catalog) Error"):
+        ask(query.format(secret=tmp_path / "secret.parquet"), trips=trips)
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("COPY trips TO '{file}'", "is COPY; it must be one SELECT: a source is only read"),
+        ("INSERT INTO trips VALUES (1, 'x')", "is INSERT"),
+        ("DROP VIEW trips", "is DROP"),
+        ("ATTACH '{file}'", "is ATTACH"),
+        ("INSTALL httpfs", "must be one SELECT"),
+        ("SET enable_external_access = true", "is SET"),
+        ("PIVOT trips ON zone USING sum(id)", "a PIVOT, or several"),
+        ("FROM trips; DROP VIEW trips", "holds 2 statements"),
+        ("-- nothing", "holds 0 statements"),
+        ("SELEC 1", 'Parser Error: syntax error at or near "SELEC" .*LINE 1: SELEC 1'),
+        ("SELECT none FROM trips", 'Referenced column "none" not found'),
+        ("SELECT zone::INT FROM trips", "Could not convert string 'a' to INT32"),
+        ("SELECT id, id FROM trips", "two columns 'id'"),
+        ("SELECT {{'x': 1}} AS s", "column 's' of nested values"),
+        ("SELECT [[1]] AS s", "column 's' of nested values"),
+        ("SELECT INTERVAL 1 DAY AS gap", "column 'gap' of intervals"),
+    ],
+)
+def test_a_wrong_query_is_refused_and_writes_nothing(ask, trips, tmp_path, query, words):
+    with pytest.raises(QueryError, match=words):
+        ask(query.format(file=tmp_path / "written"), trips=trips)
+    assert not (tmp_path / "written").exists()
+
+
+def test_an_interrupt_ends_a_long_query(ask):
+    ended, me = threading.Event(), threading.main_thread().ident
+
+    def interrupts():
+        # Again, as a person would: one that comes where an object is taken down is lost in Python.
+        while not ended.wait(1):
+            signal.pthread_kill(me, signal.SIGINT)
+
+    thread = threading.Thread(target=interrupts)
+    thread.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            ask("SELECT max(hash(a.range, b.range)) AS h FROM range(10_000_000) a, range(10_000_000) b")
+    finally:
+        ended.set()
+        thread.join()
+
+
+def test_a_name_with_quotes_is_a_name(ask, tmp_path):
+    path = tmp_path / "it's.csv"
+    path.write_text("a\n1\n")
+    assert ask("FROM t", t=Files("csv", [path]))[1] == [{"a": 1}]
+
+
+def test_a_damaged_file_is_named(ask, tmp_path):
+    path = tmp_path / "t.parquet"
+    path.write_bytes(b"PAR1 and no more")
+    with pytest.raises(QueryError, match=r"t\.parquet"):
+        ask("FROM t", t=Files("parquet", [path]))
+
+
+def test_without_duckdb_the_package_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    with pytest.raises(QueryError, match="needs the package duckdb") as refused:
+        version()
+    assert refused.value.hint == "pip install 'duckdb>=2,<3' (the extra `sql`)"
+
+
+def test_the_order_of_rows_counts_where_the_query_has_one_and_a_missing_list_is_not_an_empty_one(ask):
+    def checksum(query):
+        return ask(query)[0].checksum
+
+    rising = "SELECT i FROM range(3) t(i)"
+    assert checksum(f"{rising} ORDER BY i") != checksum(f"{rising} order by i DESC")
+    assert checksum(rising) == checksum("SELECT 2 - i AS i FROM range(3) t(i)")
+    assert checksum("SELECT NULL::INT[] AS a") != checksum("SELECT []::INT[] AS a")
+
+
+def test_an_error_that_speaks_of_interruption_is_an_error(ask):
+    with pytest.raises(QueryError, match="interrupted"):
+        ask("SELECT interrupted FROM (SELECT 1 AS x)")

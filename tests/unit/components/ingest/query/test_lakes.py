@@ -1,0 +1,166 @@
+"""Delta Lake and Iceberg tables at a snapshot."""
+
+import json
+import shutil
+import sys
+
+import pyarrow as pa
+import pytest
+
+from slipway.components.ingest.query.duck import write_rows
+from slipway.components.ingest.query.lakes import of_lake
+from slipway.components.ingest.query.tables import QueryError, Table
+
+pytest.importorskip("duckdb")
+
+
+def rows_at(tmp_path, kind, place, at=None, query="SELECT id, zone FROM t ORDER BY id"):
+    """The identity of a snapshot, and its rows."""
+    snapshot = of_lake(Table(name="t", kind=kind, place=str(place), at=at), place)
+    folder = tmp_path / f"rows-{len(list(tmp_path.iterdir()))}"
+    folder.mkdir()
+    relation = snapshot.relation(folder / "copy")
+    (folder / "rows").mkdir()
+    write_rows(query, {"t": relation}, folder=folder / "rows", spill=folder / "spill")
+    import pyarrow.parquet as pq
+
+    return snapshot.identity, pq.read_table(folder / "rows").to_pylist()
+
+
+def ids(rows):
+    return [row["id"] for row in rows]
+
+
+@pytest.fixture
+def delta(tmp_path):
+    """A Delta table of two versions, divided by its column `zone`."""
+    deltalake = pytest.importorskip("deltalake")
+    place = tmp_path / "delta"
+    first, second = pa.table({"id": [1, 2], "zone": ["a", "b"]}), pa.table({"id": [3], "zone": ["a"]})
+    deltalake.write_deltalake(place, first, partition_by=["zone"])
+    deltalake.write_deltalake(place, second, mode="append")
+    return place
+
+
+def test_a_version_of_delta_is_known_by_its_number(delta, tmp_path):
+    latest, rows = rows_at(tmp_path, "delta", delta)
+    assert rows == [{"id": 1, "zone": "a"}, {"id": 2, "zone": "b"}, {"id": 3, "zone": "a"}]
+    assert latest["version"] == 1
+    first, rows = rows_at(tmp_path, "delta", delta, at=0)
+    assert (first["delta"], first["version"], ids(rows)) == (latest["delta"], 0, [1, 2])
+    assert rows_at(tmp_path, "delta", delta)[0] == latest
+
+
+def test_copies_of_a_delta_table_that_went_apart_are_not_one(delta, tmp_path):
+    import deltalake
+
+    copy = tmp_path / "copied"
+    shutil.copytree(delta, copy)
+    for place, number in ((delta, 4), (copy, 5)):
+        deltalake.write_deltalake(place, pa.table({"id": [number], "zone": ["a"]}), mode="append")
+    (one, _), (other, rows) = (rows_at(tmp_path, "delta", each) for each in (delta, copy))
+    assert (one["delta"], one["version"]) == (other["delta"], other["version"])
+    assert one != other
+    assert 5 in ids(rows)
+
+
+def test_rows_that_were_deleted_from_delta_are_gone(delta, tmp_path):
+    import deltalake
+
+    deltalake.DeltaTable(delta).delete("id = 1")
+    assert ids(rows_at(tmp_path, "delta", delta)[1]) == [2, 3]
+    assert ids(rows_at(tmp_path, "delta", delta, at=1)[1]) == [1, 2, 3]
+
+
+def test_what_is_no_delta_table_or_version_is_told(delta, tmp_path):
+    with pytest.raises(QueryError, match="has no _delta_log"):
+        rows_at(tmp_path, "delta", tmp_path)
+    with pytest.raises(QueryError, match=r"data\.tables\.t cannot be read: .*[vV]ersion"):
+        rows_at(tmp_path, "delta", delta, at=7)
+    (delta / "_delta_log/00000000000000000001.json").write_text("{")
+    with pytest.raises(QueryError, match=r"data\.tables\.t cannot be read"):
+        rows_at(tmp_path, "delta", delta)
+
+
+@pytest.mark.parametrize(
+    "path", ["../secret.parquet", "file:///etc/passwd", "/etc/passwd", "s3://bucket/x.parquet"]
+)
+def test_a_delta_log_cannot_name_files_elsewhere(delta, tmp_path, path):
+    log = delta / "_delta_log/00000000000000000001.json"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in lines:
+        if "add" in line:
+            line["add"]["path"] = path
+    log.write_text("\n".join(map(json.dumps, lines)))
+    with pytest.raises(QueryError, match=rf"Object at location {delta}/.* not found"):
+        rows_at(tmp_path, "delta", delta)
+
+
+@pytest.fixture
+def iceberg(tmp_path):
+    """An Iceberg table of two snapshots: its folder and their ids."""
+    pytest.importorskip("pyiceberg")
+    from pyiceberg.catalog.memory import InMemoryCatalog
+
+    catalog = InMemoryCatalog("test", warehouse=f"file://{tmp_path}/warehouse")
+    catalog.create_namespace("shop")
+    first = pa.table({"id": [1, 2], "zone": ["a", "b"]})
+    table = catalog.create_table("shop.trips", first.schema)
+    table.append(first)
+    table.append(pa.table({"id": [3], "zone": ["a"]}))
+    return tmp_path / "warehouse/shop/trips", [each.snapshot_id for each in table.snapshots()]
+
+
+def test_a_of_lake_iceberg_is_known_by_its_id(iceberg, tmp_path):
+    place, snapshots = iceberg
+    latest, rows = rows_at(tmp_path, "iceberg", place)
+    assert (latest["snapshot"], ids(rows)) == (snapshots[1], [1, 2, 3])
+    first, rows = rows_at(tmp_path, "iceberg", place, at=snapshots[0])
+    assert (first, ids(rows)) == ({**latest, "snapshot": snapshots[0]}, [1, 2])
+
+
+def test_a_metadata_file_can_be_named_and_a_moved_table_is_read(iceberg, tmp_path):
+    place, snapshots = iceberg
+    moved = place.rename(tmp_path / "moved")
+    files = sorted((moved / "metadata").glob("*.metadata.json"))
+    identity, rows = rows_at(tmp_path, "iceberg", files[1])
+    assert (identity["snapshot"], ids(rows)) == (snapshots[0], [1, 2])
+
+
+def test_what_is_no_iceberg_table_or_snapshot_is_told(iceberg, tmp_path):
+    place, snapshots = iceberg
+    with pytest.raises(QueryError, match=r"has no metadata/\*\.metadata\.json"):
+        rows_at(tmp_path, "iceberg", tmp_path)
+    with pytest.raises(QueryError, match="there is no snapshot 7") as refused:
+        rows_at(tmp_path, "iceberg", place, at=7)
+    assert str(snapshots[1]) in refused.value.hint
+    for path in (place / "data").rglob("*.parquet"):
+        path.unlink()
+    with pytest.raises(QueryError, match=r"data\.tables\.t cannot be read"):
+        rows_at(tmp_path, "iceberg", place)
+
+
+def test_iceberg_metadata_cannot_name_code_or_files_elsewhere(iceberg, tmp_path):
+    place, _ = iceberg
+    latest = max((place / "metadata").glob("*.metadata.json"))
+    metadata = json.loads(latest.read_text())
+    metadata["properties"]["py-io-impl"] = "antigravity.FileIO"
+    latest.write_text(json.dumps(metadata))
+    assert ids(rows_at(tmp_path, "iceberg", place)[1]) == [1, 2, 3]
+    assert "antigravity" not in sys.modules
+    # Its lists and files lie where the metadata say, which is not below the folder that was named.
+    other = tmp_path / "other"
+    (other / "metadata").mkdir(parents=True)
+    shutil.copy(latest, other / "metadata")
+    metadata["location"] = "file:///nowhere"
+    (other / "metadata" / latest.name).write_text(json.dumps(metadata))
+    with pytest.raises(QueryError, match="names a file outside of its folder"):
+        rows_at(tmp_path, "iceberg", other)
+
+
+@pytest.mark.parametrize(("kind", "package"), [("delta", "deltalake"), ("iceberg", "pyiceberg.table")])
+def test_without_its_package_the_package_is_named(monkeypatch, tmp_path, kind, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(QueryError, match=f"needs the package {package.partition('.')[0]}") as refused:
+        rows_at(tmp_path, kind, tmp_path)
+    assert "(the extra `lake`)" in refused.value.hint

@@ -1,0 +1,66 @@
+"""What DuckDB scans of a table."""
+
+import sqlite3
+
+import pyarrow as pa
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
+import pytest
+
+from slipway.components.ingest.query.duck import Files
+from slipway.components.ingest.query.relations import of_files, open_table
+from slipway.components.ingest.query.tables import QueryError, Table
+
+
+def table(place):
+    return Table(name="t", kind="files", place=str(place))
+
+
+def test_files_are_known_by_their_digests(tmp_path):
+    opened = open_table(table("a.csv"), place=tmp_path, files=[tmp_path / "a.csv"], digests={"a.csv": "12"})
+    assert opened.identity == {"files": {"a.csv": "12"}, "folders": False}
+    divided = open_table(table("day=*/a.csv"), place=tmp_path, files=[], digests={"a.csv": "12"})
+    assert divided.identity != opened.identity, "of the same files, folders may be columns"
+    assert opened.relation(tmp_path / "copy") == Files("csv", [tmp_path / "a.csv"])
+
+
+def test_rows_of_sqlite_are_copied_and_known_by_query_and_digest(tmp_path):
+    path = tmp_path / "shop.db"
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE orders AS SELECT 7 AS id")
+    database.close()
+    asked = Table(name="t", kind="sqlite", place="shop.db", query="SELECT id FROM orders")
+    opened = open_table(asked, place=tmp_path, files=[path], digests={"shop.db": "12"})
+    assert opened.identity == {"query": "SELECT id FROM orders", "files": {"shop.db": "12"}}
+    [part] = opened.relation(tmp_path / "copy").paths
+    assert pq.read_table(part).to_pylist() == [{"id": 7}]
+
+
+def test_a_server_without_a_state_is_known_by_nothing(tmp_path, monkeypatch):
+    monkeypatch.setenv("SHOP_URL", "postgresql://u:p@127.0.0.1:1/shop")
+    asked = Table(name="t", kind="database_env", place="SHOP_URL", query="SELECT 1")
+    opened = open_table(asked, place=tmp_path, files=[], digests={})
+    assert opened.identity is None
+    with pytest.raises(QueryError, match="refused"):
+        opened.relation(tmp_path / "copy")
+
+
+def test_files_are_scanned_by_duckdb(tmp_path):
+    path = tmp_path / "a.parquet"
+    assert of_files(table("a.parquet"), [path]) == Files("parquet", [path])
+    assert of_files(table("day=*/a.parquet"), [path]) == Files("parquet", [path], is_hive=True)
+
+
+def test_files_of_arrow_are_a_data_set(tmp_path):
+    paths = [tmp_path / "a.arrow", tmp_path / "b.arrow"]
+    for path in paths:
+        feather.write_feather(pa.table({"id": [1, 2]}), path, compression="zstd")
+    assert of_files(table("*.arrow"), paths).count_rows() == 4
+
+
+def test_what_is_no_file_of_arrow_is_refused(tmp_path):
+    path = tmp_path / "a.arrow"
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, pa.schema({"id": pa.int64()})) as stream:
+        stream.write_batch(pa.record_batch({"id": [1]}))
+    with pytest.raises(QueryError, match=r"data\.tables\.t: no file of Arrow's IPC format"):
+        of_files(table(path), [path])

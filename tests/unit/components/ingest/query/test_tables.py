@@ -1,0 +1,35 @@
+"""What a query reads."""
+
+from pathlib import Path
+
+import pytest
+
+from slipway.components.ingest.query.tables import QueryError, kind_of_files
+
+
+@pytest.mark.parametrize(
+    ("names", "kind"),
+    [
+        (["a.parquet", "b.PARQUET"], "parquet"),
+        (["a.csv", "b.csv.gz", "c.tsv"], "csv"),
+        (["a.jsonl.zst"], "jsonl"),
+        (["a.arrow", "b.feather"], "arrow"),
+    ],
+)
+def test_the_end_of_a_name_says_how_a_file_is_read(names, kind):
+    assert kind_of_files([Path("/data") / name for name in names], table="t") == kind
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (["a.txt"], r"data\.tables\.t: a\.txt is none of \.parquet, \.csv"),
+        (["a.parquet.gz"], "is none of"),
+        (["a.csv.bz2"], "is none of"),
+        (["a.csv", "b.parquet"], "files of several formats: csv, parquet"),
+        (["a[1].csv"], "would be read for a pattern"),
+    ],
+)
+def test_other_files_are_refused(names, words):
+    with pytest.raises(QueryError, match=words):
+        kind_of_files([Path("/data") / name for name in names], table="t")

@@ -1,0 +1,38 @@
+"""The records of files of examples, put together from pieces; the tests of statistics read whole files."""
+
+import gzip
+
+import pytest
+
+from slipway.components import example_records
+from slipway.components.example_records import first_records, in_pieces, records
+from slipway.components.ingest.tfrecord import frame
+
+
+def test_long_record_is_put_together_once(tmp_path, monkeypatch):
+    path = tmp_path / "rows.gz"
+    long = bytes(range(256)) * 40_000
+    path.write_bytes(gzip.compress(frame([b"short", long, b"short"])))
+    monkeypatch.setattr(example_records, "_INFLATED_BYTES", 1_000)
+    asked = []
+    split = example_records._split
+    monkeypatch.setattr(example_records, "_split", lambda data: asked.append(len(data)) or split(data))
+    found = [record for some in records(str(path)) for record in some]
+    assert found == [b"short", long, b"short"]
+    assert sum(asked) < 2 * len(long), "10,000 pieces, each copied a few times at most"
+
+
+@pytest.mark.parametrize("rows", [1, 3, 7, 100])
+def test_records_come_so_many_at_a_time(rows):
+    lists = [[b"a"], [], [b"b", b"c", b"d", b"e", b"f", b"g"], [b"h"]]
+    found = list(in_pieces(lists, rows))
+    assert b"".join(record for each in found for record in each) == b"abcdefgh"
+    assert {len(each) for each in found[:-1]} <= {rows}
+    assert 1 <= len(found[-1]) <= rows
+
+
+def test_the_first_are_as_many_as_there_are(tmp_path):
+    path = tmp_path / "rows.gz"
+    path.write_bytes(gzip.compress(frame([b"a", b"b"])))
+    assert first_records(str(path), 1) == [b"a"]
+    assert first_records(str(path), 9) == [b"a", b"b"]

@@ -1,0 +1,251 @@
+"""Tasks in containers: the command, what a container's end means, and what is refused before one starts.
+
+A script stands for Podman; tests/integration/cloud/test_containers.py runs the real one.
+"""
+
+import json
+import os
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from slipway.components.errors import ComponentError, GateStopError
+from slipway.pipeline.cloud.container.sources import digest_of
+from slipway.pipeline.cloud.image import Image
+from slipway.pipeline.cloud.rehearsal.containers import (
+    Containers,
+    ask_image,
+    containers_of,
+    find_program,
+    remove_left,
+)
+from slipway.pipeline.config import WorkloadConfig
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.runs.run_target import ImageModuleRun, ImageRun
+
+CONTAINER = {"image": "i:1", "resources": {"cpuLimit": 64.0, "memoryLimit": 1.5}}
+
+
+@pytest.fixture
+def program(tmp_path):
+    """Makes a stand-in for Podman of a shell script's lines; it notes the words that it gets."""
+
+    def made(*lines, name="podman"):
+        path = tmp_path / name
+        path.write_text("\n".join(["#!/bin/sh", f'echo "$@" >>{tmp_path}/asked', *lines, ""]))
+        path.chmod(0o755)
+        return str(path)
+
+    return made
+
+
+@pytest.fixture
+def containers(program, tmp_path):
+    return Containers(
+        program=program("exit 0"),
+        user=os.getuid(),
+        rehearsals="/rehearsals",
+        folders=(str(tmp_path / "artifacts"),),
+        is_online=False,
+    )
+
+
+def asked(containers, container, words):
+    """The command, for a machine of two cores."""
+    return containers.command("n", container, words, temporary=Path("/own"), variables={}, cores=2)
+
+
+def following(words, flag):
+    return [words[i + 1] for i, word in enumerate(words) if word == flag]
+
+
+def test_container_gets_its_image_the_job_s_limits_its_folders_and_no_more(containers):
+    words = asked(containers, CONTAINER, ["python", "-m", "x"])
+    assert words[-6:] == ["i:1", "timeout", "0", "python", "-m", "x"], "the first process passes SIGTERM on"
+    assert asked(containers, CONTAINER, ["timeout", "9", "a"])[-4:] == ["i:1", "timeout", "9", "a"]
+    assert following(words, "--memory") == following(words, "--memory-swap") == ["1500000000"]
+    assert following(words, "--cpus") == ["2"], "no engine gives more cores than there are"
+    here = containers.folders[0]
+    assert following(words, "--mount") == ["type=bind,src=/own,dst=/tmp", f"type=bind,src={here},dst={here}"]
+    assert following(words, "--env") == ["SLIPWAY_FAILURE=/tmp/failure.json"]
+    assert following(words, "--network") == ["none"]
+    assert "--http-proxy=false" in words
+    assert following(words, "--cap-drop") == ["all"]
+    assert following(words, "--pull") == ["never"]
+    assert "--read-only" in words
+
+
+def test_a_bucket_needs_the_network_and_a_copy_of_the_account_but_no_value_is_on_the_command_line(
+    containers, program, tmp_path, monkeypatch
+):
+    key = tmp_path / "key.json"
+    key.write_text('{"private": "hush"}')
+    key.chmod(0o600)
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(key))
+    monkeypatch.setenv("GOOGLE_SECRET", "hush")
+    seen = tmp_path / "seen"
+    own = r"$(printf '%s\n' \"$@\" | sed -n 's/^type=bind,src=\(.*\),dst=.tmp$/\1/p')"
+    line = f"ls -ln {own} | tee {seen}; cat {own}/GOOGLE_APPLICATION_CREDENTIALS >>{seen}".replace('\\"', '"')
+    replace(containers, program=program(line), is_online=True).run("n", CONTAINER, [], writable=())
+    words = (tmp_path / "asked").read_text()
+    assert "--network host" in words
+    assert "--env GOOGLE_APPLICATION_CREDENTIALS=/tmp/GOOGLE_APPLICATION_CREDENTIALS" in words
+    assert "--env GOOGLE_SECRET " in words
+    assert "hush" not in words
+    assert '{"private": "hush"}' in seen.read_text()
+    assert "-rw-------" in seen.read_text(), "nobody else reads it"
+
+
+@pytest.mark.parametrize("name", ["podman", "docker"])
+def test_whoever_is_not_root_owns_what_the_tasks_write(containers, monkeypatch, name):
+    monkeypatch.setattr(os, "getuid", lambda: 1000)
+    monkeypatch.setattr(os, "getgid", lambda: 100)
+    words = asked(replace(containers, program=f"/usr/bin/{name}"), {"image": "i:1"}, [])
+    assert following(words, "--user") == ["1000:100"]
+    assert following(words, "--userns") == (["keep-id"] if name == "podman" else [])
+    assert not following(words, "--memory") + following(words, "--cpus"), "the job gives no limits"
+
+
+def test_a_container_that_ends_well_says_nothing_and_finds_its_folders(containers, tmp_path):
+    containers.run("n", CONTAINER, ["true"], writable=[tmp_path / "task"])
+    assert Path(containers.folders[0]).is_dir()
+    assert (tmp_path / "task").is_dir()
+
+
+LEAVES = r"""printf '%s\n' "$@" | sed -n 's/^type=bind,src=\(.*\),dst=.tmp$/\1/p' | while read -r own; do"""
+
+
+def test_the_error_that_a_container_left_is_the_error_however_much_it_said(containers, program, capfd):
+    left = {"message": "no such column: a", "hint": "name another", "start": "Ingest", "verdict": None}
+    lines = [f"{LEAVES} echo '{json.dumps(left)}' >$own/failure.json; done", "seq 9999 >&2; exit 1"]
+    with pytest.raises(ComponentError) as caught:
+        replace(containers, program=program(*lines)).run("n", CONTAINER, [], writable=())
+    assert (caught.value.message, caught.value.hint) == ("no such column: a", "name another")
+    assert caught.value.start == "Ingest"
+    assert "9998" in capfd.readouterr().err, "the log has it all"
+
+
+def test_a_gate_s_refusal_keeps_its_whole_verdict(containers, program):
+    verdict = {"message": "worse", "lines": ["auc 0.5"], "override": "bless", "findings": [{"a": 1}]}
+    left = {"message": "worse", "hint": "", "start": "", "verdict": verdict}
+    lines = [f"{LEAVES} echo '{json.dumps(left)}' >$own/failure.json; done", "exit 3"]
+    with pytest.raises(GateStopError) as caught:
+        replace(containers, program=program(*lines)).run("n", CONTAINER, [], writable=())
+    assert caught.value.verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("lines", "words", "message"),
+    [
+        (["echo 'error: tries again' >&2", "echo 'ValueError: bad' >&2", "exit 1"], [], "1: ValueError: bad"),
+        (["exit 5"], [], "the container ended with code 5"),
+        (["exit 124"], ["timeout", "9", "a"], "the container was ended by its task's time limit"),
+        (["exit 124"], ["a"], "the container ended with code 124"),
+        (["exit 137"], ["a"], "the container, which had 1.5 GB, was killed, as happens for want of memory"),
+        (["exit 137"], ["timeout", "9", "a"], "for want of memory or by its time limit"),
+        (["printf '%070000d' 1 >&2", "exit 4"], [], "0" * 500),
+    ],
+)
+def test_what_a_container_without_an_error_of_ours_ended_with_is_told(
+    containers, program, lines, words, message
+):
+    with pytest.raises(ComponentError) as caught:
+        replace(containers, program=program(*lines)).run("n", CONTAINER, words, writable=())
+    assert caught.value.message.endswith(message)
+    assert len(caught.value.message) < 600
+
+
+def test_code_3_is_a_gate_s_in_any_case(containers, program):
+    with pytest.raises(GateStopError, match="the container's gate refused: bad"):
+        replace(containers, program=program("echo bad >&2; exit 3")).run("n", CONTAINER, [], writable=())
+
+
+def test_who_ends_the_task_ends_its_container_first(containers, program, tmp_path):
+    path = program(
+        '[ "$1" = rm ] && { touch $0.removed; exit; }',
+        "touch $0.started; while [ ! -e $0.removed ]; do :; done",
+    )
+    child = os.fork()
+    if child == 0:
+        try:
+            replace(containers, program=path).run("mine", CONTAINER, [], writable=())
+        finally:
+            os._exit(1)
+    while not Path(f"{path}.started").exists():
+        pass
+    os.kill(child, signal.SIGTERM)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == -signal.SIGTERM
+    assert "rm --force mine" in (tmp_path / "asked").read_text()
+
+
+def test_the_program_is_the_one_that_has_the_image_podman_first(program, tmp_path):
+    docker = program("exit 0", name="docker")
+    assert find_program("i:1", path=str(tmp_path)) == docker
+    podman = program('[ "$3" = i:1 ]')
+    assert find_program("i:1", path=str(tmp_path)) == podman
+    assert find_program("i:2", path=str(tmp_path)) == docker
+    program("exit 1", name="docker")
+    with pytest.raises(UsageError, match="i:2: podman and docker on this machine know") as caught:
+        find_program("i:2", path=str(tmp_path))
+    assert caught.value.hint.startswith("docker build --tag i:2 .")
+    with pytest.raises(UsageError, match="neither podman nor docker"):
+        find_program("i:1", path="/nowhere")
+
+
+@pytest.fixture
+def image(tmp_path):
+    (tmp_path / "a.py").write_text("1")
+    return Image(root=tmp_path, files=frozenset({"a.py"}), packages=Path("/packages"))
+
+
+def test_image_of_the_checkout_s_code_tells_its_user(program, image):
+    told = {"user": 7, "sources": digest_of(image.root, image.files)}
+    found = ask_image(program(f"echo '{json.dumps(told)}'"), "i:1", image)
+    assert found["user"] == 7
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("echo boom >&2; exit 125", "i:1: a container of it does not tell what it holds: boom"),
+        ("""echo '{"user": 1, "sources": "x"}'""", "i:1: the image holds other code than this folder."),
+    ],
+)
+def test_image_that_cannot_stand_for_the_checkout_is_refused_with_the_command_that_makes_one(
+    program, image, line, message
+):
+    with pytest.raises(UsageError, match=message) as caught:
+        ask_image(program(line), "i:1", image)
+    assert "make image IMAGE=i:1" in caught.value.hint
+
+
+def test_containers_that_were_left_are_removed_by_the_folder_of_their_rehearsals(program, tmp_path):
+    remove_left(program('[ "$1" = ps ] && echo 12ab 34cd', "exit 0"), Path("/r"))
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert asked == ["ps --all --quiet --filter label=slipway.rehearsal=/r", "rm --force 12ab 34cd"]
+
+
+def test_a_target_without_a_program_has_no_containers_and_its_buckets_are_no_folders(tmp_path):
+    config = WorkloadConfig.model_validate(
+        {
+            "name": "w",
+            "description": "d",
+            "data": {"source": "gs://b/a.csv", "label": "y"},
+            "transform": {"preprocessing_fn": "a.b"},
+            "train": {"model": "a.b"},
+            "push": {"destination": "/served"},
+        }
+    ).model_dump_json()
+    target = ImageRun(config=config, source=("gs://b", {}), image="i:1", root="gs://b/r")
+    assert containers_of(target, rehearsals=tmp_path) is None
+    assert containers_of(ImageModuleRun(pipeline="a:b", image="i:1"), rehearsals=tmp_path) is None
+    found = containers_of(replace(target, containers="/bin/podman", container_user=9), rehearsals=tmp_path)
+    assert (found.folders, found.is_online, found.user) == (("/served",), True, 9)
+    local = replace(target, containers="/bin/podman", root="/root")
+    found = containers_of(local, rehearsals=tmp_path)
+    assert (found.folders, found.is_online) == (("/root", "/served"), True), "its data are in a bucket"
+    here = replace(local, source=("/data", {}), config=config.replace("gs://b/a.csv", "a.csv"))
+    assert not containers_of(here, rehearsals=tmp_path).is_online

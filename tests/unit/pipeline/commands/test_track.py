@@ -1,0 +1,69 @@
+"""The command `track`, and the line about it that other commands show."""
+
+import json
+import os
+
+import pytest
+
+from slipway.pipeline.commands.track import Sent, track, waiting_line
+from slipway.pipeline.errors import PipelineError
+from slipway.pipeline.runs.history import History
+from slipway.pipeline.runs.run_target import Asked, WorkloadRun
+from slipway.pipeline.tracking import spool
+from slipway.pipeline.tracking.spool import Waiting
+
+NOBODY = {"track": {"mlflow": "http://127.0.0.1:9"}}
+ENTRY = Waiting("20261124-030000-0000", 0, {"mlflow": "answered 500"})
+
+
+def test_nothing_that_waits_is_said_so(tmp_path):
+    sent = track(tmp_path)
+    assert (sent.is_all, sent.text()) == (True, "No tracker misses a run.")
+    assert waiting_line(tmp_path) == ""
+
+
+def test_what_waits_on_is_shown_with_what_was_said():
+    sent = Sent([ENTRY])
+    assert (sent.is_all, sent.text()) == (False, "20261124-030000-0000: mlflow answered 500")
+    assert sent.to_json() == {
+        "sending": False,
+        "waiting": [{"run_id": ENTRY.run_id, "resumed": 0, "why": {"mlflow": "answered 500"}}],
+    }
+
+
+def test_another_sender_is_named(tmp_path):
+    spool.put(tmp_path, ENTRY)
+    with spool.alone(tmp_path):
+        sent = track(tmp_path)
+    assert not sent.is_all
+    assert sent.text().startswith(f"Another process is sending right now: process {os.getpid()} on ")
+
+
+@pytest.mark.parametrize(("count", "words"), [(1, "1 run not yet"), (2, "2 runs not yet")])
+def test_other_commands_name_the_command_that_sends(tmp_path, count, words):
+    for number in range(count):
+        spool.put(tmp_path, Waiting(f"20261124-030000-000{number}", 0, {"mlflow": ""}))
+    assert waiting_line(tmp_path).startswith(words)
+    assert f"track --output {tmp_path}" in waiting_line(tmp_path)
+
+
+def test_the_command_says_what_still_waits_by_its_exit_code(tmp_path, local_runner, warm_runner):
+    done = local_runner("track", "--output", str(tmp_path))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "No tracker misses a run.\n", "")
+    record = History(tmp_path).new_run("taxi", Asked(target=WorkloadRun(config=json.dumps(NOBODY))))
+    record.state = "failed"
+    History(tmp_path).save(record)
+    spool.put(tmp_path, Waiting(record.run_id, 0, {"mlflow": ""}))
+    listed = warm_runner("runs", "--output", str(tmp_path))
+    assert listed.stderr.startswith("1 run not yet told to a tracker: ")
+    done = warm_runner("track", "--output", str(tmp_path), "--json")
+    assert done.returncode == 1
+    [waiting] = json.loads(done.stdout)["waiting"]
+    assert waiting["why"] == {"mlflow": "could not be reached (ConnectionError)"}
+
+
+def test_a_folder_that_cannot_be_written_is_told(tmp_path, monkeypatch):
+    spool.put(tmp_path, ENTRY)
+    monkeypatch.setattr(spool.os, "open", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left")))
+    with pytest.raises(PipelineError, match="cannot be written: No space left"):
+        track(tmp_path)

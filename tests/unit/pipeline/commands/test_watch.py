@@ -1,0 +1,125 @@
+import json
+
+import numpy as np
+import pytest
+
+from slipway.components.data_gate.statistics import Distribution, FeatureStatistics, SplitStatistics
+from slipway.components.pusher.publish import publish
+from slipway.pipeline.commands import watch as module
+from slipway.pipeline.commands.watch import late_labels, watch
+from slipway.pipeline.config import WorkloadConfig
+from slipway.pipeline.errors import UsageError
+
+ROW = {"logged_at": "2026-11-22T00:00:00Z", "logged_version": 0, "fare": 1.0}
+
+
+@pytest.fixture
+def output(tmp_path):
+    return tmp_path / "output"
+
+
+@pytest.fixture
+def training():
+    """Fares evenly from 0 to 10."""
+    deciles = np.linspace(0, 1, 11)
+    evenly = Distribution(deciles * 10, deciles)
+    fare = FeatureStatistics("fare", "float", 10_000, 10_000, 10_000, max=10, distribution=evenly)
+    return SplitStatistics(10_000, {"fare": fare})
+
+
+@pytest.fixture
+def pushed(output, tmp_path):
+    """Publishes a version of a model; returns its number."""
+    model = tmp_path / "model"
+    model.mkdir()
+    (model / "saved_model.pb").write_bytes(b"model")
+    papers = {"workload": "toy", "run": "20261122-000000-abcd", "metrics": {"binary_accuracy": 0.9}}
+    return publish(model, base=output / "serving/toy", papers=papers).version
+
+
+def config(**more):
+    given = {
+        "name": "toy",
+        "data": {"source": "x.csv", "label": "tips"},
+        "transform": {"preprocessing_fn": "w.f.g"},
+        "train": {"model": "w.m.b"},
+    }
+    return WorkloadConfig.model_validate({**given, **more})
+
+
+def run(config, output, **more):
+    return watch(config, output, **{"on": None, "version": None, "by": "day", "reference": None, **more})
+
+
+def test_workload_without_a_version_is_refused(output):
+    with pytest.raises(UsageError, match="no version"):
+        run(config(), output)
+
+
+def test_version_that_is_not_there_and_one_without_its_run_are_refused(output, pushed):
+    with pytest.raises(UsageError, match="has no version 9"):
+        run(config(), output, version=9)
+    with pytest.raises(UsageError, match=f"What version {pushed} was trained on is not known"):
+        run(config(), output)
+
+
+def test_late_labels_say_how_right_it_is(output, pushed, training, monkeypatch, tmp_path):
+    monkeypatch.setattr(module, "training_statistics", lambda *_: training)
+    folder = output / "requests/toy"
+    folder.mkdir(parents=True)
+    rows = [
+        {**ROW, "logged_version": pushed, "fare": row % 100 / 10, "id": row, "logged_prediction": [row % 2]}
+        for row in range(600)
+    ]
+    (folder / "requests-1.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    labels = tmp_path / "labels.csv"
+    labels.write_text("id,tips\n" + "".join(f"{row},{row % 2 if row < 150 else 0}\n" for row in range(300)))
+    judged = config(evaluate={"metrics": ["binary_accuracy"]})
+    found, _ = run(judged, output, late=late_labels(labels, "id"))
+    assert found.sentence.endswith(
+        "In 300 rows with a label: binary_accuracy 0.7500 (0.7068 to 0.7888), 0.9000 at its push: worse."
+    )
+    assert (found.drifted, found.exit_code) == ((), 3)
+    assert found.to_json()["live"][0]["worse"]
+
+
+def test_labels_and_key_belong_together(tmp_path):
+    assert late_labels(None, None) is None
+    with pytest.raises(UsageError, match="belong together"):
+        late_labels(tmp_path, None)
+
+
+def test_live_metrics_are_of_one_label(output, pushed, training, monkeypatch, tmp_path):
+    monkeypatch.setattr(module, "training_statistics", lambda *_: training)
+    folder = output / "requests/toy"
+    folder.mkdir(parents=True)
+    rows = "".join(json.dumps({**ROW, "logged_version": pushed}) + "\n" for _ in range(30))
+    (folder / "requests-1.jsonl").write_text(rows)
+    several = config(
+        transform={"preprocessing_fn": "w.f.g", "label": {"a": "x", "b": "y"}},
+        evaluate={"metrics": ["a/auc", "b/auc"]},
+    )
+    with pytest.raises(UsageError, match="are of models with one label"):
+        run(several, output, late=late_labels(tmp_path / "l.csv", "id"))
+
+
+def test_drift_is_judged_told_and_notified(output, pushed, training, monkeypatch, capsys):
+    sent = []
+    monkeypatch.setattr(module, "training_statistics", lambda *_: training)
+    monkeypatch.setattr(module, "send", lambda *asked: sent.append(asked) or ["nobody is there"])
+    folder = output / "requests/toy"
+    folder.mkdir(parents=True)
+    rows = (json.dumps({**ROW, "logged_version": pushed, "fare": row / 30}) for row in range(600))
+    (folder / "requests-1.jsonl").write_text("\n".join(rows) + "\n")
+    notified = config(notify={"command": ["tell"]})
+    found, page = run(notified, output)
+    assert (found.exit_code, [each.column for each in found.drifted]) == (3, ["fare"])
+    assert page == output / "watch/toy.html"
+    assert page.is_file()
+    [(command, variable, told)] = sent
+    assert (command, variable, told["text"], told["page"]) == (("tell",), None, found.sentence, str(page))
+    assert capsys.readouterr().err == "warning: nobody is there.\n"
+    for silent in (config(), config(notify={"command": ["tell"], "when": ["failed"]})):
+        run(silent, output)
+    assert len(sent) == 1
+    assert run(config(data_gate={"max_scale": 9, "max_drift_jensen_shannon": 1}), output)[0].exit_code == 0

@@ -1,0 +1,51 @@
+"""What is told of a run, whatever the tracker."""
+
+import math
+
+from slipway.pipeline.fingerprint.parts import Fingerprint
+from slipway.pipeline.runs.record import RunRecord
+from slipway.pipeline.tracking.facts import (
+    Point,
+    begin_and_end_ms,
+    curves,
+    data_digests,
+    final_metrics,
+    parameters,
+)
+
+
+def test_parameters_are_the_settings_that_are_set_without_those_of_this_machine(make_run):
+    record = make_run(mlflow="http://127.0.0.1:1")
+    record.training = {"tuned": {"rate": 0.25}}
+    assert parameters(record) == {
+        "train.batch_size": "256", "train.hyperparameters.rate": "0.5", "evaluate.metrics": '["auc"]',
+        "tuned.rate": "0.25",
+    }  # fmt: skip
+
+
+def test_a_run_of_no_workload_has_no_parameters():
+    assert parameters(RunRecord("20261124-030000-0000", "own")) == {}
+
+
+def test_metrics_that_are_no_numbers_are_left_out(make_run):
+    found = list(final_metrics(make_run()))
+    assert found == [Point("auc", 0.95), Point("speed/step_ms", 0.5), Point("wall_s", 2.5)]
+
+
+def test_a_curve_goes_by_its_epochs_or_else_by_their_order():
+    epochs = [{"loss": 1.0, "epoch": 3}, {"loss": math.inf, "lr": True}, {"loss": 2}]
+    assert list(curves(epochs)) == [Point("training/loss", 1.0, 3), Point("training/loss", 2.0, 3)]
+
+
+def test_data_is_named_by_file_and_digest():
+    prints = {
+        "Ingest": Fingerprint({"data:b.csv": "2", "data:a.csv": "1", "code:x.py": "3"}),
+        "Trainer": Fingerprint({"data:a.csv": "1"}),
+    }
+    assert list(data_digests(prints).items()) == [("a.csv", "1"), ("b.csv", "2")]
+
+
+def test_times_are_in_milliseconds(make_run):
+    begun, ended = begin_and_end_ms(make_run())
+    assert (begun % 1000, ended - begun) == (0, 2500)
+    assert begun == 1795489200000

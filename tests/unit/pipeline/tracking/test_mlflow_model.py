@@ -1,0 +1,95 @@
+"""The pushed model in MLflow: its files, its signature, and one registered version of it."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from slipway.pipeline.tracking.http_client import AnswerError, HttpClient
+from slipway.pipeline.tracking.mlflow_model import ml_model, register, upload
+from slipway.pipeline.tracking.tracker import TrackerError
+
+URI = "mlflow-artifacts:/1/run 0/artifacts"
+
+
+@pytest.fixture
+def registered(mlflow, make_run):
+    """Registers what a run has pushed, and returns the number."""
+    record = make_run(pushed=True)
+
+    def again():
+        return register(HttpClient(mlflow.address), record, run_id="run 0", artifact_uri=URI)
+
+    again.record = record
+    return again
+
+
+def test_a_version_has_its_files_and_its_signature(mlflow, registered):
+    assert registered() == "1"
+    top = "1/run 0/artifacts/model"
+    assert mlflow.files.keys() == {
+        f"{top}/MLmodel", f"{top}/requirements.txt", f"{top}/saved_model/saved_model.pb",
+        f"{top}/saved_model/variables/variables.index", f"{top}/saved_model/manifest.json",
+    }  # fmt: skip
+    assert mlflow.files[f"{top}/saved_model/saved_model.pb"] == b"graph"
+    assert mlflow.files[f"{top}/requirements.txt"] == b"tensorflow==2.21.0\nkeras==3.15.1\n"
+    about = yaml.safe_load(mlflow.files[f"{top}/MLmodel"])
+    assert about["flavors"]["tensorflow"]["signature_def_key"] == "serve_raw"
+    assert about["utc_time_created"] == "2026-11-24 03:00:02"
+    inputs, outputs = (json.loads(about["signature"][each]) for each in ("inputs", "outputs"))
+    assert [(each["name"], *each["tensor-spec"].values()) for each in (*inputs, *outputs)] == [
+        ("fare", "float32", [-1, 1]), ("company", "str", [-1]), ("outputs", "float64", [-1, 1]),
+    ]  # fmt: skip
+    [version] = mlflow.versions
+    assert (version["source"], version["run_id"]) == (f"{URI}/model", "run 0")
+
+
+def test_it_is_registered_once(mlflow, registered):
+    assert [registered(), registered()] == ["1", "1"]
+    assert len(mlflow.versions) == 1
+    assert mlflow.paths().count("/api/2.0/mlflow/model-versions/create") == 1
+
+
+def test_another_version_of_the_same_model_is_another(mlflow, registered):
+    registered()
+    mlflow.versions[0]["tags"][0]["value"] = "16"
+    assert registered() == "2"
+
+
+@pytest.mark.parametrize("place", ["gs://bucket/taxi/17", "/nowhere/17"])
+def test_of_what_is_not_here_nothing_is_sent(mlflow, registered, place):
+    registered.record.pushed = {"version": "17", "path": place}
+    assert registered().startswith("none: the version's files are not on the machine")
+    assert mlflow.got == []
+
+
+def test_a_server_that_refuses_is_told(mlflow, registered):
+    for path in ("model-versions/search", "registered-models/create"):
+        mlflow.refuses = {path: (403, {})}
+        with pytest.raises(AnswerError, match="403"):
+            registered()
+
+
+def test_a_version_with_a_link_is_not_sent(registered):
+    folder = Path(registered.record.pushed["path"])
+    (folder / "link").symlink_to(folder)
+    with pytest.raises(TrackerError, match=r"was not sent the model: .*is a link"):
+        registered()
+
+
+@pytest.mark.parametrize("uri", ["s3://bucket/1", "/srv/mlruns/1"])
+def test_a_server_that_leaves_artifacts_to_its_clients_is_told_with_what_to_do(mlflow, uri):
+    with pytest.raises(TrackerError, match="--serve-artifacts and name an experiment"):
+        upload(HttpClient(mlflow.address), uri, {"a": b""})
+
+
+def test_a_model_without_our_signature_takes_examples_and_one_without_any_has_no_flavor(registered):
+    shutil.rmtree(registered.record.pushed["path"])
+    default = {"inputs": {}, "outputs": {}}
+    about = yaml.safe_load(
+        ml_model({"model": {"signatures": {"serving_default": default}}}, run_id="1", size_bytes=0)
+    )
+    assert about["flavors"]["tensorflow"]["signature_def_key"] == "serving_default"
+    assert yaml.safe_load(ml_model({}, run_id="1", size_bytes=0))["flavors"] == {}

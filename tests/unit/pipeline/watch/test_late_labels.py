@@ -1,0 +1,76 @@
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.watch.late_labels import join, read_labels
+
+
+def read(file, **more):
+    return read_labels(file, **{"key": "id", "label": "label", "classes": (), **more})
+
+
+def test_labels_are_read_from_each_format(tmp_path):
+    (tmp_path / "a.csv").write_text("id,other,label\n7,x,1\n007,x,0\n8,x,\n7,x,0.5\n")
+    assert read(tmp_path / "a.csv") == {"7": 0.5, "007": 0.0}
+    (tmp_path / "a.jsonl").write_text('{"id": 7, "label": 1}\n{"id": 8, "label": null}\n{"id": 9, "la')
+    assert read(tmp_path / "a.jsonl") == {"7": 1.0}
+    pq.write_table(pa.table({"id": ["p7", None], "label": [1, 0]}), tmp_path / "a.parquet")
+    assert read(tmp_path / "a.parquet") == {"p7": 1.0}
+
+
+def test_names_of_classes_stand_for_their_codes(tmp_path):
+    (tmp_path / "a.csv").write_text("id,label\n1,yes\n2,no\n3,1\n")
+    assert read(tmp_path / "a.csv", classes=["no", "yes"]) == {"1": 1.0, "2": 0.0, "3": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("id,label\n1,maybe\n", "the label 'maybe' for '1'; it must be a number"),
+        ("id,label\n1,nan\n", "the label 'nan'"),
+        ("id,label\n", "has no label"),
+        ("id,tips\n1,2\n", "cannot be read.*label"),
+    ],
+)
+def test_wrong_labels_are_one_sentence(tmp_path, content, words):
+    (tmp_path / "a.csv").write_text(content)
+    with pytest.raises(UsageError, match=words):
+        read(tmp_path / "a.csv")
+    with pytest.raises(UsageError, match="cannot be read"):
+        read(tmp_path / "none.csv")
+
+
+@pytest.fixture
+def log(tmp_path):
+    """Writes rows with these keys and answers; returns the folder."""
+
+    def write(*rows, version=7, key="id"):
+        folder = tmp_path / "log"
+        folder.mkdir(exist_ok=True)
+        lines = ({"logged_version": version, key: each, "logged_prediction": answer} for each, answer in rows)
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        (folder / f"requests-{version}.jsonl").write_text(text)
+        return folder
+
+    return write
+
+
+def test_answers_of_the_version_are_joined(log):
+    log((1, [0.9]), version=8)
+    folder = log((1, [0.25]), ("2", [0.5]), (3, [0.75]))
+    found = join(folder, key="id", version=7, labels={"1": 1.0, "3": 0.0})
+    assert found.labels.tolist() == [[1.0], [0.0]]
+    assert found.answers.tolist() == [[0.25], [0.75]]
+    assert found.without == 1
+
+
+def test_what_cannot_be_joined_is_one_sentence(log):
+    with pytest.raises(UsageError, match=r"No key in .* has a label yet: 1 rows have none"):
+        join(log((1, [0.5])), key="id", version=7, labels={"2": 1.0})
+    with pytest.raises(UsageError, match="have no column 'id' to join labels by"):
+        join(log((1, [0.5]), key="fare"), key="id", version=7, labels={"1": 1.0})
+    with pytest.raises(UsageError, match="not as many numbers in each row"):
+        join(log((1, {"a": 1}), (2, [0.5])), key="id", version=7, labels={"1": 1.0, "2": 1.0})

@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from slipway.pipeline.watch.late_labels import Labelled
+from slipway.pipeline.watch.live_metrics import live_metrics
+
+DRAW = np.random.default_rng(0)
+LABELS = (DRAW.random(3000) < 0.4).astype(float)
+ANSWERS = np.clip(0.3 * LABELS + 0.7 * DRAW.random(3000), 0, 1)
+ROWS = Labelled(LABELS[:, None], ANSWERS[:, None], 0)
+
+
+def test_metrics_are_the_evaluator_s_with_its_bounds():
+    auc, accuracy = live_metrics(ROWS, ["auc", "binary_accuracy"], {"auc": 0.8})
+    assert auc.value == pytest.approx(roc_auc_score(LABELS, ANSWERS), abs=1e-3)
+    assert accuracy.value == pytest.approx(((ANSWERS > 0.5) == LABELS).mean())
+    for each in (auc, accuracy):
+        low, high = each.bounds
+        assert 0.005 < each.value - low < 0.03
+        assert 0.005 < high - each.value < 0.03
+    assert accuracy.at_push is None
+    assert not accuracy.is_worse
+
+
+@pytest.mark.parametrize(
+    ("name", "at_push", "is_worse"),
+    [
+        ("auc", 0.99, True),
+        ("auc", 0.5, False),
+        ("mean_absolute_error", 0.1, True),
+        ("mean_absolute_error", 0.9, False),
+    ],
+)
+def test_worse_is_what_chance_does_not_explain(name, at_push, is_worse):
+    [found] = live_metrics(ROWS, [name], {name: at_push})
+    assert found.is_worse == is_worse
+    assert found.text.endswith("at its push: worse") == is_worse
+    assert found.to_json()["worse"] == is_worse
+
+
+def test_counts_are_not_held_against_those_of_other_rows():
+    [found] = live_metrics(ROWS, ["true_positives"], {"true_positives": 1e9})
+    assert (found.at_push, found.is_worse) == (None, False)
+
+
+def test_value_as_at_the_push_is_not_worse():
+    [found] = live_metrics(ROWS, ["auc"], {})
+    [again] = live_metrics(ROWS, ["auc"], {"auc": found.value + 0.005})
+    assert not again.is_worse

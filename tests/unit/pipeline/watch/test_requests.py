@@ -1,0 +1,93 @@
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from slipway.components.data_gate.finding import RowQuery
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.watch.requests import read_requests
+
+KINDS = {"fare": "float", "company": "text"}
+
+
+def test_rows_of_the_version_are_read_with_their_places(write_log):
+    folder = write_log(0, rows=3)
+    write_log(1, rows=2, version=8)
+    write_log(2, rows=2, other="x")
+    found = read_requests(folder, {**KINDS, "tips": "float"}, 7)
+    assert found.table.column_names == ["fare", "company"]
+    assert found.table["fare"].type == pa.float32()
+    assert (found.file.tolist(), found.row.tolist()) == ([0, 0, 0, 2, 2], [0, 1, 2, 0, 1])
+    assert found.at_ms[0] == 1_795_305_600_000
+
+
+def test_torn_last_line_is_left_out(write_log):
+    folder = write_log(0, rows=3)
+    file = folder / "requests-0.jsonl"
+    file.write_bytes(file.read_bytes()[:-5])
+    (folder / "requests-1.jsonl").write_bytes(b'{"logged_at": "20')
+    assert len(read_requests(folder, KINDS, 7).table) == 2
+
+
+def test_columns_that_a_file_lacks_are_not_read(write_log):
+    folder = write_log(0, rows=3)
+    line = {"logged_at": "2026-11-22T00:00:00.000+00:00", "logged_version": 7, "fare": 1}
+    (folder / "a.jsonl").write_text(json.dumps(line) + "\n")
+    found = read_requests(folder, KINDS, 7)
+    assert (found.table.column_names, len(found.table)) == (["fare"], 4)
+
+
+def test_parquet_is_read(tmp_path):
+    at = ["2026-11-22T01:00:00+01:00", "2026-11-22T00:00:00Z"]
+    rows = {"logged_at": at, "logged_version": [7, 7], "fare": [1.0, 2.0]}
+    pq.write_table(pa.table(rows), tmp_path / "a.parquet")
+    found = read_requests(tmp_path, KINDS, 7)
+    assert found.at_ms.tolist() == [1_795_305_600_000] * 2
+    assert found.showing(RowQuery("fare", above=1.5), np.arange(2))[0].line is None
+
+
+def test_rows_that_show_a_finding_are_found(write_log):
+    found = read_requests(write_log(0, rows=100), KINDS, 7)
+    rows = found.showing(RowQuery("company", values=("B",)), np.arange(100))
+    assert len(rows) == 5
+    assert {row.value for row in rows} == {"B"}
+    assert rows[0].line == rows[0].row + 1
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ({"fare": 1}, "has no column logged_at"),
+        ({"logged_at": "2026-11-22T00:00:00Z", "fare": 1}, "has no column logged_version"),
+        (
+            {"logged_at": "2026-11-22T00:00:00Z", "logged_version": 7, "x": 1},
+            "no column of the version",
+        ),
+        ({"logged_at": "now", "logged_version": 7, "fare": 1}, "cannot be read"),
+        ({"logged_at": None, "logged_version": 7, "fare": 1}, "a row without logged_at"),
+        ({"logged_at": "2026-11-22T00:00:00Z", "logged_version": 7, "fare": "x"}, "cannot be read"),
+        ({"logged_at": "2026-11-22T00:00:00Z", "logged_version": 9, "fare": 1}, "those there are of 9"),
+        ([1], "has no column logged_at"),
+    ],
+)
+def test_wrong_log_is_one_sentence(tmp_path, content, words):
+    (tmp_path / "a.jsonl").write_text(json.dumps(content) + "\n")
+    with pytest.raises(UsageError, match=words) as error:
+        read_requests(tmp_path, KINDS, 7)
+    assert "\n" not in error.value.message
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.parquet"])
+def test_file_of_something_else_is_one_sentence(tmp_path, name):
+    (tmp_path / name).write_text("%PDF\n")
+    with pytest.raises(UsageError, match="cannot be read"):
+        read_requests(tmp_path, KINDS, 7)
+
+
+def test_no_log_is_one_sentence(tmp_path):
+    with pytest.raises(UsageError, match="no logged requests"):
+        read_requests(tmp_path, KINDS, 7)
+    with pytest.raises(UsageError, match="does not exist"):
+        read_requests(tmp_path / "none", KINDS, 7)

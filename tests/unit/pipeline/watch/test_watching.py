@@ -1,0 +1,61 @@
+import json
+
+import pytest
+
+from slipway.components.data_gate.limits import Limits
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.watch.page import gather, write_page
+from slipway.pipeline.watch.watching import Asked, watch
+
+
+@pytest.fixture
+def asked(tmp_path):
+    return Asked("taxi", 7, tmp_path / "log", "day", Limits())
+
+
+def test_nothing_has_drifted_in_more_of_the_same(asked, training, write_log):
+    for day in range(3):
+        write_log(day)
+    found = watch(asked, training)
+    assert found.sentence == (
+        "Nothing has drifted in what version 7 of taxi is asked: 3,000 rows, 2 columns, "
+        "2026-11-22 to 2026-11-24."
+    )
+    assert found.exit_code == 0
+
+
+def test_what_drifted_is_told_since_when_and_with_rows(asked, training, write_log):
+    for day in range(4):
+        write_log(day, factor=1.0 if day < 2 else 2.0)
+    found = watch(asked, training)
+    assert found.sentence == (
+        "1 of 2 columns drifted in what version 7 of taxi is asked: fare since 2026-11-24."
+    )
+    assert found.exit_code == 3
+    assert "requests-3.jsonl line" in found.text()
+    told = json.loads(json.dumps(found.to_json()))
+    assert [each["column"] for each in told["drifted"]] == ["fare"]
+    assert [each["drifted"] for each in told["windows"]] == [[], [], ["fare"], ["fare"]]
+
+
+def test_columns_that_are_skipped_or_not_logged_are_not_compared(asked, training, write_log):
+    write_log(0, factor=2.0)
+    found = watch(Asked(**{**vars(asked), "skip": {"fare"}}), training)
+    assert (found.columns, found.not_logged, found.exit_code) == (("company",), (), 0)
+
+
+def test_few_requests_are_not_judged(asked, training, write_log):
+    write_log(0, rows=19)
+    with pytest.raises(UsageError, match=r"19 rows .* too few to judge; data_gate.min_rows is 20"):
+        watch(asked, training)
+
+
+def test_page_shows_all_and_escapes_it(asked, training, write_log, tmp_path):
+    write_log(0, factor=2.0)
+    found = watch(Asked(**{**vars(asked), "workload": "<b>"}), training)
+    text = write_page(found, tmp_path / "watch/page.html").read_text()
+    assert "<b>" not in text
+    assert "with at least 500 rows" in text
+    assert "&lt;b&gt;: is version 7 still right?" in text
+    assert gather(found).findings[0].since == "2026-11-22"
+    assert "requests-0.jsonl" in gather(found).findings[0].rows

@@ -1,0 +1,35 @@
+import pytest
+
+from slipway.components.pusher.manifest import Manifest
+from slipway.pipeline.config import WorkloadConfig
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.wiring.request_log import log_settings, request_folder
+
+
+def config(**log):
+    given = {
+        "name": "toy",
+        "data": {"source": "x.csv", "label": "tips"},
+        "transform": {"preprocessing_fn": "w.f.g"},
+        "train": {"model": "w.m.b"},
+    }
+    return WorkloadConfig.model_validate({**given, "request_log": log or None})
+
+
+def test_nothing_is_logged_unless_it_is_asked_for(tmp_path):
+    assert log_settings(config(), tmp_path, None) is None
+    assert request_folder(config(), tmp_path) == tmp_path / "requests/toy"
+
+
+def test_settings_follow_the_workload(tmp_path):
+    found = log_settings(config(columns=["fare"], share=0.5, max_mb=32), tmp_path, Manifest({}))
+    assert (found.folder, found.columns) == (str(tmp_path / "requests/toy"), ("fare",))
+    assert (found.share, found.most_bytes) == (0.5, 32 * 2**20)
+    assert log_settings(config(columns=["fare"], folder="/logs"), tmp_path, None).folder == "/logs"
+
+
+def test_column_that_the_data_lacks_is_refused(tmp_path):
+    manifest = Manifest({}, {"schema": {"columns": {"fare": "FLOAT"}}})
+    with pytest.raises(UsageError, match="names 'fares'") as error:
+        log_settings(config(columns=["fares"]), tmp_path, manifest)
+    assert error.value.hint == "nearest: fare"
