@@ -19,6 +19,9 @@ from slipway.components.progress import report as tell
 MOST_SHARDS = 8
 """Of a split. Each has a state of its own, which for thousands of columns is large, and slow to merge."""
 
+MOST_SHARDS_ELSEWHERE = 64
+"""Of a split, where another engine of Beam works: it may have many workers, and their results are files."""
+
 LEAST_BYTES = 2 << 20
 """Of the files of a shard, as they are stored; below, putting together costs more than is gained."""
 
@@ -51,18 +54,21 @@ class Shard:
     size_bytes: int
 
 
-def shards_of(split: str, files: Sequence[str], sizes: Sequence[int]) -> list[Shard]:
+def shards_of(
+    split: str, files: Sequence[str], sizes: Sequence[int], *, most: int = MOST_SHARDS
+) -> list[Shard]:
     """Deals the files of a split: neighbours together, about as many bytes in each shard.
 
     Args:
         split: its name.
         files: in their order; the same files give the same shards.
         sizes: of each, in bytes.
+        most: how many shards there may be, about.
 
     Raises:
         ComponentError: WORTH_VARIABLE names no number of bytes.
     """
-    least = max(min(LEAST_BYTES, _worth(LEAST_BYTES)), sum(sizes) // MOST_SHARDS)
+    least = max(min(LEAST_BYTES, _worth(LEAST_BYTES)), sum(sizes) // most)
     found: list[Shard] = []
     first = size = 0
     for place, its_size in enumerate(sizes):

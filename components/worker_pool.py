@@ -18,7 +18,7 @@ from functools import partial
 from multiprocessing.connection import Connection
 from pickle import UnpicklingError
 from threading import Lock
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from slipway.components import python_process
 from slipway.components.counted_words import counted
@@ -59,8 +59,34 @@ class WorkerDiedError(Exception):
     """A process that worked on a task is gone."""
 
 
-class _WorkersError(Exception):
+class WorkersTraceError(Exception):
     """The traceback of an error in another process; this one's would not show it."""
+
+
+class Workers(Protocol):
+    """Whoever works on tasks: processes on this machine, or another engine of Beam.
+
+    Attributes:
+        others: how many processes beside this one work, at least; 0: none.
+        redone: how many tasks were done again.
+    """
+
+    others: int
+    redone: int
+
+    def __enter__(self) -> Self:
+        """Makes them ready."""
+
+    def __exit__(self, *_: object) -> None:
+        """Lets them go."""
+
+    def reachable(self, folder: str) -> str:
+        """Returns a folder with the content of one of this process, that all who work can read."""
+
+    def map(
+        self, work: Work, tasks: Sequence[Task], *, progress: Progress, again: Work | None = None
+    ) -> Iterator[Any]:
+        """Yields the result of the work on each task, in the order of the tasks."""
 
 
 class SideBySide:
@@ -100,6 +126,10 @@ class SideBySide:
         self._stack.close()
         for pid, done in ((worker.pid, worker.done) for worker in self._workers):
             _log.info("process %s did %s", pid, counted(done, "part"))
+
+    def reachable(self, folder: str) -> str:
+        """Returns the folder: the others are on this machine."""
+        return folder
 
     def map(
         self, work: Work, tasks: Sequence[Task], *, progress: Progress, again: Work | None = None
@@ -226,11 +256,14 @@ class _Turns:
 def _may_be_done_again(error: BaseException | None) -> bool:
     """Whether it lay with the process: it died, had no memory, or could not load what it needs."""
     if isinstance(error, (ImportError, UnpicklingError)):
-        return isinstance(error.__cause__, _WorkersError)
-    # TensorFlow's lack of memory goes by its name: not every user of this has imported TensorFlow.
-    return (
-        isinstance(error, (WorkerDiedError, MemoryError)) or type(error).__name__ == "ResourceExhaustedError"
-    )
+        return isinstance(error.__cause__, WorkersTraceError)
+    return isinstance(error, WorkerDiedError) or lacks_memory(error)
+
+
+def lacks_memory(error: BaseException | None) -> bool:
+    """Whether it says that there was not enough memory."""
+    # TensorFlow's goes by its name: not every user of this has imported TensorFlow.
+    return isinstance(error, MemoryError) or type(error).__name__ == "ResourceExhaustedError"
 
 
 class _Worker:
@@ -282,7 +315,7 @@ class _Worker:
         while isinstance(told := self._receive(), Told):
             progress(task, told.rows, told.done_bytes)
         if told.error is not None:
-            raise told.error from _WorkersError(told.trace)
+            raise told.error from WorkersTraceError(told.trace)
         self.done += 1
         return told.result
 

@@ -8,7 +8,6 @@ from typing import Any
 import tensorflow as tf
 import tensorflow_data_validation as tfdv
 from absl import logging  # type: ignore[import-untyped]
-from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 from tfx.components.statistics_gen import executor as tfx_executor
 from tfx.components.util import examples_utils
 from tfx.dsl.io import fileio
@@ -16,19 +15,29 @@ from tfx.proto import example_gen_pb2
 from tfx.types import artifact_utils, standard_component_specs
 from tfx.utils import io_utils, json_utils, stats_utils
 
+from slipway.components.beam_workers import OnEngine, runs_elsewhere
 from slipway.components.counted_words import counted
 from slipway.components.progress import report as tell
-from slipway.components.shards import Rows, Shard, process_count, redone_in_words, shards_of
+from slipway.components.shards import (
+    MOST_SHARDS,
+    MOST_SHARDS_ELSEWHERE,
+    Rows,
+    Shard,
+    process_count,
+    redone_in_words,
+    shards_of,
+)
 from slipway.components.statistics_gen.executor_choice import OPTIONS, why_stock
 from slipway.components.statistics_gen.reading import batches
 from slipway.components.statistics_gen.tally import States, Tally
-from slipway.components.worker_pool import SideBySide, TaskProgress
+from slipway.components.worker_pool import SideBySide, TaskProgress, Workers
 
 _KEYS = standard_component_specs
 
 # Of compressed examples: another process is worth it for some seconds of work.
 _WORTH_BYTES = 8 << 20
 _SMALLER = 8
+_TEMPORARY = ".temp_path"
 
 
 @dataclass(frozen=True)
@@ -90,7 +99,8 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
         samples = {split: by_split.get(split, options.sample_rate) for split in splits}
         statistics = artifact_utils.get_single_instance(output_dict[_KEYS.STATISTICS_KEY])
         _describe(statistics, examples, samples)
-        shards = {split: shards_of(split, *_files(examples, split)) for split in splits}
+        most = MOST_SHARDS_ELSEWHERE if runs_elsewhere(self._beam_pipeline_args) else MOST_SHARDS
+        shards = {split: shards_of(split, *_files(examples, split), most=most) for split in splits}
         self._count(options, samples, shards, statistics)
 
     def _count(
@@ -101,20 +111,22 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
         statistics: Any,
     ) -> None:
         dealt = list(itertools.chain.from_iterable(shards.values()))
-        workers = process_count(dealt, self._beam_pipeline_args, worth_bytes=_WORTH_BYTES)
         work = Count(options.to_json(), samples)
         rows = 0
-        with SideBySide(workers) as processes:
-            results = processes.map(
-                work, dealt, progress=Rows(dealt).tell, again=replace(work, parts=_SMALLER)
-            )
+        with self._workers(dealt, f"{statistics.uri}/{_TEMPORARY}") as workers:
+            results = workers.map(work, dealt, progress=Rows(dealt).tell, again=replace(work, parts=_SMALLER))
             for split in samples:
                 tally = Tally(options)
                 for states, more in itertools.islice(results, len(shards[split])):
                     tally.merge(states, more)
                 rows += tally.rows
                 _write(tally.result(), artifact_utils.get_split_uri([statistics], split))
-            tell(counted(rows, "row") + redone_in_words(processes.redone))
+            tell(counted(rows, "row") + redone_in_words(workers.redone))
+
+    def _workers(self, dealt: Sequence[Shard], folder: str) -> Workers:
+        if runs_elsewhere(self._beam_pipeline_args):
+            return OnEngine(self._make_beam_pipeline, folder)
+        return SideBySide(process_count(dealt, self._beam_pipeline_args, worth_bytes=_WORTH_BYTES))
 
     def _why_stock(
         self,
@@ -125,12 +137,10 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
         *,
         has_two_schemas: bool,
     ) -> str | None:
-        beam = PipelineOptions(self._beam_pipeline_args)
         payload = example_gen_pb2.PayloadFormat.Name(examples_utils.get_payload_format(examples))
         config = options.slicing_config
         by_sql = any(each.slice_keys_sql for each in config.slicing_specs) if config else False
         return why_stock(
-            runner=beam.view_as(StandardOptions).runner or StandardOptions.DEFAULT_RUNNER,
             examples=(payload, str(examples_utils.get_file_format(examples))),
             has_patterns=examples.has_custom_property(examples_utils.CUSTOM_SPLIT_PATTERN_PROPERTY_NAME),
             splits=splits,

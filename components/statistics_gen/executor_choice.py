@@ -2,8 +2,6 @@
 
 from collections.abc import Collection, Mapping
 
-from slipway.components.beam_runner import IN_PROCESS
-
 _EXAMPLES = "FORMAT_TF_EXAMPLE"
 _FILES = "tfrecords_gzip"
 # The parameters of StatisticsGen in TFX 1.21. Any other parameter belongs to a later TFX.
@@ -23,7 +21,6 @@ say of each."""
 
 def why_stock(
     *,
-    runner: str,
     examples: tuple[str, str],
     has_patterns: bool,
     splits: Collection[str],
@@ -33,15 +30,12 @@ def why_stock(
     """Returns why TFX's own executor must run; None if ours does the same.
 
     Args:
-        runner: Beam's, by its name.
         examples: the format of their payload and that of their files.
         has_patterns: whether the examples' files are found by a pattern of their own for each split.
         splits: which are wanted.
         parameters: the node's.
         options: the values of `OPTIONS`.
     """
-    if runner != IN_PROCESS:
-        return f"the runner is {runner}"
     if examples != (_EXAMPLES, _FILES):
         payload, files = examples
         return f"the examples are {payload} in {files}"

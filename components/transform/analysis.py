@@ -24,7 +24,7 @@ from slipway.components.transform.examples import BATCH_ROWS, Columns
 from slipway.components.transform.failed_rows import told_in_words
 from slipway.components.transform.graph import Apply, Preprocessing, Replacements, loaded
 from slipway.components.transform.operations import Accumulator, Values, accumulator, evaluator, together
-from slipway.components.worker_pool import SideBySide, TaskProgress
+from slipway.components.worker_pool import TaskProgress, Workers
 
 _SMALLER = 8
 
@@ -35,20 +35,20 @@ class Reading:
 
     Attributes:
         shards: of their files, at least one.
-        processes: look at them.
+        workers: look at them.
         schema: of the examples, as bytes.
         columns: which are read.
     """
 
     shards: Sequence[Shard]
-    processes: SideBySide
+    workers: Workers
     schema: bytes
     columns: Sequence[str]
 
     def gather(self, gather: "Gather") -> Iterator[list[Values]]:
         """The result for each shard, in the order of the shards."""
         tell = Rows(self.shards, " looked at").tell
-        return self.processes.map(gather, self.shards, progress=tell, again=replace(gather, parts=_SMALLER))
+        return self.workers.map(gather, self.shards, progress=tell, again=replace(gather, parts=_SMALLER))
 
 
 def analyze(preprocessing: Preprocessing, reading: Reading) -> Replacements:
@@ -208,12 +208,12 @@ class _Evaluate(nodes.Visitor):  # type: ignore[misc]
     def _run(self, one: _Pass) -> list[Values]:
         tensors = {name: tensor.name for name, tensor in one.graph.tensors.items()}
         replacements = one.graph.replacements()
-        is_shared = self._reading.processes.others > 0
+        is_shared = self._reading.workers.others > 0
         folder = self._preprocessing.save(replacements, tensors) if is_shared else None
         apply = self._preprocessing.analyzed(tensors, replacements, self._reading.columns, folder=folder)
         gather = Gather(
             apply,
-            folder,
+            self._reading.workers.reachable(folder) if folder else None,
             self._reading.schema,
             self._reading.columns,
             list(tensors),

@@ -9,7 +9,6 @@ from typing import Any
 import tensorflow as tf
 import tensorflow_transform as tft
 from absl import logging  # type: ignore[import-untyped]
-from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 from tensorflow_transform.tf_metadata import dataset_metadata, metadata_io
 from tfx.components.transform import executor as tfx_executor
 from tfx.components.transform import executor_utils, labels
@@ -19,21 +18,31 @@ from tfx.proto import example_gen_pb2
 from tfx.types import artifact_utils, standard_component_specs
 from tfx.utils import io_utils
 
+from slipway.components.beam_workers import OnEngine, runs_elsewhere
 from slipway.components.errors import ComponentError
 from slipway.components.progress import report as tell
-from slipway.components.shards import Rows, Shard, process_count, redone_in_words, shards_of
+from slipway.components.shards import (
+    MOST_SHARDS,
+    MOST_SHARDS_ELSEWHERE,
+    Rows,
+    Shard,
+    process_count,
+    redone_in_words,
+    shards_of,
+)
 from slipway.components.transform.analysis import Reading, analyze
 from slipway.components.transform.examples import Columns
 from slipway.components.transform.executor_choice import why_stock
 from slipway.components.transform.graph import Preprocessing, trace
 from slipway.components.transform.materialize import Materialize
 from slipway.components.transform.operations import UnknownOperationError
-from slipway.components.worker_pool import SideBySide
+from slipway.components.worker_pool import SideBySide, Workers
 
 # Of compressed examples: another process is worth it for some seconds of work.
 _WORTH_BYTES = 8 << 20
 _SMALLER = 8
 _TEMPORARY = ".temp_path"
+_ENGINE = ".temp_engine"
 
 
 class Executor(tfx_executor.Executor):  # type: ignore[misc]
@@ -67,10 +76,8 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
         output_dict: Mapping[str, Sequence[Any]],
         exec_properties: Mapping[str, object],
     ) -> str | None:
-        options = PipelineOptions(self._beam_pipeline_args)
         examples = input_dict[standard_component_specs.EXAMPLES_KEY]
         return why_stock(
-            runner=options.view_as(StandardOptions).runner or StandardOptions.DEFAULT_RUNNER,
             examples=[
                 (
                     example_gen_pb2.PayloadFormat.Name(examples_utils.get_payload_format(each)),
@@ -109,19 +116,36 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
             wanted = traced.transformed_columns()
             if not wanted:
                 raise UnknownOperationError("outputs that are made of no column")
-            analyzed = [shard for split in splits.analyze for shard in shards_of(split, *files[split])]
+            is_elsewhere = runs_elsewhere(self._beam_pipeline_args)
+            if is_elsewhere and not traced.can_be_shared:
+                raise UnknownOperationError("Python or random numbers in the graph on an engine of Beam")
+            most = MOST_SHARDS_ELSEWHERE if is_elsewhere else MOST_SHARDS
+            analyzed = [
+                shard for split in splits.analyze for shard in shards_of(split, *files[split], most=most)
+            ]
             written = [shard for split in prefixes for shard in _one_each(split, *files[split])]
-            # Of the data that is read twice, the larger part decides: often only some splits are analyzed.
-            workers = max(
-                process_count(shards, self._beam_pipeline_args or (), worth_bytes=_WORTH_BYTES)
-                for shards in (analyzed, written)
+            workers = (
+                OnEngine(self._make_beam_pipeline, f"{graph}/{_ENGINE}")
+                if is_elsewhere
+                else self._processes(analyzed, written, can_be_shared=traced.can_be_shared)
             )
-            with SideBySide(workers if traced.can_be_shared else 1) as processes:
+            with workers:
                 serialized = schema.SerializeToString()
-                reading = Reading(analyzed, processes, serialized, traced.analyzed_columns())
+                reading = Reading(analyzed, workers, serialized, traced.analyzed_columns())
                 _write_graph(traced, reading, schema, folder)
-                work = Materialize(folder, serialized, wanted, prefixes)
-                _materialize(work, written, processes)
+                work = Materialize(workers.reachable(folder), serialized, wanted, prefixes)
+                _materialize(work, written, workers)
+
+    def _processes(
+        self, analyzed: Sequence[Shard], written: Sequence[Shard], *, can_be_shared: bool
+    ) -> SideBySide:
+        """Processes on this machine, as many as the data is worth."""
+        # Of the data that is read twice, the larger part decides: often only some splits are analyzed.
+        worth = max(
+            process_count(shards, self._beam_pipeline_args or (), worth_bytes=_WORTH_BYTES)
+            for shards in (analyzed, written)
+        )
+        return SideBySide(worth if can_be_shared else 1)
 
     def _function(self, exec_properties: Mapping[str, object], schema_file: str) -> Any:
         """The user's preprocessing_fn, found as TFX finds it."""
@@ -174,15 +198,15 @@ def _one_each(split: str, files: Sequence[str], sizes: Sequence[int]) -> list[Sh
     ]
 
 
-def _materialize(work: Materialize, shards: Sequence[Shard], processes: SideBySide) -> None:
+def _materialize(work: Materialize, shards: Sequence[Shard], workers: Workers) -> None:
     """Transforms splits, file by file."""
     for prefix in work.prefixes.values():
         fileio.makedirs(prefix.rpartition("/")[0])
     progress = Rows(shards, " transformed").tell
-    for _ in processes.map(work, shards, progress=progress, again=replace(work, parts=_SMALLER)):
+    for _ in workers.map(work, shards, progress=progress, again=replace(work, parts=_SMALLER)):
         pass
-    if processes.redone:
-        tell(redone_in_words(processes.redone).removeprefix("; "))
+    if workers.redone:
+        tell(redone_in_words(workers.redone).removeprefix("; "))
 
 
 def _files(examples: Sequence[Any], split: str) -> tuple[list[str], list[int]]:

@@ -2,8 +2,6 @@
 
 from collections.abc import Collection, Mapping
 
-from slipway.components.beam_runner import IN_PROCESS
-
 _EXAMPLES = "FORMAT_TF_EXAMPLE"
 _FILES = "tfrecords_gzip"
 # The parameters of Transform in TFX 1.21. Any other parameter belongs to a later TFX.
@@ -14,7 +12,6 @@ _KNOWN = frozenset(
 
 def why_stock(
     *,
-    runner: str,
     examples: Collection[tuple[str, str]],
     outputs: Collection[str],
     parameters: Mapping[str, object],
@@ -22,13 +19,10 @@ def why_stock(
     """Returns why TFX's own executor must run; None if ours does the same.
 
     Args:
-        runner: Beam's, by its name.
         examples: for each artifact the format of its payload and that of its files.
         outputs: keys of the artifacts that are wanted.
         parameters: the node's.
     """
-    if runner != IN_PROCESS:
-        return f"the runner is {runner}"
     if len(examples) != 1:
         return f"there are {len(examples)} artifacts of examples"
     for payload, files in examples:

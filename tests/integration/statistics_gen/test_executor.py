@@ -270,8 +270,42 @@ def test_what_it_does_not_know_is_left_to_tfx(made, tmp_path, monkeypatch):
 
     asked = []
     monkeypatch.setattr(Stock, "Do", lambda *_: asked.append("TFX"))
-    computed(Executor, made, tmp_path, runner="BundleBasedDirectRunner")
+    computed(Executor, made, tmp_path, stats_options_json=options(label_feature="code"))
     assert asked == ["TFX"]
+
+
+def test_an_engine_of_beam_gives_the_same_bytes(made, tmp_path, monkeypatch):
+    from slipway.components import shards
+    from slipway.components.statistics_gen.executor import Executor
+
+    monkeypatch.setattr(shards, "LEAST_BYTES", 1)
+    asked = options(num_quantiles_histogram_buckets=100)
+    here, there = (
+        Path(computed(Executor, made, tmp_path / runner, runner=runner, stats_options_json=asked).uri)
+        for runner in ("FnApiRunner", "BundleBasedDirectRunner")
+    )
+    files = [sorted(path.relative_to(each) for path in each.rglob("*")) for each in (here, there)]
+    assert files[0] == files[1]  # nothing is left of what the engine handed over
+    for split in FILES:
+        name = f"Split-{split}/FeatureStats.pb"
+        assert (there / name).read_bytes() == (here / name).read_bytes()
+
+
+def test_an_engine_of_beam_tells_of_a_damaged_file_in_words(made, tmp_path):
+    from slipway.components.errors import ComponentError
+    from slipway.components.statistics_gen.executor import Executor
+
+    damaged = tmp_path / "examples/Split-mixed/data_tfrecord-00000-of-00001.gz"
+    damaged.parent.mkdir(parents=True)
+    damaged.write_bytes(next((made / "Split-mixed").iterdir()).read_bytes()[:-100])
+    with pytest.raises(ComponentError, match="cannot be read"):
+        computed(
+            Executor,
+            damaged.parent.parent,
+            tmp_path / "here",
+            splits=("mixed",),
+            runner="BundleBasedDirectRunner",
+        )
 
 
 DERIVED = 'feature { name: "code" type: INT validation_derived_source { deriver_name: "count" } }'

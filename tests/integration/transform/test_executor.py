@@ -100,10 +100,10 @@ def inputs(made):
     return {"examples": [examples], "schema": [artifact("Schema", made / "schema")]}
 
 
-def transform(executor, made, folder, **parameters):
+def transform(executor, made, folder, *, runner="FnApiRunner", **parameters):
     from tfx.dsl.components.base.base_beam_executor import BaseBeamExecutor
 
-    arguments = ["--runner=FnApiRunner", "--sdk_container_image=none"]
+    arguments = [f"--runner={runner}", "--sdk_container_image=none"]
     context = BaseBeamExecutor.Context(beam_pipeline_args=arguments, tmp_dir=str(folder), unique_id="1")
     outputs = {
         "transform_graph": [artifact("TransformGraph", folder / "graph")],
@@ -269,10 +269,8 @@ def test_rows_are_the_same_to_the_last_bits_where_the_graph_is(both, made, tmp_p
 
 
 def test_two_processes_give_the_same_values_to_the_last_bit(
-    both, function, made, project, tmp_path, monkeypatch, forked, beside
+    by_ours, function, made, project, tmp_path, monkeypatch, forked, beside
 ):
-    from tensorflow.train import Example
-
     from slipway.components import shards
     from slipway.components.transform import executor
 
@@ -281,19 +279,51 @@ def test_two_processes_give_the_same_values_to_the_last_bit(
     monkeypatch.syspath_prepend(project / "tests/integration/transform")
     by_two = transform(executor.Executor, made, tmp_path, preprocessing_fn=function)
     assert len(beside) == 1
-    _, by_one = both
-    found = []
-    for folder in (by_one, by_two):
-        for split, (_, count) in ROWS.items():
-            assert len(list((folder / f"transformed/Split-{split}").iterdir())) == count
-        # TFX's encoder writes the features of a row in any order.
-        rows = [
-            Example.FromString(each).SerializeToString(deterministic=True)
-            for split in ROWS
-            for each in records(folder, split)
-        ]
-        found.append(rows)
-    assert found[0] == found[1]
+    assert rows_of(by_two) == rows_of(by_ours(function))
+
+
+def rows_of(folder):
+    """All transformed rows; TFX's encoder writes the features of a row in any order."""
+    from tensorflow.train import Example
+
+    for split, (_, count) in ROWS.items():
+        assert len(list((folder / f"transformed/Split-{split}").iterdir())) == count
+    return [
+        Example.FromString(each).SerializeToString(deterministic=True)
+        for split in ROWS
+        for each in records(folder, split)
+    ]
+
+
+def test_an_engine_of_beam_gives_the_same_values_to_the_last_bit(
+    by_ours, function, made, project, tmp_path, monkeypatch
+):
+    from slipway.components import shards
+    from slipway.components.transform import executor
+
+    monkeypatch.setattr(shards, "LEAST_BYTES", 1)
+    monkeypatch.syspath_prepend(project / "tests/integration/transform")
+    monkeypatch.setattr(executor.tfx_executor.Executor, "Do", None)  # nothing is left to TFX's
+    there = transform(
+        executor.Executor, made, tmp_path, runner="BundleBasedDirectRunner", preprocessing_fn=function
+    )
+    assert rows_of(there) == rows_of(by_ours(function))
+    # Nothing is left of what the engine handed over.
+    assert {path.name for path in (there / "graph").iterdir()} == {
+        path.name for path in (by_ours(function) / "graph").iterdir()
+    }
+
+
+def test_a_graph_that_draws_numbers_is_left_to_tfx_on_an_engine_of_beam(made, tmp_path, monkeypatch):
+    from slipway.components.transform import executor
+    from slipway.components.transform.graph import Preprocessing
+
+    asked = []
+    monkeypatch.setattr(executor.tfx_executor.Executor, "Do", lambda *_: asked.append("TFX"))
+    monkeypatch.setattr(Preprocessing, "can_be_shared", False)
+    monkeypatch.setattr(executor.Executor, "_function", lambda *_: dict)
+    transform(executor.Executor, made, tmp_path, runner="BundleBasedDirectRunner")
+    assert asked == ["TFX"]
 
 
 def test_two_vocabularies_of_one_name_are_refused(made, project, tmp_path, monkeypatch):

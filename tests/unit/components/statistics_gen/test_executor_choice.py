@@ -5,7 +5,6 @@ import pytest
 from slipway.components.statistics_gen.executor_choice import why_stock
 
 OURS = {
-    "runner": "FnApiRunner",
     "examples": ("FORMAT_TF_EXAMPLE", "tfrecords_gzip"),
     "has_patterns": False,
     "splits": ["train", "eval"],
@@ -21,7 +20,6 @@ def test_ours_does_what_a_workload_asks_for():
 @pytest.mark.parametrize(
     ("changed", "why"),
     [
-        ({"runner": "FlinkRunner"}, "the runner is FlinkRunner"),
         ({"examples": ("FORMAT_PROTO", "tfrecords_gzip")}, "the examples are FORMAT_PROTO in tfrecords_gzip"),
         ({"has_patterns": True}, "the examples have a pattern for each split"),
         ({"splits": []}, "no split is left"),

@@ -5,7 +5,6 @@ import pytest
 from slipway.components.transform.executor_choice import why_stock
 
 OURS = {
-    "runner": "FnApiRunner",
     "examples": [("FORMAT_TF_EXAMPLE", "tfrecords_gzip")],
     "outputs": ["examples", "schema", "transform_graph", "transformed_examples"],
     "parameters": {
@@ -25,7 +24,6 @@ def test_ours_does_what_a_workload_asks_for():
 @pytest.mark.parametrize(
     ("changed", "why"),
     [
-        ({"runner": "FlinkRunner"}, "the runner is FlinkRunner"),
         ({"examples": OURS["examples"] * 2}, "there are 2 artifacts of examples"),
         ({"examples": [("FORMAT_PROTO", "tfrecords_gzip")]}, "are FORMAT_PROTO in tfrecords_gzip"),
         ({"examples": [("FORMAT_TF_EXAMPLE", "FORMAT_PARQUET")]}, "FORMAT_TF_EXAMPLE in FORMAT_PARQUET"),

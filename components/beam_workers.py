@@ -1,0 +1,164 @@
+"""Work on several tasks by another engine of Beam, in the place of processes on this machine.
+
+Each task is an element of a Beam pipeline. Its result is a file in a folder that the engine and the caller
+share, since an engine hands no results to whoever started it.
+"""
+
+import hashlib
+import hmac
+import pickle
+import secrets
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import PurePosixPath
+from typing import Any, Self
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from tfx.dsl.io import fileio
+from tfx.utils import io_utils
+
+from slipway.components.beam_runner import IN_PROCESS
+from slipway.components.counted_words import counted
+from slipway.components.progress import report as tell
+from slipway.components.worker_pool import Ended, Progress, Task, Work, WorkersTraceError, lacks_memory
+
+
+def runs_elsewhere(beam_args: Sequence[str] | None) -> bool:
+    """Whether Beam's options name another engine than the one in a node's own process."""
+    options = PipelineOptions(beam_args).view_as(StandardOptions)
+    return bool((options.runner or StandardOptions.DEFAULT_RUNNER) != IN_PROCESS)
+
+
+class OnEngine:
+    """A Beam engine that works on tasks, as `worker_pool.SideBySide` does.
+
+    Args:
+        make_pipeline: a pipeline of that engine.
+        folder: for results, and for what the engine reads, until the context ends. The engine's workers can
+            read and write there.
+
+    Attributes:
+        others: of the processes that do the work, this one is none.
+        redone: how many tasks were done again; an engine does not say.
+    """
+
+    others = 1
+    redone = 0
+
+    def __init__(self, make_pipeline: Callable[[], Any], folder: str) -> None:
+        self._make_pipeline = make_pipeline
+        self._folder = folder
+        # Results are pickles: none is read that another has written.
+        self._key = secrets.token_bytes(32)
+        self._rounds = 0
+
+    def __enter__(self) -> Self:
+        fileio.makedirs(self._folder)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        fileio.rmtree(self._folder)
+
+    def reachable(self, folder: str) -> str:
+        """Returns a folder of the same content that the engine can read: a copy if results go to a bucket."""
+        if "://" in folder or "://" not in self._folder:
+            return folder
+        there = f"{self._folder}/{PurePosixPath(folder).name}"
+        io_utils.copy_dir(folder, there)
+        return there
+
+    def map(
+        self,
+        work: Work,
+        tasks: Sequence[Task],
+        *,
+        progress: Progress,  # noqa: ARG002  (as the other Workers have it)
+        again: Work | None = None,
+    ) -> Iterator[Any]:
+        """Yields the result of the work on each task, in the order of the tasks.
+
+        Args:
+            work: can be pickled; may keep what its next tasks need as well.
+            tasks: what is to be done.
+            progress: is not told: the work is elsewhere.
+            again: takes the place of `work` for a task for which there was no memory.
+
+        Raises:
+            Exception: what Slipway's own code raised about a task, of several the first by the tasks' order.
+                Any other error fails the task, which the engine repeats, and in the end its pipeline.
+        """
+        self._rounds += 1
+        folder = f"{self._folder}/results-{self._rounds}"
+        fileio.makedirs(folder)
+        with self._make_pipeline() as pipeline:
+            runner = type(pipeline.runner).__name__
+            tell(f"{counted(len(tasks), 'part')} on {runner}")
+            _ = (
+                pipeline
+                | "Tasks" >> beam.Create(list(enumerate(tasks)))
+                | "Deal" >> beam.Reshuffle()
+                | "Work" >> beam.ParDo(_Do(work, again, folder, self._key))
+            )
+        return map(partial(self._result, folder), range(len(tasks)))
+
+    def _result(self, folder: str, place: int) -> Any:
+        path = _path(folder, place)
+        with fileio.open(path, "rb") as file:
+            content: bytes = file.read()
+        fileio.remove(path)
+        signature, pickled = content[: hashlib.sha256().digest_size], content[hashlib.sha256().digest_size :]
+        if not hmac.compare_digest(signature, _signature(self._key, place, pickled)):
+            raise RuntimeError(f"{path} was not written by this run's own workers")
+        ended: Ended = pickle.loads(pickled)  # noqa: S301  (signed with a key that only the workers were given)
+        if ended.error is not None:
+            raise ended.error from WorkersTraceError(ended.trace)
+        return ended.result
+
+
+class _Do(beam.DoFn):
+    """Does a task and writes the result."""
+
+    def __init__(self, work: Work, again: Work | None, folder: str, key: bytes) -> None:
+        self._work = work
+        self._again = again
+        self._folder = folder
+        self._key = key
+
+    def process(self, numbered: tuple[int, Task]) -> None:
+        place, task = numbered
+        pickled = pickle.dumps(self._ended(task))
+        path = _path(self._folder, place)
+        own = f"{path}-{secrets.token_hex(8)}"  # an engine may do a task twice, even at the same time
+        with fileio.open(own, "wb") as file:
+            file.write(_signature(self._key, place, pickled) + pickled)
+        fileio.rename(own, path, overwrite=True)
+
+    def _ended(self, task: Task) -> Ended:
+        try:
+            return Ended(self._done(task))
+        except Exception as error:
+            if not type(error).__module__.startswith("slipway."):
+                raise
+            return Ended(error=error, trace=traceback.format_exc())
+
+    def _done(self, task: Task) -> Any:
+        try:
+            return self._work(task, _not_told)
+        except Exception as error:
+            if self._again is None or not lacks_memory(error):
+                raise
+            return self._again(task, _not_told)
+
+
+def _not_told(rows: int, done_bytes: int) -> None:
+    """Progress, which nobody hears."""
+
+
+def _path(folder: str, place: int) -> str:
+    return f"{folder}/{place}"
+
+
+def _signature(key: bytes, place: int, pickled: bytes) -> bytes:
+    return hmac.digest(key, b"%d:" % place + pickled, "sha256")
