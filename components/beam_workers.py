@@ -22,6 +22,7 @@ from tfx.utils import io_utils
 from slipway.components.beam_runner import IN_PROCESS
 from slipway.components.counted_words import counted
 from slipway.components.progress import report as tell
+from slipway.components.shards import MOST_SHARDS, MOST_SHARDS_ELSEWHERE
 from slipway.components.worker_pool import Ended, Progress, Task, Work, WorkersTraceError, lacks_memory
 
 
@@ -29,6 +30,11 @@ def runs_elsewhere(beam_args: Sequence[str] | None) -> bool:
     """Whether Beam's options name another engine than the one in a node's own process."""
     options = PipelineOptions(beam_args).view_as(StandardOptions)
     return bool((options.runner or StandardOptions.DEFAULT_RUNNER) != IN_PROCESS)
+
+
+def most_shards(beam_args: Sequence[str] | None) -> int:
+    """How many shards a split is dealt into, about, where these options have the work done."""
+    return MOST_SHARDS_ELSEWHERE if runs_elsewhere(beam_args) else MOST_SHARDS
 
 
 class OnEngine:

@@ -1,22 +1,19 @@
 """The executor of Evaluator: one pass over the rows for all models, metrics and slices.
 
-On one machine it works through the files itself, on another engine of Beam each file is an element. What it
-does not know goes to TFX's executor, which it extends, as a whole.
+What it does not know goes to TFX's executor, which it extends, as a whole.
 """
 
 import json
 import logging
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
-import apache_beam as beam
 import tensorflow as tf
 import tensorflow_model_analysis as tfma
-from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 from google.protobuf import json_format
 from tensorflow_model_analysis.metrics.metric_types import registered_metrics
 from tfx.components.util import examples_utils
@@ -26,9 +23,9 @@ from tfx.types import artifact_utils, standard_component_specs
 from tfx.types.standard_artifacts import ModelEvaluation
 from tfx.utils import io_utils, json_utils, path_utils, proto_utils
 
-from slipway.components.beam_runner import IN_PROCESS
+from slipway.components.beam_workers import OnEngine, most_shards, runs_elsewhere
 from slipway.components.counted_words import counted
-from slipway.components.errors import ComponentError, SlipwayError
+from slipway.components.errors import ComponentError
 from slipway.components.evaluator.checked import KINDS, CheckedExecutor, read_config, with_defaults
 from slipway.components.evaluator.metric_files import merge_evaluation, result_names, write_evaluation
 from slipway.components.evaluator.own_metrics import apart, own_metrics, require_metrics, require_new_names
@@ -41,11 +38,11 @@ from slipway.components.model_gate.eval_config import CANDIDATE
 from slipway.components.model_gate.trivial import LABEL_PREFIX
 from slipway.components.progress import report as tell
 from slipway.components.shards import Rows, Shard, process_count, redone_in_words, shards_of, with_place
-from slipway.components.worker_pool import SideBySide, TaskProgress
+from slipway.components.worker_pool import SideBySide, TaskProgress, Workers
 
 _EVAL = "eval"
 _FORMATS = (example_gen_pb2.FORMAT_TF_EXAMPLE, example_gen_pb2.FORMAT_UNSPECIFIED)
-_NOT_OURS = "not_ours"
+_TEMPORARY = ".temp_path"
 # Of compressed examples: another process, which loads the models too, is worth it for some seconds of work.
 _WORTH_BYTES = 4 << 20
 _SMALLER = 8
@@ -171,106 +168,20 @@ class Executor(CheckedExecutor):
 
     def _measure(self, work: _Work) -> str:
         """Writes the evaluation; returns a summary in words."""
-        options = PipelineOptions(self._beam_pipeline_args).view_as(StandardOptions)
-        if (options.runner or StandardOptions.DEFAULT_RUNNER) != IN_PROCESS:
-            return self._measure_with_beam(work)
-        shards = shards_of("", work.files, [tf.io.gfile.stat(file).length for file in work.files])
-        workers = process_count(shards, self._beam_pipeline_args or (), worth_bytes=_WORTH_BYTES)
+        sizes = [tf.io.gfile.stat(file).length for file in work.files]
+        shards = shards_of("", work.files, sizes, most=most_shards(self._beam_pipeline_args))
         count = Count(work.request, work.models, work.schema)
         tally = Tally(work.request)
-        with SideBySide(workers) as processes:
-            found = processes.map(count, shards, progress=Rows(shards).tell, again=count.in_smaller_batches)
+        with self._workers(shards, f"{work.folder}/{_TEMPORARY}") as workers:
+            found = workers.map(count, shards, progress=Rows(shards).tell, again=count.in_smaller_batches)
             for each in found:
                 tally.merge(each)
-        return _write(work, tally, redone_in_words(processes.redone))
+        return _write(work, tally, redone_in_words(workers.redone))
 
-    def _measure_with_beam(self, work: _Work) -> str:
-        failed = f"{work.folder}/failed.json"
-        with self._make_beam_pipeline() as pipeline:
-            _ = (
-                pipeline
-                | "Files" >> beam.Create(list(enumerate(work.files)))
-                | "Deal" >> beam.Reshuffle()
-                | "Count" >> beam.ParDo(_Count(work))
-                | "Merge" >> beam.CombineGlobally(_Merge(work.request))
-                | "Write" >> beam.ParDo(_Write(work, failed))
-            )
-        if fileio.exists(failed):
-            found = json.loads(fileio.open(failed).read())
-            fileio.remove(failed)
-            if _NOT_OURS in found:
-                raise NotOursError(found[_NOT_OURS])
-            raise ComponentError(found["error"], hint=found["hint"])
-        rows = _overall_metrics(work.folder).get(work.request.example_count or "", 0)
-        return counted(int(rows), "row")
-
-
-class _Count(beam.DoFn):
-    """Counts the rows of a file; yields a Tally, or the error as a value: Beam turns exceptions into text."""
-
-    def __init__(self, work: _Work) -> None:
-        self._work = work
-        self._judge: Judge | None = None
-
-    def process(self, numbered: tuple[int, str]) -> Iterator[Any]:
-        place, file = numbered
-        tally = Tally(self._work.request)
-        try:
-            if self._judge is None:
-                self._judge = Judge(self._work.request, self._work.models, self._work.schema)
-            for _ in self._judge.tally(file, place, tally):
-                pass
-        except SlipwayError as error:
-            yield {"error": error.message, "hint": error.hint}
-        except NotOursError as reason:
-            yield {_NOT_OURS: str(reason)}
-        else:
-            yield tally
-
-
-class _Merge(beam.CombineFn):
-    """Adds tallies; of several failures it keeps the first."""
-
-    def __init__(self, request: Request) -> None:
-        self._request = request
-
-    def create_accumulator(self) -> Any:
-        return Tally(self._request)
-
-    def add_input(self, total: Any, found: Any) -> Any:
-        if isinstance(total, Tally) and isinstance(found, Tally):
-            try:
-                total.merge(found)
-            except SlipwayError as error:
-                return {"error": error.message, "hint": error.hint}
-            return total
-        return found if isinstance(total, Tally) else total
-
-    def merge_accumulators(self, totals: Iterable[Any]) -> Any:
-        merged = self.create_accumulator()
-        for total in totals:
-            merged = self.add_input(merged, total)
-        return merged
-
-    def extract_output(self, total: Any) -> Any:
-        return total
-
-
-class _Write(beam.DoFn):
-    """Writes the results, or the error."""
-
-    def __init__(self, work: _Work, failed: str) -> None:
-        self._work = work
-        self._failed = failed
-
-    def process(self, found: Any) -> None:
-        try:
-            if isinstance(found, Tally):
-                _write(self._work, found)
-                return
-        except SlipwayError as error:
-            found = {"error": error.message, "hint": error.hint}
-        io_utils.write_string_file(self._failed, json.dumps(found))
+    def _workers(self, shards: Sequence[Shard], folder: str) -> Workers:
+        if runs_elsewhere(self._beam_pipeline_args):
+            return OnEngine(self._make_beam_pipeline, folder)
+        return SideBySide(process_count(shards, self._beam_pipeline_args or (), worth_bytes=_WORTH_BYTES))
 
 
 def _require_stock(properties: Mapping[str, Any], reason: NotOursError) -> None:

@@ -15,18 +15,10 @@ from tfx.proto import example_gen_pb2
 from tfx.types import artifact_utils, standard_component_specs
 from tfx.utils import io_utils, json_utils, stats_utils
 
-from slipway.components.beam_workers import OnEngine, runs_elsewhere
+from slipway.components.beam_workers import OnEngine, most_shards, runs_elsewhere
 from slipway.components.counted_words import counted
 from slipway.components.progress import report as tell
-from slipway.components.shards import (
-    MOST_SHARDS,
-    MOST_SHARDS_ELSEWHERE,
-    Rows,
-    Shard,
-    process_count,
-    redone_in_words,
-    shards_of,
-)
+from slipway.components.shards import Rows, Shard, process_count, redone_in_words, shards_of
 from slipway.components.statistics_gen.executor_choice import OPTIONS, why_stock
 from slipway.components.statistics_gen.reading import batches
 from slipway.components.statistics_gen.tally import States, Tally
@@ -99,7 +91,7 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
         samples = {split: by_split.get(split, options.sample_rate) for split in splits}
         statistics = artifact_utils.get_single_instance(output_dict[_KEYS.STATISTICS_KEY])
         _describe(statistics, examples, samples)
-        most = MOST_SHARDS_ELSEWHERE if runs_elsewhere(self._beam_pipeline_args) else MOST_SHARDS
+        most = most_shards(self._beam_pipeline_args)
         shards = {split: shards_of(split, *_files(examples, split), most=most) for split in splits}
         self._count(options, samples, shards, statistics)
 

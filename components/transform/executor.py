@@ -18,18 +18,10 @@ from tfx.proto import example_gen_pb2
 from tfx.types import artifact_utils, standard_component_specs
 from tfx.utils import io_utils
 
-from slipway.components.beam_workers import OnEngine, runs_elsewhere
+from slipway.components.beam_workers import OnEngine, most_shards, runs_elsewhere
 from slipway.components.errors import ComponentError
 from slipway.components.progress import report as tell
-from slipway.components.shards import (
-    MOST_SHARDS,
-    MOST_SHARDS_ELSEWHERE,
-    Rows,
-    Shard,
-    process_count,
-    redone_in_words,
-    shards_of,
-)
+from slipway.components.shards import Rows, Shard, process_count, redone_in_words, shards_of
 from slipway.components.transform.analysis import Reading, analyze
 from slipway.components.transform.examples import Columns
 from slipway.components.transform.executor_choice import why_stock
@@ -119,7 +111,7 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
             is_elsewhere = runs_elsewhere(self._beam_pipeline_args)
             if is_elsewhere and not traced.can_be_shared:
                 raise UnknownOperationError("Python or random numbers in the graph on an engine of Beam")
-            most = MOST_SHARDS_ELSEWHERE if is_elsewhere else MOST_SHARDS
+            most = most_shards(self._beam_pipeline_args)
             analyzed = [
                 shard for split in splits.analyze for shard in shards_of(split, *files[split], most=most)
             ]
