@@ -1,5 +1,7 @@
 """Lines in a folder of files that begin anew when one is full; the oldest go when the folder is."""
 
+import contextlib
+import errno
 import os
 import time
 from collections.abc import Callable
@@ -10,13 +12,14 @@ PATTERN = "requests-*.jsonl"
 
 _PARTS = 8
 _DAY_S = 86_400.0
+_MOST_NAMES = 1000
 
 
 class RotatingFiles:
     """Writes lines for one process; others may write files of their own beside them.
 
     A file is only ever appended to, and belongs to one process: after a kill at most its last line is torn.
-    Only the owner can read it (0600).
+    Only the owner can read it (0600). One that somebody removes is followed by another.
 
     Args:
         folder: made where it is not there, for the owner only (0700).
@@ -28,27 +31,25 @@ class RotatingFiles:
         self._folder, self._clock = folder, clock
         self._most_bytes, self._file_bytes = most_bytes, max(most_bytes // _PARTS, 1)
         self._descriptor: int | None = None
-        self._written, self._began_s = 0, 0.0
+        self._path, self._written, self._began_s = folder, 0, 0.0
 
     def write(self, lines: bytes) -> None:
-        """Writes whole lines; what a full disk has cut off is the end of a file.
+        """Writes whole lines: all of them, or none.
 
         Raises:
             OSError: they cannot be written.
         """
-        is_full = self._written + len(lines) > self._file_bytes or self._clock() - self._began_s > _DAY_S
-        if self._descriptor is None or is_full:
-            self._begin(len(lines))
-        assert self._descriptor is not None  # noqa: S101
+        descriptor = self._descriptor if self._takes(len(lines)) else None
+        if descriptor is None:
+            descriptor = self._begin(len(lines))
         left = memoryview(lines)
         try:
             while left:
-                written = os.write(self._descriptor, left)
-                self._written += written
-                left = left[written:]
-        except OSError:
-            self.close()  # the next line begins a file: this one may end within a line
+                left = left[os.write(descriptor, left) :]
+        except BaseException:
+            self._give_up()
             raise
+        self._written += len(lines)
 
     def close(self) -> None:
         """Closes the file; the next lines begin another one."""
@@ -56,23 +57,43 @@ class RotatingFiles:
             os.close(self._descriptor)
         self._descriptor = None
 
-    def _begin(self, size_bytes: int) -> None:
+    def _takes(self, size_bytes: int) -> bool:
+        """Whether the file is there, has room, and is of today; after the clock was set back it is not."""
+        if self._descriptor is None or self._written + size_bytes > self._file_bytes:
+            return False
+        is_of_today = 0 <= self._clock() - self._began_s <= _DAY_S
+        return is_of_today and os.fstat(self._descriptor).st_nlink > 0
+
+    def _give_up(self) -> None:
+        """Leaves whole lines only, and no empty file: a full disk may refuse a million requests."""
+        assert self._descriptor is not None  # noqa: S101
+        with contextlib.suppress(OSError):  # then the file ends within a line
+            os.ftruncate(self._descriptor, self._written)
+            if not self._written:
+                self._path.unlink(missing_ok=True)
+        self.close()
+
+    def _begin(self, size_bytes: int) -> int:
         self.close()
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._make_room(max(size_bytes, self._file_bytes))
-        now_s = self._clock()
-        at = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now_s))
-        path = self._folder / f"requests-{at}-{int(now_s % 1 * 1e6):06}-{os.getpid()}.jsonl"
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL
-        self._descriptor = os.open(path, flags, 0o600)
-        self._written, self._began_s = 0, now_s
+        self._began_s, self._written = self._clock(), 0
+        begun_us = int(self._began_s * 1e6)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        for at_us in range(begun_us, begun_us + _MOST_NAMES):
+            at = time.strftime("%Y%m%d-%H%M%S", time.gmtime(at_us // 1_000_000))
+            self._path = self._folder / f"requests-{at}-{at_us % 1_000_000:06}-{os.getpid()}.jsonl"
+            with contextlib.suppress(FileExistsError):  # of another log of this process, or of a container's
+                self._descriptor = os.open(self._path, flags, 0o600)
+                return self._descriptor
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(self._path))
 
     def _make_room(self, size_bytes: int) -> None:
         files = sorted(self._folder.glob(PATTERN))
         sizes = {}
         for file in files:
             try:
-                sizes[file] = file.stat().st_size
+                sizes[file] = file.lstat().st_size
             except FileNotFoundError:  # another process made room, too
                 continue
         total = sum(sizes.values()) + size_bytes

@@ -1,4 +1,5 @@
 import os
+import shutil
 import stat
 
 import pytest
@@ -50,6 +51,41 @@ def test_file_of_yesterday_is_not_gone_on_with(tmp_path, clock):
     assert contents(tmp_path) == [b"1\n", b"2\n"]
 
 
+def test_after_the_clock_was_set_back_a_file_begins(tmp_path, clock):
+    files = RotatingFiles(tmp_path, most_bytes=800, clock=clock)
+    files.write(b"1\n")
+    clock.now -= 10 * 86_400
+    files.write(b"2\n")
+    assert sorted(contents(tmp_path)) == [b"1\n", b"2\n"]
+
+
+def test_file_that_somebody_removes_is_followed_by_another(tmp_path, clock):
+    files = RotatingFiles(tmp_path / "log", most_bytes=800, clock=clock)
+    files.write(b"1\n")
+    shutil.rmtree(tmp_path / "log")
+    files.write(b"2\n")
+    files.write(b"3\n")
+    assert contents(tmp_path / "log") == [b"2\n3\n"]
+
+
+def test_names_that_are_taken_are_passed_over(tmp_path):
+    one, two = (RotatingFiles(tmp_path, most_bytes=800, clock=lambda: 1_800_000_000.0) for _ in range(2))
+    one.write(b"1\n")
+    two.write(b"2\n")
+    assert contents(tmp_path) == [b"1\n", b"2\n"]
+
+
+def test_link_counts_as_itself_and_what_it_leads_to_stays(tmp_path, clock):
+    other = tmp_path / "other"
+    other.write_bytes(b"x" * 10_000)
+    log = tmp_path / "log"
+    log.mkdir()
+    (log / "requests-1.jsonl").symlink_to(other)
+    RotatingFiles(log, most_bytes=800, clock=clock).write(b"1\n")
+    assert (log / "requests-1.jsonl").is_symlink()
+    assert other.stat().st_size == 10_000
+
+
 def test_two_processes_write_files_of_their_own(tmp_path, clock):
     one, two = (RotatingFiles(tmp_path, most_bytes=800, clock=clock) for _ in range(2))
     one.write(b"1\n")
@@ -58,20 +94,40 @@ def test_two_processes_write_files_of_their_own(tmp_path, clock):
     assert contents(tmp_path) == [b"1\n3\n", b"2\n"]
 
 
-def test_after_a_full_disk_lines_begin_a_file(tmp_path, clock, monkeypatch):
+@pytest.fixture
+def full_after(monkeypatch):
+    """Makes the disk full after some more bytes."""
+    write = os.write
+
+    def fill(left):
+        def full(descriptor, data):
+            nonlocal left
+            if not left:
+                raise OSError(28, "No space left on device")
+            written = write(descriptor, bytes(data[:left]))
+            left -= written
+            return written
+
+        monkeypatch.setattr(rotating_files.os, "write", full)
+
+    return fill
+
+
+def test_a_full_disk_leaves_whole_lines_only(tmp_path, clock, full_after, monkeypatch):
     files = RotatingFiles(tmp_path, most_bytes=800, clock=clock)
-    write, left = os.write, [3]
-
-    def full(descriptor, data):
-        if not left[0]:
-            raise OSError(28, "No space left on device")
-        written = write(descriptor, bytes(data[: left[0]]))
-        left[0] -= written
-        return written
-
-    monkeypatch.setattr(rotating_files.os, "write", full)
+    files.write(b"before\n")
+    full_after(3)
     with pytest.raises(OSError, match="No space"):
         files.write(b"torn\n")
     monkeypatch.undo()
     files.write(b"whole\n")
-    assert contents(tmp_path) == [b"tor", b"whole\n"]
+    assert contents(tmp_path) == [b"before\n", b"whole\n"]
+
+
+def test_a_full_disk_is_not_filled_with_empty_files(tmp_path, clock, full_after):
+    files = RotatingFiles(tmp_path, most_bytes=800, clock=clock)
+    full_after(0)
+    for _ in range(10):
+        with pytest.raises(OSError, match="No space"):
+            files.write(b"line\n")
+    assert contents(tmp_path) == []
