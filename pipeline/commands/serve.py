@@ -1,9 +1,9 @@
 """The command `serve`: serves a workload's newest version over HTTP, to try it out."""
 
+import contextlib
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from slipway.components.pusher.manifest import Manifest
@@ -63,7 +63,7 @@ def serve(
             live.close()
 
 
-@contextmanager
+@contextlib.contextmanager
 def _logged(
     config: WorkloadConfig, output: Path, manifest: Manifest | None
 ) -> Iterator[BackgroundLog | None]:
@@ -81,4 +81,6 @@ def _logged(
 
 
 def _tell(line: str) -> None:
-    print(printable(line), file=sys.stderr, flush=True)
+    # The server, its log and what follows pushes outlive the terminal, or the program that read this.
+    with contextlib.suppress(OSError):
+        print(printable(line), file=sys.stderr, flush=True)

@@ -36,6 +36,7 @@ API = "/api/2.0/mlflow"
 _MOST_METRICS, _MOST_PARAMETERS, _MOST_DATASETS = 1000, 100, 50
 _MOST_VALUE, _MOST_NAME, _MOST_DIGEST = 500, 250, 36
 _OTHER_LETTERS = re.compile(r"[^\w\-. /]", re.ASCII)
+_CHANGED = "slipway.resumed_with."
 _STATUS = {"complete": "FINISHED", "failed": "FAILED", "stopped": "FAILED"}
 _T = TypeVar("_T")
 
@@ -63,9 +64,9 @@ class Mlflow:
 
     def send(self, record: RunRecord) -> None:
         """Makes the run, or the one begun by an earlier attempt complete; see `Tracker.send`."""
-        run = self._run(record)
+        run, before = self._run(record)
         run_id = run["run_id"]
-        self._log(run_id, record)
+        self._log(run_id, record, before)
         self._log_data(run_id, record)
         report = record.folder / "report.html"
         if report.is_file():
@@ -80,7 +81,8 @@ class Mlflow:
     def _post(self, path: str, **body: object) -> dict[str, Any]:
         return self.client.call("POST", f"{API}/{path}", body=body)
 
-    def _run(self, record: RunRecord) -> dict[str, Any]:
+    def _run(self, record: RunRecord) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The run as MLflow describes it, and what was logged of it before."""
         experiment = self._experiment()
         found = self._post(
             "runs/search",
@@ -89,7 +91,7 @@ class Mlflow:
             max_results=1,
         )
         if runs := found.get("runs"):
-            return dict(runs[0]["info"])
+            return dict(runs[0]["info"]), dict(runs[0].get("data") or {})
         made = self._post(
             "runs/create",
             experiment_id=experiment,
@@ -97,7 +99,7 @@ class Mlflow:
             start_time=begin_and_end_ms(record)[0],
             tags=_pairs({"slipway.run": record.run_id}),
         )
-        return dict(made["run"]["info"])
+        return dict(made["run"]["info"]), {}
 
     def _experiment(self) -> str:
         for _ in range(2):  # another run may make it in between
@@ -121,7 +123,7 @@ class Mlflow:
                     raise
         raise TrackerError(f"neither finds nor makes the experiment {self.experiment!r}")
 
-    def _log(self, run_id: str, record: RunRecord) -> None:
+    def _log(self, run_id: str, record: RunRecord, before: Mapping[str, Any]) -> None:
         epochs = first_json(record, "ModelRun", "history.json").get("epochs", [])
         # The same times at each attempt: a value that is told twice is one value. A resumed run keeps its
         # curves; of its final metrics those of its last end are the ones that MLflow shows.
@@ -130,9 +132,11 @@ class Mlflow:
         points += [_metric(point, begun) for point in curves(epochs)]
         for some in _batches(points, _MOST_METRICS):
             self._post("runs/log-batch", run_id=run_id, metrics=some)
-        for params in _batches(_pairs(parameters(record)), _MOST_PARAMETERS):
-            self._post("runs/log-batch", run_id=run_id, params=params)
-        self._post("runs/log-batch", run_id=run_id, tags=_pairs(_tags(record)))
+        params, changed = _new_and_changed(_by_key(_pairs(parameters(record))), before)
+        for pairs in _batches(params, _MOST_PARAMETERS):
+            self._post("runs/log-batch", run_id=run_id, params=pairs)
+        for pairs in _batches([*_pairs(_tags(record)), *changed], _MOST_PARAMETERS):
+            self._post("runs/log-batch", run_id=run_id, tags=pairs)
 
     def _log_data(self, run_id: str, record: RunRecord) -> None:
         digests = data_digests(read_fingerprints(record.folder) or {})
@@ -174,6 +178,27 @@ def _tags(record: RunRecord) -> dict[str, str]:
         text = "".join(f"{name}\0{digest}\n" for name, digest in digests.items())
         tags["slipway.data_digest"] = hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
     return tags
+
+
+def _new_and_changed(
+    now: Mapping[str, str], before: Mapping[str, Any]
+) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
+    """The parameters that MLflow does not have yet, and tags for those that it has with another value.
+
+    MLflow refuses to change a parameter, and a run may be resumed with other settings.
+    """
+    there, tags = _by_key(before.get("params", [])), _by_key(before.get("tags", []))
+    new = [{"key": key, "value": value} for key, value in now.items() if key not in there]
+    changed = [
+        {"key": f"{_CHANGED}{key}"[:_MOST_NAME], "value": now.get(key, "null")}
+        for key, value in there.items()
+        if now.get(key) != value or f"{_CHANGED}{key}" in tags
+    ]
+    return new, changed
+
+
+def _by_key(pairs: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    return {pair["key"]: pair.get("value", "") for pair in pairs}
 
 
 def _metric(point: Point, at_ms: int) -> dict[str, object]:

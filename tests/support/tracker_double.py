@@ -63,7 +63,8 @@ class MlflowDouble(Collector):
         [experiment] = body["experiment_ids"]
         wanted = body["filter"].split("'")[1]
         found = [
-            {"info": run["info"]} for run in self.runs.values()
+            {"info": run["info"], "data": {"params": pairs(run["params"]), "tags": pairs(run["tags"])}}
+            for run in self.runs.values()
             if run["tags"].get("slipway.run") == wanted and run["info"]["experiment_id"] == experiment
         ]  # fmt: skip
         return 200, {"runs": found} if found else {}
@@ -119,6 +120,10 @@ def texts(pairs):
     return {pair["key"]: pair["value"] for pair in pairs}
 
 
+def pairs(values):
+    return [{"key": key, "value": value} for key, value in values.items()]
+
+
 def missing():
     return 404, {"error_code": "RESOURCE_DOES_NOT_EXIST", "message": "there is none"}
 
@@ -152,5 +157,7 @@ def served(double):
         double.address = f"http://127.0.0.1:{server.server_port}"
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()
-        yield double
-        server.shutdown()
+        try:
+            yield double
+        finally:
+            server.shutdown()

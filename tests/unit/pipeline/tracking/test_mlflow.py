@@ -1,6 +1,7 @@
 """A run in MLflow: all of it once, however often it is sent."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from tracker_double import missing
@@ -173,6 +174,27 @@ def test_a_resumed_run_ends_when_it_last_ended_and_keeps_its_curves(mlflow, fail
     assert sum(name == "training/loss" for name, *_ in run["metrics"]) == 2
     last = max((at, value) for name, value, at, _ in run["metrics"] if name == "wall_s")
     assert last[1] == 1.0
+
+
+def test_a_run_that_is_resumed_with_other_settings_is_told_with_both(mlflow, make_run):
+    """MLflow changes no parameter; the double refuses it as MLflow does."""
+    record = make_run(mlflow=mlflow.address)
+    send(record)
+
+    def resumed(**train):
+        config = json.loads(record.target.target.config)
+        target = replace(record.target.target, config=json.dumps({**config, "train": train}))
+        record.target = replace(record.target, target=target)
+        send(record)
+        [run] = mlflow.runs.values()
+        changed = {key: value for key, value in run["tags"].items() if "resumed_with" in key}
+        return run["params"]["train.batch_size"], changed
+
+    lost = {"slipway.resumed_with.train.hyperparameters.rate": "null"}
+    now = "slipway.resumed_with.train.batch_size"
+    assert resumed(batch_size=512, steps=7) == ("256", {now: "512", **lost})
+    assert mlflow.runs["run0"]["params"]["train.steps"] == "7"
+    assert resumed(batch_size=256, steps=7) == ("256", {now: "256", **lost})
 
 
 def test_a_checksum_of_a_bucket_is_not_called_sha_256(mlflow, make_run):
