@@ -54,6 +54,19 @@ def test_whom_nobody_can_reach_is_one_line_and_the_run_ends_as_it_has(tmp_path, 
     ]  # fmt: skip
 
 
+def test_ctrl_c_while_a_notification_is_sent_keeps_no_tracker_from_the_run(tmp_path, monkeypatch):
+    def cut_short(_record):
+        raise KeyboardInterrupt
+
+    begun, history = [], History(tmp_path)
+    monkeypatch.setattr(end_listeners, "notify", cut_short)
+    monkeypatch.setattr(handover, "leave", lambda _record: True)
+    monkeypatch.setattr(handover, "start", begun.append)
+    with pytest.raises(KeyboardInterrupt):
+        close(history, history.new_run("taxi"), began=0.0, listeners=END_LISTENERS, interrupted=False)
+    assert begun == [tmp_path]
+
+
 def test_a_run_is_left_to_trackers_and_a_failure_is_one_line(tmp_path, capsys, monkeypatch):
     begun, history = [], History(tmp_path)
     record = history.new_run("taxi")
