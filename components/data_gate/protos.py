@@ -77,6 +77,7 @@ def _feature(feature: Any, rows: int, *, is_sampled: bool) -> FeatureStatistics:
         "is_sampled": is_sampled,
         "present": int(present),
         "values": int(common.tot_num_values),
+        "most_values": int(common.max_num_values),
     }
     if numbers:
         nan = max((int(histogram.num_nan) for histogram in stats.histograms), default=0)

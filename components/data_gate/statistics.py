@@ -42,6 +42,7 @@ class FeatureStatistics:
         rows: those that were looked at; fewer than the split has where the statistics are of a sample.
         present: rows that have a value; one that is no number (NaN) is none.
         values: how many values there are; more than `present` where a row may have several.
+        most_values: how many one row has at most; 0 where that is not known.
         unique: different values of a text.
         counts: text -> how often, the most frequent ones (TFDV keeps 1,000).
         distribution: of the numbers; None where there are none.
@@ -60,6 +61,7 @@ class FeatureStatistics:
     mean: float = 0.0
     distribution: Distribution | None = None
     is_sampled: bool = False
+    most_values: int = 0
 
     @property
     def rows_in_words(self) -> str:

@@ -1,6 +1,7 @@
 """Reads the labels that came later, and what was answered then, joined by a key column."""
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,9 @@ import pyarrow.parquet as pq
 from slipway.components.data_profile.columns import Floats
 from slipway.components.request_log.own_columns import PREDICTION, VERSION
 from slipway.pipeline.errors import UsageError
+
+_SHOWN = 60
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]*)\.0")
 
 
 @dataclass(frozen=True)
@@ -46,20 +50,22 @@ def read_labels(file: Path, *, key: str, label: str, classes: Sequence[str]) -> 
     codes = {name: float(code) for code, name in enumerate(classes)}
     found = {}
     for row in _rows(file, [key, label]):
-        if row.get(key) is None or row.get(label) in (None, ""):
+        name = _as_text(row.get(key))
+        if name is None or row.get(label) in (None, ""):
             continue
         text = str(row[label])
         try:
-            value = codes[text] if text in codes else float(text)
-        except ValueError:
+            value = codes[text] if text in codes else float(row[label])
+        except (TypeError, ValueError, OverflowError):
             value = math.nan
-        if not math.isfinite(value):
-            named = f"one of {', '.join(classes)}, or a number" if classes else "a number"
+        if not math.isfinite(value) or (classes and value not in codes.values()):
+            last = len(classes) - 1
+            named = f"one of {', '.join(classes)}, or its code, 0 to {last}" if classes else "a number"
             raise UsageError(
-                f"{file} has the label {text!r} for {row[key]!r}; it must be {named}.",
+                f"{file} has the label {text[:_SHOWN]!r} for {name[:_SHOWN]!r}; it must be {named}.",
                 hint="give what the model learns, after preprocessing",
             )
-        found[str(row[key])] = value
+        found[name] = value
     if not found:
         raise UsageError(f"{file} has no label.")
     return found
@@ -77,15 +83,16 @@ def join(folder: Path, *, key: str, version: int, labels: Mapping[str, float]) -
     wanted, answers, without = [], [], 0
     has_key = False
     for file in sorted([*folder.glob("*.jsonl"), *folder.glob("*.parquet")]):
-        for row in _rows(file, [key, VERSION, PREDICTION]):
+        for row in _logged(file, [key, VERSION, PREDICTION]):
             if row.get(VERSION) != version:
                 continue
             has_key |= key in row
-            label = labels.get(str(row.get(key)))
+            name = _as_text(row.get(key))
+            label = None if name is None else labels.get(name)
             if label is None:
                 without += 1
                 continue
-            answer = row[PREDICTION]
+            answer = row.get(PREDICTION)
             wanted.append(label)
             answers.append(answer if isinstance(answer, list) else [answer])
     if not has_key:
@@ -103,6 +110,23 @@ def join(folder: Path, *, key: str, version: int, labels: Mapping[str, float]) -
             f"The answers in {folder} are not as many numbers in each row, so no metric is of them."
         ) from error
     return Labelled(np.array(wanted, np.float64)[:, None], numbers, without)
+
+
+def _as_text(key: Any) -> str | None:
+    """A key as text; None for none. 7.0 is 7: a gap in a column of whole numbers makes them fractions."""
+    if key is None or (isinstance(key, float) and math.isnan(key)):
+        return None
+    text = str(key)
+    return text[:-2] if _WHOLE.fullmatch(text) else text
+
+
+def _logged(file: Path, columns: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+    """The rows of a logged file; none more where the log has removed it meanwhile, to make room."""
+    try:
+        yield from _rows(file, columns)
+    except UsageError:
+        if file.exists():
+            raise
 
 
 def _rows(file: Path, columns: Sequence[str]) -> Iterator[Mapping[str, Any]]:

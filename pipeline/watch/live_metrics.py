@@ -1,8 +1,12 @@
 """The metrics of what was answered, by labels that came later, against those at the push. Pure."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from slipway.components.errors import ComponentError
 from slipway.components.evaluator.bootstrap import row_number
 from slipway.components.evaluator.request import ModelRequest, Request
 from slipway.components.evaluator.results import results
@@ -37,10 +41,14 @@ class LiveMetric:
 
     @property
     def is_worse(self) -> bool:
-        """Whether even its better bound is worse than the value at the push."""
+        """Whether even its better bound is worse than the value at the push; or it is no number any more."""
         better = metric_of(self.name).better
         low, high = self.bounds
-        if low == high or self.at_push is None or better is None:
+        if self.at_push is None or better is None:
+            return False
+        if math.isnan(self.value):
+            return not math.isnan(self.at_push)
+        if low == high:
             return False
         return high < self.at_push if better == "higher" else low > self.at_push
 
@@ -53,14 +61,18 @@ class LiveMetric:
         return f"{self.name} {self.value:.4f} ({low:.4f} to {high:.4f}){before}{worse}"
 
     def to_json(self) -> dict[str, object]:
-        """Plain data."""
+        """Plain data; null for what is no finite number, which JSON cannot hold."""
         return {
             "name": self.name,
-            "value": self.value,
-            "bounds": list(self.bounds),
+            "value": _finite(self.value),
+            "bounds": [_finite(bound) for bound in self.bounds],
             "at_push": self.at_push,
             "worse": self.is_worse,
         }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def live_metrics(
@@ -75,6 +87,7 @@ def live_metrics(
     Raises:
         ComponentError: a metric is not defined for these labels and answers.
     """
+    _check_codes(rows, names)
     request = Request(
         models=(ModelRequest("", "label", is_baseline=False),),
         slices=((),),
@@ -98,3 +111,16 @@ def live_metrics(
         )
         for name, value in found.items()
     )
+
+
+def _check_codes(rows: Labelled, names: Sequence[str]) -> None:
+    """Refuses labels that are no codes of the model's classes, each of which would count as an error of it."""
+    outputs = rows.answers.shape[1]
+    if not any(metric_of(name).outputs == "classes" for name in names):
+        return
+    wrong = rows.labels[(rows.labels != np.floor(rows.labels)) | (rows.labels < 0) | (rows.labels >= outputs)]
+    if len(wrong):
+        raise ComponentError(
+            f"A late label is {wrong[0]:g}, and the model has the classes 0 to {outputs - 1}.",
+            hint="give what the model learns, after preprocessing",
+        )

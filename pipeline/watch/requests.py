@@ -59,7 +59,8 @@ class Requests:
 def read_requests(folder: Path, kinds: Mapping[str, Kind], version: int) -> Requests:
     """The requests that a version has answered.
 
-    A last line without an end was torn by a kill or a full disk, and is left out.
+    A last line without an end was torn by a kill or a full disk, and is left out. So is a file that the log
+    has removed meanwhile, to make room.
 
     Args:
         folder: of JSON Lines or Parquet files as `serve` and `predict` write them.
@@ -122,18 +123,15 @@ def _shared_columns(files: Sequence[Path], kinds: Mapping[str, Kind]) -> list[st
 
 
 def _names(file: Path) -> set[str] | None:
-    if file.suffix == ".parquet":
-        try:
-            return set(pq.read_schema(file).names)
-        except (pa.ArrowException, OSError) as error:
-            raise _unreadable(file, error) from error
-    with file.open("rb") as lines:
-        first = lines.readline(MOST_LINE_BYTES)
-    if not first.endswith(b"\n"):
-        return None
     try:
-        return set(orjson.loads(first))
-    except (ValueError, TypeError) as error:
+        if file.suffix == ".parquet":
+            return set(pq.read_schema(file).names)
+        with file.open("rb") as lines:
+            first = lines.readline(MOST_LINE_BYTES)
+        return set(orjson.loads(first)) if first.endswith(b"\n") else None
+    except FileNotFoundError:
+        return None
+    except (pa.ArrowException, OSError, ValueError, TypeError) as error:
         raise _unreadable(file, error) from error
 
 
@@ -151,18 +149,24 @@ def _read(file: Path, types: Mapping[str, pa.DataType]) -> pa.Table:
             read_options=pyarrow.json.ReadOptions(block_size=8 * MOST_LINE_BYTES),
             parse_options=pyarrow.json.ParseOptions(schema, unexpected_field_behavior="ignore"),
         )
+    except FileNotFoundError:
+        return schema.empty_table()
     except (pa.ArrowException, OSError) as error:
         raise _unreadable(file, error) from error
 
 
 def _times(file: Path, times: Any) -> npt.NDArray[np.int64]:
     try:
-        found = times.cast(pa.timestamp("ms", "UTC"))
+        # Other servers write smaller fractions of a second, which the cast refuses.
+        found = pc.replace_substring_regex(times, r"(\.\d{3})\d+", r"\1").cast(pa.timestamp("ms", "UTC"))
     except pa.ArrowException as error:
         raise _unreadable(file, error) from error
     if found.null_count:
         raise UsageError(f"{file} has a row without {AT}.")
-    return found.cast(pa.int64()).to_numpy()  # type: ignore[no-any-return]
+    at_ms: npt.NDArray[np.int64] = found.cast(pa.int64()).to_numpy()
+    if (at_ms < 0).any():
+        raise UsageError(f"{file} has a row whose {AT} is before 1970.", hint="remove or mend the file")
+    return at_ms
 
 
 def _unreadable(file: Path, error: Exception) -> UsageError:

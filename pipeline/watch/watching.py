@@ -166,7 +166,7 @@ def _with_rows(found: Drifted, requests: Requests, newest: Window) -> Drifted:
 
 def _is_single(feature: FeatureStatistics) -> bool:
     """Whether a column has one number or text a row, which is what is compared."""
-    return feature.kind != "other" and feature.values <= feature.rows
+    return feature.kind != "other" and feature.values <= feature.rows and feature.most_values <= 1
 
 
 def _since(found: Drifted) -> str:

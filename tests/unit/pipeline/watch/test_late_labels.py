@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,6 +25,34 @@ def test_labels_are_read_from_each_format(tmp_path):
 def test_names_of_classes_stand_for_their_codes(tmp_path):
     (tmp_path / "a.csv").write_text("id,label\n1,yes\n2,no\n3,1\n")
     assert read(tmp_path / "a.csv", classes=["no", "yes"]) == {"1": 1.0, "2": 0.0, "3": 1.0}
+
+
+def test_code_that_no_class_has_is_one_sentence(tmp_path):
+    (tmp_path / "a.csv").write_text("id,label\n1,2\n")
+    with pytest.raises(UsageError, match=r"'2' for '1'; it must be one of no, yes, or its code, 0 to 1"):
+        read(tmp_path / "a.csv", classes=["no", "yes"])
+
+
+def test_whole_keys_are_the_same_where_gaps_have_made_them_fractions(tmp_path, log):
+    pq.write_table(pa.table({"id": [7.0, None], "label": [True, False]}), tmp_path / "a.parquet")
+    assert read(tmp_path / "a.parquet") == {"7": 1.0}
+    (tmp_path / "a.csv").write_text("id,label\n7.0,1\n007.0,1\n7.5,1\n")
+    assert read(tmp_path / "a.csv") == {"7": 1.0, "007.0": 1.0, "7.5": 1.0}
+    found = join(log((7, [0.5]), (8.0, [0.25])), key="id", version=7, labels={"7": 1.0, "8": 0.0})
+    assert found.answers.tolist() == [[0.5], [0.25]]
+
+
+def test_row_without_a_key_has_no_label(log):
+    found = join(log((None, [0.5]), ("a", [0.25])), key="id", version=7, labels={"None": 1.0, "a": 0.0})
+    assert (found.answers.tolist(), found.without) == ([[0.25]], 1)
+
+
+def test_logged_file_that_is_removed_meanwhile_is_left_out(log, monkeypatch):
+    folder = log(("a", [0.25]))
+    gone = folder / "requests-0.jsonl"
+    glob = Path.glob
+    monkeypatch.setattr(Path, "glob", lambda self, p: [*glob(self, p), *([gone] if p == "*.jsonl" else [])])
+    assert join(folder, key="id", version=7, labels={"a": 1.0}).answers.tolist() == [[0.25]]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,10 @@
+import json
+
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
+from slipway.components.errors import ComponentError
 from slipway.pipeline.watch.late_labels import Labelled
 from slipway.pipeline.watch.live_metrics import live_metrics
 
@@ -48,3 +51,22 @@ def test_value_as_at_the_push_is_not_worse():
     [found] = live_metrics(ROWS, ["auc"], {})
     [again] = live_metrics(ROWS, ["auc"], {"auc": found.value + 0.005})
     assert not again.is_worse
+
+
+def test_model_that_answers_nan_has_become_worse():
+    answers = ROWS.answers.copy()
+    answers[0] = np.nan
+    [found] = live_metrics(
+        Labelled(ROWS.labels, answers, 0), ["binary_crossentropy"], {"binary_crossentropy": 0.3}
+    )
+    assert found.is_worse
+    assert json.loads(json.dumps(found.to_json(), allow_nan=False))["value"] is None
+
+
+@pytest.mark.parametrize("label", [3.0, -1.0, 0.5])
+def test_label_that_is_no_class_is_refused_and_not_counted_as_an_error(label):
+    rows = Labelled(np.array([[0.0], [label]]), np.full((2, 3), 1 / 3), 0)
+    with pytest.raises(
+        ComponentError, match=f"late label is {label:g}, and the model has the classes 0 to 2"
+    ):
+        live_metrics(rows, ["sparse_categorical_accuracy"], {})

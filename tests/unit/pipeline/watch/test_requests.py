@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -48,6 +49,27 @@ def test_parquet_is_read(tmp_path):
     assert found.showing(RowQuery("fare", above=1.5), np.arange(2))[0].line is None
 
 
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+def test_times_of_other_servers_are_read(tmp_path, unit):
+    at = pa.array([1_795_305_600_123_000_000], pa.timestamp("ns", "UTC")).cast(pa.timestamp(unit, "UTC"))
+    rows = {"logged_at": at, "logged_version": [7], "fare": [1.0]}
+    pq.write_table(pa.table(rows), tmp_path / "a.parquet")
+    line = {"logged_at": "2026-11-22T00:00:00.123456+00:00", "logged_version": 7, "fare": 1}
+    (tmp_path / "a.jsonl").write_text(json.dumps(line) + "\n")
+    assert read_requests(tmp_path, KINDS, 7).at_ms.tolist() == [1_795_305_600_123] * 2
+
+
+@pytest.mark.parametrize("name", ["gone.jsonl", "gone.parquet"])
+def test_file_that_is_removed_meanwhile_is_left_out(write_log, monkeypatch, name):
+    folder = write_log(0, rows=3)
+    glob = Path.glob
+    gone = [folder / name]
+    monkeypatch.setattr(
+        Path, "glob", lambda self, p: [*glob(self, p), *(gone if name.endswith(p[1:]) else [])]
+    )
+    assert len(read_requests(folder, KINDS, 7).table) == 3
+
+
 def test_rows_that_show_a_finding_are_found(write_log):
     found = read_requests(write_log(0, rows=100), KINDS, 7)
     rows = found.showing(RowQuery("company", values=("B",)), np.arange(100))
@@ -70,6 +92,7 @@ def test_rows_that_show_a_finding_are_found(write_log):
         ({"logged_at": "2026-11-22T00:00:00Z", "logged_version": 7, "fare": "x"}, "cannot be read"),
         ({"logged_at": "2026-11-22T00:00:00Z", "logged_version": 9, "fare": 1}, "those there are of 9"),
         ([1], "has no column logged_at"),
+        ({"logged_at": "0000-01-01T00:00:00Z", "logged_version": 7, "fare": 1}, "before 1970"),
     ],
 )
 def test_wrong_log_is_one_sentence(tmp_path, content, words):
@@ -82,6 +105,12 @@ def test_wrong_log_is_one_sentence(tmp_path, content, words):
 @pytest.mark.parametrize("name", ["a.jsonl", "a.parquet"])
 def test_file_of_something_else_is_one_sentence(tmp_path, name):
     (tmp_path / name).write_text("%PDF\n")
+    with pytest.raises(UsageError, match="cannot be read"):
+        read_requests(tmp_path, KINDS, 7)
+
+
+def test_folder_that_is_called_as_a_log_is_one_sentence(tmp_path):
+    (tmp_path / "a.jsonl").mkdir()
     with pytest.raises(UsageError, match="cannot be read"):
         read_requests(tmp_path, KINDS, 7)
 

@@ -3,6 +3,7 @@ import json
 import pytest
 
 from slipway.components.data_gate.limits import Limits
+from slipway.components.data_gate.statistics import FeatureStatistics, SplitStatistics
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.watch.page import gather, write_page
 from slipway.pipeline.watch.watching import Asked, watch
@@ -42,6 +43,14 @@ def test_columns_that_are_skipped_or_not_logged_are_not_compared(asked, training
     write_log(0, factor=2.0)
     found = watch(Asked(**{**vars(asked), "skip": {"fare"}}), training)
     assert (found.columns, found.not_logged, found.exit_code) == (("company",), (), 0)
+
+
+def test_column_of_lists_that_are_mostly_empty_is_not_compared(asked, training, write_log):
+    write_log(0, tags=["a", "b"])
+    tags = FeatureStatistics("tags", "text", 10_000, 500, 1_000, unique=2, most_values=2)
+    mostly_empty = SplitStatistics(10_000, {**training.features, "tags": tags})
+    found = watch(asked, mostly_empty)
+    assert (found.columns, found.not_logged) == (("fare", "company"), ("tags",))
 
 
 def test_few_requests_are_not_judged(asked, training, write_log):
