@@ -134,12 +134,11 @@ def _request(method: str, url: str, *, timeout: tuple[float, float], **options: 
             return answer.status_code, bytes(content)
     except requests.exceptions.InvalidHeader as error:
         raise TrackerError("was not asked: its credentials hold a line break or a space too many") from error
-    except UnicodeEncodeError as error:
-        # Its own text shows a letter of them.
-        raise TrackerError("was not asked: its credentials hold letters that HTTP does not take") from error
     except requests.RequestException as error:
         # Its own text may contain the address.
         raise TrackerError(f"could not be reached ({type(error).__name__})", is_away=True) from error
+    except ValueError as error:  # http.client's, of a header's name or letters; its text contains them
+        raise TrackerError("was not asked: its credentials are no headers that HTTP takes") from error
 
 
 def _within(limit_s: float, work: Callable[[], tuple[int, bytes]]) -> tuple[int, bytes]:

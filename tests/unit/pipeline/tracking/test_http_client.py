@@ -96,12 +96,18 @@ def test_a_header_that_cannot_be_sent_is_told_without_it(server):
     assert "hunter2" not in str(error.value)
 
 
-@pytest.mark.parametrize("given", [{"headers": {"Authorization": "Bearer h€"}}, {"auth": ("user", "h€")}])
-def test_credentials_of_other_letters_are_told_without_them(server, given):
-    with pytest.raises(TrackerError, match="letters that HTTP does not take") as error:
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"headers": {"Authorization": "Bearer hunter€"}},
+        {"auth": ("user", "hunter€")},
+    ],
+)
+def test_credentials_that_are_no_headers_are_told_without_them(server, given):
+    with pytest.raises(TrackerError, match="no headers that HTTP takes") as error:
         HttpClient(server.address, **given).call("GET", "/a")
-    assert "€" not in str(error.value)
-    assert r"\u20ac" not in str(error.value)
+    assert "hunter" not in str(error.value)
+    assert "20ac" not in str(error.value)
 
 
 def test_a_server_that_drips_is_left_at_the_deadline():
