@@ -46,12 +46,12 @@ class WatchPage:
 
 
 def write_page(watched: Watched, path: Path) -> Path:
-    """Writes the page, whole or not at all; returns the file.
+    """Writes the page, whole or not at all; returns the file. It shows logged values: its folder is the owner's.
 
     Raises:
         OSError: it cannot be written.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     return write_watch(gather(watched), path)
 
 

@@ -91,6 +91,11 @@ class Watched:
         told = "; ".join(each.text for each in self.live)
         return f"In {counted(self.labelled, 'row')} with a label: {told}."
 
+    def without_rows(self) -> "Watched":
+        """The same without the logged rows that show it, whose values are the owner's of the log alone."""
+        drifted = (replace(each, finding=replace(each.finding, rows=())) for each in self.drifted)
+        return replace(self, drifted=tuple(drifted))
+
     def text(self) -> str:
         """The sentence, and each finding with its rows."""
         return "\n".join([self.sentence, *(line for each in self.drifted for line in each.finding.lines())])

@@ -1,4 +1,5 @@
 import json
+import stat
 
 import numpy as np
 import pytest
@@ -118,6 +119,9 @@ def test_drift_is_judged_told_and_notified(output, pushed, training, monkeypatch
     assert page.is_file()
     [(command, variable, told)] = sent
     assert (command, variable, told["text"], told["page"]) == (("tell",), None, found.sentence, str(page))
+    assert found.drifted[0].finding.rows
+    assert told["drifted"][0]["finding"]["rows"] == (), "logged values stay here"
+    assert stat.S_IMODE(page.parent.stat().st_mode) == 0o700
     assert capsys.readouterr().err == "warning: nobody is there.\n"
     for silent in (config(), config(notify={"command": ["tell"], "when": ["failed"]})):
         run(silent, output)
