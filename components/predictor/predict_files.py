@@ -240,6 +240,7 @@ class PredictFile(beam.DoFn):
             )
         except OSError as error:  # the predictions are what was asked for
             _log.warning("Requests are no longer logged: %s", error)
+            self._requests.close()
             self._requests = None
 
     def _names(self, answers: list[Any]) -> list[str | None]:

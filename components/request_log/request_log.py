@@ -2,6 +2,7 @@
 
 import itertools
 import queue
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -209,4 +210,4 @@ class BackgroundLog:
 
 def _size_bytes(array: Array) -> int:
     """About how much memory an array takes, with its texts."""
-    return array.nbytes + (sum(map(len, array.ravel())) if array.dtype == object else 0)
+    return array.nbytes + (sum(map(sys.getsizeof, array.ravel())) if array.dtype == object else 0)

@@ -11,6 +11,7 @@ from slipway.components.pusher.version_store import shelf_at
 from slipway.components.request_log.request_log import BackgroundLog, RequestLog
 from slipway.pipeline.commands.versions import no_version
 from slipway.pipeline.config import WorkloadConfig
+from slipway.pipeline.engine.signal_handlers import answered_by, raise_interrupt
 from slipway.pipeline.terminal.printable import printable
 from slipway.pipeline.wiring.pushed_versions import serving_base
 from slipway.pipeline.wiring.request_log import log_settings
@@ -22,7 +23,7 @@ TOKEN_VARIABLE = "SLIPWAY_SERVE_TOKEN"  # noqa: S105  (the variable's name)
 def serve(
     config: WorkloadConfig, output: Path, *, host: str, port: int, most_rows: int | None = None
 ) -> None:
-    """Serves until it is interrupted; follows pushes and rollbacks meanwhile.
+    """Serves until it is interrupted, by Ctrl-C or SIGTERM; follows pushes and rollbacks meanwhile.
 
     Args:
         port: 0 for a free one.
@@ -56,7 +57,9 @@ def serve(
             f"{server.url}/v1/models/{config.name}:predict  (to try it out; not for production. Ctrl-C ends)"
         )
         try:
-            server.serve_forever(poll_interval=0.2)
+            # Who stops a service sends SIGTERM: what was answered is still to be logged.
+            with answered_by(raise_interrupt):
+                server.serve_forever(poll_interval=0.2)
         except KeyboardInterrupt:
             _tell("Ended.")
         finally:

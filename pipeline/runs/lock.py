@@ -17,9 +17,9 @@ _STORE_WAIT_S = 5.0
 # `runs` holds the lock for a moment to check whether anyone else does; that alone must not block a run.
 _LOCK_WAIT_S = 0.3
 # A step has an orchestrator behind it, which would retry it: it waits for an engine to end.
+_STEP_WAIT_S = 600.0
 # MAX_PATHNAME of SQLite's file system for Unix is 512, with the end of the longest name beside: -journal.
 _LONGEST_PATH = 504
-_STEP_WAIT_S = 600.0
 # Up to this size, reading the whole store to find damage costs less than a tenth of a second.
 _CHECKED_BYTES = 32 * 2**20
 # In the output folder: one folder with a lock for each workload.

@@ -135,7 +135,7 @@ def _rows(file: Path, columns: Sequence[str]) -> Iterator[Mapping[str, Any]]:
         if file.suffix == ".jsonl":
             with file.open("rb") as lines:
                 for line in lines:
-                    if line.endswith(b"\n") and line.strip():
+                    if line.strip() and not _is_torn(line):
                         row = orjson.loads(line)
                         if not isinstance(row, dict):
                             raise UsageError(f"{file} has a line that is no object.")
@@ -146,6 +146,17 @@ def _rows(file: Path, columns: Sequence[str]) -> Iterator[Mapping[str, Any]]:
         raise UsageError(f"{file} cannot be read: {' '.join(str(error).split())[:300]}") from error
     for batch in table.to_batches():
         yield from batch.to_pylist()
+
+
+def _is_torn(line: bytes) -> bool:
+    """Whether it is a last line that a kill or a full disk has cut off."""
+    if line.endswith(b"\n"):
+        return False
+    try:
+        orjson.loads(line)
+    except ValueError:
+        return True
+    return False
 
 
 def _table(file: Path, columns: Sequence[str]) -> pa.Table:

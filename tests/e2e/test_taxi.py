@@ -205,6 +205,9 @@ def test_pushed_version_answers_serve_as_its_card_says_and_as_without_it(first, 
             listeners = [each.address for each in listeners_of(server.pid)]
         finally:
             server.terminate()
+        assert server.wait(60) == 0, (
+            "who stops a service sends SIGTERM; it ends as by Ctrl-C, with its log written"
+        )
     assert listeners == [url.partition("://")[2].partition("/")[0]], "one port of loopback"
     assert answered[0]["predictions"][0] == pytest.approx(answers["raw"][0], abs=1e-6)
     assert 0 < answered[1]["predictions"][0][0] < 1

@@ -22,6 +22,14 @@ def test_labels_are_read_from_each_format(tmp_path):
     assert read(tmp_path / "a.parquet") == {"p7": 1.0}
 
 
+@pytest.mark.parametrize(("end", "last"), [("", {"8": 0.0}), (',"more":{"a":1}', {}), ('"', {})])
+def test_last_line_counts_unless_it_is_torn(tmp_path, end, last):
+    line = '{"id": 8, "label": 0}'
+    text = line if not end else line[:-1] + end
+    (tmp_path / "a.jsonl").write_text('{"id": 7, "label": 1}\n' + text)
+    assert read(tmp_path / "a.jsonl") == {"7": 1.0} | last
+
+
 def test_names_of_classes_stand_for_their_codes(tmp_path):
     (tmp_path / "a.csv").write_text("id,label\n1,yes\n2,no\n3,1\n")
     assert read(tmp_path / "a.csv", classes=["no", "yes"]) == {"1": 1.0, "2": 0.0, "3": 1.0}
