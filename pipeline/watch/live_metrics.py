@@ -114,7 +114,7 @@ def live_metrics(
 
 
 def _check_codes(rows: Labelled, names: Sequence[str]) -> None:
-    """Refuses labels that are no codes of the model's classes, each of which would count as an error of it."""
+    """Refuses labels that are no codes of the model's classes; each would count as an error of it."""
     outputs = rows.answers.shape[1]
     if not any(metric_of(name).outputs == "classes" for name in names):
         return

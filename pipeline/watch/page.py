@@ -46,7 +46,9 @@ class WatchPage:
 
 
 def write_page(watched: Watched, path: Path) -> Path:
-    """Writes the page, whole or not at all; returns the file. It shows logged values: its folder is the owner's.
+    """Writes the page, which shows logged values, whole or not at all; returns the file.
+
+    A folder that it makes is for the owner only (0700).
 
     Raises:
         OSError: it cannot be written.
