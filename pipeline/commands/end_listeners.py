@@ -45,5 +45,6 @@ def track(record: RunRecord) -> None:
         print(printable(" ".join(message.split())), file=sys.stderr)
 
 
-# The page is written first, for it is sent; notifications last: only they are waited for and may be cut short.
+# The page is written first, for it is sent. Notifications come last: only they are waited for, and may be
+# cut short.
 END_LISTENERS = (write_page, track, tell)
