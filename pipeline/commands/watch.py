@@ -125,6 +125,6 @@ def _wake(config: WorkloadConfig, watched: Watched, page: Path) -> None:
     """Notifies as of a run that a gate has stopped, without logged values; a failure is only reported."""
     if config.notify is None or watched.is_right or "stopped" not in config.notify.when:
         return
-    told = {**watched.without_rows().to_json(), "state": "stopped", "page": str(page)}
+    told = {**watched.message(), "page": str(page)}
     for problem in send(config.notify.command, config.notify.webhook_env, told):
         print(printable(f"warning: {problem}."), file=sys.stderr)

@@ -91,10 +91,18 @@ class Watched:
         told = "; ".join(each.text for each in self.live)
         return f"In {counted(self.labelled, 'row')} with a label: {told}."
 
-    def without_rows(self) -> "Watched":
-        """The same without the logged rows that show it, whose values are the owner's of the log alone."""
-        drifted = (replace(each, finding=replace(each.finding, rows=())) for each in self.drifted)
-        return replace(self, drifted=tuple(drifted))
+    def message(self) -> dict[str, object]:
+        """What others are told: plain data with no logged value, for the log is its owner's alone."""
+        kept = ("rule", "measured", "limit", "key")
+        drifted = [
+            {
+                "column": each.column,
+                "since": each.since,
+                **{name: getattr(each.finding, name) for name in kept},
+            }
+            for each in self.drifted
+        ]
+        return {**self.to_json(), "state": "stopped", "drifted": drifted}
 
     def text(self) -> str:
         """The sentence, and each finding with its rows."""

@@ -120,7 +120,13 @@ def test_drift_is_judged_told_and_notified(output, pushed, training, monkeypatch
     [(command, variable, told)] = sent
     assert (command, variable, told["text"], told["page"]) == (("tell",), None, found.sentence, str(page))
     assert found.drifted[0].finding.rows
-    assert told["drifted"][0]["finding"]["rows"] == (), "logged values stay here"
+    assert told["drifted"] == [
+        {
+            "column": "fare", "since": "2026-11-22", "rule": found.drifted[0].finding.rule,
+            "measured": found.drifted[0].finding.measured, "limit": found.drifted[0].finding.limit,
+            "key": found.drifted[0].finding.key,
+        }
+    ], "logged values stay here"  # fmt: skip
     assert stat.S_IMODE(page.parent.stat().st_mode) == 0o700
     assert capsys.readouterr().err == "warning: nobody is there.\n"
     for silent in (config(), config(notify={"command": ["tell"], "when": ["failed"]})):
