@@ -6,6 +6,7 @@ and ends with it. Nothing is locked between them: one that is killed leaves no o
 
 import logging
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -77,7 +78,7 @@ class Workers(Protocol):
     def __enter__(self) -> Self:
         """Makes them ready."""
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Lets them go."""
 
     def reachable(self, folder: str) -> str:
@@ -122,7 +123,11 @@ class SideBySide:
                 self._workers = workers
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None and not issubclass(kind, Exception):
+            # Ctrl-C, say: nobody waits for what the others work on, which may take an hour.
+            for worker in self._workers:
+                worker.kill()
         self._stack.close()
         for pid, done in ((worker.pid, worker.done) for worker in self._workers):
             _log.info("process %s did %s", pid, counted(done, "part"))
@@ -198,7 +203,7 @@ class _Turns:
             task, work, future = begun
             try:
                 future.set_result(work(task, partial(self._progress, task)))
-            except BaseException as error:
+            except Exception as error:
                 if not self._may_go_on(error):
                     self.stop()
                 future.set_exception(error)
@@ -323,6 +328,11 @@ class _Worker:
     def pid(self) -> int | None:
         """None before it is started."""
         return self._process.pid if self._process else None
+
+    def kill(self) -> None:
+        """Ends it in the middle of its work."""
+        if self._process and self._process.poll() is None:
+            os.kill(self._process.pid, signal.SIGKILL)
 
     def hang_up(self) -> None:
         """Let it end, and release whoever waits for its messages."""

@@ -1,6 +1,7 @@
 """Tasks side by side in several processes: who gets which, and what happens when one fails or is killed."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -48,6 +49,13 @@ def fail_in_worker(task, progress):
         raise ValueError(f"task {task}")
     until_a_worker_is_there()
     progress(task, 0)
+
+def interrupted_beside_an_endless_one(task, progress):
+    if is_worker():
+        there.touch()
+        time.sleep(10**6)
+    until_a_worker_is_there()
+    raise KeyboardInterrupt
 
 def die_in_worker(task, progress):
     if is_worker():
@@ -305,6 +313,21 @@ def test_workers_end_with_the_context(works):
     with SideBySide(3) as all_three:
         started = list(all_three._started)
     assert [worker._process.returncode for worker in started] == [0, 0]
+
+
+def test_an_interrupt_waits_for_nobody(works):
+    both = SideBySide(2)
+
+    def interrupted():
+        with both:
+            [started] = both._started.values()
+            started.result(timeout=60)
+            list(both.map(works.interrupted_beside_an_endless_one, range(2), progress=_ignore))
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    [worker] = both._workers
+    assert worker._process.returncode == -signal.SIGKILL
 
 
 @pytest.mark.parametrize("is_busy", [False, True])
