@@ -113,9 +113,12 @@ def rehearse_request(
     if request.is_workload and (runner := request.beam_runner) != "direct":
         print(f"Beam's steps are rehearsed with its direct runner, not with {runner}.", file=sys.stderr)
     from slipway.pipeline.cloud.rehearsal.local_counterpart import compare_with_local
+    from slipway.pipeline.cloud.rehearsal.rehearsal_target import left_out
     from slipway.pipeline.cloud.rehearsal.run import rehearse
     from slipway.pipeline.screen.run_display import stderr_display
 
+    if request.is_workload and (keys := left_out(request.workload_run.settings)):
+        print(f"{' and '.join(keys)}: left out, because a rehearsal publishes nothing.", file=sys.stderr)
     with closing(stderr_display()) as display:
         record = rehearse(
             request,

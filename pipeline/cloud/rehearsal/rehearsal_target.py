@@ -1,5 +1,6 @@
 """The target of a rehearsal: a workload, or any TFX pipeline, with places on this machine. Pure."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,7 +8,7 @@ from slipway.pipeline.cloud.image import Image
 from slipway.pipeline.cloud.rehearsal.services import ServiceName
 from slipway.pipeline.cloud.services.kubeflow_job import check_machines
 from slipway.pipeline.cloud.workload_in_image import Target
-from slipway.pipeline.config import BeamConfig
+from slipway.pipeline.config import BeamConfig, WorkloadConfig
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.plan.run_request import Request
 from slipway.pipeline.runs.run_target import ImageModuleRun, ImageRun, ModuleRun
@@ -16,6 +17,8 @@ from slipway.pipeline.wiring.vertex_tpu_machines import tpu_slice
 _TEMPORARY = "/tmp"  # noqa: S108 (every container has its own there)
 WITHOUT_IMAGE = "slipway:rehearsed"
 """Used if the workload names no image: a rehearsal needs only the image's files."""
+_AFTER_A_PUSH: Mapping[str, object] = {"hook": (), "endpoint": None}
+"""What a push leads to elsewhere, by its key, and the value with which it leads to nothing."""
 
 
 def rehearsal_target(
@@ -63,7 +66,13 @@ def rehearsal_target(
         root=root,
         destination=str(output / "serving" / name),
     )
-    return replace(_trained_here(_with_beam_here(target), image).image_run, service=service.value)
+    target = _publishing_nothing(_trained_here(_with_beam_here(target), image))
+    return replace(target.image_run, service=service.value)
+
+
+def left_out(config: WorkloadConfig) -> tuple[str, ...]:
+    """The keys of what would follow a push, and does not follow a rehearsal's: nothing is published."""
+    return tuple(f"push.{key}" for key in _AFTER_A_PUSH if getattr(config.push, key))
 
 
 def with_image(target: ImageRun | ImageModuleRun) -> ImageRun:
@@ -122,6 +131,12 @@ def _check_kubeflow(request: Request, root: str | None) -> None:
 def _with_beam_here(target: Target) -> Target:
     """Beam's steps inside the tasks' processes: other engines may not see this machine's disk."""
     return replace(target, config=target.config.model_copy(update={"beam": BeamConfig()}))
+
+
+def _publishing_nothing(target: Target) -> Target:
+    """Without the endpoint, whose machines cost money, and without the command that announces a version."""
+    push = target.config.push.model_copy(update=_AFTER_A_PUSH)
+    return replace(target, config=target.config.model_copy(update={"push": push}))
 
 
 def _trained_here(target: Target, image: Image) -> Target:

@@ -2,8 +2,9 @@
 
 import pytest
 
+from slipway.components.project import PROJECT_ROOT
 from slipway.pipeline.cloud.image import read_image
-from slipway.pipeline.cloud.rehearsal.rehearsal_target import rehearsal_target, with_image
+from slipway.pipeline.cloud.rehearsal.rehearsal_target import left_out, rehearsal_target, with_image
 from slipway.pipeline.cloud.rehearsal.services import ServiceName
 from slipway.pipeline.cloud.workload_in_image import Target
 from slipway.pipeline.config import WorkloadChoice, read_assignments, read_parameters
@@ -32,6 +33,20 @@ def test_artifacts_go_where_the_root_says_and_models_never_to_their_real_destina
     assert target(*sets, root="gs://other/place/").root == "gs://other/place"
     assert "gs://bucket/serving" not in target(*sets).config
     assert f"{tmp_path}/rehearsal/serving/taxi" in target(*sets).config
+
+
+def test_nothing_that_follows_a_push_follows_that_of_a_rehearsal(target):
+    sets = (
+        "push.destination=gs://bucket/serving",
+        "push.endpoint={name: taxi, container: image}",
+        "push.hook=[reload, taxi]",
+        "cloud.vertex={project: p, region: europe-west4}",
+    )
+    settings = target(*sets).settings
+    assert (settings.push.endpoint, settings.push.hook) == (None, ()), "read by the task server as they are"
+    real = WorkloadChoice(PROJECT_ROOT / "workloads/taxi/workload.yaml", read_assignments(sets)).config()
+    assert left_out(real) == ("push.hook", "push.endpoint")
+    assert left_out(settings) == ()
 
 
 def test_service_is_handed_on_and_kubeflow_takes_no_root_and_no_other_pipeline(target, project, monkeypatch):
