@@ -58,8 +58,8 @@ class VertexConfig(Section):
     experiment: EndpointId | None = Field(
         default=None,
         description="Experiment of the service that each followed run is noted in, with its settings and "
-        "metrics; null: none.",
-        examples=["taxi"],
+        "metrics; null: none. Any name but the workload's.",
+        examples=["taxi-trials"],
     )
     endpoint: Text | None = Field(
         default=None,

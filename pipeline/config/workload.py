@@ -149,6 +149,13 @@ class WorkloadConfig(Section):
         return self
 
     @model_validator(mode="after")
+    def _experiment_is_no_pipeline(self) -> Self:
+        if self.cloud.vertex.experiment == self.name:
+            words = "is the workload's own name, which Vertex AI gives to the pipeline; name it otherwise"
+            raise KeyRuleError(words, "cloud", "vertex", "experiment")
+        return self
+
+    @model_validator(mode="after")
     def _metrics_are_of_outputs(self) -> Self:
         outputs = self.transform.outputs
         is_multi = is_multi_label(self.transform.label)

@@ -1,6 +1,5 @@
 """What Vertex AI's metadata keeps: the blessings that its resolvers look for, and experiments. Thin."""
 
-import contextlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from slipway.pipeline.cloud.services.vertex import Vertex
+from slipway.pipeline.errors import PipelineError
 
 # What TFX has the service's resolver look for; see `artifact_query`.
 _BLESSED = 'schema_title="tfx.ModelBlessing" AND state=LIVE AND metadata.blessed.number_value=1'
@@ -86,6 +86,9 @@ class VertexMetadata(Vertex):
         Args:
             experiment: its name; made where there is none.
             state: COMPLETE, FAILED or CANCELLED.
+
+        Raises:
+            PipelineError: the service refused, or the name belongs to something else there.
         """
         noted = {"_params": dict(settings), "_metrics": dict(metrics), "_state": state}
         with self._in_words(f"noting the run in the experiment {experiment}"):
@@ -100,10 +103,14 @@ class VertexMetadata(Vertex):
             )
 
     def _context(self, name: str, title: str, schema: str, metadata: Mapping[str, object]) -> str:
-        """The resource name of a context, which is made unless it is there."""
+        """The resource name of a context, which is made unless it is there.
+
+        All kinds share their names: the service itself keeps each pipeline as a context of its name.
+        """
         from google.api_core.exceptions import Conflict
 
         store = f"{self._parent}/metadataStores/default"
+        there = f"{store}/contexts/{name}"
         asked = {
             "parent": store,
             "context_id": name,
@@ -114,9 +121,16 @@ class VertexMetadata(Vertex):
                 "metadata": metadata,
             },
         }
-        with contextlib.suppress(Conflict):
+        try:
             self._metadata.create_context(asked, **self._patience)
-        return f"{store}/contexts/{name}"
+        except Conflict:
+            kind = self._metadata.get_context(name=there, **self._patience).schema_title
+            if kind != schema:
+                raise PipelineError(
+                    f"{name} is the name of a {kind} there, and cannot be that of a {schema}",
+                    hint="give cloud.vertex.experiment another name",
+                ) from None
+        return there
 
     @cached_property
     def _metadata(self) -> Any:

@@ -179,6 +179,10 @@ class Google:
         self.contexts[name] = made
         return _shown(made)
 
+    def get_context(self, query, body, project, region, name):
+        self.check_place(project, region)
+        return _shown(self.contexts[name])
+
     def update_context(self, query, body, project, region, name):
         from google.cloud.aiplatform_v1.types import Context
 
@@ -302,6 +306,7 @@ _ROUTES = {
     rf"GET {_PLACE}/metadataStores/default/artifacts": Google.list_artifacts,
     rf"PATCH {_PLACE}/metadataStores/default/artifacts/([^/]+)": Google.update_artifact,
     rf"POST {_PLACE}/metadataStores/default/contexts": Google.create_context,
+    rf"GET {_PLACE}/metadataStores/default/contexts/([^/]+)": Google.get_context,
     rf"PATCH {_PLACE}/metadataStores/default/contexts/([^/]+)": Google.update_context,
     rf"POST {_PLACE}/metadataStores/default/contexts/([^/]+):addContextChildren": Google.add_children,
     rf"POST {_PLACE}/schedules": Google.create_schedule,

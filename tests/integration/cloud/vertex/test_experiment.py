@@ -61,6 +61,17 @@ def test_experiment_that_is_refused_is_told_and_none_asks_nothing(google, vertex
     assert google.requests == []
 
 
+def test_pipeline_of_that_name_is_not_taken_for_the_experiment(google, vertex, chosen):
+    from google.cloud.aiplatform_v1.types import Context
+
+    google.contexts["taxi-trials"] = Context(schema_title="system.Pipeline")
+    told = note_in_experiment(chosen().config(), RunRecord(run_id=RUN, workload="taxi", nodes=[]), "complete")
+    assert told.startswith(
+        "not noted in the experiment taxi-trials: taxi-trials is the name of a system.Pipeline"
+    )
+    assert list(google.contexts) == ["taxi-trials"]
+
+
 def test_runs_with_long_names_are_noted_one_by_one(google, vertex, chosen):
     experiment, workload = "e" * 63, "w" * 63
     config = chosen(f"cloud.vertex.experiment={experiment}").config()

@@ -16,6 +16,7 @@ from slipway.pipeline.errors import ConfigError
         ("cloud.vertex.service_account=me", "must be the address of a service account"),
         ("cloud.vertex.network=default", "projects/NUMBER/global/networks/NAME"),
         ("cloud.vertex.experiment=My Trials", "lowercase letters, digits and hyphens, at most 63"),
+        ("cloud.vertex.experiment=taxi", "is the workload's own name, which Vertex AI gives to the pipeline"),
         ("cloud.vertex.encryption_key=key", "projects/PROJECT/locations/REGION/keyRings"),
         ("cloud.vertex.endpoint=http://127.0.0.1.example.com", "must begin with https://"),
         ("cloud.kubeflow.host=http://kubeflow.example", "must begin with https://"),
