@@ -6,7 +6,6 @@ has no network, except where something of the workload is elsewhere.
 """
 
 import contextlib
-import json
 import os
 import shutil
 import signal
@@ -19,22 +18,23 @@ from pathlib import Path
 
 from slipway.components.errors import ComponentError, GateStopError
 from slipway.pipeline.cloud.container.failure import FAILURE_VARIABLE, left_failure
-from slipway.pipeline.cloud.container.sources import Inside, digest_of
-from slipway.pipeline.cloud.image import Image
 from slipway.pipeline.cloud.pipeline_job import PipelineContainerSpec
 from slipway.pipeline.cloud.rehearsal.container_environment import from_outside
-from slipway.pipeline.errors import UsageError
 from slipway.pipeline.exit_codes import GATE_STOPPED
 from slipway.pipeline.runs.run_target import ImageModuleRun, ImageRun
 
-_PROGRAMS = ("podman", "docker")
 _LABEL = "slipway.rehearsal"
 _GB = 10**9
 _TEMPORARY = "/tmp"  # noqa: S108 (the container's)
 _FAILURE = "failure.json"
+_KEY, _GCLOUD = "GOOGLE_APPLICATION_CREDENTIALS", "CLOUDSDK_CONFIG"
+_LOGIN = "application_default_credentials.json"
+"""In gcloud's folder: what `gcloud auth application-default login` leaves for programs."""
+# Nothing is pulled, and what is printed stays in no log of Podman's or Docker's.
+CLOSED = ("--rm", "--pull", "never", "--read-only", "--log-driver", "none")
+CLOSED += ("--cap-drop", "all", "--security-opt", "no-new-privileges")
 _TAIL = 4096
 """Bytes of a container's last words that an error may quote."""
-_ASK_LIMIT_S = 120
 _KILLED, _OUT_OF_TIME = 137, 124
 """Exit codes: of a process that got SIGKILL (128 + 9), as the kernel sends it for want of memory; and of
 coreutils' `timeout`."""
@@ -49,7 +49,7 @@ class Containers:
         user: number of the user that the image's commands run as.
         rehearsals: the folder of rehearsals, by which containers that were left are known.
         folders: of this machine, in the containers under the same paths.
-        is_online: whether they share this machine's network.
+        is_online: whether they share this machine's network, loopback with it, where stores of tests are.
     """
 
     program: str
@@ -84,9 +84,9 @@ class Containers:
                 name, container, words, temporary=own, variables=variables, cores=os.cpu_count() or 1
             )
             with (
+                _ended_by_sigterm(lambda: self._remove(name)),  # first: the container may start at once
                 # There, for Podman's watcher leaves a file where it is when memory is short.
                 subprocess.Popen(command, stderr=subprocess.PIPE, cwd=own) as process,
-                _ended_by_sigterm(lambda: self._remove(name)),
             ):
                 tail = b""
                 while process.stderr and (block := os.read(process.stderr.fileno(), 1 << 16)):
@@ -114,17 +114,8 @@ class Containers:
         """
         limits = container.get("resources", {})
         is_podman = Path(self.program).name == "podman"
-        command = [self.program, "run", "--rm", "--pull", "never", "--name", name]
-        command += ["--label", f"{_LABEL}={self.rehearsals}", "--read-only"]
-        command += [
-            "--cap-drop",
-            "all",
-            "--security-opt",
-            "no-new-privileges",
-            "--security-opt",
-            "label=disable",
-        ]
-        command += ["--network", "host" if self.is_online else "none"]
+        command = [self.program, "run", *CLOSED, "--name", name, "--label", f"{_LABEL}={self.rehearsals}"]
+        command += ["--security-opt", "label=disable", "--network", "host" if self.is_online else "none"]
         command += ["--http-proxy=false"] if is_podman else []
         if os.getuid() != 0:
             # Whoever rehearses owns what the tasks write.
@@ -140,22 +131,23 @@ class Containers:
             command += ["--env", f"{variable}={value}" if value.startswith(f"{_TEMPORARY}/") else variable]
         for source, place in ((str(temporary), _TEMPORARY), *((each, each) for each in self.folders)):
             command += ["--mount", f"type=bind,src={source},dst={place}"]
-        # A process that is the first of a container ignores SIGTERM; `timeout` passes it on.
-        first = [] if words[:1] == ["timeout"] else ["timeout", "0"]
-        return [*command, container["image"], *first, *words]
+        # A process that is the first of a container ignores SIGTERM; `timeout` passes it on. As at a service, the
+        # command takes the place of the image's ENTRYPOINT.
+        limited = words[1:] if words[:1] == ["timeout"] else ["0", *words]
+        return [*command, "--entrypoint", "timeout", container["image"], *limited]
 
     def _bring_account(self, temporary: Path, here: Mapping[str, str]) -> dict[str, str]:
         """The variables of a container with the network, and copies of the files that they name."""
         variables = from_outside(here) if self.is_online else {}
-        for variable in ("GOOGLE_APPLICATION_CREDENTIALS", "CLOUDSDK_CONFIG"):
-            path = Path(variables.get(variable, "/nowhere"))
-            if path.is_dir():
-                shutil.copytree(path, temporary / variable)
-            elif path.is_file():
-                shutil.copy2(path, temporary / variable)
-            else:
-                continue
-            variables[variable] = f"{_TEMPORARY}/{variable}"
+        key, folder = Path(variables.get(_KEY, "")), Path(variables.get(_GCLOUD, ""))
+        if key.is_file():
+            shutil.copy2(key, temporary / _KEY)
+            variables[_KEY] = f"{_TEMPORARY}/{_KEY}"
+        if (login := folder / _LOGIN).is_file():
+            # Of gcloud's folder this alone: beside it are all accounts that were ever logged in.
+            (temporary / _GCLOUD).mkdir()
+            shutil.copy2(login, temporary / _GCLOUD)
+            variables[_GCLOUD] = f"{_TEMPORARY}/{_GCLOUD}"
         return variables
 
     def _give(self, folder: Path, *, whole: bool) -> None:
@@ -164,13 +156,17 @@ class Containers:
         Args:
             whole: with all that is in it, which nobody else can have put there.
         """
-        if os.getuid() == 0:
-            for path in (folder, *(folder.rglob("*") if whole else ())):
-                with contextlib.suppress(FileNotFoundError):  # of another task, which works there as well
-                    os.chown(path, self.user, -1, follow_symlinks=False)
+        if os.getuid() != 0:
+            return
+        os.chown(folder, self.user, -1, follow_symlinks=False)
+        # By open folders, not by paths: another task, which works there as well, could put a link in the way.
+        for _, folders, files, here in os.fwalk(folder) if whole else ():
+            for name in (*folders, *files):
+                with contextlib.suppress(FileNotFoundError):  # the other task's, gone since
+                    os.chown(name, self.user, -1, dir_fd=here, follow_symlinks=False)
 
     def _remove(self, name: str) -> None:
-        _output([self.program, "rm", "--force", name])
+        output([self.program, "rm", "--force", name])
 
 
 @contextmanager
@@ -193,61 +189,12 @@ def remove_left(program: str, rehearsals: Path) -> None:
     """Removes the containers of rehearsals that still run, as after a kill.
 
     Args:
-        program: as `find_program` gives it.
+        program: Podman or Docker.
         rehearsals: the folder of rehearsals; none of them is running.
     """
-    found = _output([program, "ps", "--all", "--quiet", "--filter", f"label={_LABEL}={rehearsals}"])
+    found = output([program, "ps", "--all", "--quiet", "--filter", f"label={_LABEL}={rehearsals}"])
     if left := found.stdout.split():
-        _output([program, "rm", "--force", *left])
-
-
-def find_program(name: str, *, path: str | None = None) -> str:
-    """The path of Podman or Docker, whichever has an image.
-
-    Args:
-        name: of the image.
-        path: where to look for them; None: PATH.
-
-    Raises:
-        UsageError: there is neither, or neither has it.
-    """
-    programs = [found for program in _PROGRAMS if (found := shutil.which(program, path=path))]
-    if not programs:
-        raise UsageError(
-            "--containers runs each task in a container, and neither podman nor docker is on the PATH.",
-            hint="install one, for example: apt install podman; or leave --containers out",
-        )
-    for program in programs:
-        if _output([program, "image", "inspect", name]).returncode == 0:
-            return program
-    known = " and ".join(Path(program).name for program in programs)
-    raise UsageError(f"{name}: {known} on this machine knows no image of that name.", hint=_how_to_make(name))
-
-
-def ask_image(program: str, name: str, image: Image) -> Inside:
-    """Asks an image who its commands run as, and whether it holds the checkout's code.
-
-    Args:
-        program: as `find_program` gives it.
-        name: of the image.
-        image: what the checkout's image would hold.
-
-    Raises:
-        UsageError: no container of it starts, or it holds other code.
-    """
-    alone = ["--rm", "--pull", "never", "--network", "none", "--read-only", "--entrypoint", "timeout"]
-    module = ["python", "-m", "slipway.pipeline.cloud.container.sources"]
-    told = _output([program, "run", *alone, name, str(_ASK_LIMIT_S), *module])
-    try:
-        inside: Inside = json.loads(told.stdout)
-    except ValueError:
-        last = _last_line(told.stderr or told.stdout) or f"exit code {told.returncode}"
-        raise UsageError(
-            f"{name}: a container of it does not tell what it holds: {last}", hint=_how_to_make(name)
-        ) from None
-    if inside["sources"] != digest_of(image.root, image.files):
-        raise UsageError(f"{name}: the image holds other code than this folder.", hint=_how_to_make(name))
-    return inside
+        output([program, "rm", "--force", *left])
 
 
 def containers_of(target: ImageRun | ImageModuleRun, *, rehearsals: Path) -> Containers | None:
@@ -277,15 +224,11 @@ def _is_elsewhere(target: ImageRun) -> bool:
     )
 
 
-def _how_to_make(name: str) -> str:
-    return f"docker build --tag {name} . (in a checkout: make image IMAGE={name}; BUILDER=buildah for podman)"
-
-
 def _failure(
     container: PipelineContainerSpec, words: Sequence[str], code: int, tail: bytes
 ) -> ComponentError | GateStopError:
     """The error of a container that left none."""
-    last = _last_line(tail.decode(errors="replace"))
+    last = last_line(tail.decode(errors="replace"))
     said = f": {last}" if last else ""
     is_limited = words[:1] == ["timeout"]
     if code == GATE_STOPPED:
@@ -303,9 +246,11 @@ def _failure(
     return ComponentError(f"the container ended with code {code}{said}")
 
 
-def _last_line(text: str) -> str:
+def last_line(text: str) -> str:
+    """The last line of what a program has said that is not empty, shortened."""
     return next((line.strip()[:500] for line in reversed(text.splitlines()) if line.strip()), "")
 
 
-def _output(command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
+def output(command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
+    """Runs a command to its end, and returns what it said."""
     return subprocess.run(command, check=False, capture_output=True, text=True, stdin=subprocess.DEVNULL)

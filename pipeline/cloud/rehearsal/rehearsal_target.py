@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from slipway.pipeline.cloud.image import Image
+from slipway.pipeline.cloud.image import IMAGE_PACKAGES, IMAGE_ROOT, Image
 from slipway.pipeline.cloud.rehearsal.services import ServiceName
 from slipway.pipeline.cloud.services.kubeflow_job import check_machines
 from slipway.pipeline.cloud.workload_in_image import Target
@@ -14,7 +14,7 @@ from slipway.pipeline.plan.run_request import Request
 from slipway.pipeline.runs.run_target import ImageModuleRun, ImageRun, ModuleRun
 from slipway.pipeline.wiring.vertex_tpu_machines import tpu_slice
 
-_TEMPORARY = "/tmp"  # noqa: S108 (every container has its own there)
+_OF_THE_IMAGE = ("/tmp", IMAGE_ROOT, IMAGE_PACKAGES)  # noqa: S108 (every container has its own there)
 WITHOUT_IMAGE = "slipway:rehearsed"
 """Used if the workload names no image: a rehearsal needs only the image's files."""
 _AFTER_A_PUSH: Mapping[str, object] = {"hook": (), "endpoint": None}
@@ -104,11 +104,13 @@ def with_image(target: ImageRun | ImageModuleRun) -> ImageRun:
             hint="leave --containers out, or train with the image's own: --set train.interpreter=null",
         )
     root = target.root if "://" in target.root else str(Path(target.root).resolve())
-    if root in ("/", _TEMPORARY) or "," in root:
-        raise UsageError(
-            f"--root {root}: containers get the artifacts' folder under its own path, and it cannot be this.",
-            hint="name another folder, without a comma in its path",
-        )
+    for folder in (root, str(target.settings.push.destination)):
+        if "," in folder or any(Path(each).is_relative_to(folder) for each in _OF_THE_IMAGE):
+            raise UsageError(
+                f"--containers: {folder} is what tasks write to, and has the same path in their containers, "
+                "where it cannot be this.",
+                hint="name another folder by --root or --output, with no comma and none of the image's folders in it",
+            )
     return replace(target, root=root)
 
 

@@ -17,7 +17,8 @@ from slipway.pipeline.cloud.complete_job import TFX_DAG
 from slipway.pipeline.cloud.execution import PipelineTaskFinalStatus
 from slipway.pipeline.cloud.image import Image, image_environment, read_image
 from slipway.pipeline.cloud.rehearsal.container_environment import container_environment
-from slipway.pipeline.cloud.rehearsal.containers import ask_image, find_program, remove_left
+from slipway.pipeline.cloud.rehearsal.containers import remove_left
+from slipway.pipeline.cloud.rehearsal.image_here import ask_image, find_program
 from slipway.pipeline.cloud.rehearsal.rehearsal_target import rehearsal_target, with_image
 from slipway.pipeline.cloud.rehearsal.services import ServiceName
 from slipway.pipeline.cloud.rehearsal.tasks import EXIT_HANDLER, STATUS_FILE

@@ -190,5 +190,8 @@ def test_image_of_other_code_is_refused_before_anything_runs(image, storage, reh
     )
     finished = rehearse("--set", "cloud.image=localhost/slipway:other", "--output", str(tmp_path))
     assert finished.returncode == 2
-    assert "localhost/slipway:other: the image holds other code than this folder." in finished.stderr
+    assert (
+        "localhost/slipway:other: podman's image of that name holds other code than this folder."
+        in finished.stderr
+    )
     assert not (tmp_path / "rehearsal" / "runs").exists()

@@ -14,13 +14,8 @@ import pytest
 from slipway.components.errors import ComponentError, GateStopError
 from slipway.pipeline.cloud.container.sources import digest_of
 from slipway.pipeline.cloud.image import Image
-from slipway.pipeline.cloud.rehearsal.containers import (
-    Containers,
-    ask_image,
-    containers_of,
-    find_program,
-    remove_left,
-)
+from slipway.pipeline.cloud.rehearsal.containers import Containers, containers_of, remove_left
+from slipway.pipeline.cloud.rehearsal.image_here import ask_image, find_program
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.runs.run_target import ImageModuleRun, ImageRun
@@ -63,8 +58,9 @@ def following(words, flag):
 
 def test_container_gets_its_image_the_job_s_limits_its_folders_and_no_more(containers):
     words = asked(containers, CONTAINER, ["python", "-m", "x"])
-    assert words[-6:] == ["i:1", "timeout", "0", "python", "-m", "x"], "the first process passes SIGTERM on"
-    assert asked(containers, CONTAINER, ["timeout", "9", "a"])[-4:] == ["i:1", "timeout", "9", "a"]
+    first = ["--entrypoint", "timeout", "i:1"]  # which passes SIGTERM on, whatever the image begins with
+    assert words[-7:] == [*first, "0", "python", "-m", "x"]
+    assert asked(containers, CONTAINER, ["timeout", "9", "a"])[-5:] == [*first, "9", "a"]
     assert following(words, "--memory") == following(words, "--memory-swap") == ["1500000000"]
     assert following(words, "--cpus") == ["2"], "no engine gives more cores than there are"
     here = containers.folders[0]
@@ -74,6 +70,7 @@ def test_container_gets_its_image_the_job_s_limits_its_folders_and_no_more(conta
     assert "--http-proxy=false" in words
     assert following(words, "--cap-drop") == ["all"]
     assert following(words, "--pull") == ["never"]
+    assert following(words, "--log-driver") == ["none"], "what it prints is in the task's log alone"
     assert "--read-only" in words
 
 
@@ -96,6 +93,40 @@ def test_a_bucket_needs_the_network_and_a_copy_of_the_account_but_no_value_is_on
     assert "hush" not in words
     assert '{"private": "hush"}' in seen.read_text()
     assert "-rw-------" in seen.read_text(), "nobody else reads it"
+
+
+def test_of_gcloud_s_folder_a_container_gets_no_more_than_the_login_for_programs(
+    containers, program, tmp_path, monkeypatch
+):
+    folder = tmp_path / "gcloud"
+    folder.mkdir()
+    (folder / "application_default_credentials.json").write_text("{}")
+    (folder / "credentials.db").write_text("of every account")
+    (folder / "link").symlink_to("/nowhere/at/all")
+    monkeypatch.delenv("GOOGLE_APPLICATION_CREDENTIALS", raising=False)
+    monkeypatch.setenv("CLOUDSDK_CONFIG", str(folder))
+    line = f"{LEAVES} find $own -type f >{tmp_path}/seen; done"
+    replace(containers, program=program(line), is_online=True).run("n", CONTAINER, [], writable=())
+    [copied] = (tmp_path / "seen").read_text().splitlines()
+    assert copied.endswith("/CLOUDSDK_CONFIG/application_default_credentials.json")
+    assert "--env CLOUDSDK_CONFIG=/tmp/CLOUDSDK_CONFIG" in (tmp_path / "asked").read_text()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root gives files away")
+def test_what_is_given_to_the_containers_user_is_no_file_elsewhere_that_a_link_leads_to(
+    containers, program, tmp_path
+):
+    (tmp_path / "mine").write_text("")
+    (tmp_path / "task" / "deep").mkdir(parents=True)
+    (tmp_path / "task" / "deep" / "a").write_text("")
+    (tmp_path / "task" / "link").symlink_to(tmp_path)
+    (tmp_path / "task" / "deep" / "link").symlink_to(tmp_path / "mine")
+    theirs = replace(containers, user=10001, rehearsals=str(tmp_path))
+    theirs.run("n", CONTAINER, [], writable=[tmp_path / "task"])
+    owners = {str(each.relative_to(tmp_path)): each.lstat().st_uid for each in tmp_path.rglob("*")}
+    assert {name for name, owner in owners.items() if owner == 10001} == {
+        "task", "task/deep", "task/deep/a", "task/deep/link", "task/link",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["podman", "docker"])
@@ -188,9 +219,17 @@ def test_the_program_is_the_one_that_has_the_image_podman_first(program, tmp_pat
     assert find_program("i:1", path=str(tmp_path)) == podman
     assert find_program("i:2", path=str(tmp_path)) == docker
     program("exit 1", name="docker")
-    with pytest.raises(UsageError, match="i:2: podman and docker on this machine know") as caught:
+    program("echo 'Error: i:2: image not known' >&2; exit 125")
+    with pytest.raises(
+        UsageError, match=r"i:2: podman has no such image; docker has no such image\."
+    ) as caught:
         find_program("i:2", path=str(tmp_path))
-    assert caught.value.hint.startswith("docker build --tag i:2 .")
+    assert caught.value.hint.startswith("podman build --tag i:2 .")
+    program("echo 'Cannot connect to the Docker daemon.' >&2; exit 1", name="docker")
+    with pytest.raises(
+        UsageError, match=r"such image; docker does not answer \(Cannot connect to the Docker"
+    ):
+        find_program("i:2", path=str(tmp_path))
     with pytest.raises(UsageError, match="neither podman nor docker"):
         find_program("i:1", path="/nowhere")
 
@@ -211,7 +250,10 @@ def test_image_of_the_checkout_s_code_tells_its_user(program, image):
     ("line", "message"),
     [
         ("echo boom >&2; exit 125", "i:1: a container of it does not tell what it holds: boom"),
-        ("""echo '{"user": 1, "sources": "x"}'""", "i:1: the image holds other code than this folder."),
+        (
+            """echo '{"user": 1, "sources": "x"}'""",
+            "i:1: podman's image of that name holds other code than this folder.",
+        ),
     ],
 )
 def test_image_that_cannot_stand_for_the_checkout_is_refused_with_the_command_that_makes_one(
@@ -219,7 +261,7 @@ def test_image_that_cannot_stand_for_the_checkout_is_refused_with_the_command_th
 ):
     with pytest.raises(UsageError, match=message) as caught:
         ask_image(program(line), "i:1", image)
-    assert "make image IMAGE=i:1" in caught.value.hint
+    assert "make image IMAGE=i:1 BUILDER=podman" in caught.value.hint
 
 
 def test_containers_that_were_left_are_removed_by_the_folder_of_their_rehearsals(program, tmp_path):

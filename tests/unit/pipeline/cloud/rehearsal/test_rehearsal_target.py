@@ -14,14 +14,14 @@ from slipway.pipeline.plan.run_request import pipeline_request, workload_request
 
 @pytest.fixture
 def target(project, tmp_path):
-    def make(*sets, root=None, pipeline=None, service=ServiceName.VERTEX):
+    def make(*sets, root=None, pipeline=None, service=ServiceName.VERTEX, output=""):
         options = {"output": tmp_path, "beam_args": ()}
         if pipeline:
             request = pipeline_request(pipeline, parameters=read_parameters(sets), **options)
         else:
             chosen = WorkloadChoice(project / "workloads/taxi/workload.yaml", read_assignments(sets))
             request = workload_request(chosen, **options)
-        places = {"output": tmp_path / "rehearsal", "staged": tmp_path / "staged"}
+        places = {"output": tmp_path / output / "rehearsal", "staged": tmp_path / "staged"}
         return rehearsal_target(request, read_image(project), root=root, service=service, **places)
 
     return make
@@ -100,8 +100,10 @@ def test_containers_need_an_image_and_nothing_of_this_machine(target, tmp_path, 
     for given, message in (
         (target(), "cloud.image names none"),
         (target(image, service=ServiceName.KUBEFLOW), "as Vertex AI runs them, not as kubeflow does"),
-        (target(image, root="/tmp"), "--root /tmp: containers get"),  # noqa: S108
-        (target(image, root="/data,1"), "--root /data,1: containers get"),
+        (target(image, root="/tmp"), "--containers: /tmp is what tasks write to"),  # noqa: S108
+        (target(image, root="/opt"), "--containers: /opt is what tasks write to"),
+        (target(image, root="/data,1"), "--containers: /data,1 is what tasks write to"),
+        (target(image, root="gs://b/art", output="a,1"), "a,1/rehearsal/serving/taxi is what tasks write to"),
         (
             target(
                 image,

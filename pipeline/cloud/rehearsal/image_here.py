@@ -1,0 +1,80 @@
+"""Whether Podman or Docker has the image of a rehearsal in containers, and of which code that is."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+from slipway.pipeline.cloud.container.sources import Inside, digest_of
+from slipway.pipeline.cloud.image import Image
+from slipway.pipeline.cloud.rehearsal.containers import CLOSED, last_line, output
+from slipway.pipeline.errors import UsageError
+
+_PROGRAMS = ("podman", "docker")
+_NO_IMAGE = re.compile("no such (image|object)|image not known", re.IGNORECASE)
+_ASK_LIMIT_S = 120
+
+
+def find_program(name: str, *, path: str | None = None) -> str:
+    """The path of Podman or Docker, whichever has an image.
+
+    Args:
+        name: of the image.
+        path: where to look for them; None: PATH.
+
+    Raises:
+        UsageError: there is neither, or neither has it, or says so.
+    """
+    programs = [found for program in _PROGRAMS if (found := shutil.which(program, path=path))]
+    if not programs:
+        raise UsageError(
+            "--containers runs each task in a container, and neither podman nor docker is on the PATH.",
+            hint="install one, for example: apt install podman; or leave --containers out",
+        )
+    told = []
+    for program in programs:
+        asked = output([program, "image", "inspect", name])
+        if asked.returncode == 0:
+            return program
+        said = last_line(asked.stderr)
+        is_answer = not said or _NO_IMAGE.search(said)
+        told.append(f"{_title(program)} {'has no such image' if is_answer else f'does not answer ({said})'}")
+    raise UsageError(f"{name}: {'; '.join(told)}.", hint=_how_to_make(name, programs[0]))
+
+
+def ask_image(program: str, name: str, image: Image) -> Inside:
+    """Asks an image who its commands run as, and whether it holds the checkout's code.
+
+    Args:
+        program: as `find_program` gives it.
+        name: of the image.
+        image: what the checkout's image would hold.
+
+    Raises:
+        UsageError: no container of it starts, or it holds other code.
+    """
+    alone = [*CLOSED, "--network", "none", "--entrypoint", "timeout"]
+    module = ["python", "-m", "slipway.pipeline.cloud.container.sources"]
+    told = output([program, "run", *alone, name, str(_ASK_LIMIT_S), *module])
+    try:
+        inside: Inside = json.loads(told.stdout)
+    except ValueError:
+        last = last_line(told.stderr or told.stdout) or f"exit code {told.returncode}"
+        raise UsageError(
+            f"{name}: a container of it does not tell what it holds: {last}", hint=_how_to_make(name, program)
+        ) from None
+    if inside["sources"] != digest_of(image.root, image.files):
+        raise UsageError(
+            f"{name}: {_title(program)}'s image of that name holds other code than this folder.",
+            hint=_how_to_make(name, program),
+        )
+    return inside
+
+
+def _how_to_make(name: str, program: str) -> str:
+    builder = _title(program)
+    return f"{builder} build --tag {name} . (in a checkout: make image IMAGE={name} BUILDER={builder})"
+
+
+def _title(program: str) -> str:
+    return Path(program).name
