@@ -3,6 +3,7 @@
 A model has versions, which the registry numbers itself: 1, 2, ... Ours are found by an alias, `v1795229254`.
 """
 
+import math
 import re
 from collections.abc import Mapping
 
@@ -118,15 +119,18 @@ def describe(papers: Papers) -> str:
 
 
 def evaluation(version: int, papers: Papers) -> dict[str, object] | None:
-    """The metrics as an evaluation of the model; None where the registry knows none of their names."""
-    metrics = papers.get("metrics", {})
+    """The metrics as an evaluation of the model; None where the registry knows none of their names.
+
+    One that is no number, as of a class that no row has, cannot be told: JSON has none of the kind.
+    """
+    metrics = {name: value for name, value in papers.get("metrics", {}).items() if math.isfinite(value)}
     for schema, names in (("classification", _CLASSIFICATION), ("regression", _REGRESSION)):
         if known := {names[name]: value for name, value in metrics.items() if name in names}:
             return {
                 "display_name": f"slipway {version}",
                 "metrics_schema_uri": f"{_SCHEMAS}/{schema}_metrics_1.0.0.yaml",
                 "metrics": known,
-                "metadata": {"metrics": dict(metrics), "run": papers.get("run", "")},
+                "metadata": {"metrics": metrics, "run": papers.get("run", "")},
             }
     return None
 

@@ -55,7 +55,8 @@ class VertexEndpoint:
     def deploy(self, published: Published, *, workload: str, papers: Papers | None = None) -> str:
         """Uploads a version and deploys it, as far as that is not done; what gets no requests any more goes.
 
-        A version that is deployed already keeps the share of requests that it has.
+        A version that is deployed already keeps the share of requests that it has, and only what is older goes:
+        a newer one may wait for its share.
 
         Args:
             published: the version, in gs://.
@@ -76,19 +77,24 @@ class VertexEndpoint:
             endpoint = self._endpoint()
             name = self._settings.name
             if any(_is_one_of(each, names) for each in endpoint.deployed_models):
-                return f"Version {published.version} is deployed at the endpoint {name} already."
-            asked = deploy_request(
-                self._settings,
-                published,
-                workload=workload,
-                model=model,
-                shares=dict(endpoint.traffic_split),
-            )
-            self._done(self._endpoints.deploy_model, asked, lambda: self._is_deployed(names), DEPLOY_S)
-            removed = self._without_traffic(workload, keep=names)
-        share = asked["traffic_split"]["0"]
+                done = f"Version {published.version} is deployed at the endpoint {name} already"
+                newest = published.version
+            else:
+                asked = deploy_request(
+                    self._settings,
+                    published,
+                    workload=workload,
+                    model=model,
+                    shares=dict(endpoint.traffic_split),
+                )
+                self._done(self._endpoints.deploy_model, asked, lambda: self._is_deployed(names), DEPLOY_S)
+                share, newest = asked["traffic_split"]["0"], None
+                done = f"Version {published.version} gets {share}% of the requests to the endpoint {name}"
+        so_far = f"version {published.version} is deployed, but versions without requests hold machines"
+        with self._in_words(so_far):
+            removed = self._without_traffic(workload, keep=names, newest=newest)
         gone = f"; undeployed {', '.join(removed)}" if removed else ""
-        return f"Version {published.version} gets {share}% of the requests to the endpoint {name}{gone}."
+        return f"{done}{gone}."
 
     def _registered(self, published: Published, papers: Papers, workload: str) -> str:
         """The resource name of the version in the registry, where it is put if need be."""
@@ -180,12 +186,16 @@ class VertexEndpoint:
             found = self._endpoints.get_endpoint(name=name, **self._patience)
         return found
 
-    def _without_traffic(self, workload: str, *, keep: Sequence[str]) -> list[str]:
-        """Undeploys the workload's models that get no requests: their machines cost money for nothing."""
+    def _without_traffic(self, workload: str, *, keep: Sequence[str], newest: int | None) -> list[str]:
+        """Undeploys the workload's models that get no requests: their machines cost money for nothing.
+
+        Args:
+            newest: versions above it stay; None: none does.
+        """
         endpoint = self._endpoints.get_endpoint(name=self._settings.endpoint, **self._patience)
         removed = []
         for each in endpoint.deployed_models:
-            idle = not endpoint.traffic_split.get(each.id, 0)
+            idle = not endpoint.traffic_split.get(each.id, 0) and (newest is None or int(each.id) <= newest)
             if idle and registry.is_ours(each.model, workload) and not _is_one_of(each, keep):
                 asked = {"endpoint": self._settings.endpoint, "deployed_model_id": each.id}
                 self._done(

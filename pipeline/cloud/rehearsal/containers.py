@@ -131,8 +131,8 @@ class Containers:
             command += ["--env", f"{variable}={value}" if value.startswith(f"{_TEMPORARY}/") else variable]
         for source, place in ((str(temporary), _TEMPORARY), *((each, each) for each in self.folders)):
             command += ["--mount", f"type=bind,src={source},dst={place}"]
-        # A process that is the first of a container ignores SIGTERM; `timeout` passes it on. As at a service, the
-        # command takes the place of the image's ENTRYPOINT.
+        # A process that is the first of a container ignores SIGTERM; `timeout` passes it on. As at a service,
+        # the command takes the place of the image's ENTRYPOINT.
         limited = words[1:] if words[:1] == ["timeout"] else ["0", *words]
         return [*command, "--entrypoint", "timeout", container["image"], *limited]
 

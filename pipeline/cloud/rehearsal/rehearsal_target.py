@@ -109,7 +109,7 @@ def with_image(target: ImageRun | ImageModuleRun) -> ImageRun:
             raise UsageError(
                 f"--containers: {folder} is what tasks write to, and has the same path in their containers, "
                 "where it cannot be this.",
-                hint="name another folder by --root or --output, with no comma and none of the image's folders in it",
+                hint="name another one by --root or --output: no comma, no folder of the image's in it",
             )
     return replace(target, root=root)
 

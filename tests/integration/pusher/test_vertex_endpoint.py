@@ -375,6 +375,18 @@ def test_deployment_that_broke_off_is_completed_by_the_next(service, deploy, ste
     assert len(service.models["taxi"]) == 1
 
 
+def test_version_that_could_not_be_undeployed_goes_when_the_run_is_resumed(service, deploy):
+    deploy(1)
+    service.fail(":undeployModel", 400)
+    with pytest.raises(ComponentError, match="version 2 is deployed, but versions without requests hold"):
+        deploy(2)
+    assert len(service.endpoints["taxi"].deployed_models) == 2
+    assert deploy(2) == "Version 2 is deployed at the endpoint taxi already; undeployed taxi 1."
+    deploy(3, traffic=0)
+    assert deploy(2) == "Version 2 is deployed at the endpoint taxi already."
+    assert [each.id for each in service.endpoints["taxi"].deployed_models] == ["2", "3"]
+
+
 def test_versions_are_of_one_model_with_labels_and_metrics_and_the_newest_is_the_default(service, deploy):
     deploy(1)
     papers = {"run": "20270101-020304-ab12", "metrics": {"auc": 0.9477}}

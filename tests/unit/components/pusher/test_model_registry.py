@@ -106,3 +106,11 @@ def test_evaluation_has_the_metrics_that_the_registry_has_a_name_for():
     assert asked["metadata"]["metrics"] == PAPERS["metrics"]
     assert evaluation(7, {"metrics": {"mean_absolute_error": 2.0}})["metrics"] == {"meanAbsoluteError": 2.0}
     assert evaluation(7, {"metrics": {"tip/auc": 0.9}}) is None
+
+
+def test_metric_that_is_no_number_is_left_out_for_want_of_a_word_for_it():
+    told = {"auc": float("nan"), "binary_crossentropy": 0.3, "recall": float("inf")}
+    asked = evaluation(7, {"metrics": told})
+    assert asked["metrics"] == {"logLoss": 0.3}
+    assert asked["metadata"]["metrics"] == {"binary_crossentropy": 0.3}
+    assert evaluation(7, {"metrics": {"auc": float("nan")}}) is None
