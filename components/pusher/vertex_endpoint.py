@@ -55,8 +55,8 @@ class VertexEndpoint:
     def deploy(self, published: Published, *, workload: str, papers: Papers | None = None) -> str:
         """Uploads a version and deploys it, as far as that is not done; what gets no requests any more goes.
 
-        A version that is deployed already keeps the share of requests that it has, and only what is older goes:
-        a newer one may wait for its share.
+        A version that is deployed already keeps the share of requests that it has, and only older ones go: a
+        newer one may wait for its share.
 
         Args:
             published: the version, in gs://.

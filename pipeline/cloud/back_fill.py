@@ -114,7 +114,7 @@ def span_read(state: JobState) -> int | None:
     for task in state.tasks:
         made = task.outputs.get("examples", ()) if task.name == "Ingest" else ()
         for artifact in made:
-            with contextlib.suppress(ValueError):
+            with contextlib.suppress(ValueError, OverflowError):
                 return int(float(str(artifact["properties"].get("span", ""))))
     return None
 

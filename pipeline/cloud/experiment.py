@@ -26,6 +26,10 @@ def note_in_experiment(config: WorkloadConfig, record: RunRecord, phase: JobPhas
     experiment = config.cloud.vertex.experiment
     if experiment is None or config.cloud.service != "vertex":
         return ""
+    if record.workload != config.name:  # `follow` takes any run's name
+        return (
+            f"not noted in the experiment {experiment}: the run is of {record.workload}, not of {config.name}"
+        )
     try:
         VertexMetadata(config).note_run(
             experiment,

@@ -22,11 +22,18 @@ def check_docker(due: Iterable[Node], environment: Mapping[str, str]) -> None:
     """
     names = [node.id for node in due if node.by_docker and not _has_condition(node)]
     address = environment.get("DOCKER_HOST") or _SOCKET  # empty: as Docker takes it
-    if names and address.startswith("unix://") and not Path(address.removeprefix("unix://")).is_socket():
+    if names and address.startswith("unix://") and not _is_socket(address.removeprefix("unix://")):
         raise UsageError(
             f"{', '.join(names)} would start a container, and there is no Docker at {address}.",
             hint=f"install or start Docker, or leave {names[0]} out, e.g. by --to with a node before it",
         )
+
+
+def _is_socket(path: str) -> bool:
+    try:
+        return Path(path).is_socket()
+    except OSError:  # in a folder that may not be looked into, e.g. another user's
+        return False
 
 
 def _has_condition(node: Node) -> bool:

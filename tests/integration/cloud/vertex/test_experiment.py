@@ -72,9 +72,16 @@ def test_pipeline_of_that_name_is_not_taken_for_the_experiment(google, vertex, c
     assert list(google.contexts) == ["taxi-trials"]
 
 
+def test_run_of_another_workload_is_not_noted_with_the_settings_of_this_one(google, vertex, chosen):
+    record = RunRecord(run_id="fares-20270101-020304-ab12", workload="fares", nodes=[])
+    told = note_in_experiment(chosen().config(), record, "complete")
+    assert told == "not noted in the experiment taxi-trials: the run is of fares, not of taxi"
+    assert google.contexts == {}
+
+
 def test_runs_with_long_names_are_noted_one_by_one(google, vertex, chosen):
     experiment, workload = "e" * 63, "w" * 63
-    config = chosen(f"cloud.vertex.experiment={experiment}").config()
+    config = chosen(f"cloud.vertex.experiment={experiment}").config().model_copy(update={"name": workload})
     for run in (f"{workload}-20270101-020304-ab12", f"{workload}-20270102-020304-cd34"):
         note_in_experiment(config, RunRecord(run_id=run, workload=workload, nodes=[]), "complete")
     runs = [name for name in google.contexts if name != experiment]

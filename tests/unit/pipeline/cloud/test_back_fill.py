@@ -37,6 +37,7 @@ def test_name_that_would_not_reach_it_as_it_is_is_refused(name):
         ("Ingest", {"span": 20819.0}, 20819),
         ("Ingest", {"span": "20819"}, 20819),
         ("Ingest", {"span": ""}, None),
+        ("Ingest", {"span": float("inf")}, None),
         ("Ingest", {}, None),
         ("Transform", {"span": 20819.0}, None),
     ],

@@ -38,6 +38,11 @@ def test_docker_that_is_there_or_elsewhere_is_not_asked(tmp_path, nowhere):
         check_docker(say, nowhere)
 
 
+def test_socket_that_cannot_be_looked_at_is_none():
+    with pytest.raises(UsageError, match="there is no Docker at unix:///aaa"):
+        check_docker([Node("Say", "Say", (), by_docker=True)], {"DOCKER_HOST": f"unix:///{'a' * 5000}"})
+
+
 def test_an_empty_address_is_none(nowhere, monkeypatch):
     monkeypatch.setattr(docker, "_SOCKET", nowhere["DOCKER_HOST"])
     with pytest.raises(UsageError, match="there is no Docker at unix://"):
