@@ -70,13 +70,13 @@ def compile_other(target: ImageModuleRun) -> PipelineJob:
     _check_name(pipeline.pipeline_info.pipeline_name)
     _check_values(pipeline)
     job = mend(_compiled(pipeline, name=target.pipeline, image=target.image), root=target.root)
-    check_jobs(job["pipelineSpec"])
-    redirect_pushes(job, folder=target.serving)
     wanted = completed_args(pipeline.beam_pipeline_args, target.beam_args)
     for _, container in container_tasks(job["pipelineSpec"]):
         for part in (container, container.get("lifecycle", {}).get("preCacheCheck", {})):
             # An executor passes options that it does not know itself on to Beam, and so does the driver.
             part.setdefault("args", []).extend(wanted)
+    check_jobs(job["pipelineSpec"])
+    redirect_pushes(job, folder=target.serving)
     job["runtimeConfig"]["parameterValues"] = runtime_values(
         job["pipelineSpec"],
         name=target.pipeline,

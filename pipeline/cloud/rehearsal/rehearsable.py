@@ -11,6 +11,7 @@ from slipway.components.nearest import nearest
 from slipway.pipeline.cloud.complete_job import component_of, container_tasks, tasks_of, title_of
 from slipway.pipeline.cloud.pipeline_job import PipelineContainerSpec, PipelineJob, PipelineSpec
 from slipway.pipeline.errors import UsageError
+from slipway.pipeline.wiring.beam_ports import read_options
 
 _EXECUTOR_FLAG = "--executor_class_path"
 _STOCK_PUSHER = "tfx.components.pusher.executor.Executor"
@@ -91,6 +92,9 @@ def run_every_task(spec: PipelineSpec) -> None:
 def check_jobs(spec: PipelineSpec) -> None:
     """Rejects tasks that start jobs at Google Cloud, which cost money: TFX's own Trainer for it, and others.
 
+    Args:
+        spec: with all options of Beam: a pipeline may name Dataflow itself.
+
     Raises:
         UsageError: names them.
     """
@@ -102,6 +106,12 @@ def check_jobs(spec: PipelineSpec) -> None:
             "A rehearsal does neither.",
             hint="rehearse the pipeline with TFX's own component, e.g. by an argument of its function: "
             "--set NAME=VALUE",
+        )
+    elsewhere = [name for name, container in container_tasks(spec) if _names_dataflow(container)]
+    if elsewhere:
+        raise UsageError(
+            f"{', '.join(elsewhere)}: would start a job of Dataflow. A rehearsal runs Beam on this machine.",
+            hint="--beam=--runner=DirectRunner counts in place of the pipeline's own runner",
         )
 
 
@@ -142,6 +152,11 @@ def _pushers(spec: PipelineSpec) -> Iterator[tuple[str, str]]:
         made = component_of(spec, name).get("outputDefinitions", {}).get("artifacts", {})
         if any(title_of(each["artifactType"]).endswith("PushedModel") for each in made.values()):
             yield name, _executor(container)
+
+
+def _names_dataflow(container: PipelineContainerSpec) -> bool:
+    parts = (container, container.get("lifecycle", {}).get("preCacheCheck", {}))
+    return any("dataflow" in read_options(part.get("args", ())).get("runner", "").lower() for part in parts)
 
 
 def _executor(container: PipelineContainerSpec) -> str:

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from slipway.pipeline.cloud.complete_job import container_tasks
 from slipway.pipeline.cloud.rehearsal.rehearsable import (
     check_containers,
     check_jobs,
@@ -73,6 +74,18 @@ def test_task_that_starts_a_job_elsewhere_is_refused_before_anything_runs():
     )
     with pytest.raises(UsageError, match=r"^Train \(tfx\.extensions.*: would start a job at Google Cloud"):
         check_jobs(job_of(Train=task_of("Train", paid))["pipelineSpec"])
+
+
+@pytest.mark.parametrize("runner", ["DataflowRunner", "dataflow", "apache_beam.runners.TestDataflowRunner"])
+def test_pipeline_whose_beam_runs_on_dataflow_is_refused_unless_another_runner_comes_behind_it(runner):
+    spec = job_of(Gen=task_of("Gen", "mine.Gen_Executor"))["pipelineSpec"]
+    [(_, container)] = container_tasks(spec)
+    container["args"] = [*container["args"], "--runner", runner]
+    with pytest.raises(UsageError, match=r"^Gen: would start a job of Dataflow") as refused:
+        check_jobs(spec)
+    assert refused.value.hint.startswith("--beam=--runner=DirectRunner")
+    container["args"].append("--runner=DirectRunner")
+    check_jobs(spec)
 
 
 def test_no_task_of_a_users_pipeline_is_cached_for_its_code_may_have_changed():
