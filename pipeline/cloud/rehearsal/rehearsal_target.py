@@ -44,7 +44,9 @@ def rehearsal_target(
     name = request.workload.replace(":", ".")
     if service is not ServiceName.VERTEX:
         _check_kubeflow(request, root)
-    root = (root or str(output / "artifacts" / name)).rstrip("/")
+    root = (root or str(output / "artifacts" / name)).rstrip("/") or "/"
+    if "://" not in root:  # by a path of its own: the tasks run elsewhere, and containers mount it there
+        root = str(Path(root).resolve())
     if isinstance(request.target, ModuleRun):
         # Files of the project are found only as far as they are in the image.
         is_ours = Path(request.target.folder) == image.root
@@ -103,15 +105,14 @@ def with_image(target: ImageRun | ImageModuleRun) -> ImageRun:
             f"--containers: train.interpreter, {interpreter}, is a Python of this machine only.",
             hint="leave --containers out, or train with the image's own: --set train.interpreter=null",
         )
-    root = target.root if "://" in target.root else str(Path(target.root).resolve())
-    for folder in (root, str(target.settings.push.destination)):
+    for folder in (target.root, str(target.settings.push.destination)):
         if "," in folder or any(Path(each).is_relative_to(folder) for each in _OF_THE_IMAGE):
             raise UsageError(
                 f"--containers: {folder} is what tasks write to, and has the same path in their containers, "
                 "where it cannot be this.",
                 hint="name another one by --root or --output: no comma, no folder of the image's in it",
             )
-    return replace(target, root=root)
+    return target
 
 
 def _check_kubeflow(request: Request, root: str | None) -> None:

@@ -49,6 +49,13 @@ def test_nothing_that_follows_a_push_follows_that_of_a_rehearsal(target):
     assert left_out(settings) == ()
 
 
+def test_relative_root_is_that_of_the_current_folder_wherever_tasks_run(target, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made = target("cloud.image=slipway:1", root="art")
+    assert with_image(made).root == made.root == f"{tmp_path}/art"
+    assert made.settings.train.checkpoint.folder == f"{tmp_path}/art/checkpoints/taxi"
+
+
 def test_service_is_handed_on_and_kubeflow_takes_no_root_and_no_other_pipeline(target, project, monkeypatch):
     assert target().service == "vertex"
     there = {"service": ServiceName.KUBEFLOW_WITHOUT_MLMD}
@@ -92,10 +99,8 @@ def test_other_pipeline_is_imported_from_the_copy_of_the_image_where_it_is_in_th
     assert target(pipeline="module:function").folder == str(tmp_path)
 
 
-def test_containers_need_an_image_and_nothing_of_this_machine(target, tmp_path, monkeypatch):
+def test_containers_need_an_image_and_nothing_of_this_machine(target):
     image = "cloud.image=slipway:1"
-    monkeypatch.chdir(tmp_path)
-    assert with_image(target(image, root="art")).root == f"{tmp_path}/art", "mounted under its own path"
     assert with_image(target(image, root="gs://b/art")).root == "gs://b/art"
     for given, message in (
         (target(), "cloud.image names none"),
