@@ -31,8 +31,10 @@ _KEY, _GCLOUD = "GOOGLE_APPLICATION_CREDENTIALS", "CLOUDSDK_CONFIG"
 _LOGIN = "application_default_credentials.json"
 """In gcloud's folder: what `gcloud auth application-default login` leaves for programs."""
 # Nothing is pulled, and what is printed stays in no log of Podman's or Docker's.
-CLOSED = ("--rm", "--pull", "never", "--read-only", "--log-driver", "none")
-CLOSED += ("--cap-drop", "all", "--security-opt", "no-new-privileges")
+CLOSED = (
+    *("--rm", "--pull", "never", "--read-only", "--log-driver", "none"),
+    *("--cap-drop", "all", "--security-opt", "no-new-privileges"),
+)
 _TAIL = 4096
 """Bytes of a container's last words that an error may quote."""
 _KILLED, _OUT_OF_TIME = 137, 124
