@@ -166,6 +166,7 @@ class ImageRun(OfWorkload):
         source: the folder of its data and the patterns in it, by input split.
         service: the service as which the tasks are run, see `slipway.pipeline.cloud.rehearsal.services`.
         containers: path of the program that runs each task in a container; empty: each is a process.
+        container_image: id of the image that was found, by which they run: its name may soon mean another.
         container_user: number of the user that the image's commands run as.
     """
 
@@ -174,6 +175,7 @@ class ImageRun(OfWorkload):
     root: str
     service: str = "vertex"
     containers: str = ""
+    container_image: str = ""
     container_user: int = 0
 
 

@@ -48,6 +48,7 @@ class Containers:
 
     Attributes:
         program: path of Podman or Docker.
+        image: id of the image that was asked for its code.
         user: number of the user that the image's commands run as.
         rehearsals: the folder of rehearsals, by which containers that were left are known.
         folders: of this machine, in the containers under the same paths.
@@ -55,6 +56,7 @@ class Containers:
     """
 
     program: str
+    image: str
     user: int
     rehearsals: str
     folders: tuple[str, ...]
@@ -67,7 +69,7 @@ class Containers:
 
         Args:
             name: of the container; no other may have it.
-            container: of the job; its image, and its limits.
+            container: of the job; its limits.
             writable: folders, new or of the rehearsal alone, that the command may write into.
 
         Raises:
@@ -136,7 +138,7 @@ class Containers:
         # A process that is the first of a container ignores SIGTERM; `timeout` passes it on. As at a service,
         # the command takes the place of the image's ENTRYPOINT.
         limited = words[1:] if words[:1] == ["timeout"] else ["0", *words]
-        return [*command, "--entrypoint", "timeout", container["image"], *limited]
+        return [*command, "--entrypoint", "timeout", self.image, *limited]
 
     def _bring_account(self, temporary: Path, here: Mapping[str, str]) -> dict[str, str]:
         """The variables of a container with the network, and copies of the files that they name."""
@@ -210,6 +212,7 @@ def containers_of(target: ImageRun | ImageModuleRun, *, rehearsals: Path) -> Con
     destination = target.settings.push.destination
     return Containers(
         program=target.containers,
+        image=target.container_image,
         user=target.container_user,
         rehearsals=str(rehearsals),
         folders=tuple(each for each in (target.root, destination) if each and "://" not in each),

@@ -15,8 +15,8 @@ _NO_IMAGE = re.compile("no such (image|object)|image not known", re.IGNORECASE)
 _ASK_LIMIT_S = 120
 
 
-def find_program(name: str, *, path: str | None = None) -> str:
-    """The path of Podman or Docker, whichever has an image.
+def find_image(name: str, *, path: str | None = None) -> tuple[str, str]:
+    """The path of Podman or Docker, whichever has an image, and the image's id there.
 
     Args:
         name: of the image.
@@ -33,29 +33,29 @@ def find_program(name: str, *, path: str | None = None) -> str:
         )
     told = []
     for program in programs:
-        asked = output([program, "image", "inspect", name])
+        asked = output([program, "image", "inspect", "--format", "{{.Id}}", name])
         if asked.returncode == 0:
-            return program
+            return program, asked.stdout.strip()
         said = last_line(asked.stderr)
         is_answer = not said or _NO_IMAGE.search(said)
         told.append(f"{_title(program)} {'has no such image' if is_answer else f'does not answer ({said})'}")
     raise UsageError(f"{name}: {'; '.join(told)}.", hint=_how_to_make(name, programs[0]))
 
 
-def ask_image(program: str, name: str, image: Image) -> Inside:
+def ask_image(program: str, found: str, image: Image, *, name: str) -> Inside:
     """Asks an image who its commands run as, and whether it holds the checkout's code.
 
     Args:
-        program: as `find_program` gives it.
-        name: of the image.
+        program, found: as `find_image` gives them.
         image: what the checkout's image would hold.
+        name: by which the user knows it.
 
     Raises:
         UsageError: no container of it starts, or it holds other code.
     """
     alone = [*CLOSED, "--network", "none", "--entrypoint", "timeout"]
     module = ["python", "-m", "slipway.pipeline.cloud.container.sources"]
-    told = output([program, "run", *alone, name, str(_ASK_LIMIT_S), *module])
+    told = output([program, "run", *alone, found, str(_ASK_LIMIT_S), *module])
     try:
         inside: Inside = json.loads(told.stdout)
     except ValueError:

@@ -129,6 +129,7 @@ def containers(image, storage, tmp_path, monkeypatch):
         monkeypatch.setenv(name, value)
     return Containers(
         program=shutil.which("podman"),
+        image=image,
         user=10001,
         rehearsals=str(tmp_path),
         folders=(str(tmp_path / "artifacts"),),

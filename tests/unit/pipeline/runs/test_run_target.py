@@ -78,6 +78,7 @@ def test_record_of_a_rehearsal_holds_its_target_beside_the_command_that_repeats_
         "root": "gs://b/root",
         "service": "vertex",
         "containers": "",
+        "container_image": "",
         "container_user": 0,
         "output": "/data/output",
         "again": "rehearse",

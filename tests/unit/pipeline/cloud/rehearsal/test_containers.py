@@ -15,7 +15,7 @@ from slipway.components.errors import ComponentError, GateStopError
 from slipway.pipeline.cloud.container.sources import digest_of
 from slipway.pipeline.cloud.image import Image
 from slipway.pipeline.cloud.rehearsal.containers import Containers, containers_of, remove_left
-from slipway.pipeline.cloud.rehearsal.image_here import ask_image, find_program
+from slipway.pipeline.cloud.rehearsal.image_here import ask_image, find_image
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.runs.run_target import ImageModuleRun, ImageRun
@@ -40,6 +40,7 @@ def program(tmp_path):
 def containers(program, tmp_path):
     return Containers(
         program=program("exit 0"),
+        image="12ab",
         user=os.getuid(),
         rehearsals="/rehearsals",
         folders=(str(tmp_path / "artifacts"),),
@@ -58,7 +59,7 @@ def following(words, flag):
 
 def test_container_gets_its_image_the_job_s_limits_its_folders_and_no_more(containers):
     words = asked(containers, CONTAINER, ["python", "-m", "x"])
-    first = ["--entrypoint", "timeout", "i:1"]  # which passes SIGTERM on, whatever the image begins with
+    first = ["--entrypoint", "timeout", "12ab"]  # which passes SIGTERM on, whatever the image begins with
     assert words[-7:] == [*first, "0", "python", "-m", "x"]
     assert asked(containers, CONTAINER, ["timeout", "9", "a"])[-5:] == [*first, "9", "a"]
     assert following(words, "--memory") == following(words, "--memory-swap") == ["1500000000"]
@@ -213,25 +214,25 @@ def test_who_ends_the_task_ends_its_container_first(containers, program, tmp_pat
 
 
 def test_the_program_is_the_one_that_has_the_image_podman_first(program, tmp_path):
-    docker = program("exit 0", name="docker")
-    assert find_program("i:1", path=str(tmp_path)) == docker
-    podman = program('[ "$3" = i:1 ]')
-    assert find_program("i:1", path=str(tmp_path)) == podman
-    assert find_program("i:2", path=str(tmp_path)) == docker
+    docker = program("echo sha256:12", name="docker")
+    assert find_image("i:1", path=str(tmp_path)) == (docker, "sha256:12")
+    podman = program('[ "$5" = i:1 ] && echo 34')
+    assert find_image("i:1", path=str(tmp_path)) == (podman, "34")
+    assert find_image("i:2", path=str(tmp_path)) == (docker, "sha256:12")
     program("exit 1", name="docker")
     program("echo 'Error: i:2: image not known' >&2; exit 125")
     with pytest.raises(
         UsageError, match=r"i:2: podman has no such image; docker has no such image\."
     ) as caught:
-        find_program("i:2", path=str(tmp_path))
+        find_image("i:2", path=str(tmp_path))
     assert caught.value.hint.startswith("podman build --tag i:2 .")
     program("echo 'Cannot connect to the Docker daemon.' >&2; exit 1", name="docker")
     with pytest.raises(
         UsageError, match=r"such image; docker does not answer \(Cannot connect to the Docker"
     ):
-        find_program("i:2", path=str(tmp_path))
+        find_image("i:2", path=str(tmp_path))
     with pytest.raises(UsageError, match="neither podman nor docker"):
-        find_program("i:1", path="/nowhere")
+        find_image("i:1", path="/nowhere")
 
 
 @pytest.fixture
@@ -242,7 +243,7 @@ def image(tmp_path):
 
 def test_image_of_the_checkout_s_code_tells_its_user(program, image):
     told = {"user": 7, "sources": digest_of(image.root, image.files)}
-    found = ask_image(program(f"echo '{json.dumps(told)}'"), "i:1", image)
+    found = ask_image(program(f"echo '{json.dumps(told)}'"), "12ab", image, name="i:1")
     assert found["user"] == 7
 
 
@@ -260,7 +261,7 @@ def test_image_that_cannot_stand_for_the_checkout_is_refused_with_the_command_th
     program, image, line, message
 ):
     with pytest.raises(UsageError, match=message) as caught:
-        ask_image(program(line), "i:1", image)
+        ask_image(program(line), "12ab", image, name="i:1")
     assert "make image IMAGE=i:1 BUILDER=podman" in caught.value.hint
 
 
@@ -284,8 +285,9 @@ def test_a_target_without_a_program_has_no_containers_and_its_buckets_are_no_fol
     target = ImageRun(config=config, source=("gs://b", {}), image="i:1", root="gs://b/r")
     assert containers_of(target, rehearsals=tmp_path) is None
     assert containers_of(ImageModuleRun(pipeline="a:b", image="i:1"), rehearsals=tmp_path) is None
-    found = containers_of(replace(target, containers="/bin/podman", container_user=9), rehearsals=tmp_path)
-    assert (found.folders, found.is_online, found.user) == (("/served",), True, 9)
+    made = replace(target, containers="/bin/podman", container_image="12ab", container_user=9)
+    found = containers_of(made, rehearsals=tmp_path)
+    assert (found.folders, found.is_online, found.user, found.image) == (("/served",), True, 9, "12ab")
     local = replace(target, containers="/bin/podman", root="/root")
     found = containers_of(local, rehearsals=tmp_path)
     assert (found.folders, found.is_online) == (("/root", "/served"), True), "its data are in a bucket"
