@@ -22,3 +22,8 @@ def test_nothing_is_released_before_the_tests_of_the_ci_have_passed(workflow):
     assert (release["wheel"]["needs"], release["image"]["needs"]) == ("tests", "wheel")
     # YAML 1.1 reads the key `on` as a truth value.
     assert "workflow_call" in workflow("ci.yml")[True]
+
+
+def test_image_of_a_release_is_labelled_with_its_commit(workflow):
+    [build] = [step["run"] for step in workflow("release.yml")["jobs"]["image"]["steps"] if "run" in step]
+    assert '--build-arg REVISION="$GITHUB_SHA"' in build
