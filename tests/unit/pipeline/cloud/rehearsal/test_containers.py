@@ -12,28 +12,11 @@ from pathlib import Path
 import pytest
 
 from slipway.components.errors import ComponentError, GateStopError
-from slipway.pipeline.cloud.container.sources import digest_of
-from slipway.pipeline.cloud.image import Image
 from slipway.pipeline.cloud.rehearsal.containers import Containers, containers_of, remove_left
-from slipway.pipeline.cloud.rehearsal.image_here import ask_image, find_image
 from slipway.pipeline.config import WorkloadConfig
-from slipway.pipeline.errors import UsageError
 from slipway.pipeline.runs.run_target import ImageModuleRun, ImageRun
 
 CONTAINER = {"image": "i:1", "resources": {"cpuLimit": 64.0, "memoryLimit": 1.5}}
-
-
-@pytest.fixture
-def program(tmp_path):
-    """Makes a stand-in for Podman of a shell script's lines; it notes the words that it gets."""
-
-    def made(*lines, name="podman"):
-        path = tmp_path / name
-        path.write_text("\n".join(["#!/bin/sh", f'echo "$@" >>{tmp_path}/asked', *lines, ""]))
-        path.chmod(0o755)
-        return str(path)
-
-    return made
 
 
 @pytest.fixture
@@ -211,58 +194,6 @@ def test_who_ends_the_task_ends_its_container_first(containers, program, tmp_pat
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == -signal.SIGTERM
     assert "rm --force mine" in (tmp_path / "asked").read_text()
-
-
-def test_the_program_is_the_one_that_has_the_image_podman_first(program, tmp_path):
-    docker = program("echo sha256:12", name="docker")
-    assert find_image("i:1", path=str(tmp_path)) == (docker, "sha256:12")
-    podman = program('[ "$5" = i:1 ] && echo 34')
-    assert find_image("i:1", path=str(tmp_path)) == (podman, "34")
-    assert find_image("i:2", path=str(tmp_path)) == (docker, "sha256:12")
-    program("exit 1", name="docker")
-    program("echo 'Error: i:2: image not known' >&2; exit 125")
-    with pytest.raises(
-        UsageError, match=r"i:2: podman has no such image; docker has no such image\."
-    ) as caught:
-        find_image("i:2", path=str(tmp_path))
-    assert caught.value.hint.startswith("podman build --tag i:2 .")
-    program("echo 'Cannot connect to the Docker daemon.' >&2; exit 1", name="docker")
-    with pytest.raises(
-        UsageError, match=r"such image; docker does not answer \(Cannot connect to the Docker"
-    ):
-        find_image("i:2", path=str(tmp_path))
-    with pytest.raises(UsageError, match="neither podman nor docker"):
-        find_image("i:1", path="/nowhere")
-
-
-@pytest.fixture
-def image(tmp_path):
-    (tmp_path / "a.py").write_text("1")
-    return Image(root=tmp_path, files=frozenset({"a.py"}), packages=Path("/packages"))
-
-
-def test_image_of_the_checkout_s_code_tells_its_user(program, image):
-    told = {"user": 7, "sources": digest_of(image.root, image.files)}
-    found = ask_image(program(f"echo '{json.dumps(told)}'"), "12ab", image, name="i:1")
-    assert found["user"] == 7
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("echo boom >&2; exit 125", "i:1: a container of it does not tell what it holds: boom"),
-        (
-            """echo '{"user": 1, "sources": "x"}'""",
-            "i:1: podman's image of that name holds other code than this folder.",
-        ),
-    ],
-)
-def test_image_that_cannot_stand_for_the_checkout_is_refused_with_the_command_that_makes_one(
-    program, image, line, message
-):
-    with pytest.raises(UsageError, match=message) as caught:
-        ask_image(program(line), "12ab", image, name="i:1")
-    assert "make image IMAGE=i:1 BUILDER=podman" in caught.value.hint
 
 
 def test_containers_that_were_left_are_removed_by_the_folder_of_their_rehearsals(program, tmp_path):
