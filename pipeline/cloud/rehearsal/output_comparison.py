@@ -218,7 +218,8 @@ def _value(file: Path) -> dict[str, Content]:
 
 
 def _number(file: Path) -> dict[str, Content]:
-    return {"value": _Near(float(_value(file)["value"]), absolute=METRICS_TOLERANCE)}
+    # Relative: it may be a learning rate as well as a metric.
+    return {"value": _Near(float(_value(file)["value"]), relative=METRICS_TOLERANCE)}
 
 
 def _hyperparameters(folder: Path) -> dict[str, Content]:

@@ -258,6 +258,7 @@ def test_examples_that_are_no_tfrecords_are_not_compared(tmp_path, name, content
         ("String", "True", "1", ('value: "True" locally, "1" rehearsed',)),
         ("JsonValue", "[1]", "[1]", ()),
         ("Float", "0.912", "0.915", ()),
+        ("Float", "0.001", "0.009", ("value: 0.001 locally, 0.009 rehearsed",)),
         ("Float", "0.9", "0.5", ("value: 0.9 locally, 0.5 rehearsed",)),
     ],
 )
