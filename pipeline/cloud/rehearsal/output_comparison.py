@@ -55,7 +55,11 @@ def compare_outputs(node: str, local: Outputs, rehearsed: Outputs) -> Iterator[C
         local, rehearsed: artifacts by output key, each with `uri` and `type`.
     """
     for key in sorted(local.keys() & rehearsed.keys()):
-        for ours, theirs in zip(local[key], rehearsed[key], strict=False):
+        here, there = len(local[key]), len(rehearsed[key])
+        if here != there:
+            yield Comparison(node, key, (f"{here} artifacts locally, {there} rehearsed",))
+            continue
+        for ours, theirs in zip(local[key], rehearsed[key], strict=True):
             if ours["type"] in _READERS:
                 read = _READERS[ours["type"]]
                 try:

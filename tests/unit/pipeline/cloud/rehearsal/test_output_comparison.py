@@ -216,6 +216,15 @@ def test_model_with_other_files_is_told(differences):
     ]
 
 
+def test_artifact_that_one_of_the_runs_has_not_made_is_a_difference(tmp_path):
+    (tmp_path / "value").write_text("1")
+    made = {"uri": str(tmp_path / "value"), "type": "Integer"}
+    [found] = compare_outputs("Node", {"out": [made, made]}, {"out": [made]})
+    assert found.differences == ("2 artifacts locally, 1 rehearsed",)
+    [found] = compare_outputs("Node", {"out": [made]}, {"out": []})
+    assert found.differences == ("1 artifacts locally, 0 rehearsed",)
+
+
 def test_type_without_a_rule_is_left_out():
     place = {"out": [{"uri": "/nowhere", "type": "TransformCache"}]}
     assert list(compare_outputs("Transform", place, place)) == []
