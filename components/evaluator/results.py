@@ -20,6 +20,9 @@ from slipway.components.model_gate.trivial import LABEL_PREFIX, LabelStatistics
 _THRESHOLDS = 10_000
 _EPSILON = 1e-7
 
+# Classes of metrics that divide by rows of one kind, of which there may be none.
+_MAY_LACK = CONFUSION | {"MeanAbsolutePercentageError"}
+
 Name = tuple[str, str]
 """A model's name and a metric's."""
 Values = dict[Name, float | bytes]
@@ -70,9 +73,11 @@ def results(request: Request, tally: Tally) -> dict[SliceKey, Values]:
 def _means(
     request: Request, tally: Tally, model: str, name: str, computed: Mapping[Name, Sequence[float]]
 ) -> list[float]:
-    """In each slice the mean of a metric over those outputs that have a value there, NaN without any.
+    """In each slice the mean of a metric over its outputs.
 
-    An area over labels of one class is a number, and says nothing: it has none.
+    Left out are outputs of which there is nothing to count there, as a recall without positives or an area
+    over labels of one class; NaN without any others. Any other NaN comes from the model's answers, and the
+    mean is NaN, too.
     """
     heads = [
         (asked, counted)
@@ -80,10 +85,12 @@ def _means(
         if asked.name == model
     ]
     values = np.array([computed[model, of_output(asked.output, name)] for asked, _ in heads])
-    if request.averages[name] in CURVES:
+    class_name = request.averages[name]
+    if class_name in CURVES:
         of_both = [[counted.has_both(place) for place in range(len(tally.keys))] for _, counted in heads]
         values = np.where(of_both, values, np.nan)
-    found: list[float] = mean_of_known(values).tolist()
+    means = mean_of_known(values) if class_name in CURVES | _MAY_LACK else values.mean(0)
+    found: list[float] = means.tolist()
     return found
 
 

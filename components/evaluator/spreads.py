@@ -59,9 +59,8 @@ def spreads(request: Request, tally: Tally) -> dict[SliceKey, Spreads]:
     baseline = next((names.index(asked.name) for asked in request.models if asked.is_baseline), None)
     for name, chances in by_output.items():
         for place, chance in enumerate(chances):
-            for key, spread in _told(
-                tally, np.maximum(_errors(chance.values), chance.least), chance.deciding
-            ):
+            errors = _errors(chance.values, chance.least)
+            for key, spread in _told(tally, errors, chance.deciding):
                 found[key][names[place], name, False] = spread
             if baseline is not None and place != baseline:
                 errors, fewer = _apart(chance, chances[baseline], is_ranked=metrics[name] in CURVES | RANKS)
@@ -116,7 +115,7 @@ def _apart(ours: _Chance, theirs: _Chance, *, is_ranked: bool) -> tuple[Floats, 
     # Models of which no row tells one from the other do not differ, by chance or otherwise; and a row that
     # changes its rank moves an area, or a group's value, by less than one that changes sides moves a share.
     is_floored = (apart != 0).any(1) & ((fewer <= FEW_FREEDOM) | (not is_ranked))
-    return np.maximum(_errors(apart), np.where(is_floored, np.maximum(ours.least, theirs.least), 0)), fewer
+    return _errors(apart, np.where(is_floored, np.maximum(ours.least, theirs.least), 0)), fewer
 
 
 def _told(tally: Tally, errors: Floats, deciding: Floats) -> Iterator[tuple[SliceKey, Spread]]:
@@ -149,15 +148,20 @@ def _areas(curve: Floats) -> Floats:
     return found
 
 
-def _errors(values: Floats) -> Floats:
-    """Their standard deviation; NaN where fewer than half of them are numbers."""
+def _errors(values: Floats, least: Floats) -> Floats:
+    """The standard deviation of each slice's replicates, at least `least`.
+
+    Where fewer than half of them are numbers it is `least`, or NaN where that is 0 or none is a number: about
+    40 of 64 replicates draw the only group of a slice, or its only positive, but in some slices few do.
+    """
     known = np.isfinite(values)
     many = known.sum(1)
     enough = many >= REPLICATES // 2
     count = np.maximum(many, 2)
     middle = np.where(known, values, 0).sum(1) / count
     apart = np.where(known, values, middle[:, None]) - middle[:, None]
-    found: Floats = np.where(enough, np.sqrt((apart**2).sum(1) / (count - 1)), np.nan)
+    few = np.where((many > 0) & (least > 0), least, np.nan)
+    found: Floats = np.where(enough, np.maximum(np.sqrt((apart**2).sum(1) / (count - 1)), least), few)
     return found
 
 

@@ -128,6 +128,16 @@ def test_few_groups_that_are_all_ranked_well_prove_little(groups):
     assert bounds("ndcg", 1.0, at, 0.95, spread)[0] < 0.5
 
 
+def test_only_group_of_a_slice_has_bounds_whatever_its_name():
+    """Some names are drawn in fewer than half of the replicates: 239 in 31 of 64."""
+    labels = np.array([[1.0], [0.0], [0.0]])
+    for name in (*range(10), 239):
+        of = column(np.full(3, name))
+        tally = Tally(ASKED)
+        tally.add({"query": of, "side": of}, [Judged(labels, labels)] * 2, first=0)
+        assert spreads(ASKED, tally)[()]["candidate", "ndcg", False].error == 2.0
+
+
 def test_what_cannot_be_ranked_is_told(monkeypatch):
     with pytest.raises(ComponentError, match="the model answers NaN"):
         tallied(scores=(np.full(ROWS, np.nan), SCORES))

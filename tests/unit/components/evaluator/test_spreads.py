@@ -400,3 +400,13 @@ def test_label_that_no_row_has_is_not_in_the_mean_of_areas():
     values, found = results(asked, tally)[()], spreads(asked, tally)[()]
     assert values["candidate", "auc"] == values["candidate", "sport/auc"]
     assert found["candidate", "auc", False] == found["candidate", "sport/auc", False]
+
+
+def test_label_that_is_answered_with_no_number_leaves_the_mean_without_one():
+    answers = np.stack([FIRST, FIRST], axis=1)
+    answers[3, 1] = np.nan
+    labels = np.stack([LABELS, LABELS], axis=1)
+    asked, tally = of_labels("binary_crossentropy", labels=labels, answers=(answers, answers))
+    values = results(asked, tally)[()]
+    assert not math.isnan(values["candidate", "sport/binary_crossentropy"])
+    assert math.isnan(values["candidate", "binary_crossentropy"])
