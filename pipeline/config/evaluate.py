@@ -157,9 +157,11 @@ class EvaluateConfig(Section):
     @model_validator(mode="before")
     @classmethod
     def _metrics_of_quantiles(cls, data: Any) -> Any:
-        if isinstance(data, dict) and data.get("quantiles") and "metrics" not in data:
-            return {**data, "metrics": ["pinball_loss", "interval_coverage", "quantile_crossing"]}
-        return data
+        quantiles = data.get("quantiles") if isinstance(data, dict) else None
+        if not isinstance(quantiles, list | tuple) or not quantiles or "metrics" in data:
+            return data
+        of_several = ["interval_coverage", "quantile_crossing"] if len(quantiles) > 1 else []
+        return {**data, "metrics": ["pinball_loss", *of_several]}
 
     def _check_own_metrics(self) -> None:
         modules: dict[str, str] = {}
@@ -196,9 +198,10 @@ class EvaluateConfig(Section):
             own = " or evaluate.own_metrics" if self.own_metrics else ""
             raise KeyRuleError(f"not one of evaluate.metrics{own} ({listed}); add it there", *path)
         known = METRICS.get(plain_name(metric))
-        if known is None:  # one's own: which values are better, and which there are, is not known
-            if threshold.max_drop is not None and threshold.max_rise is not None:
-                raise KeyRuleError("has max_drop, where higher is better, and max_rise; keep one", *path)
+        is_either = known is None or known.better is None  # one's own, or as a coverage
+        if is_either and threshold.max_drop is not None and threshold.max_rise is not None:
+            raise KeyRuleError("has max_drop, where higher is better, and max_rise; keep one", *path)
+        if known is None:
             return
         for key, better, other in (("max_drop", "lower", "max_rise"), ("max_rise", "higher", "max_drop")):
             if getattr(threshold, key) is not None and known.better == better:

@@ -223,6 +223,9 @@ class WorkloadConfig(Section):
             return self
         if group in (self.transform.weight, self.data.label, *self.transform.labels):
             raise KeyRuleError("is the label or the weight as well", "transform", "group")
+        if self.data.columns and group not in self.data.columns:
+            words = "is none of data.columns, and the Evaluator reads it from the rows; add it there"
+            raise KeyRuleError(words, "transform", "group")
         if by is None or by.row or by.key not in (None, group):
             words = f"would have rows in both splits; write data.split_by: {{key: {group}}}"
             raise KeyRuleError(words, "transform", "group")

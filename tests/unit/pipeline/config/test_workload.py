@@ -443,6 +443,11 @@ TOPICS = "transform.label=[sport, music]"
         (["evaluate.metrics=[ndcg_10]"], "ranks the rows of a group; name its column in transform.group"),
         (["transform.group=query"], "would have rows in both splits; write data.split_by: {key: query}"),
         (["transform.group=tips"], "is the label or the weight as well"),
+        ([*GROUPS, "data.columns=[fare, tips]"], "is none of data.columns, and the Evaluator reads it"),
+        (
+            [QUANTILES, "evaluate.thresholds={interval_coverage: {max_drop: 0.1, max_rise: 0.1}}"],
+            "has max_drop, where higher is better, and max_rise; keep one",
+        ),
         (
             [*GROUPS, "evaluate.metrics=[ndcg]", "beam.stock_nodes=[Evaluator]"],
             "has no ndcg, or let our Evaluator run",
@@ -469,6 +474,12 @@ def test_of_several_labels_in_one_a_metric_is_of_each_and_their_mean(load):
     assert config.transform.labels == config.transform.outputs == ("sport", "music")
     assert config.evaluate.metrics == ("music/recall", "auc", "sport/auc", "music/auc")
     assert load(sets=[TOPICS]).evaluate.metrics[:3] == ("auc", "binary_accuracy", "sport/auc")
+
+
+def test_metrics_of_quantiles_that_are_not_named_are_those_that_there_are(load):
+    several = ("pinball_loss", "interval_coverage", "quantile_crossing")
+    assert load(sets=[QUANTILES]).evaluate.metrics == several
+    assert load(sets=["evaluate.quantiles=[0.9]"]).evaluate.metrics == ("pinball_loss",)
 
 
 def test_a_group_is_no_input_and_its_rows_stay_together(load):
