@@ -129,6 +129,7 @@ def require_outputs(model: Any, label: Label, dotted_path: str) -> None:
     Raises:
         ComponentError: there are others, or none of that name.
     """
+    model = getattr(model, "_functional", None) or model  # of a Sequential
     outputs = getattr(model, "_outputs_struct", None)
     if outputs is None:
         return
@@ -161,8 +162,10 @@ def _require_an_answer_each(model: Any, labels: int, dotted_path: str) -> None:
             hint=f'let its last layer be Dense({labels}, activation="sigmoid"), with the loss '
             "binary_crossentropy",
         )
-    activation = getattr(getattr(model, "layers", [None])[-1], "activation", None)
-    if getattr(activation, "__name__", "") == "softmax":
+    # Those of keras.ops are operations, and no layers.
+    last = (getattr(model, "operations", None) or model.layers)[-1]
+    activation = getattr(getattr(last, "activation", None), "__name__", "")
+    if activation == "softmax" or type(last).__name__ == "Softmax":
         raise ComponentError(
             f"transform.label names {labels} columns as one label, of which a row may have several, and the "
             f"model of {dotted_path} ends in a softmax, whose answers share one",

@@ -235,13 +235,18 @@ def test_several_labels_of_a_row_are_answered_one_by_one():
     import keras
 
     given = keras.Input((1,), name="x")
-    for activation in ("sigmoid", "softmax"):
-        model = keras.Model(given, keras.layers.Dense(2, activation=activation)(given))
-        if activation == "sigmoid":
-            require_outputs(model, ["y", "z"], "my.build_model")
-            continue
+    scores = keras.layers.Dense(2)(given)
+    require_outputs(keras.Model(given, keras.ops.sigmoid(scores)), ["y", "z"], "my.build_model")
+    for answers in (
+        keras.layers.Dense(2, activation="softmax")(given),
+        keras.layers.Softmax()(scores),
+        keras.ops.softmax(scores),
+    ):
         with pytest.raises(ComponentError, match="ends in a softmax, whose answers share one"):
-            require_outputs(model, ["y", "z"], "my.build_model")
+            require_outputs(keras.Model(given, answers), ["y", "z"], "my.build_model")
+    wider = keras.Sequential([keras.Input((1,)), keras.layers.Dense(3)])
+    with pytest.raises(ComponentError, match=r"answers \[None, 3\]; it must answer one tensor \[rows, 2\]"):
+        require_outputs(wider, ["y", "z"], "my.build_model")
 
 
 @pytest.mark.slow  # Keras starts
