@@ -15,7 +15,8 @@ from tfx.types import artifact_utils
 from tfx.types.standard_artifacts import Examples, TransformGraph
 
 from slipway.components import progress
-from slipway.components.reference_models.fit import Table, answers_of, is_of_one_class
+from slipway.components.reference_models.fit import Table, answers_of, label_of
+from slipway.components.reference_models.scoring import scores
 from slipway.schemas.artifacts import ReferenceReport
 
 MAX_ROWS = 50_000
@@ -50,8 +51,8 @@ def ReferenceModels(  # noqa: N802 (component constructors are nouns)
         seed: of what is random in a fit.
         weight: the transformed feature that says how much each row counts; empty: all the same.
         pass_through: transformed columns that are no features; None: none.
-        means: of metrics, by their names; None: none. As in the Evaluator, an area over labels of one class
-            says nothing and is left out.
+        means: of metrics, by their names; None: none. As in the Evaluator, outputs of which a metric has no
+            value are left out.
     """
     transform = tft.TFTransformOutput(transform_graph.uri)
     train, held_out = (
@@ -59,27 +60,20 @@ def ReferenceModels(  # noqa: N802 (component constructors are nouns)
         for split in ("train", "eval")
     )
     rows = float(len(next(iter(train.values())).labels))
-    untold = {
-        metric
-        for output, judged in held_out.items()
-        for metric, class_name in metrics[output].items()
-        if class_name == "AUC" and is_of_one_class(judged)
-    }
     found: dict[str, dict[str, float]] = {}
     for name in models:
         progress.report(f"fits {name}")
         began = time.monotonic()
-        scores: dict[str, float] = {}
+        told: dict[str, float] = {}
         for output, task in tasks.items():
             judged = held_out[output]
             answers = answers_of(name, task, train[output], judged, seed=seed)
-            scores |= _scores(metrics[output], answers, judged.labels, judged.weights)
+            told |= scores(metrics[output], answers, judged.labels, judged.weights)
         for mean, of_outputs in (means or {}).items():
-            told = [scores[metric] for metric in of_outputs if metric not in untold]
-            if told:
-                scores[mean] = float(np.mean(told))
+            if known := [told[metric] for metric in of_outputs if metric in told]:
+                told[mean] = float(np.mean(known))
         found[name] = {
-            **scores,
+            **told,
             "rows": rows,
             "fit_s": round(time.monotonic() - began, 3),
         }
@@ -110,7 +104,7 @@ def _read(
         )
         for name in spec
     }
-    found = {label: columns.pop(label)[:, 0] for label in set(labels.values())}
+    found = {label: label_of(columns.pop(label), label) for label in set(labels.values())}
     weights = columns.pop(weight)[:, 0] if weight else None
     categories = {
         column.name: int(column.int_domain.max) + 1
@@ -118,21 +112,3 @@ def _read(
         if column.name in columns and column.int_domain.is_categorical and column.int_domain.min == 0
     }
     return {output: Table(columns, categories, found[label], weights) for output, label in labels.items()}
-
-
-def _scores(
-    metrics: Mapping[str, str], answers: np.ndarray, labels: np.ndarray, weights: np.ndarray | None
-) -> dict[str, float]:
-    import keras
-
-    found = {}
-    for name, class_name in metrics.items():
-        truth = labels[:, None]
-        if class_name.startswith(("Categorical", "TopKCategorical")) or (
-            class_name == "AUC" and answers.shape[1] > 1
-        ):
-            truth = np.eye(answers.shape[1], dtype=np.float32)[labels.astype(int)]
-        metric = keras.metrics.get({"class_name": class_name, "config": {"name": name}})
-        metric.update_state(truth, answers, sample_weight=weights)
-        found[name] = float(np.mean(keras.ops.convert_to_numpy(metric.result())))
-    return found

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from slipway.components.errors import ComponentError
 from slipway.components.reference_models import ReferenceModel
 
 Task = Literal["classes", "numbers"]
@@ -30,10 +31,25 @@ class Table:
     weights: np.ndarray | None = None
 
 
-def is_of_one_class(table: Table) -> bool:
-    """Whether all labels that count are 0, or all are 1."""
-    counting = table.labels if table.weights is None else table.labels[table.weights > 0]
-    return set(np.unique(counting).tolist()) in ({0}, {1})
+def label_of(column: np.ndarray, name: str) -> np.ndarray:
+    """The label of each row, [rows]; a vector with a one among zeros is the number of its class.
+
+    Args:
+        column: [rows, size].
+        name: the column's.
+
+    Raises:
+        ComponentError: a row has another vector.
+    """
+    if column.shape[1] == 1:
+        return column[:, 0]
+    if not ((np.count_nonzero(column, axis=1) == 1) & (column.max(axis=1) == 1)).all():
+        raise ComponentError(
+            f"label {name!r} has {column.shape[1]} numbers a row, and a reference model is fitted to one",
+            hint="remove evaluate.baselines, or list a column for each label in transform.label",
+        )
+    classes: np.ndarray = column.argmax(axis=1)
+    return classes
 
 
 def answers_of(name: ReferenceModel, task: Task, train: Table, rows: Table, *, seed: int) -> np.ndarray:

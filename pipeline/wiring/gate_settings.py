@@ -68,7 +68,11 @@ def reference_models_settings(config: WorkloadConfig) -> dict[str, object]:
     """
     evaluate, answers = config.evaluate, answers_of(config.transform.label)
     labels = {"": answers} if isinstance(answers, str) else answers
-    of_classes = {output_of(name) for name in evaluate.metrics if metric_of(name).trivial in _OF_CLASSES}
+    of_classes = {
+        output_of(name)
+        for name in evaluate.metrics
+        if metric_of(name).trivial in _OF_CLASSES or metric_of(name).outputs == "classes"
+    }
     named = [name for name in evaluate.metrics if not is_of_groups(name)]
     return {
         "labels": labels,

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from slipway.components.reference_models.fit import Table, answers_of, is_of_one_class
+from slipway.components.errors import ComponentError
+from slipway.components.reference_models.fit import Table, answers_of, label_of
 
 # scikit-learn calls SciPy with options that SciPy will drop.
 pytestmark = pytest.mark.filterwarnings("ignore:scipy.optimize:DeprecationWarning")
@@ -70,11 +71,9 @@ def test_a_label_that_every_row_has_or_none_is_answered_as_it_is(name, only):
     assert (answers_of(name, "classes", train, table("two", seed=1), seed=1) == only).all()
 
 
-@pytest.mark.parametrize(
-    ("labels", "weights", "expected"),
-    [([0, 0], None, True), ([1, 1], None, True), ([2, 2], None, False), ([0, 1], None, False),
-     ([0, 1], [1, 0], True), ([0, 1], [1, 2], False)],
-)  # fmt: skip
-def test_labels_that_count_are_of_one_class(labels, weights, expected):
-    rows = Table({}, {}, np.array(labels), None if weights is None else np.array(weights))
-    assert is_of_one_class(rows) is expected
+def test_label_is_one_number_or_the_place_of_a_one():
+    np.testing.assert_array_equal(label_of(np.array([[3.0], [0.5]]), "y"), [3.0, 0.5])
+    np.testing.assert_array_equal(label_of(np.array([[0, 0, 1], [1, 0, 0]]), "y"), [2, 0])
+    for several in ([[1, 1], [0, 1]], [[0, 0], [0, 1]], [[2, 0], [0, 1]]):
+        with pytest.raises(ComponentError, match="label 'y' has 2 numbers a row, and a reference model is"):
+            label_of(np.array(several), "y")

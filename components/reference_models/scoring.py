@@ -1,0 +1,65 @@
+"""Scores a reference model's answers with Keras' metrics, as the Evaluator counts them."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+_NO_ERROR_OF_ZERO = "MeanAbsolutePercentageError"
+# Keras' own default takes the highest answer for yes, so of one answer it is always yes.
+_SETTINGS = {"F1Score": {"threshold": 0.5, "average": "micro"}}
+_Yes = np.ndarray
+# Of what must occur among labels and answers for a metric to have a value.
+_NEEDS: dict[str, Callable[[_Yes, _Yes], bool]] = {
+    "AUC": lambda wanted, _: bool(wanted.any() and not wanted.all()),
+    "F1Score": lambda wanted, answered: bool(wanted.any() or answered.any()),
+    "Precision": lambda _, answered: bool(answered.any()),
+    "Recall": lambda wanted, _: bool(wanted.any()),
+    _NO_ERROR_OF_ZERO: lambda wanted, _: bool(wanted.any()),
+}
+_OF_EACH_CLASS = {"FalseNegatives", "FalsePositives", "TrueNegatives", "TruePositives"} | {
+    *_NEEDS.keys() - {_NO_ERROR_OF_ZERO}
+}
+
+
+def scores(
+    metrics: Mapping[str, str], answers: np.ndarray, labels: np.ndarray, weights: np.ndarray | None
+) -> dict[str, float]:
+    """The metrics by name, without those that have no value: of a precision where no answer is yes.
+
+    Args:
+        metrics: name -> Keras class.
+        answers: [rows, 1], the probability of class 1 or a number, or [rows, classes].
+        labels: [rows], class numbers or numbers; -1 is none of the classes.
+        weights: [rows], what each counts; None: all the same.
+    """
+    import keras
+
+    found = {}
+    for name, class_name in metrics.items():
+        given, truth = _as_taken(class_name, answers, labels)
+        counted = np.ones(len(labels)) if weights is None else weights
+        if class_name == _NO_ERROR_OF_ZERO:
+            counted = np.where(labels == 0, 0.0, counted)
+            wanted = truth != 0
+        else:
+            wanted = truth > 0.5
+        if class_name in _NEEDS and not _NEEDS[class_name](wanted[counted > 0], given[counted > 0] > 0.5):
+            continue
+        config: dict[str, Any] = {"name": name, **_SETTINGS.get(class_name, {})}
+        metric = keras.metrics.get({"class_name": class_name, "config": config})
+        metric.update_state(truth, given, sample_weight=counted.astype(np.float32))
+        found[name] = float(np.mean(keras.ops.convert_to_numpy(metric.result())))
+    return found
+
+
+def _as_taken(class_name: str, answers: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Answers and labels in the form that a metric takes: labels as classes, or as a yes or no for each."""
+    of_classes = "Categorical" in class_name
+    if of_classes and answers.shape[1] == 1:
+        answers = np.concatenate([1 - answers, answers], axis=1)
+    classes = answers.shape[1]
+    each = class_name in _OF_EACH_CLASS or (of_classes and not class_name.startswith("Sparse"))
+    if classes > 1 and each:
+        return answers, np.eye(classes + 1, dtype=np.float32)[labels.astype(int)][:, :-1]
+    return answers, labels[:, None]

@@ -1,0 +1,66 @@
+"""A reference model's scores are those that the Evaluator would give its answers."""
+
+import math
+
+import numpy as np
+import pytest
+
+from slipway.components.evaluator.request import ModelRequest, Request
+from slipway.components.evaluator.results import results
+from slipway.components.evaluator.tally import Judged, Tally
+from slipway.components.model_gate.metrics import METRICS
+from slipway.components.reference_models.scoring import scores
+
+pytestmark = [
+    pytest.mark.slow,  # Keras starts
+    pytest.mark.filterwarnings("default"),  # of TensorFlow's own imports
+]
+
+DRAW = np.random.default_rng(4)
+ROWS = 400
+
+
+def evaluated(names, answers, labels, weights):
+    asked = Request(
+        models=(ModelRequest("", "label", is_baseline=False, weight="" if weights is None else "w"),),
+        slices=((),),
+        metrics={name: METRICS[name].class_name for name in names},
+    )
+    tally = Tally(asked)
+    tally.add({}, [Judged(labels, answers, weights)], first=0)
+    return {name: value for (_, name), value in results(asked, tally)[()].items() if not math.isnan(value)}
+
+
+def scored(names, answers, labels, weights):
+    return scores({name: METRICS[name].class_name for name in names}, answers, labels, weights)
+
+
+@pytest.mark.parametrize("has_weights", [False, True])
+@pytest.mark.parametrize("classes", [1, 3])
+def test_scores_are_the_evaluator_s(classes, has_weights):
+    kinds = ("one", None) if classes == 1 else ("classes", None)
+    names = [name for name, metric in METRICS.items() if metric.outputs in kinds]
+    labels = DRAW.integers(0, max(classes, 2), ROWS).astype(float)
+    answers = DRAW.dirichlet(np.ones(3), ROWS) if classes > 1 else np.clip(labels * 0.4, 0.3, 1)[:, None]
+    answers = np.clip(answers + 0.3 * DRAW.random(answers.shape), 0, 1).astype(np.float32)
+    weights = DRAW.choice([0.0, 1.0, 3.0], ROWS) if has_weights else None
+    dense = [name for name in names if name.startswith(("categorical", "top_k"))]
+    one_hot = np.eye(3)[labels.astype(int)]
+    expected = evaluated(dense, answers, one_hot, weights) if dense else {}
+    expected |= evaluated([name for name in names if name not in dense], answers, labels[:, None], weights)
+    assert scored(names, answers, labels, weights) == pytest.approx(expected, rel=2e-3, abs=1e-6)
+
+
+def test_what_has_no_value_is_left_out():
+    names = ["auc", "precision", "recall", "f1_score", "mean_absolute_percentage_error"]
+    low = np.full((4, 1), 0.1, np.float32)
+    assert scored(names, low, np.zeros(4), None) == {}
+    assert set(scored(names, low, np.array([0, 0, 0, 1]), None)) == {*names} - {"precision"}
+    assert scored(names, low, np.array([0, 0, 0, 1]), np.array([1, 1, 1, 0])) == {}
+    assert set(scored(names, 9 * low, np.zeros(4), None)) == {"precision", "f1_score"}
+
+
+def test_two_classes_are_two_answers_where_a_metric_takes_one_for_each():
+    answers, labels = np.array([[0.9], [0.2], [0.7]], np.float32), np.array([1.0, 0.0, 0.0])
+    found = scored(["sparse_categorical_accuracy", "categorical_accuracy"], answers, labels, None)
+    assert found == pytest.approx(dict.fromkeys(found, 2 / 3))
