@@ -102,23 +102,19 @@ class RankedRows:
 
         Args:
             groups: of each, see `group_numbers`.
-            labels, answers: [rows], how relevant each is, from 0 on, and the model's score for it.
+            labels, answers: [rows], how relevant each is, from 0 on, and the model's score for it; the caller
+                refuses NaN, which has no rank.
             weights: what each counts.
             at: their slices.
 
         Raises:
-            ComponentError: a label is negative, an answer is NaN, or there are more than `MOST_ROWS`.
+            ComponentError: a label is negative or NaN, or there are more than `MOST_ROWS`.
         """
         if not (labels >= 0).all():
             raise ComponentError(
                 f"a label of the eval split is {labels[~(labels >= 0)][0]:g}, and in a group rows are ranked "
                 "by how relevant they are, from 0 on",
                 hint="check transform.label",
-            )
-        if np.isnan(answers).any():
-            raise ComponentError(
-                "the model answers NaN to rows of the eval split, which have no rank",
-                hint="check what the model divides by or takes the logarithm of",
             )
         rows = at.rows
         self._keep((at.slices, groups[rows], labels[rows], answers[rows], weights[rows]))

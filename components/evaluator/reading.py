@@ -162,8 +162,13 @@ class _Model:
                 )
             raise NotOursError(f"the model gives {len(answers)} outputs")
         for label in labels.values():
-            if label not in transformed:
-                raise NotOursError(f"{_TRANSFORM} gives no {label}")
+            if label in transformed:
+                continue
+            if self._is_baseline:
+                raise ComponentError(
+                    f"the last blessed model knows no label {label}: the two cannot be compared"
+                )
+            raise NotOursError(f"{_TRANSFORM} gives no {label}")
         self._labels = labels
         # By the candidate's weights both models are measured: a baseline may know of none.
         self._weight = "" if request.is_baseline else request.weight

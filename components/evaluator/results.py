@@ -40,10 +40,13 @@ def results(request: Request, tally: Tally) -> dict[SliceKey, Values]:
     """
     for asked, model in zip(request.models, tally.models, strict=True):
         if model.lost:
+            metrics = request.metrics_of(asked.output)
+            lost = next(name for name, class_name in metrics.items() if class_name in CURVES | RANKS)
+            hint = "check what the model divides by or takes the logarithm of"
             raise ComponentError(
                 f"the {asked.name or 'candidate'} model answers NaN to {model.lost:,} of {tally.total:,} "
-                "rows of the eval split, so auc cannot be computed",
-                hint="check what the model divides by or takes the logarithm of",
+                f"rows of the eval split, so {lost} cannot be computed",
+                hint="" if asked.is_baseline else hint,  # for a baseline the engine has one
             )
     if request.weight and tally.total and not tally.weights[:, 0].any():
         raise ComponentError(

@@ -71,7 +71,7 @@ class ModelTally:
         answers: by slice and answer, rows and the sums of labels, of their squares, and of answers.
         cells: by slice and label * outputs + answer, rows.
         outputs: how many the model has; 0 before its first row.
-        lost: rows with the answer NaN, which no curve has a place for.
+        lost: rows with the answer NaN, which neither a curve nor a rank has a place for.
         replicates: `sums` and the curve of each replicate; of the curve [slices, bucket and kind], where a
             kind is positives or negatives.
         ranked: the rows by group, where metrics of ranks are asked for.
@@ -109,6 +109,8 @@ class ModelTally:
             cells = confusion(labels, answers)
             self._add_sampled("confusion", _weighed(cells, judged.weights), at, samples)
             self._add_squares("confusion", cells, judged.weights, at)
+        if classes & (CURVES | RANKS):
+            self.lost += int(np.isnan(answers).any(1).sum())
         if classes & CURVES:
             self._add_curve(judged, at, samples)
         if classes & RANKS and judged.groups is not None:
@@ -163,7 +165,6 @@ class ModelTally:
     def _add_curve(self, judged: Judged, at: Memberships, samples: Samples) -> None:
         labels, answers = judged.labels, judged.answers
         wanted = shares(one_hot(labels, answers))
-        self.lost += int(np.isnan(answers).any(1).sum())
         buckets = _bucket(np.where(np.isnan(answers), 0, answers)).ravel()
         counts = np.stack([wanted.ravel(), 1 - wanted.ravel()], axis=1)
         self._add_squares("curve", np.stack([wanted.sum(1), (1 - wanted).sum(1)], axis=1), judged.weights, at)

@@ -71,7 +71,7 @@ def saved(tfx):
     """Writes a model that answers what stands in a column; `doubled` is what it transforms `whole` to."""
     tf = tfx.tf
 
-    def save(folder, column, *, outputs, labels, label_dtype=tf.float32):
+    def save(folder, column, *, outputs, labels, label_dtype=tf.float32, called="label"):
         floats = {column: tf.io.FixedLenFeature([outputs], tf.float32)}
         both = {
             "label": tf.io.FixedLenFeature([labels], tf.float32),
@@ -91,7 +91,7 @@ def saved(tfx):
             as_text = label_dtype == tf.string
             label = tf.strings.as_string(found["label"]) if as_text else tf.cast(found["label"], label_dtype)
             bucket = {"bucket": found["whole"] % 3, "other": found["whole"]}
-            return {"label": label, "weight": found["weight"], **bucket}
+            return {called: label, "weight": found["weight"], **bucket}
 
         module.serve, module.transform = serve, transform
         model = tfx.artifacts.Model()
@@ -607,6 +607,21 @@ def test_baseline_of_other_columns_is_told_and_the_engine_s_own_hint_is_left_roo
         "the baseline model refuses rows of the eval split: baseline has no value, but the model needs one "
         "in every row"
     )
+    assert told.value.hint == ""
+
+
+def test_baseline_that_knows_no_such_label_is_told_and_not_left_to_tfx(saved, evaluate, tmp_path):
+    from slipway.components.errors import ComponentError
+    from slipway.components.model_gate.eval_config import eval_config
+    from slipway.pipeline.testing import tiny_examples
+
+    examples = tiny_examples({"eval": [{"whole": [1], "label": [1.0], "candidate": [0.5]}]}, into=tmp_path)
+    models = {
+        name: saved(tmp_path / name, "candidate", outputs=1, labels=1, called=called)
+        for name, called in {"candidate": "cost", "baseline": "label"}.items()
+    }
+    with pytest.raises(ComponentError, match="the last blessed model knows no label cost: the two") as told:
+        evaluate(examples, eval_config(label="cost", metrics=["auc"], slices=[]), models)
     assert told.value.hint == ""
 
 

@@ -139,8 +139,15 @@ def test_only_group_of_a_slice_has_bounds_whatever_its_name():
 
 
 def test_what_cannot_be_ranked_is_told(monkeypatch):
-    with pytest.raises(ComponentError, match="the model answers NaN"):
-        tallied(scores=(np.full(ROWS, np.nan), SCORES))
+    some = np.where(GROUP == 7, np.nan, SCORES)
+    lost = (
+        f"the base model answers NaN to {(GROUP == 7).sum()} of 3,000 rows of the eval split, so ndcg cannot"
+    )
+    with pytest.raises(ComponentError, match=lost) as told:
+        results(ASKED, tallied(scores=(SCORES, some)))
+    assert told.value.hint == "", "the engine's own, which clears the baseline, has its place"
+    with pytest.raises(ComponentError, match="the candidate model answers NaN"):
+        results(ASKED, tallied(scores=(some, SCORES)))
     with pytest.raises(ComponentError, match="has no query, which names its group"):
         group_numbers(None, 3, "query")
     several = column_of("query", np.array([0, 0, 1]), np.array([0, 1, 1]), ["a", "b"])
