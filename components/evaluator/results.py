@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from slipway.components.evaluator.slices import SliceKey
 from slipway.components.evaluator.tally import BUCKETS, ModelTally, Tally
 from slipway.components.model_gate.answers import Answers, Group
 from slipway.components.model_gate.metrics import of_output
-from slipway.components.model_gate.trivial import LABEL_PREFIX, LabelStatistics
+from slipway.components.model_gate.trivial import LABEL_PREFIX, LabelStatistics, labels_of_vectors
 
 # Thresholds of the AUC, and how far TensorFlow Model Analysis moves them (`binary_confusion_matrices.py`).
 _THRESHOLDS = 10_000
@@ -53,7 +53,7 @@ def results(request: Request, tally: Tally) -> dict[SliceKey, Values]:
             f"the weight {request.weight} is 0 in every row of the eval split",
             hint="check transform.weight, and what preprocessing_fn makes of it",
         )
-    for labels in tally.labels.values():
+    for labels in (*tally.labels.values(), *tally.numbers.values()):
         labels.compact()
     for model in tally.models:
         for sums in (model.curve, model.answers, model.cells):
@@ -115,20 +115,33 @@ def _of_slice(request: Request, tally: Tally, place: int, computed: Mapping[Name
         if request.answers and (told := _answers(model, place).to_json()):
             name = of_output(asked.output, ANSWERS_NAME)
             values[asked.name, name] = json.dumps(told, separators=(",", ":")).encode()
-    for output, of_labels in tally.labels.items() if request.label_statistics else ():
-        labels, counts = of_labels.of_slice(place)
-        if counts[:, 0].any():
-            by_label = (dict(zip(labels.tolist(), sums.tolist(), strict=True)) for sums in counts.T[:2])
-            weights, squares = by_label
+    for output in tally.labels if request.label_statistics else ():
+        weights, squares, counts = _labels(tally, output, place)
+        if any(weights.values()):
             found = LabelStatistics.of_counts(
                 weights,
                 squares=squares if request.weight else None,
-                count=float(counts[:, 2].sum()),
+                count=math.fsum(counts.values()),
                 quantiles=request.quantiles,
             )
             for field, value in found.known().items():
                 values[request.models[0].name, of_output(output, LABEL_PREFIX + field)] = value
     return values
+
+
+def _labels(tally: Tally, output: str, place: int) -> Iterator[dict[float, float]]:
+    """By label what its rows weigh in a slice, the squares of that, and how many they are."""
+    width, others = tally.widths.get(output, 1), tally.numbers[output]
+    by_class, by_number = tally.labels[output].of_slice(place), others.of_slice(place)
+    for part in range(3):
+        labels, numbers = (
+            dict(zip(values.tolist(), sums[:, part].tolist(), strict=True))
+            for values, sums in (by_class, by_number)
+        )
+        if width > 1:
+            are_classes = not others.values.size
+            labels = labels_of_vectors(labels, numbers, width=width, are_classes=are_classes)
+        yield labels
 
 
 def _of_slices(class_name: str, model: ModelTally, slices: int) -> list[float]:

@@ -1,6 +1,6 @@
 """All counts of an evaluation, by slice and by model, in a form that can be added up. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,7 +26,7 @@ from slipway.components.evaluator.row_values import (
 )
 from slipway.components.evaluator.slices import Column, SliceKey, check_number, members
 from slipway.components.model_gate.answers import DISTINCT_ANSWERS
-from slipway.components.model_gate.trivial import DISTINCT_LABELS, rounded_label
+from slipway.components.model_gate.trivial import DISTINCT_LABELS, NO_CLASS, rounded_label
 
 Array = Any
 
@@ -207,7 +207,9 @@ class Tally:
         rows: float64 [slices].
         weights: float64 [slices, 2], the sums of the rows' weights and of the squares of these.
         labels: by output, those of the first model: by slice and label, what its rows weigh, the squares, and
-            how many they are.
+            how many they are; of vectors see `trivial.labels_of_vectors`.
+        numbers: the same of the numbers of vectors that are no class.
+        widths: how many numbers a label has, by output.
         models: one for each of the request's.
     """
 
@@ -219,10 +221,14 @@ class Tally:
         self.total = 0
         self.rows: Floats = np.zeros(0)
         self.weights: Floats = np.zeros((0, 2))
-        self.labels = {
-            each.output: GroupedSums(3, most=DISTINCT_LABELS, rounded=_rounded_labels)
-            for each in request.models
-        }
+        self.labels, self.numbers = (
+            {
+                each.output: GroupedSums(3, most=DISTINCT_LABELS, rounded=_rounded_labels)
+                for each in request.models
+            }
+            for _ in range(2)
+        )
+        self.widths: dict[str, int] = {}
         self.models = [ModelTally() for _ in request.models]
 
     @property
@@ -290,11 +296,13 @@ class Tally:
             self.weights[:, power - 1] += np.bincount(slices, weights=weights[rows] ** power, minlength=many)
         first_model = list(zip(self._request.models, judged, strict=True))[: len(self.labels)]
         for asked, each in first_model if self._request.label_statistics else ():
-            for labels in _labels(each.labels).T:
+            self.widths[asked.output] = each.labels.shape[1]
+            for labels, counts in _labels(each.labels):
                 kept = ~np.isnan(labels)[rows]
                 weighing = weights[rows[kept], None]
                 sums = np.hstack([weighing, weighing**2, np.ones_like(weighing)])
-                self.labels[asked.output].add(slices[kept], labels[rows[kept]], sums)
+                of_output = self.labels if counts else self.numbers
+                of_output[asked.output].add(slices[kept], labels[rows[kept]], sums)
         for model, asked, each in zip(self.models, self._request.models, judged, strict=True):
             model.add(self._request, each, at, samples, output=asked.output)
 
@@ -312,8 +320,10 @@ class Tally:
         self.rows[places[: len(other.rows)]] += other.rows
         self.weights = _grown(self.weights, many, 2)
         self.weights[places[: len(other.weights)]] += other.weights
-        for output, theirs_of_output in other.labels.items():
-            self.labels[output].merge(theirs_of_output, places)
+        self.widths |= other.widths
+        for output, mine_of_output in self.labels.items():
+            mine_of_output.merge(other.labels[output], places)
+            self.numbers[output].merge(other.numbers[output], places)
         for mine, theirs in zip(self.models, other.models, strict=True):
             mine.merge(theirs, places, many, self.bounded)
         if self.is_cut:
@@ -391,22 +401,20 @@ def _coarse() -> Ints:
 _COARSE = _coarse()
 
 
-def _labels(labels: Array) -> Floats:
-    """The labels of rows as numbers, [rows, most of a row], NaN where there is none.
+def _labels(labels: Array) -> Iterator[tuple[Floats, bool]]:
+    """The labels of rows, [rows] each, NaN where there is none, and whether they are one number or a class.
 
-    A one-hot vector counts as its class; otherwise each number of a vector is a label.
+    A vector with a one among zeros is a class, one of zeros none; of another each number is a label.
     """
     values: Floats = labels.astype(np.float64)
     if values.shape[1] == 1:
-        return values
-    is_class = (np.count_nonzero(values, axis=1) == 1) & (values.max(1) == 1)
-    if is_class.all():
-        values = values.argmax(1).astype(np.float64)[:, None]
-    else:
-        classes = np.full_like(values, np.nan)
-        classes[:, 0] = values.argmax(1)
-        values = np.where(is_class[:, None], classes, values)
-    return values
+        yield values[:, 0], True
+        return
+    ones, others = np.count_nonzero(values == 1, axis=1), np.count_nonzero(values, axis=1)
+    is_class = (others == ones) & (ones <= 1)
+    yield np.where(is_class, np.where(ones == 1, (values == 1).argmax(1), NO_CLASS), np.nan), True
+    if not is_class.all():
+        yield from ((column, False) for column in np.where(is_class[:, None], np.nan, values).T)
 
 
 def _cells(labels: Floats, answers: Floats, finite: Array) -> tuple[Floats, Array]:

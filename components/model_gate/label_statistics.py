@@ -7,7 +7,7 @@ It is computed where the other metrics are, so it has their slices and scales as
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import apache_beam as beam
@@ -19,7 +19,9 @@ from slipway.components.model_gate.trivial import (
     ALWAYS,
     DISTINCT_LABELS,
     LABEL_PREFIX,
+    NO_CLASS,
     LabelStatistics,
+    labels_of_vectors,
     rounded_label,
 )
 
@@ -75,13 +77,13 @@ class _Counts:
     """What the rows of each label weigh, and the squares of that; exactly while there are few labels.
 
     Attributes:
-        count: of all labels.
+        counts: of the rows.
     """
 
     by_label: Counter[float] = dataclasses.field(default_factory=Counter)
     squares: Counter[float] = dataclasses.field(default_factory=Counter)
+    counts: Counter[float] = dataclasses.field(default_factory=Counter)
     is_rounded: bool = False
-    count: int = 0
 
     def add(self, labels: Iterable[float], weight: float) -> None:
         for label in labels:
@@ -89,7 +91,7 @@ class _Counts:
             # A Counter's numbers may be of any kind.
             self.by_label[label] += weight  # type: ignore[assignment]
             self.squares[label] += weight * weight  # type: ignore[assignment]
-            self.count += 1
+            self.counts[label] += 1
         self._bound()
 
     def merge(self, other: "_Counts") -> None:
@@ -98,7 +100,7 @@ class _Counts:
             other._round()
         self.by_label.update(other.by_label)
         self.squares.update(other.squares)
-        self.count += other.count
+        self.counts.update(other.counts)
         self._bound()
 
     def _bound(self) -> None:
@@ -109,7 +111,44 @@ class _Counts:
         if self.is_rounded:
             return
         self.is_rounded = True
-        self.by_label, self.squares = _rounded(self.by_label), _rounded(self.squares)
+        self.by_label, self.squares, self.counts = map(_rounded, self.parts)
+
+    @property
+    def parts(self) -> tuple[Counter[float], Counter[float], Counter[float]]:
+        return self.by_label, self.squares, self.counts
+
+
+@dataclasses.dataclass
+class _Labels:
+    """Labels that are a number or a class, and the numbers of other vectors; see `labels_of_vectors`."""
+
+    classes: _Counts = dataclasses.field(default_factory=_Counts)
+    numbers: _Counts = dataclasses.field(default_factory=_Counts)
+    width: int = 1
+
+    def add(self, labels: np.ndarray, weight: float) -> None:
+        values = labels.astype(np.float64).ravel()
+        self.width = max(self.width, values.size)
+        ones = np.flatnonzero(values == 1)
+        if values.size > 1 and np.count_nonzero(values) == ones.size <= 1:
+            self.classes.add([float(ones[0]) if ones.size else NO_CLASS], weight)
+            return
+        known = values[~np.isnan(values)].tolist()
+        (self.numbers if values.size > 1 else self.classes).add(known, weight)
+
+    def merge(self, other: "_Labels") -> None:
+        self.classes.merge(other.classes)
+        self.numbers.merge(other.numbers)
+        self.width = max(self.width, other.width)
+
+    def parts(self) -> Iterator[dict[float, float]]:
+        """By label what its rows weigh, the squares of that, and how many they are."""
+        are_classes = not self.numbers.counts
+        for classes, numbers in zip(self.classes.parts, self.numbers.parts, strict=True):
+            if self.width == 1:
+                yield dict(classes)
+            else:
+                yield labels_of_vectors(classes, numbers, width=self.width, are_classes=are_classes)
 
 
 def _rounded(exact: Counter[float]) -> Counter[float]:
@@ -128,14 +167,14 @@ class _LabelCounts(beam.CombineFn):
         self._output_name = output_name
         self._keys = keys
 
-    def create_accumulator(self) -> _Counts:
-        return _Counts()
+    def create_accumulator(self) -> _Labels:
+        return _Labels()
 
-    def add_input(self, counts: _Counts, element: Any) -> _Counts:
+    def add_input(self, counts: _Labels, element: Any) -> _Labels:
         weight = 1.0
         if self._is_weighted:
             weight = float(np.asarray(self._own(element.example_weights)).ravel()[0])
-        counts.add(_classes_or_numbers(np.asarray(self._own(element.labels))), weight)
+        counts.add(np.asarray(self._own(element.labels)), weight)
         return counts
 
     def _own(self, values: Any) -> Any:
@@ -145,23 +184,15 @@ class _LabelCounts(beam.CombineFn):
                 values = values.get(name, values)
         return values
 
-    def merge_accumulators(self, accumulators: Iterable[_Counts]) -> _Counts:
-        merged = _Counts()
+    def merge_accumulators(self, accumulators: Iterable[_Labels]) -> _Labels:
+        merged = _Labels()
         for counts in accumulators:
             merged.merge(counts)
         return merged
 
-    def extract_output(self, counts: _Counts) -> dict[Any, float]:
-        if not any(counts.by_label.values()):
+    def extract_output(self, counts: _Labels) -> dict[Any, float]:
+        weights, squares, rows = counts.parts()
+        if not any(weights.values()):
             return {}
-        found = LabelStatistics.of_counts(counts.by_label, squares=counts.squares, count=counts.count)
+        found = LabelStatistics.of_counts(weights, squares=squares, count=sum(rows.values()))
         return {key: getattr(found, name) for key, name in zip(self._keys, ALWAYS, strict=True)}
-
-
-def _classes_or_numbers(labels: np.ndarray) -> list[float]:
-    """The labels of one example: a one-hot vector counts as its class."""
-    values = labels.astype(np.float64).ravel()
-    if values.size > 1 and np.count_nonzero(values) == 1 and values.max() == 1:
-        return [float(values.argmax())]
-    found: list[float] = values[~np.isnan(values)].tolist()
-    return found

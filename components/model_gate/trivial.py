@@ -136,6 +136,36 @@ def rounded_label(label: float) -> float:
     return float(f"{label:.3g}")
 
 
+NO_CLASS = -1.0
+"""Of a vector of zeros: none of the classes."""
+
+
+def labels_of_vectors(
+    classes: Mapping[float, float], numbers: Mapping[float, float], *, width: int, are_classes: bool
+) -> dict[float, float]:
+    """What each label weighs, where labels are vectors.
+
+    One vector with a one among zeros does not tell a class from one of several labels that a row may have, so
+    such are counted as classes, and become numbers here where other vectors say so.
+
+    Args:
+        classes: what the vectors of a class weigh, or `NO_CLASS` those of zeros.
+        numbers: what the numbers of all other vectors weigh.
+        width: of a vector.
+        are_classes: whether there are no others.
+
+    Returns:
+        By class, without `NO_CLASS`; or by number, of all vectors.
+    """
+    ones = {label: weight for label, weight in classes.items() if label != NO_CLASS}
+    if are_classes:
+        return ones
+    found = {0.0: 0.0, 1.0: 0.0, **numbers}
+    found[1.0] += math.fsum(ones.values())
+    found[0.0] += (width - 1) * math.fsum(ones.values()) + width * classes.get(NO_CLASS, 0.0)
+    return found
+
+
 def trivial_value(metric: str, labels: LabelStatistics) -> float | None:
     """Return the score of the best constant answer; None if it is not known.
 

@@ -4,7 +4,9 @@ import functools
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 pytestmark = pytest.mark.slow
@@ -296,3 +298,37 @@ def test_every_metric_of_the_table_is_known_to_keras_and_to_the_evaluator():
         "PrecisionAtRecall", "R2Score", "RecallAtPrecision", "SensitivityAtSpecificity",
         "SpecificityAtSensitivity", "Sum",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "vectors",
+    [
+        [[1, 1], [0, 1], [0, 0], [1, 0]],
+        [[0, 1], [0, 0], [1, 0], [0, 1]],
+        [[0.5, 2], [0, 1], [0, 0]],
+        [[float("nan"), 0], [0, 1]],
+    ],
+)
+def test_labels_of_vectors_are_counted_as_our_evaluator_counts_them(vectors):
+    from slipway.components.evaluator.request import ModelRequest, Request
+    from slipway.components.evaluator.results import results
+    from slipway.components.evaluator.tally import Judged, Tally
+    from slipway.components.model_gate.label_statistics import LabelStatisticsMetric
+
+    [computation] = LabelStatisticsMetric().computations(example_weighted=False)
+    counted = [computation.combiner.create_accumulator() for _ in range(2)]
+    for place, vector in enumerate(vectors):
+        computation.combiner.add_input(counted[place % 2], SimpleNamespace(labels=np.array(vector, float)))
+    theirs = computation.combiner.extract_output(computation.combiner.merge_accumulators(counted))
+    asked = Request(
+        models=(ModelRequest("", "label", is_baseline=False),),
+        slices=((),),
+        metrics={"cosine_similarity": "CosineSimilarity"},
+        label_statistics=True,
+    )
+    tally = Tally(asked)
+    tally.add({}, [Judged(np.array(vectors, float), np.ones((len(vectors), 2)))], first=0)
+    ours = {
+        name: value for (_, name), value in results(asked, tally)[()].items() if name != "cosine_similarity"
+    }
+    assert {key.name: value for key, value in theirs.items()} == pytest.approx(ours)

@@ -204,12 +204,28 @@ def test_several_labels_of_a_row_are_each_counted():
     labels = np.array([[1.0, 1.0], [0.0, 1.0], [np.nan, 0.0], [0.0, 0.0], [1.0, 0.0]])
     asked = request("cosine_similarity", **ALL)
     found = values(asked, tallied(asked, labels=labels, answers=np.ones((5, 2))))[()]
-    assert found["label_rows"] == 7.0, "2 vectors are classes, the others' 5 numbers are labels"
-    assert found["label_count"] == 7.0
+    assert found["label_rows"] == 9.0, "with one row of two labels, those of one are no classes either"
+    assert (found["label_count"], found["label_classes"]) == (9.0, 2.0)
+    assert found["label_mean"] == pytest.approx(4 / 9)
+    parts = tallied(asked, slice(0, 1), slice(1, 5), labels=labels, answers=np.ones((5, 2)))
+    merged = Tally(asked)
+    for part in (slice(3, 5), slice(0, 3)):
+        merged.merge(tallied(asked, part, labels=labels, answers=np.ones((5, 2))))
+    for each in (parts, merged):
+        same = {name: value for name, value in values(asked, each)[()].items() if name.startswith("label_")}
+        assert same.items() <= found.items()
     asked = replace(asked, models=WEIGHTED)
     found = values(asked, tallied(asked, labels=labels, answers=np.ones((5, 2)), weights=np.full(5, 3.0)))[()]
-    assert (found["label_count"], found["label_rows"], found["label_weight"]) == (7.0, pytest.approx(7), 21.0)
+    assert (found["label_count"], found["label_rows"], found["label_weight"]) == (9.0, pytest.approx(9), 27.0)
     assert ANSWERS_NAME not in found, "rows with several classes are not told of"
+
+
+def test_vectors_with_one_at_most_are_classes_and_those_of_zeros_are_none():
+    labels = np.array([[0.0, 1.0], [0.0, 1.0], [0.0, 0.0], [1.0, 0.0], [0.0, 0.0]])
+    asked = request("cosine_similarity", **ALL)
+    found = values(asked, tallied(asked, labels=labels, answers=np.ones((5, 2))))[()]
+    assert (found["label_rows"], found["label_majority"]) == (3.0, 1.0)
+    assert found["label_majority_share"] == pytest.approx(2 / 3)
 
 
 def test_answers_that_are_no_number_are_counted_and_left_out():
