@@ -11,7 +11,7 @@ empty cell of a column that may be empty is NaN, "" or `EMPTY_INTEGER`, and so i
 that is shorter than the longest. It has the column's name, whatever stands in that.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -132,11 +132,10 @@ def named_answers(answers: Any, label: Label) -> dict[str, tf.Tensor]:
         label: what they are compared with.
 
     Raises:
-        TypeError: it answers several without names.
+        TypeError: it answers several without names, or not one for each of several labels.
     """
     if is_multi_label(label):
-        [together] = tf.nest.flatten(answers)
-        return {name: together[:, place : place + 1] for place, name in enumerate(columns_of(label))}
+        return _of_each_label(tf.nest.flatten(answers), columns_of(label))
     found = list(answers.values()) if isinstance(answers, Mapping) else answers
     if isinstance(found, list | tuple) and len(found) == 1:
         return {"outputs": found[0]}
@@ -146,6 +145,17 @@ def named_answers(answers: Any, label: Label) -> dict[str, tf.Tensor]:
             "that transform.label gives them: return one, or a dict"
         )
     return dict(answers) if isinstance(answers, Mapping) else {"outputs": answers}
+
+
+def _of_each_label(tensors: Sequence[Any], labels: Sequence[str]) -> dict[str, tf.Tensor]:
+    shapes = [list(each.shape) for each in tensors]
+    if len(shapes) != 1 or len(shapes[0]) != 2 or shapes[0][1] not in (None, len(labels)):
+        raise TypeError(
+            f"the model answers {', '.join(map(str, shapes))}, and transform.label names {len(labels)} "
+            f"columns as one label: return one tensor [rows, {len(labels)}]"
+        )
+    [together] = tensors
+    return {name: together[:, place : place + 1] for place, name in enumerate(labels)}
 
 
 def require_tensorflow_backend() -> None:

@@ -14,7 +14,7 @@ EXPORT = """
 def main(arguments):
     import json
     import tensorflow as tf
-    from slipway.components.trainer.saved_model_export import ServedModel
+    from slipway.components.trainer.saved_model_export import ServedModel, named_answers
     from slipway.components.trainer.features import Feature
 
     class Transform:
@@ -46,6 +46,12 @@ def main(arguments):
     )
     answers = served._serve_raw({"x": tf.constant([[1.0], [2.0]])})
     told["labels"] = {name: answer.numpy().tolist() for name, answer in answers.items()}
+    two = {"a": tf.ones([4, 1]), "b": tf.ones([4, 1])}
+    for name, answers in {"narrow": tf.ones([4, 2]), "two": two}.items():
+        try:
+            named_answers(answers, ["sport", "music", "art"])
+        except TypeError as error:
+            told[name] = str(error)
     print(json.dumps(told))
     return 0
 """
@@ -60,5 +66,8 @@ def test_one_answer_has_one_name_however_it_comes_and_several_need_names(tmp_pat
     assert process.wait() == 0
     found = json.loads(told.splitlines()[-1])
     assert found.pop("labels") == {"sport": [[1.0], [2.0]], "music": [[-1.0], [-2.0]]}
+    one = "and transform.label names 3 columns as one label: return one tensor [rows, 3]"
+    assert found.pop("narrow") == f"the model answers [4, 2], {one}"
+    assert found.pop("two") == f"the model answers [4, 1], [4, 1], {one}"
     assert found.pop("pair").find("the model answers 2 tensors without names") > 0
     assert found == {"tensor": ["outputs"], "list": ["outputs"], "dict": ["outputs"], "named": ["a", "b"]}
