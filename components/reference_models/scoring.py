@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-_NO_ERROR_OF_ZERO = "MeanAbsolutePercentageError"
+_PERCENTAGE = "MeanAbsolutePercentageError"
 # Keras' own default takes the highest answer for yes, so of one answer it is always yes.
 _SETTINGS = {"F1Score": {"threshold": 0.5, "average": "micro"}}
 _Yes = np.ndarray
@@ -15,10 +15,11 @@ _NEEDS: dict[str, Callable[[_Yes, _Yes], bool]] = {
     "F1Score": lambda wanted, answered: bool(wanted.any() or answered.any()),
     "Precision": lambda _, answered: bool(answered.any()),
     "Recall": lambda wanted, _: bool(wanted.any()),
-    _NO_ERROR_OF_ZERO: lambda wanted, _: bool(wanted.any()),
+    _PERCENTAGE: lambda wanted, _: bool(wanted.any()),
 }
-_OF_EACH_CLASS = {"FalseNegatives", "FalsePositives", "TrueNegatives", "TruePositives"} | {
-    *_NEEDS.keys() - {_NO_ERROR_OF_ZERO}
+_OF_EACH_CLASS = {
+    *("AUC", "F1Score", "Precision", "Recall"),
+    *("FalseNegatives", "FalsePositives", "TrueNegatives", "TruePositives"),
 }
 
 
@@ -39,11 +40,10 @@ def scores(
     for name, class_name in metrics.items():
         given, truth = _as_taken(class_name, answers, labels)
         counted = np.ones(len(labels)) if weights is None else weights
-        if class_name == _NO_ERROR_OF_ZERO:
-            counted = np.where(labels == 0, 0.0, counted)
+        wanted = truth > 0.5
+        if class_name == _PERCENTAGE:  # of labels that are 0 there is none
             wanted = truth != 0
-        else:
-            wanted = truth > 0.5
+            counted = np.where(labels == 0, 0.0, counted)
         if class_name in _NEEDS and not _NEEDS[class_name](wanted[counted > 0], given[counted > 0] > 0.5):
             continue
         config: dict[str, Any] = {"name": name, **_SETTINGS.get(class_name, {})}
