@@ -5,14 +5,14 @@ goes to its left. So a walk of as many steps as the deepest tree ends in every r
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from slipway.components.trainer.boosting.growing import Grown
-from slipway.components.trainer.boosting.matrix import Columns
+from slipway.components.trainer.boosting.matrix import Columns, Matrix
 
 WORD_BITS = 31
 """Categories in one int32, whose sign is left alone."""
@@ -76,6 +76,29 @@ def laid_out(grown: Grown, columns: Columns, *, outputs: int, max_leaves: int) -
             _lay(forest, number * outputs + output, tree, known)
             forest.value[number * outputs + output] *= factor * grown.share
     return forest
+
+
+def in_the_middle(forest: Forest, matrix: Matrix) -> Forest:
+    """The same trees, with each threshold halfway between the two values of the matrix that it parts.
+
+    scikit-learn takes some of its thresholds from the rows: where values repeat, a threshold is one of them,
+    and a row whose number is rounded otherwise (see `rounding`) would go to the other side.
+
+    Args:
+        forest: grown from the matrix.
+        matrix: [rows, columns], two different values in each column that decides.
+    """
+    threshold = forest.threshold.copy()
+    by_number = np.isfinite(threshold)
+    for column in np.unique(forest.column[by_number]):
+        here = by_number & (forest.column == column)
+        values = np.unique(matrix[:, column]).astype(np.float64)
+        above = np.searchsorted(values, threshold[here], side="right")
+        parts = (above > 0) & (above < len(values))
+        above = np.clip(above, 1, len(values) - 1)
+        middle = floor32((values[above - 1] + values[above]) / 2)
+        threshold[here] = np.where(parts, middle, threshold[here])
+    return replace(forest, threshold=threshold)
 
 
 def _known_codes(model: Any, columns: Columns) -> list[npt.NDArray[np.int64]]:

@@ -14,7 +14,7 @@ import keras
 import numpy as np
 
 from slipway.components.errors import ComponentError
-from slipway.components.trainer.boosting.arrays import laid_out, words_of
+from slipway.components.trainer.boosting.arrays import in_the_middle, laid_out, words_of
 from slipway.components.trainer.boosting.growing import Grown, Growth, HeldOut, grow
 from slipway.components.trainer.boosting.layer import TextScores, Trees
 from slipway.components.trainer.boosting.rounding import settled
@@ -149,7 +149,7 @@ def fit(model: keras.Model, rows: Rows, hyperparameters: Mapping[str, Any]) -> N
     linear.bias.assign(deviation * grown.offsets(outputs) + mean)
     if grown.trees is not None:
         forest = laid_out(grown, columns, outputs=outputs, max_leaves=settings.max_leaves)
-        model.get_layer("trees").plant(forest, factor=deviation)
+        model.get_layer("trees").plant(in_the_middle(forest, matrix), factor=deviation)
     rows.tell(_words(grown))
 
 

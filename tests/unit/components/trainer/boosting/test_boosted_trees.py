@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from slipway.components.errors import ComponentError
-from slipway.components.trainer.boosting.arrays import floor32, laid_out, words_of
+from slipway.components.trainer.boosting.arrays import floor32, in_the_middle, laid_out, words_of
 from slipway.components.trainer.boosting.growing import Growth, grow, loss_of, part_of, scores_of
 from slipway.components.trainer.boosting.matrix import Columns
 from slipway.components.trainer.boosting.rounding import settled
@@ -251,6 +251,29 @@ def test_images_are_refused():
 def test_many_classes_leave_room_for_fewer_rounds():
     model = boosted_trees.build_model(FEATURES, {"classes": 50, "max_trees": 200})
     assert model.get_layer("trees").max_trees == 200
+
+
+def test_numbers_that_repeat_are_answered_alike_however_they_are_rounded():
+    """Of more than 255 different values scikit-learn takes quantiles of the rows as thresholds: values."""
+    rng = np.random.default_rng(3)
+    fares = np.round(rng.gamma(2.0, 5.0, 3000), 2)  # some prices, again and again
+    matrix = settled(np.log1p(rng.choice(fares, 3000)).astype(np.float32))[:, np.newaxis]
+    labels = np.sin(9 * matrix[:, 0]) + rng.normal(size=3000)
+    feature = {"size": FEATURES["size"]}
+    columns, growth = Columns.of(feature), _growth(None, max_rounds=30)
+    grown = grow(matrix, labels, columns, growth)
+    forest = laid_out(grown, columns, outputs=1, max_leaves=31)
+    trees = boosted_trees.build_model(feature, {"classes": None, "max_rounds": 60}).get_layer("trees")
+
+    def answers(of, forest):
+        trees.plant(forest)
+        return trees(of).numpy()
+
+    otherwise = np.nextafter(np.nextafter(matrix, np.float32(9)), np.float32(9))
+    assert (answers(otherwise, forest) != answers(matrix, forest)).any()
+    settled_forest = in_the_middle(forest, matrix)
+    np.testing.assert_array_equal(answers(matrix, settled_forest), answers(matrix, forest))
+    np.testing.assert_array_equal(answers(otherwise, settled_forest), answers(matrix, forest))
 
 
 def test_no_number_changes_its_side_of_a_rounded_threshold():
