@@ -42,6 +42,12 @@ def _delta(table: Table, place: Path) -> Opened:
     if not (place / "_delta_log").is_dir():
         raise QueryError(f"data.tables.{table.name}.delta: {place} has no _delta_log", hint="name its folder")
     found = DeltaTable(place, version=table.at)
+    mapped = found.metadata().configuration.get("delta.columnMapping.mode", "none")
+    if mapped != "none":  # the data set knows the files' names of columns only
+        raise QueryError(
+            f"data.tables.{table.name}.delta: it has column mapping, {mapped[:20]!r}, which is not read",
+            hint="write a copy without delta.columnMapping.mode, or Parquet, and name that",
+        )
     for uri in found.file_uris():
         _within(place, uri, table)
 

@@ -82,6 +82,29 @@ def test_what_is_no_delta_table_or_version_is_told(delta, tmp_path):
         rows_at(tmp_path, "delta", delta)
 
 
+def test_a_delta_table_whose_columns_have_other_names_in_its_files_is_refused(tmp_path):
+    deltalake = pytest.importorskip("deltalake")
+    delta = tmp_path / "mapped"
+    deltalake.write_deltalake(delta, pa.table({"id": [1], "zone": ["a"]}))
+    log = delta / "_delta_log/00000000000000000000.json"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in lines:
+        if "protocol" in line:
+            line["protocol"] = {"minReaderVersion": 2, "minWriterVersion": 5}
+        if "metaData" in line:
+            line["metaData"]["configuration"] = {"delta.columnMapping.mode": "name"}
+            schema = json.loads(line["metaData"]["schemaString"])
+            for number, field in enumerate(schema["fields"], 1):
+                field["metadata"] = {
+                    "delta.columnMapping.id": number,
+                    "delta.columnMapping.physicalName": f"col-{number}",
+                }
+            line["metaData"]["schemaString"] = json.dumps(schema)
+    log.write_text("\n".join(map(json.dumps, lines)))
+    with pytest.raises(QueryError, match="has column mapping, 'name', which is not read"):
+        rows_at(tmp_path, "delta", delta)
+
+
 @pytest.mark.parametrize(
     "path", ["../secret.parquet", "file:///etc/passwd", "/etc/passwd", "s3://bucket/x.parquet"]
 )
