@@ -1,5 +1,6 @@
 """The rows of a workload's query: found where they are kept, or asked for and kept."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from slipway.components.ingest.query import duck, kept
@@ -41,11 +42,11 @@ def query_rows(data: DataConfig, *, workload: str, root: Path, output: Path) -> 
     tables, span = at_one_span(written_down, span=data.span, root=root)
     files = {table.name: _files(table, root) for table in tables}
 
-    def digests() -> dict[str, dict[str, str]]:
+    def digests(files: Mapping[str, Sequence[Path]]) -> dict[str, dict[str, str]]:
         memo = folder / "digests.json"
         return {name: data_digests(paths, base=root, memo=memo) for name, paths in files.items() if paths}
 
-    before = digests()
+    before = digests(files)
     opened = {
         table.name: open_table(
             table,
@@ -64,10 +65,9 @@ def query_rows(data: DataConfig, *, workload: str, root: Path, output: Path) -> 
             rows = draft / "rows"
             rows.mkdir()
             relations = {name: each.relation(draft / "copies" / name) for name, each in opened.items()}
-            written = duck.write_rows(
-                text, relations, folder=rows, spill=draft / "spill", values={"span": span}
-            )
-            if digests() != before:
+            values = {} if span is None else {"span": span}
+            written = duck.write_rows(text, relations, folder=rows, spill=draft / "spill", values=values)
+            if digests({table.name: _files(table, root) for table in tables}) != before:
                 raise QueryError("files were written to while the query read them", hint="run again later")
             if not written.rows:
                 raise QueryError("the query gives no row", hint="try it with fewer conditions")
@@ -108,4 +108,4 @@ def _files(table: Table, root: Path) -> tuple[Path, ...]:
         raise QueryError(f"data.tables.{table.name}.sqlite names {len(found)} files; it must be one database")
     # What was written lately stands beside it.
     log = found[0].with_name(f"{found[0].name}-wal")
-    return (*found, log) if log.is_file() else found
+    return (*found, log) if log.is_file() and log.stat().st_size else found

@@ -28,7 +28,7 @@ _DRAFT = ".draft-"
 _KEPT = 5
 _IN_USE_S = 7 * 24 * 3600.0
 # Another number forgets all that was kept.
-_FORM = 1
+_FORM = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +78,7 @@ def recall(folder: Path, key: str) -> Result | None:
         about = json.loads((folder / digest / _ABOUT).read_bytes())
         columns = tuple(about["columns"])
         result = Result(folder=folder / digest, rows=about["rows"], columns=columns, span=about["span"])
-        if [path.name for path in result.files] != about["parts"]:
+        if _sizes(result.folder) != about["parts"]:
             return None
         os.utime(result.folder)
     except (OSError, ValueError, KeyError, TypeError):
@@ -123,7 +123,7 @@ def keep(
         below.mkdir()
         rows.rename(below / f"span-{span}")
         rows = below
-    parts = sorted(path.name for path in rows.rglob(PATTERN))
+    parts = _sizes(rows)
     if not _is_whole(result.folder):
         document = {
             **about,
@@ -152,7 +152,12 @@ def _is_whole(folder: Path) -> bool:
         about = json.loads((folder / _ABOUT).read_bytes())
     except (OSError, ValueError):
         return False
-    return bool(sorted(path.name for path in folder.rglob(PATTERN)) == about.get("parts"))
+    return bool(_sizes(folder) == about.get("parts"))
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    """The bytes of each part: a machine that lost its power may leave it shorter than it was written."""
+    return {path.name: path.stat().st_size for path in folder.rglob(PATTERN)}
 
 
 def _remove_old(folder: Path, current: Path) -> None:

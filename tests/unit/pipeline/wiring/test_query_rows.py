@@ -80,6 +80,11 @@ def test_a_span_is_taken_by_the_tables_and_bound_in_the_query(ask, tmp_path):
     assert (earlier.rows, earlier.span) == (1, 20776)
 
 
+def test_a_span_where_no_table_has_one_is_refused(ask):
+    with pytest.raises(QueryError, match="span"):
+        ask(query="SELECT tips FROM trips WHERE tips > coalesce($span, 0)")
+
+
 def test_a_lake_table_is_asked_again_once_it_has_another_snapshot(ask, tmp_path):
     deltalake = pytest.importorskip("deltalake")
     lake = {"tables": {"trips": {"delta": "lake"}}}
@@ -102,6 +107,21 @@ def test_a_write_to_sqlite_is_noticed_also_where_it_stands_beside_the_file(ask, 
         assert len(ask.asked) == 1
         database.execute("INSERT INTO trips VALUES (2)")
         assert ask(**shop).rows == 2
+
+
+def test_a_log_of_sqlite_that_appears_meanwhile_is_noticed(ask, tmp_path, monkeypatch):
+    shop = {"tables": {"trips": {"sqlite": "shop.db", "query": "SELECT tips FROM trips"}}}
+    with closing(sqlite3.connect(tmp_path / "shop.db", isolation_level=None)) as database:
+        database.execute("CREATE TABLE trips AS SELECT 1 AS tips")
+    run = duck.write_rows
+
+    def interfered(*given, **more):
+        (tmp_path / "shop.db-wal").write_bytes(b"a commit")
+        return run(*given, **more)
+
+    monkeypatch.setattr(duck, "write_rows", interfered)
+    with pytest.raises(QueryError, match="written to while the query read them"):
+        ask(**shop)
 
 
 def test_a_server_without_a_state_is_asked_each_time(ask, tmp_path, monkeypatch):

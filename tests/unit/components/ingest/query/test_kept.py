@@ -53,6 +53,9 @@ def test_damaged_rows_are_not_found_and_made_again(tmp_path):
     made.files[0].unlink()
     assert recall(tmp_path, "k") is None
     assert kept(tmp_path).files
+    made.files[0].write_bytes(b"")  # as after a power cut
+    assert recall(tmp_path, "k") is None
+    assert kept(tmp_path).files[0].stat().st_size
     (tmp_path / "asked/k.json").write_text("{")
     assert recall(tmp_path, "k") is None
 
