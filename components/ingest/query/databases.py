@@ -9,6 +9,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urls
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from slipway.components.ingest.query.stoppable import stoppable
 from slipway.components.ingest.query.tables import QueryError, Table
 
 if TYPE_CHECKING:
@@ -54,9 +56,12 @@ def address_of(table: Table) -> SplitResult:
         raise QueryError(f"{where} {_RULE}; its host or port cannot be read") from None
     if address.scheme not in _POSTGRESQL + _MYSQL or not address.hostname or len(address.path) < 2:
         raise QueryError(f"{where} {_RULE}")
-    if address.netloc.count("@") > 1:
-        # Drivers cut at the first, and would take the password's rest for the host, and show it.
-        raise QueryError(f"{where} {_RULE}; it has more than one @", hint="write an @ of the password as %40")
+    if address.netloc.count("@") > 1 or "@" in address.path:
+        # Drivers cut at the first, or at a slash: the password's rest becomes a name, which they show.
+        raise QueryError(
+            f"{where} {_RULE}; it has more than one @, or an @ behind a /",
+            hint="write an @ of the password as %40, and a / as %2F",
+        )
     return address
 
 
@@ -97,20 +102,38 @@ def rows_of_sqlite(table: Table, file: Path) -> Iterator[Batches]:
     query = f"({_select(table)})"
     with (
         _told(table, None),
-        closing(sqlite3.connect(f"file:{quote(str(file))}?mode=ro", uri=True)) as database,
+        closing(sqlite3.connect(_sqlite_uri(file), uri=True, check_same_thread=False)) as database,
     ):
-        database.execute("BEGIN")  # both readings see one state
+
+        def ask(sql: str) -> sqlite3.Cursor:
+            return stoppable(lambda: database.execute(sql), stop=database.interrupt)
+
+        ask("BEGIN")  # both readings see one state
         database.set_authorizer(_reads_only)
-        head = database.execute(f"SELECT * FROM {query} LIMIT 0")  # noqa: S608  (the user's own SQL)
+        head = ask(f"SELECT * FROM {query} LIMIT 0")  # noqa: S608  (the user's own SQL)
         names = [column[0] for column in head.description]
         numbered = [f"c{index}" for index in range(len(names))]
         ranks = ", ".join(map(_SQLITE_RANK.format, numbered))
         columns = ", ".join(numbered)
-        [found] = database.execute(f"WITH rows({columns}) AS {query} SELECT {ranks} FROM rows")  # noqa: S608
+        ranked = ask(f"WITH rows({columns}) AS {query} SELECT {ranks} FROM rows")  # noqa: S608
+        [found] = stoppable(ranked.fetchall, stop=database.interrupt)
         kinds = [_SQLITE_TYPES[each or 0] for each in found]
         schema = pa.schema(list(zip(names, (kind for kind, _ in kinds), strict=True)))
-        cursor = database.execute(f"SELECT * FROM {query}")  # noqa: S608
-        yield schema, _batches(schema, _chunks(cursor), [convert for _, convert in kinds])
+        cursor = ask(f"SELECT * FROM {query}")  # noqa: S608
+        chunks = _chunks(lambda: stoppable(lambda: cursor.fetchmany(_BATCH_ROWS), stop=database.interrupt))
+        yield schema, _batches(schema, chunks, [convert for _, convert in kinds])
+
+
+def _sqlite_uri(file: Path) -> str:
+    """Opens a file for reading; SQLite makes no files of its own beside it.
+
+    A database with a write-ahead log that holds nothing would get that and an index of it, which stay.
+    """
+    with file.open("rb") as opened:
+        has_log = opened.read(20)[18:] == _SQLITE_WAL
+    log = file.with_name(f"{file.name}-wal")
+    is_whole = has_log and not (log.is_file() and log.stat().st_size)
+    return f"file:{quote(str(file))}?mode=ro" + ("&immutable=1" if is_whole else "")
 
 
 def _select(table: Table) -> str:
@@ -132,6 +155,7 @@ def _reads_only(action: int, *_: object) -> int:
     return sqlite3.SQLITE_OK if action in _SQLITE_READS else sqlite3.SQLITE_DENY
 
 
+_SQLITE_WAL = bytes([2, 2])  # the versions of the format to write and to read
 _SQLITE_READS = {
     sqlite3.SQLITE_SELECT,
     sqlite3.SQLITE_READ,
@@ -174,10 +198,17 @@ def _postgresql(table: Table, address: SplitResult) -> Iterator[Batches]:
     url = address._replace(query=urlencode(options, quote_via=quote)).geturl()
     with dbapi.connect(url) as connection, connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION READ ONLY")
-        cursor.execute(_select(table))
+        query = _select(table)
+        stoppable(lambda: cursor.execute(query), stop=cursor.adbc_cancel)
         reader = cursor.fetch_record_batch()
+        fetch = partial(stoppable, lambda: next(reader, None), stop=cursor.adbc_cancel)
         schema = pa.schema([pa.field(each.name, _plain_type(each, table)) for each in reader.schema])
-        yield schema, (_plain(batch, schema) for batch in reader)
+        yield schema, _plain_batches(fetch, schema)
+
+
+def _plain_batches(fetch: Callable[[], pa.RecordBatch | None], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    while (batch := fetch()) is not None:
+        yield _plain(batch, schema)
 
 
 def _plain_type(field: pa.Field, table: Table) -> pa.DataType:
@@ -233,12 +264,17 @@ def _mysql(table: Table, address: SplitResult) -> Iterator[Batches]:
         local_infile=False,
     )
     with closing(opened) as connection, connection.cursor() as cursor:
-        cursor.execute("SET time_zone = '+00:00'")
-        cursor.execute("SET SESSION TRANSACTION READ ONLY")
-        cursor.execute("START TRANSACTION READ ONLY")
-        cursor.execute(_select(table))
-        schema = _mysql_schema(cursor)
-        yield schema, _batches(schema, _chunks(cursor))
+        try:
+            cursor.execute("SET time_zone = '+00:00'")
+            cursor.execute("SET SESSION TRANSACTION READ ONLY")
+            cursor.execute("START TRANSACTION READ ONLY")
+            cursor.execute(_select(table))
+            schema = _mysql_schema(cursor)
+            yield schema, _batches(schema, _chunks(lambda: cursor.fetchmany(_BATCH_ROWS)))
+        except BaseException:
+            if cursor._result is not None:  # whose rows would be read to the last one, as it is closed
+                cursor._result.unbuffered_active = False
+            raise
 
 
 def _mysql_schema(cursor: "pymysql.cursors.Cursor") -> pa.Schema:
@@ -261,8 +297,8 @@ def _mysql_schema(cursor: "pymysql.cursors.Cursor") -> pa.Schema:
 _BINARY_CHARACTERS = 63
 
 
-def _chunks(cursor: Any) -> Iterator[Sequence[Sequence[Any]]]:
-    while rows := cursor.fetchmany(_BATCH_ROWS):
+def _chunks(fetch: Callable[[], Sequence[Sequence[Any]]]) -> Iterator[Sequence[Sequence[Any]]]:
+    while rows := fetch():
         yield rows
 
 

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from slipway.components.ingest.query.parquet_parts import write_parts
+from slipway.components.ingest.query.stoppable import stoppable
 from slipway.components.ingest.query.tables import FileKind, QueryError
 
 if TYPE_CHECKING:
@@ -30,12 +31,19 @@ _SETTINGS = {
     "allow_community_extensions": "false",
     "python_enable_replacements": "false",  # a name in the SQL is never a variable of this program
 }
-# As Ingest types a CSV; dates and truth values stay as they are written.
-_CSV = "auto_type_candidates=['BIGINT', 'DOUBLE', 'VARCHAR'], sample_size=-1"
+# As Ingest types a CSV; dates and truth values stay as they are written. Left to itself, DuckDB drops lines
+# that look like comments, and those in front of what looks like a header.
+_CSV = (
+    "auto_type_candidates=['BIGINT', 'DOUBLE', 'VARCHAR'], sample_size={rows}, files_to_sniff=-1, "
+    "comment='', skip=0"
+)
+# A column's type is one that all its files need: left to itself, DuckDB takes the first one's, and rounds.
+_ALL = "union_by_name=true, hive_partitioning={hive}"
 _READERS: Mapping[FileKind, str] = {
-    "parquet": "read_parquet([{files}], hive_partitioning={hive})",
-    "csv": f"read_csv([{{files}}], {_CSV}, hive_partitioning={{hive}})",
-    "jsonl": "read_json([{files}], format='newline_delimited', sample_size=-1, hive_partitioning={hive})",
+    "parquet": f"read_parquet([{{files}}], {_ALL})",
+    "csv": f"read_csv([{{files}}], {_CSV}, {_ALL})",
+    "jsonl": "read_json([{files}], format='newline_delimited', sample_size=-1, "
+    f"maximum_sample_files={2**31 - 1}, {_ALL})",
 }
 
 
@@ -114,37 +122,57 @@ def write_rows(
 
     Raises:
         QueryError: the query is not one SELECT, fails, or gives columns that no example can hold.
-        KeyboardInterrupt: it was interrupted.
+        KeyboardInterrupt: it was interrupted; the query has ended.
     """
     duckdb = _duckdb()
     try:
         with _session(relations, spill) as session:
-            statement = _one_select(session.extract_statements(query))
-            given = {name: value for name, value in values.items() if name in statement.named_parameters}
-            reader = session.sql(query, params=given or None).to_arrow_reader(_BATCH_ROWS)
-            _check(reader.schema)
-            rows, parts = write_parts(reader.schema, reader, folder)
+            schema, rows, parts = stoppable(
+                lambda: _write(session, query, values, folder), stop=session.interrupt
+            )
         with _session({"rows": Files("parquet", parts)}, spill) as session:
-            # By position: a name of the query's own (a column `r`, `rows`) would stand for the row.
-            names = [f"c{index}" for index in range(len(reader.schema))]
-            # A list that is missing is not an empty one, which DuckDB's hash does not tell apart.
-            values_of = [*names, *(f"{name} IS NULL" for name in names)]
-            # Without ORDER BY the order is the engine's own, and equal rows are equal in any.
-            place = ["row_number() OVER ()"] if _ORDERED.search(query) else []
-            hashed = ", ".join([*values_of, *place])
-            hashes = f"SELECT hash({hashed}) FROM rows AS kept({', '.join(names)})"  # noqa: S608  (our names)
-            session.execute(f"SELECT sum(h::HUGEINT), bit_xor(h) FROM ({hashes}) AS hashed(h)")  # noqa: S608
-            sums = session.fetchall()
-    except (duckdb.Error, RuntimeError) as error:
-        # Ctrl-C; Arrow's reader tells it in DuckDB's words.
-        is_plain = not isinstance(error, duckdb.Error) and "interrupted" in str(error).lower()
-        if is_plain or isinstance(error, duckdb.InterruptException):
-            raise KeyboardInterrupt from error
-        if not isinstance(error, duckdb.Error):
-            raise
+            hashed = _hashed(len(schema), is_ordered=bool(_ORDERED.search(query)))
+            sums = stoppable(lambda: session.execute(hashed).fetchall(), stop=session.interrupt)
+    except duckdb.Error as error:
         raise _failed(error) from error
-    columns = [f"{field.name} {field.type}" for field in reader.schema]
-    return Written(rows, tuple(reader.schema.names), repr((rows, sums, columns)))
+    columns = [f"{field.name} {field.type}" for field in schema]
+    return Written(rows, tuple(schema.names), repr((rows, sums, columns)))
+
+
+def _write(
+    session: "duckdb.DuckDBPyConnection", query: str, values: Mapping[str, object], folder: Path
+) -> "tuple[pa.Schema, int, list[Path]]":
+    statement = _one_select(session.extract_statements(query))
+    given = {name: value for name, value in values.items() if name in statement.named_parameters}
+    reader = session.sql(query, params=given or None).to_arrow_reader(_BATCH_ROWS)
+    _check(reader.schema)
+    return reader.schema, *write_parts(reader.schema, _batches(reader), folder)
+
+
+def _batches(reader: "pa.RecordBatchReader") -> "Iterator[pa.RecordBatch]":
+    """The batches; an error behind the first one is Arrow's, with DuckDB's words in it."""
+    while True:
+        try:
+            batch = next(reader, None)
+        except MemoryError:
+            raise
+        except Exception as error:
+            raise _failed(error) from error
+        if batch is None:
+            return
+        yield batch
+
+
+def _hashed(columns: int, *, is_ordered: bool) -> str:
+    """A SELECT that sums up the hashes of all rows of `rows`, which has so many columns."""
+    # By position: a name of the query's own (a column `r`, `rows`) would stand for the row.
+    names = [f"c{index}" for index in range(columns)]
+    # A list that is missing is not an empty one, which DuckDB's hash does not tell apart.
+    values = [*names, *(f"{name} IS NULL" for name in names)]
+    # Without ORDER BY the order is the engine's own, and equal rows are equal in any.
+    place = ["row_number() OVER ()"] if is_ordered else []
+    hashes = f"SELECT hash({', '.join([*values, *place])}) FROM rows AS kept({', '.join(names)})"  # noqa: S608
+    return f"SELECT sum(h::HUGEINT), bit_xor(h) FROM ({hashes}) AS hashed(h)"  # noqa: S608  (our names)
 
 
 @contextmanager
@@ -158,14 +186,45 @@ def _session(relations: Mapping[str, Relation], spill: Path) -> "Iterator[duckdb
         session.execute(f"SET allowed_directories = [{_text(spill)}]")
         session.execute("SET enable_external_access = false")
         session.execute("SET lock_configuration = true")
-        for name, relation in relations.items():
-            if isinstance(relation, Files):
-                paths = ", ".join(map(_text, relation.paths))
-                source = _READERS[relation.kind].format(files=paths, hive=str(relation.is_hive).lower())
-                session.execute(f'CREATE VIEW "{name}" AS SELECT * FROM {source}')  # noqa: S608  (escaped)
-            else:
-                session.register(name, relation)
+        stoppable(lambda: _name(session, relations), stop=session.interrupt)
         yield session
+
+
+def _name(session: "duckdb.DuckDBPyConnection", relations: Mapping[str, Relation]) -> None:
+    for name, relation in relations.items():
+        if isinstance(relation, Files):
+            source = _source(relation, relation.paths)
+            session.execute(f'CREATE VIEW "{name}" AS SELECT * FROM {source}')  # noqa: S608  (escaped)
+            if relation.kind != "jsonl":  # whose objects need not have all keys
+                _check_alike(session, name, relation)
+        else:
+            session.register(name, relation)
+
+
+def _check_alike(session: "duckdb.DuckDBPyConnection", table: str, files: Files) -> None:
+    """Refuses files with different columns, which DuckDB would fill up with missing values."""
+    wanted = None
+    for path in files.paths if len(files.paths) > 1 else ():
+        found = set(session.sql(f"SELECT * FROM {_source(files, [path], rows=1000)}").columns)  # noqa: S608
+        wanted = found if wanted is None else wanted
+        if found != wanted:
+            raise QueryError(
+                f"data.tables.{table}: {path.name} has other columns than {files.paths[0].name}: only one of "
+                f"them has {', '.join(map(repr, sorted(found ^ wanted)[:10]))}",
+                hint="make them alike, or give them tables of their own and join those by UNION ALL BY NAME",
+            )
+
+
+def _source(files: Files, paths: Sequence[Path], *, rows: int = -1) -> str:
+    """The call that reads files.
+
+    Args:
+        files: what they are.
+        paths: those to read.
+        rows: how many of a CSV's rows its types and delimiter are found from; -1: all.
+    """
+    names = ", ".join(map(_text, paths))
+    return _READERS[files.kind].format(files=names, rows=rows, hive=str(files.is_hive).lower())
 
 
 def _text(value: object) -> str:

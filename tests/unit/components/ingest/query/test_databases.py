@@ -1,6 +1,7 @@
 """SQLite, and what needs no server; tests/integration/ingest/test_databases.py has PostgreSQL and MariaDB."""
 
 import sqlite3
+from contextlib import closing
 
 import pyarrow as pa
 import pytest
@@ -95,6 +96,22 @@ def test_what_is_no_database_is_told(tmp_path):
         read(path, "SELECT * FROM orders")
 
 
+@pytest.mark.timeout(60, method="thread")  # a query that goes on is in C, where no signal ends the test
+def test_an_interrupt_ends_a_long_query(shop, interrupted):
+    with interrupted(0.5):
+        read(shop, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n")
+
+
+def test_nothing_is_written_beside_a_database_with_a_log(tmp_path):
+    path = tmp_path / "shop.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("CREATE TABLE orders AS SELECT 1 AS id")
+    for _ in range(2):
+        assert read(path, "SELECT id FROM orders").to_pydict() == {"id": [1]}
+        assert [each.name for each in tmp_path.iterdir()] == ["shop.db"]
+
+
 @pytest.fixture
 def server(monkeypatch):
     """A table of a server's, whose address is given."""
@@ -155,9 +172,10 @@ def test_a_server_that_does_not_answer_is_told_without_the_password(server, sche
     assert "s3cr@t" not in str(refused.value)
 
 
-def test_an_at_sign_of_a_password_is_escaped_or_refused_and_not_shown(server):
-    with pytest.raises(QueryError, match="more than one @") as caught:
-        address_of(server("postgresql://me:s3cr@t@127.0.0.1/shop"))
+@pytest.mark.parametrize("password", ["s3cr@t", "12/s3cr"])
+def test_an_at_sign_or_slash_of_a_password_is_escaped_or_refused_and_not_shown(server, password):
+    with pytest.raises(QueryError, match="more than one @, or an @ behind a /") as caught:
+        address_of(server(f"postgresql://me:{password}@127.0.0.1/shop"))
     assert "s3cr" not in str(caught.value)
     assert "%40" in caught.value.hint
 

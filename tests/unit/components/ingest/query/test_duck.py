@@ -1,9 +1,8 @@
 """A SELECT over named files and nothing else."""
 
 import gzip
-import signal
+import json
 import sys
-import threading
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -61,6 +60,57 @@ def test_in_a_csv_dates_and_truth_values_stay_as_they_are_written(ask, tmp_path)
     (tmp_path / "t.csv").write_text("day,is_late,code\n01/02/2020,true,007\n1/3/2020,false,8\n")
     _, rows = ask("FROM t", t=Files("csv", [tmp_path / "t.csv"]))
     assert rows[0] == {"day": "01/02/2020", "is_late": "true", "code": "007"}
+
+
+def test_of_a_csv_no_line_is_left_out(ask, tmp_path):
+    (tmp_path / "t.csv").write_text("code,n\n1,x\n#2,y\n" + "3,z\n" * 20)
+    assert [row["code"] for row in ask("FROM t", t=Files("csv", [tmp_path / "t.csv"]))[1]][:2] == ["1", "#2"]
+    (tmp_path / "u.csv").write_text("exported,today,by me\n\na,b\n" + "1,2\n" * 20)
+    with pytest.raises(QueryError, match='"a" not found'):
+        ask("SELECT a FROM u", u=Files("csv", [tmp_path / "u.csv"]))
+
+
+@pytest.fixture
+def many(tmp_path):
+    """Files of one kind: the last one holds other values, or columns, than those before it."""
+
+    def call(kind, first, last, count=40):
+        paths = [tmp_path / f"{number:02}.{kind}" for number in range(count)]
+        for path in paths:
+            rows = first if path != paths[-1] else last
+            if kind == "parquet":
+                pq.write_table(pa.table({name: [value] for name, value in rows.items()}), path)
+            elif kind == "csv":
+                path.write_text(f"{','.join(rows)}\n{','.join(map(str, rows.values()))}\n")
+            else:
+                path.write_text(json.dumps(rows))
+        return Files(kind, paths)
+
+    return call
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
+def test_a_type_is_one_that_all_files_need(ask, many, kind):
+    rows = ask("FROM t", t=many(kind, {"n": 1}, {"n": 2.7}))[1]
+    assert (rows[0], rows[-1]) == ({"n": 1.0}, {"n": 2.7})
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_files_of_other_columns_are_refused_in_another_order_read(ask, many, kind):
+    assert ask("FROM t", t=many(kind, {"a": 1, "b": 2}, {"b": 20, "a": 10}, 2))[1][1] == {"a": 10, "b": 20}
+    for last, words in (({"a": 1, "b": 2, "c": 3}, "'c'"), ({"a": 1}, "'b'"), ({"a": 1, "x": 2}, "'b', 'x'")):
+        with pytest.raises(QueryError, match=rf"tables\.t: 01\..* only one of them has {words}\n"):
+            ask("FROM t", t=many(kind, {"a": 1, "b": 2}, last, 2))
+
+
+def test_objects_need_not_have_all_keys(ask, many):
+    assert ask("FROM t", t=many("jsonl", {"a": 1}, {"a": 2, "b": 3}))[1][-1] == {"a": 2, "b": 3}
+
+
+def test_an_error_behind_the_first_rows_is_told(ask):
+    query = "SELECT (CASE WHEN range = 3_000_000 THEN 'x' ELSE '1' END)::INT AS a FROM range(3_000_001)"
+    with pytest.raises(QueryError, match="the query fails: Conversion Error: Could not convert string 'x'"):
+        ask(query)
 
 
 def test_a_type_is_found_from_all_rows(ask, tmp_path):
@@ -169,22 +219,12 @@ def test_a_wrong_query_is_refused_and_writes_nothing(ask, trips, tmp_path, query
     assert not (tmp_path / "written").exists()
 
 
-def test_an_interrupt_ends_a_long_query(ask):
-    ended, me = threading.Event(), threading.main_thread().ident
-
-    def interrupts():
-        # Again, as a person would: one that comes where an object is taken down is lost in Python.
-        while not ended.wait(1):
-            signal.pthread_kill(me, signal.SIGINT)
-
-    thread = threading.Thread(target=interrupts)
-    thread.start()
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            ask("SELECT max(hash(a.range, b.range)) AS h FROM range(10_000_000) a, range(10_000_000) b")
-    finally:
-        ended.set()
-        thread.join()
+@pytest.mark.timeout(60, method="thread")  # a query that goes on is in C, where no signal ends the test
+@pytest.mark.parametrize("query", ["SELECT max(h) AS h FROM {all}", "FROM {all} WHERE h = 7"])
+def test_an_interrupt_ends_a_long_query(ask, interrupted, query):
+    pairs = "(SELECT hash(a.range, b.range) AS h FROM range(10_000_000) a, range(10_000_000) b)"
+    with interrupted(1):
+        ask(query.format(all=pairs))
 
 
 def test_a_name_with_quotes_is_a_name(ask, tmp_path):

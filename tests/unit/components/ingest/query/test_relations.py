@@ -58,6 +58,15 @@ def test_files_of_arrow_are_a_data_set(tmp_path):
     assert of_files(table("*.arrow"), paths).count_rows() == 4
 
 
+@pytest.mark.parametrize("other", [{"id": [2.5]}, {"id": [1], "more": [2]}, {"no": [1]}])
+def test_files_of_arrow_with_other_columns_are_refused(tmp_path, other):
+    paths = [tmp_path / "a.arrow", tmp_path / "b.arrow"]
+    for path, rows in zip(paths, ({"id": [1]}, other), strict=True):
+        feather.write_feather(pa.table(rows), path)
+    with pytest.raises(QueryError, match=r"data\.tables\.t: b\.arrow has other columns than a\.arrow"):
+        of_files(table("*.arrow"), paths)
+
+
 def test_what_is_no_file_of_arrow_is_refused(tmp_path):
     path = tmp_path / "a.arrow"
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, pa.schema({"id": pa.int64()})) as stream:

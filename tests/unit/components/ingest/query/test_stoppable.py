@@ -1,0 +1,31 @@
+"""Ctrl-C ends what works in C."""
+
+import threading
+
+import pytest
+
+from slipway.components.ingest.query.stoppable import stoppable
+
+
+def stop():
+    raise AssertionError("nothing is to be stopped")
+
+
+def test_a_result_is_returned_and_an_error_raised():
+    assert stoppable(lambda: 7, stop=stop) == 7
+    with pytest.raises(ZeroDivisionError):
+        stoppable(lambda: 1 / 0, stop=stop)
+
+
+def test_an_interrupt_stops_the_work_and_is_raised_once_it_has_ended(interrupted):
+    ended, calls = threading.Event(), []
+
+    def stop_at_last():
+        calls.append(1)
+        if len(calls) == 3:  # it began late, or did not hear
+            ended.set()
+
+    with interrupted(0.2):
+        stoppable(lambda: ended.wait(60), stop=stop_at_last)
+    assert ended.is_set()
+    assert len(calls) >= 3
