@@ -1,17 +1,15 @@
-"""Rows of a database: a SELECT in its own SQL, in a session that cannot write, as batches of Arrow's.
+"""Rows of a server's database: a SELECT in its own SQL, in a session that cannot write, as Arrow's batches.
 
-PostgreSQL is read through ADBC, Arrow's own driver; MySQL and MariaDB through PyMySQL; SQLite through Python.
+PostgreSQL is read through ADBC, Arrow's own driver; MySQL and MariaDB through PyMySQL.
 An address with a password comes from the environment, and is never part of a message.
 """
 
 import os
 import re
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from hashlib import sha256
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
 
@@ -28,13 +26,14 @@ _POSTGRESQL, _MYSQL = ("postgresql", "postgres"), ("mysql", "mariadb")
 _RULE = "must look like postgresql://USER:PASSWORD@HOST:PORT/DATABASE, or mysql://..."
 _CONNECT_LIMIT_S = 10
 _MYSQL_PORT = 3306
-_BATCH_ROWS = 1 << 15
+BATCH_ROWS = 1 << 15
 # Behind comments and brackets.
 _SELECT = re.compile(
     r"(?:\s|\(|--[^\n]*\n|#[^\n]*\n|/\*(?!!).*?\*/)*(?:select|with|values|table)\b", re.I | re.S
 )
 
 Batches = tuple[pa.Schema, Iterator[pa.RecordBatch]]
+Convert = Callable[[Any], Any]
 
 
 def address_of(table: Table) -> SplitResult:
@@ -87,56 +86,11 @@ def rows_of_server(table: Table) -> Iterator[Batches]:
     """
     address = address_of(table)
     read = _postgresql if address.scheme in _POSTGRESQL else _mysql
-    with _told(table, address), read(table, address) as found:
+    with told(table, address), read(table, address) as found:
         yield found
 
 
-@contextmanager
-def rows_of_sqlite(table: Table, file: Path) -> Iterator[Batches]:
-    """The rows of a table's query in an SQLite database; a column's type is judged by all its values.
-
-    Raises:
-        QueryError: the file is no database, or the query fails.
-    """
-    # Without its last semicolon it can stand in brackets, which only a SELECT can.
-    query = f"({_select(table)})"
-    with (
-        _told(table, None),
-        closing(sqlite3.connect(_sqlite_uri(file), uri=True, check_same_thread=False)) as database,
-    ):
-
-        def ask(sql: str) -> sqlite3.Cursor:
-            return stoppable(lambda: database.execute(sql), stop=database.interrupt)
-
-        ask("BEGIN")  # both readings see one state
-        database.set_authorizer(_reads_only)
-        head = ask(f"SELECT * FROM {query} LIMIT 0")  # noqa: S608  (the user's own SQL)
-        names = [column[0] for column in head.description]
-        numbered = [f"c{index}" for index in range(len(names))]
-        ranks = ", ".join(map(_SQLITE_RANK.format, numbered))
-        columns = ", ".join(numbered)
-        ranked = ask(f"WITH rows({columns}) AS {query} SELECT {ranks} FROM rows")  # noqa: S608
-        [found] = stoppable(ranked.fetchall, stop=database.interrupt)
-        kinds = [_SQLITE_TYPES[each or 0] for each in found]
-        schema = pa.schema(list(zip(names, (kind for kind, _ in kinds), strict=True)))
-        cursor = ask(f"SELECT * FROM {query}")  # noqa: S608
-        chunks = _chunks(lambda: stoppable(lambda: cursor.fetchmany(_BATCH_ROWS), stop=database.interrupt))
-        yield schema, _batches(schema, chunks, [convert for _, convert in kinds])
-
-
-def _sqlite_uri(file: Path) -> str:
-    """Opens a file for reading; SQLite makes no files of its own beside it.
-
-    A database with a write-ahead log that holds nothing would get that and an index of it, which stay.
-    """
-    with file.open("rb") as opened:
-        has_log = opened.read(20)[18:] == _SQLITE_WAL
-    log = file.with_name(f"{file.name}-wal")
-    is_whole = has_log and not (log.is_file() and log.stat().st_size)
-    return f"file:{quote(str(file))}?mode=ro" + ("&immutable=1" if is_whole else "")
-
-
-def _select(table: Table) -> str:
+def select_of(table: Table) -> str:
     """The query without its last semicolon, and with the end of its last comment.
 
     Raises:
@@ -151,42 +105,6 @@ def _select(table: Table) -> str:
     return f"{query}\n"
 
 
-def _reads_only(action: int, *_: object) -> int:
-    return sqlite3.SQLITE_OK if action in _SQLITE_READS else sqlite3.SQLITE_DENY
-
-
-_SQLITE_WAL = bytes([2, 2])  # the versions of the format to write and to read
-_SQLITE_READS = {
-    sqlite3.SQLITE_SELECT,
-    sqlite3.SQLITE_READ,
-    sqlite3.SQLITE_FUNCTION,
-    sqlite3.SQLITE_RECURSIVE,
-}
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else str(value)
-
-
-def _bytes(value: Any) -> bytes:
-    return value if isinstance(value, bytes) else _text(value).encode()
-
-
-_Convert = Callable[[Any], Any]
-_SQLITE_RANK = (
-    "max(CASE typeof({}) WHEN 'null' THEN 0 WHEN 'integer' THEN 1 WHEN 'real' THEN 2 WHEN 'text' THEN 3 "
-    "ELSE 4 END)"
-)
-# By the most that a column's values need: none, whole numbers, fractions, text, bytes.
-_SQLITE_TYPES: Sequence[tuple[pa.DataType, _Convert | None]] = (
-    (pa.null(), None),
-    (pa.int64(), None),
-    (pa.float64(), float),
-    (pa.string(), _text),
-    (pa.binary(), _bytes),
-)
-
-
 @contextmanager
 def _postgresql(table: Table, address: SplitResult) -> Iterator[Batches]:
     try:
@@ -198,7 +116,7 @@ def _postgresql(table: Table, address: SplitResult) -> Iterator[Batches]:
     url = address._replace(query=urlencode(options, quote_via=quote)).geturl()
     with dbapi.connect(url) as connection, connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION READ ONLY")
-        query = _select(table)
+        query = select_of(table)
         stoppable(lambda: cursor.execute(query), stop=cursor.adbc_cancel)
         reader = cursor.fetch_record_batch()
         fetch = partial(stoppable, lambda: next(reader, None), stop=cursor.adbc_cancel)
@@ -268,9 +186,9 @@ def _mysql(table: Table, address: SplitResult) -> Iterator[Batches]:
             cursor.execute("SET time_zone = '+00:00'")
             cursor.execute("SET SESSION TRANSACTION READ ONLY")
             cursor.execute("START TRANSACTION READ ONLY")
-            cursor.execute(_select(table))
+            cursor.execute(select_of(table))
             schema = _mysql_schema(cursor)
-            yield schema, _batches(schema, _chunks(lambda: cursor.fetchmany(_BATCH_ROWS)))
+            yield schema, batches_of(schema, chunks_of(lambda: cursor.fetchmany(BATCH_ROWS)))
         except BaseException:
             if cursor._result is not None:  # whose rows would be read to the last one, as it is closed
                 cursor._result.unbuffered_active = False
@@ -297,13 +215,14 @@ def _mysql_schema(cursor: "pymysql.cursors.Cursor") -> pa.Schema:
 _BINARY_CHARACTERS = 63
 
 
-def _chunks(fetch: Callable[[], Sequence[Sequence[Any]]]) -> Iterator[Sequence[Sequence[Any]]]:
+def chunks_of(fetch: Callable[[], Sequence[Sequence[Any]]]) -> Iterator[Sequence[Sequence[Any]]]:
+    """What `fetch` gives, until that is nothing."""
     while rows := fetch():
         yield rows
 
 
-def _batches(
-    schema: pa.Schema, chunks: Iterable[Sequence[Sequence[Any]]], converters: Sequence[_Convert | None] = ()
+def batches_of(
+    schema: pa.Schema, chunks: Iterable[Sequence[Sequence[Any]]], converters: Sequence[Convert | None] = ()
 ) -> Iterator[pa.RecordBatch]:
     """Columns of rows of Python's values; texts become the numbers that the schema calls them."""
     for rows in chunks:
@@ -319,7 +238,7 @@ def _batches(
 
 
 @contextmanager
-def _told(table: Table, address: SplitResult | None) -> Iterator[None]:
+def told(table: Table, address: SplitResult | None) -> Iterator[None]:
     """Errors of drivers in words, without the password."""
     try:
         yield

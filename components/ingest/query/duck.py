@@ -31,11 +31,11 @@ _SETTINGS = {
     "allow_community_extensions": "false",
     "python_enable_replacements": "false",  # a name in the SQL is never a variable of this program
 }
-# As Ingest types a CSV; dates and truth values stay as they are written. Left to itself, DuckDB drops lines
-# that look like comments, and those in front of what looks like a header.
+# As Ingest types a CSV; dates and truth values stay as they are written, ids beyond 64 bits exact. Left to
+# itself, DuckDB drops lines that look like comments, and those in front of what looks like a header.
 _CSV = (
-    "auto_type_candidates=['BIGINT', 'DOUBLE', 'VARCHAR'], sample_size={rows}, files_to_sniff=-1, "
-    "comment='', skip=0"
+    "auto_type_candidates=['BIGINT', 'HUGEINT', 'DOUBLE', 'VARCHAR'], sample_size={rows}, "
+    "files_to_sniff=-1, comment='', skip=0"
 )
 # A column's type is one that all its files need: left to itself, DuckDB takes the first one's, and rounds.
 _ALL = "union_by_name=true, hive_partitioning={hive}"

@@ -23,7 +23,7 @@ def open_table(table: Table, *, place: Path, files: Sequence[Path], digests: Map
 
     Raises:
         QueryError: as `lakes.of_lake` and `databases.identity_of`; later, as the relation is made, as
-            `of_files`, `databases.rows_of_server` and `rows_of_sqlite`.
+            `of_files`, `databases.rows_of_server` and `sqlite.rows_of_sqlite`.
     """
     if table.kind in ("delta", "iceberg"):
         from slipway.components.ingest.query.lakes import of_lake
@@ -32,11 +32,13 @@ def open_table(table: Table, *, place: Path, files: Sequence[Path], digests: Map
     if table.kind == "files":
         # The same files are other rows where their folders are columns.
         return Opened({"files": digests, "folders": _is_hive(table)}, lambda _: of_files(table, files))
+    if table.kind == "sqlite":
+        from slipway.components.ingest.query.sqlite import rows_of_sqlite
+
+        identity = {"query": table.query, "files": digests}
+        return Opened(identity, lambda copy: _copied(rows_of_sqlite(table, files[0]), copy))
     from slipway.components.ingest.query import databases
 
-    if table.kind == "sqlite":
-        identity = {"query": table.query, "files": digests}
-        return Opened(identity, lambda copy: _copied(databases.rows_of_sqlite(table, files[0]), copy))
     return Opened(databases.identity_of(table), lambda copy: _copied(databases.rows_of_server(table), copy))
 
 

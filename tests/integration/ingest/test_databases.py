@@ -1,8 +1,10 @@
 """Sources by SQL on a real PostgreSQL and a real MariaDB server, on loopback, started by the test."""
 
 import json
+import signal
 import subprocess
 import sys
+import threading
 from datetime import UTC, date, datetime
 from urllib.parse import quote
 
@@ -154,6 +156,46 @@ def test_what_writes_or_fails_is_refused(read, kind, query):
         read(kind, query)
     assert PASSWORD not in str(refused.value)
     assert read(kind, "SELECT count(*) AS n FROM orders").to_pylist() == [{"n": 2}]
+
+
+ROWS = {
+    "postgresql": "SELECT generate_series(1, 300000000) AS n",
+    "mysql": "SELECT seq FROM seq_1_to_300000000",
+}
+
+
+@pytest.mark.timeout(60, method="thread")
+@pytest.mark.parametrize(
+    ("kind", "query"),
+    [
+        ("postgresql", "SELECT pg_sleep(300)::text"),
+        ("postgresql", ROWS["postgresql"]),
+        ("mysql", "SELECT sleep(300)"),
+        ("mysql", ROWS["mysql"]),
+    ],
+)
+def test_an_interrupt_ends_a_long_query(read, request, kind, query):
+    request.getfixturevalue(kind)
+    me = threading.main_thread().ident
+    timer = threading.Timer(1, lambda: signal.pthread_kill(me, signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        read(kind, query)
+
+
+@pytest.mark.timeout(60, method="thread")
+@pytest.mark.parametrize("kind", ["postgresql", "mysql"])
+def test_an_error_is_told_without_reading_all_rows_that_are_left(request, monkeypatch, kind):
+    monkeypatch.setenv("SHOP_URL", request.getfixturevalue(kind).url)
+    table = Table(name="orders", kind="database_env", place="SHOP_URL", query=ROWS[kind])
+
+    def fill_a_disk():
+        with rows_of_server(table) as (_, batches):
+            next(batches)
+            raise OSError("no room")
+
+    with pytest.raises(QueryError, match="no room"):
+        fill_a_disk()
 
 
 @pytest.mark.parametrize("kind", ["postgresql", "mysql"])

@@ -119,6 +119,12 @@ def test_a_type_is_found_from_all_rows(ask, tmp_path):
     assert (written.rows, rows[-1]) == (30_001, {"n": "x"})
 
 
+def test_ids_beyond_64_bits_stay_apart(ask, tmp_path):
+    ids = [9007199254740993, 9007199254740994, 10**30]
+    (tmp_path / "t.csv").write_text("id\n" + "\n".join(map(str, ids)))
+    assert [row["id"] for row in ask("FROM t", t=Files("csv", [tmp_path / "t.csv"]))[1]] == ids
+
+
 def test_folders_named_by_a_value_are_a_column_where_asked(ask, tmp_path):
     (tmp_path / "day=7").mkdir()
     pq.write_table(pa.table({"id": [1]}), tmp_path / "day=7/t.parquet")

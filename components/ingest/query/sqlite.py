@@ -1,0 +1,103 @@
+"""Rows of an SQLite database, through Python's own SQLite: opened for reading, and nothing else allowed."""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pyarrow as pa
+
+from slipway.components.ingest.query.databases import (
+    BATCH_ROWS,
+    Batches,
+    Convert,
+    batches_of,
+    chunks_of,
+    select_of,
+    told,
+)
+from slipway.components.ingest.query.stoppable import stoppable
+from slipway.components.ingest.query.tables import Table
+
+
+@contextmanager
+def rows_of_sqlite(table: Table, file: Path) -> Iterator[Batches]:
+    """The rows of a table's query in an SQLite database; a column's type is judged by all its values.
+
+    Raises:
+        QueryError: the file is no database, or the query fails.
+    """
+    # Without its last semicolon it can stand in brackets, which only a SELECT can.
+    query = f"({select_of(table)})"
+    with (
+        told(table, None),
+        closing(sqlite3.connect(_sqlite_uri(file), uri=True, check_same_thread=False)) as database,
+    ):
+
+        def ask(sql: str) -> sqlite3.Cursor:
+            return stoppable(lambda: database.execute(sql), stop=database.interrupt)
+
+        ask("PRAGMA trusted_schema = OFF")  # its views and defaults were written by whoever made the file
+        ask("BEGIN")  # both readings see one state
+        database.set_authorizer(_reads_only)
+        head = ask(f"SELECT * FROM {query} LIMIT 0")  # noqa: S608  (the user's own SQL)
+        names = [column[0] for column in head.description]
+        numbered = [f"c{index}" for index in range(len(names))]
+        ranks = ", ".join(map(_SQLITE_RANK.format, numbered))
+        columns = ", ".join(numbered)
+        ranked = ask(f"WITH rows({columns}) AS {query} SELECT {ranks} FROM rows")  # noqa: S608
+        [found] = stoppable(ranked.fetchall, stop=database.interrupt)
+        kinds = [_SQLITE_TYPES[each or 0] for each in found]
+        schema = pa.schema(list(zip(names, (kind for kind, _ in kinds), strict=True)))
+        cursor = ask(f"SELECT * FROM {query}")  # noqa: S608
+        chunks = chunks_of(lambda: stoppable(lambda: cursor.fetchmany(BATCH_ROWS), stop=database.interrupt))
+        yield schema, batches_of(schema, chunks, [convert for _, convert in kinds])
+
+
+def _sqlite_uri(file: Path) -> str:
+    """Opens a file for reading; SQLite makes no files of its own beside it.
+
+    A database with a write-ahead log that holds nothing would get that and an index of it, which stay.
+    """
+    with file.open("rb") as opened:
+        has_log = opened.read(20)[18:] == _SQLITE_WAL
+    log = file.with_name(f"{file.name}-wal")
+    is_whole = has_log and not (log.is_file() and log.stat().st_size)
+    return f"file:{quote(str(file))}?mode=ro" + ("&immutable=1" if is_whole else "")
+
+
+def _reads_only(action: int, *_: object) -> int:
+    return sqlite3.SQLITE_OK if action in _SQLITE_READS else sqlite3.SQLITE_DENY
+
+
+_SQLITE_WAL = bytes([2, 2])  # the versions of the format to write and to read
+_SQLITE_READS = {
+    sqlite3.SQLITE_SELECT,
+    sqlite3.SQLITE_READ,
+    sqlite3.SQLITE_FUNCTION,
+    sqlite3.SQLITE_RECURSIVE,
+}
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else str(value)
+
+
+def _bytes(value: Any) -> bytes:
+    return value if isinstance(value, bytes) else _text(value).encode()
+
+
+_SQLITE_RANK = (
+    "max(CASE typeof({}) WHEN 'null' THEN 0 WHEN 'integer' THEN 1 WHEN 'real' THEN 2 WHEN 'text' THEN 3 "
+    "ELSE 4 END)"
+)
+# By the most that a column's values need: none, whole numbers, fractions, text, bytes.
+_SQLITE_TYPES: Sequence[tuple[pa.DataType, Convert | None]] = (
+    (pa.null(), None),
+    (pa.int64(), None),
+    (pa.float64(), float),
+    (pa.string(), _text),
+    (pa.binary(), _bytes),
+)
