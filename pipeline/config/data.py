@@ -231,14 +231,14 @@ class DataConfig(Section):
         by_split = self.split_by.files if self.split_by is not None and self.split_by.files else {}
         of_tables = [table.files for table in self.tables.values() if table.files]
         kind = span_kind([self.source or "", *by_split.values(), *of_tables])
+        where = "data.tables" if self.format == SQL else "data.source"
         if kind is None:
-            where = "data.tables" if self.format == SQL else "data.source"
             raise KeyRuleError(
                 f"{where} holds no {{SPAN}}, nor {{YYYY}}, {{MM}} and {{DD}}; remove this key", "span"
             )
         if kind != ("number" if isinstance(self.span, int) else "date"):
             wanted = "a number" if kind == "number" else "a day, as '2027-01-31'"
-            raise KeyRuleError(f"data.source wants {wanted}", "span")
+            raise KeyRuleError(f"{where} wants {wanted}", "span")
         try:
             span_number(self.span)
         except ValueError:

@@ -199,8 +199,8 @@ def _way_to_keep(column: Facts) -> str:
     name = shlex.quote(column.name)
     if not column.is_too_large:
         return f"add --keep {name} where that is a feature nevertheless"
-    worst = max(column.least, column.greatest, key=abs)
-    return f"empty the cells of {name} with {worst:g}; in a CSV: add --null-value={worst:g}"
+    worst = max(column.least, column.greatest, key=abs)  # with all its digits: a text is compared
+    return f"empty the cells of {name} with {worst!r}; in a CSV: add --null-value={worst!r}, as it is written"
 
 
 def _as_written(decision: Decision, forms: Mapping[str, str]) -> Decision:

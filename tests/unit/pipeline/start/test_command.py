@@ -565,10 +565,15 @@ def test_infinite_numbers_are_no_feature(root):
     with pytest.raises(UsageError, match="--keep rate: it runs from -inf to") as refused:
         _begin(root, name="kept", keep=["rate"])
     assert "--null-value" in refused.value.hint
-    _write(root, {"rate": lambda row: "inf" if row == 5 else row / 7, "churned": COLUMNS["churned"]})
-    with pytest.raises(UsageError, match="No column is left") as refused:
-        _begin(root, name="none")
-    assert refused.value.hint == "empty the cells of rate with inf; in a CSV: add --null-value=inf"
+    for number, worst in enumerate(("inf", "1.7976931348623157e+308")):
+        wrong = {"rate": lambda row, worst=worst: worst if row == 5 else row / 7, "churned": COLUMNS["churned"]}
+        _write(root, wrong)
+        with pytest.raises(UsageError, match="No column is left") as refused:
+            _begin(root, name="none")
+        assert refused.value.hint == (
+            f"empty the cells of rate with {worst}; in a CSV: add --null-value={worst}, as it is written"
+        )
+        assert _begin(root, name=f"some_{number}", null_values=[worst]).rows
 
 
 def test_a_hint_that_names_a_key_says_that_there_is_no_workload_file_yet(root):
