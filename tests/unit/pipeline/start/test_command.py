@@ -566,7 +566,10 @@ def test_infinite_numbers_are_no_feature(root):
         _begin(root, name="kept", keep=["rate"])
     assert "--null-value" in refused.value.hint
     for number, worst in enumerate(("inf", "1.7976931348623157e+308")):
-        wrong = {"rate": lambda row, worst=worst: worst if row == 5 else row / 7, "churned": COLUMNS["churned"]}
+        wrong = {
+            "rate": lambda row, worst=worst: worst if row == 5 else row / 7,
+            "churned": COLUMNS["churned"],
+        }
         _write(root, wrong)
         with pytest.raises(UsageError, match="No column is left") as refused:
             _begin(root, name="none")
