@@ -8,7 +8,7 @@ from slipway.components.ingest.query.kept import Result
 from slipway.components.ingest.query.relations import open_table
 from slipway.components.ingest.query.table_spans import at_one_span
 from slipway.components.ingest.query.tables import QueryError, Table
-from slipway.components.ingest.source import resolve_source, shown
+from slipway.components.ingest.source import SourceError, resolve_source, shown
 from slipway.components.nearest import nearest
 from slipway.pipeline.config import DataConfig
 from slipway.pipeline.fingerprint.data_digests import data_digests
@@ -101,7 +101,11 @@ def _files(table: Table, root: Path) -> tuple[Path, ...]:
     """The files that a table lies in, and whose digests it is known by."""
     if table.kind not in ("files", "sqlite"):
         return ()
-    found = resolve_source(table.place, root=root, file_format="parquet").files
+    try:
+        found = resolve_source(table.place, root=root, file_format="parquet").files
+    except SourceError as error:
+        key = f"data.tables.{table.name}.{table.kind}"
+        raise SourceError(f"{key}: {error.message}", hint=error.hint.replace("data.source", key)) from error
     if table.kind == "files":
         return found
     if len(found) > 1:

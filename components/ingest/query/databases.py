@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _POSTGRESQL, _MYSQL = ("postgresql", "postgres"), ("mysql", "mariadb")
 _RULE = "must look like postgresql://USER:PASSWORD@HOST:PORT/DATABASE, or mysql://..."
+# Options of libpq that say which database, or which schema of it.
+_OF_PLACE = ("host", "hostaddr", "port", "dbname", "service", "options")
 _CONNECT_LIMIT_S = 10
 _MYSQL_PORT = 3306
 BATCH_ROWS = 1 << 15
@@ -73,7 +75,8 @@ def identity_of(table: Table) -> dict[str, object] | None:
     address = address_of(table)
     if table.at is None:
         return None
-    place = f"{address.scheme}://{address.hostname}:{address.port}{address.path}"
+    options = [each for each in parse_qsl(address.query) if each[0] in _OF_PLACE]
+    place = f"{address.scheme}://{address.hostname}:{address.port}{address.path}" + urlencode(options)
     return {"database": sha256(place.encode()).hexdigest()[:16], "query": table.query, "as_of": table.at}
 
 
@@ -247,9 +250,10 @@ def told(table: Table, address: SplitResult | None) -> Iterator[None]:
     except MemoryError:
         raise
     except Exception as error:  # each driver has errors of its own
-        words = " ".join(str(error).split())
+        words = str(error)
         for secret in _secrets(address):
             words = words.replace(secret, "***")
+        words = " ".join(words.split())
         raise QueryError(f"data.tables.{table.name} cannot be read: {words[:400]}") from None
 
 

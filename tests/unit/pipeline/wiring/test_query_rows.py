@@ -140,8 +140,11 @@ def test_a_server_without_a_state_is_asked_each_time(ask, tmp_path, monkeypatch)
 def test_what_is_wrong_is_told_by_its_key(ask, tmp_path):
     with pytest.raises(QueryError, match=r"data\.source: there is no file .*none\.sql"):
         ask(source="none.sql")
-    with pytest.raises(SourceError, match=r"data/none\.csv does not exist"):
+    with pytest.raises(SourceError, match=r"data\.tables\.trips\.files: data/none\.csv does not exist"):
         ask(tables={"trips": {"files": "data/none.csv"}})
+    with pytest.raises(SourceError, match="is not on this machine") as refused:
+        ask(tables={"trips": {"files": "gs://bucket/trips.csv"}})
+    assert refused.value.hint.endswith("name that as data.tables.trips.files")
     with pytest.raises(QueryError, match="the query gives no row"):
         ask(query="SELECT tips FROM trips WHERE false")
     with pytest.raises(QueryError, match=r"no column 'tips', which data\.label names; nearest: 'tip'"):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from slipway.components.ingest.query.databases import address_of, identity_of, rows_of_server
+from slipway.components.ingest.query.databases import address_of, identity_of, rows_of_server, told
 from slipway.components.ingest.query.tables import QueryError, Table
 
 SECRET = "s3cr%40t"  # noqa: S105  (of no server)
@@ -39,6 +39,9 @@ def test_a_database_is_known_by_its_address_without_the_password_and_by_its_stat
     assert one != identity_of(server(f"postgresql://u:{SECRET}@staging/shop", at="2026-11-20"))
     assert one != identity_of(server(f"postgresql://u:{SECRET}@host/shop", at="2026-11-21"))
     assert one != identity_of(server(f"postgresql://u:{SECRET}@host/shop", at="2026-11-20", query="SELECT 2"))
+    for option in ("options=-csearch_path%3Dold", "dbname=old", "host=staging"):
+        assert one != identity_of(server(f"postgresql://u:{SECRET}@host/shop?{option}", at="2026-11-20"))
+    assert one == identity_of(server("postgresql://u:p@host/shop?sslpassword=x", at="2026-11-20"))
     assert SECRET not in str(one)
     assert "host" not in str(one)
     assert identity_of(server(f"postgresql://u:{SECRET}@host/shop")) is None
@@ -74,6 +77,16 @@ def test_an_at_sign_or_slash_of_a_password_is_escaped_or_refused_and_not_shown(s
         address_of(server(f"postgresql://me:{password}@127.0.0.1/shop"))
     assert "s3cr" not in str(caught.value)
     assert "%40" in caught.value.hint
+
+
+def test_a_password_with_spaces_is_not_told(server):
+    table = server("postgresql://u:my%20%20secret%0Aword@host/shop")
+    with (
+        pytest.raises(QueryError, match=r"cannot be read: login of u by \*\*\* failed") as refused,
+        told(table, address_of(table)),
+    ):
+        raise OSError("login of u by my  secret\nword\nfailed")
+    assert "secret" not in str(refused.value)
 
 
 def test_what_mysql_would_not_do_is_refused_and_a_certificate_is_verified(server, monkeypatch):
