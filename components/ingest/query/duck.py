@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 INSTALL = "pip install 'duckdb>=2,<3' (the extra `sql`)"
 # About a tenth of a second of work, and some megabytes.
 _BATCH_ROWS = 1 << 16
+_OF_A_WRONG_LINE = (
+    "Expected Number of Columns",
+    "Error when converting",
+    "Value with unterminated",
+    "file = ",
+)
 _ORDERED = re.compile(r"\border\s+by\b", re.IGNORECASE)
 _NO_VALUES: Mapping[str, object] = MappingProxyType({})
 _SETTINGS = {
@@ -264,10 +270,16 @@ def _check(schema: "pa.Schema") -> None:
 
 def _failed(error: Exception) -> QueryError:
     """DuckDB's words: what is wrong, and the line where."""
-    lines = [line for line in str(error).splitlines() if line.strip()]
-    where = next((line.strip() for line in lines if line.startswith("LINE ")), "")
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    # Not of the SQL that names the tables, which is ours.
+    where = next((line for line in lines if line.startswith("LINE ") and "CREATE VIEW" not in line), "")
     words = lines[0][:400] if lines else type(error).__name__
-    return QueryError(f"the query fails: {words}" + (f" ({where[:200]})" if where else ""))
+    if "CSV Error on Line" in words:  # then the line as it is, what is wrong with it, what to do, the file
+        words += "".join(f"; {line[:400]}" for line in lines[1:] if line.startswith(_OF_A_WRONG_LINE))
+    hint = ""
+    if "Error when sniffing file" in words:
+        hint = "one row with too many or too few fields is enough: `format: csv` quarantines it by its line"
+    return QueryError(f"the query fails: {words}" + (f" ({where[:200]})" if where else ""), hint=hint)
 
 
 def _duckdb() -> Any:

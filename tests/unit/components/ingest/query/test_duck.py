@@ -246,6 +246,17 @@ def test_a_damaged_file_is_named(ask, tmp_path):
         ask("FROM t", t=Files("parquet", [path]))
 
 
+def test_of_a_csv_with_a_wrong_line_the_file_is_named(ask, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("\n\na,b\n1,2\n3,4\n")
+    with pytest.raises(QueryError, match=r"Line: 3; Error when converting column .*; file = .*/t\.csv"):
+        ask("FROM t", t=Files("csv", [path]))
+    path.write_text("a,b\n" + "1,2\n" * 30_000 + "1,2,3\n" + "1,2\n")
+    with pytest.raises(QueryError, match=r"Error when sniffing file .*/t\.csv") as refused:
+        ask("FROM t", t=Files("csv", [path]))
+    assert "format: csv" in refused.value.hint
+
+
 def test_without_duckdb_the_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "duckdb", None)
     with pytest.raises(QueryError, match="needs the package duckdb") as refused:
