@@ -183,7 +183,9 @@ def to_array(name: str, value: Any, tensor: TensorInfo) -> Array:
     shape = tensor.shape
     if shape is not None and not _fits(array.shape, shape):
         wanted = ", ".join("any" if size is None else str(size) for size in shape)
-        raise RequestError(f"Input {name!r} has the shape {list(array.shape)}, but needs [{wanted}].")
+        is_bare = shape[-1:] == (1,) and _fits((*array.shape, 1), shape)
+        remedy = " Put each value into a list of its own: [VALUE]." if is_bare else ""
+        raise RequestError(f"Input {name!r} has the shape {list(array.shape)}, but needs [{wanted}].{remedy}")
     return array
 
 

@@ -94,8 +94,11 @@ def test_nan_is_an_empty_cell():
         (raw(fare=[10**400]), "'fare' holds a number that float cannot hold"),
         (raw(fare=[[1.0], [2.0, 3.0]]), "'fare' must be numbers in lists of equal lengths"),
         (raw(fare=[]), "'fare' holds no value"),
-        (raw(fare=1.0), r"'fare' has the shape \[1\], but needs \[any, 1\]"),
-        (raw(fare=[1.0, 2.0]), r"'fare' has the shape \[1, 2\]"),
+        (
+            raw(fare=1.0),
+            r"has the shape \[1\], but needs \[any, 1\]. Put each value into a list of its own: \[VALUE\]",
+        ),
+        (raw(fare=[1.0, 2.0]), r"'fare' has the shape \[1, 2\], but needs \[any, 1\].$"),
         (raw(hour=[1.5]), "'hour' must be of type int64"),
         (raw(hour=[2**63]), "'hour' must be of type int64"),
         (raw(hour=[2**64]), "'hour' must be of type int64"),
