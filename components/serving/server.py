@@ -144,6 +144,8 @@ class _Handler(BaseHTTPRequestHandler):
     server: ModelServer
     protocol_version = "HTTP/1.1"
     default_request_version = "HTTP/1.0"  # refusals have a status line, whatever was sent
+    # An answer is two sends; the second would wait 40 ms for the client's acknowledgement of the first.
+    disable_nagle_algorithm = True
     server_version = "slipway"
     sys_version = ""
 

@@ -49,6 +49,7 @@ def read_labels(file: Path, *, key: str, label: str, classes: Sequence[str]) -> 
     """
     codes = {name: float(code) for code, name in enumerate(classes)}
     found = {}
+    _check_columns(file, [key, label])
     for row in _rows(file, [key, label]):
         name = _as_text(row.get(key))
         if name is None or row.get(label) in (None, ""):
@@ -110,6 +111,27 @@ def join(folder: Path, *, key: str, version: int, labels: Mapping[str, float]) -
             f"The answers in {folder} are not as many numbers in each row, so no metric is of them."
         ) from error
     return Labelled(np.array(wanted, np.float64)[:, None], numbers, without)
+
+
+def _check_columns(file: Path, wanted: Sequence[str]) -> None:
+    """Refuses a table without one of the columns; lines of JSON have no header to ask."""
+    if file.suffix == ".jsonl":
+        return
+    try:
+        names = (
+            pq.read_schema(file).names
+            if file.suffix == ".parquet"
+            else pyarrow.csv.open_csv(file).schema.names
+        )
+    except (pa.ArrowException, ValueError, OSError):
+        return  # whoever reads the rows says why it cannot be read
+    for name in wanted:
+        if name not in names:
+            raise UsageError(
+                f"{file} has no column {name!r}; it has {', '.join(names[:10])}.",
+                hint="call the key as the log does (logged_id, or a column of request_log.columns), and the "
+                "label as the training does",
+            )
 
 
 def _as_text(key: Any) -> str | None:

@@ -2,6 +2,7 @@ import json
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
@@ -33,6 +34,18 @@ def test_last_line_counts_unless_it_is_torn(tmp_path, end, last):
 def test_names_of_classes_stand_for_their_codes(tmp_path):
     (tmp_path / "a.csv").write_text("id,label\n1,yes\n2,no\n3,1\n")
     assert read(tmp_path / "a.csv", classes=["no", "yes"]) == {"1": 1.0, "2": 0.0, "3": 1.0}
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_table_without_the_column_says_which_it_has(tmp_path, suffix):
+    file = tmp_path / f"a.{suffix}"
+    table = pa.table({"trip_id": ["p7"], "label": [1]})
+    if suffix == "csv":
+        pyarrow.csv.write_csv(table, file)
+    else:
+        pq.write_table(table, file)
+    with pytest.raises(UsageError, match=r"has no column 'id'; it has trip_id, label\."):
+        read(file)
 
 
 def test_code_that_no_class_has_is_one_sentence(tmp_path):
@@ -69,7 +82,7 @@ def test_logged_file_that_is_removed_meanwhile_is_left_out(log, monkeypatch):
         ("id,label\n1,maybe\n", "the label 'maybe' for '1'; it must be a number"),
         ("id,label\n1,nan\n", "the label 'nan'"),
         ("id,label\n", "has no label"),
-        ("id,tips\n1,2\n", "cannot be read.*label"),
+        ("id,tips\n1,2\n", "has no column 'label'; it has id, tips"),
     ],
 )
 def test_wrong_labels_are_one_sentence(tmp_path, content, words):
