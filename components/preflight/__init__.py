@@ -10,6 +10,8 @@ hlo.py                      bytes of the collectives in a compiled program's tex
 batch_search.py             the largest batch that the compiler accepts
 chips.py                    peaks, bandwidths, memory and prices of the chips, with their sources
 roofline.py                 from operations and bytes to a time
+published_steps.py          times of steps that others have measured, with their sources
+expected.py                 from those to the time to expect, beside the least
 padding.py                  what a chip computes in vain for the sizes of a layer
 evidence.py                 a finding, and what the rules look at
 findings.py                 rules: what is wrong or wasteful, in words, with the remedy

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 
 from slipway.components.preflight.chips import GIB, YOURS
 from slipway.components.preflight.evidence import Finding
+from slipway.components.preflight.expected import Expected, expect
 from slipway.components.preflight.question_and_answer import Answer, Question
 from slipway.components.preflight.roofline import Estimate
 
@@ -49,6 +50,13 @@ class SliceVerdict:
         return self.estimate.cost_usd(self.examples)
 
     @property
+    def expected(self) -> Expected | None:
+        """How much longer than the least time it may take; None: there is no estimate."""
+        if self.estimate is None or self.answer is None:
+            return None
+        return expect(self.estimate, self.answer.layers, rules=[each.rule for each in self.findings])
+
+    @property
     def input_bytes_per_s(self) -> float | None:
         """The most that the files must deliver, as stored."""
         if self.estimate is None or self.example_bytes is None:
@@ -70,6 +78,7 @@ class SliceVerdict:
                 "input_bytes_per_s": self.input_bytes_per_s,
                 "training_s": self.training_s,
                 "cost_usd": self.cost_usd,
+                "expected": self._expected_json(self.estimate),
             }
         return {
             "slice": asdict(self.question.slice),
@@ -83,6 +92,21 @@ class SliceVerdict:
             "parameters": answer.parameters if answer else None,
             "estimate": estimated,
             "findings": [asdict(each) for each in self.findings],
+        }
+
+    def _expected_json(self, estimate: Estimate) -> dict[str, object]:
+        found = self.expected
+        if found is None or found.spread is None:
+            none = dict.fromkeys(("step_s", "low_s", "high_s", "training_s", "cost_usd"))
+            return {**none, "why": found.why if found else ""}
+        usual = found.spread.median
+        return {
+            "step_s": usual * estimate.step_s,
+            "low_s": found.spread.low * estimate.step_s,
+            "high_s": found.spread.high * estimate.step_s,
+            "training_s": None if self.training_s is None else usual * self.training_s,
+            "cost_usd": None if self.cost_usd is None else usual * self.cost_usd,
+            "why": found.why,
         }
 
 
@@ -176,16 +200,37 @@ def _estimate_lines(verdict: SliceVerdict, estimate: Estimate) -> list[str]:
         else "",
         f"  ~ estimate: at least {_time(estimate.step_s)} a step, {estimate.bound}-bound; at most "
         f"{estimate.examples_per_s:,.0f} examples/s, which the input must deliver{files}",
+        _expected_line(verdict.expected, estimate),
     ]
     if estimate.price is not None:
         lines.append(f"  ~ estimate: {estimate.price_usd:.2f} USD an hour: {estimate.price}")
     if verdict.training_s is not None:
-        cost = "price not known" if verdict.cost_usd is None else f"{verdict.cost_usd:.2g} USD"
-        lines.append(
-            f"  ~ estimate: the training's {verdict.examples:,} examples take at least "
-            f"{_time(verdict.training_s)}, {cost}; start and compilation not counted"
-        )
+        lines.append(_training_line(verdict, verdict.training_s))
     return [line for line in lines if line]
+
+
+def _training_line(verdict: SliceVerdict, least_s: float) -> str:
+    def told(times: float) -> str:
+        cost = "price not known" if verdict.cost_usd is None else f"{times * verdict.cost_usd:.2g} USD"
+        return f"{_time(times * least_s)}, {cost}"
+
+    usual = verdict.expected.spread if verdict.expected else None
+    also = f"; expect about {told(usual.median)}" if usual else ""
+    return (
+        f"  ~ estimate: the training's {verdict.examples:,} examples take at least {told(1)}{also}; "
+        "start and compilation not counted"
+    )
+
+
+def _expected_line(found: Expected | None, estimate: Estimate) -> str:
+    if found is None:
+        return ""
+    if found.spread is None:
+        return f"  ~ estimate: no time to expect: {found.why}"
+    usual, low, high = (
+        _time(times * estimate.step_s) for times in (found.spread.median, found.spread.low, found.spread.high)
+    )
+    return f"  ~ estimate: expect about {usual} a step, {low} to {high}: {found.why}"
 
 
 def table(verdicts: Sequence[SliceVerdict]) -> list[str]:

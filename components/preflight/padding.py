@@ -54,7 +54,7 @@ def wastes(layers: Sequence[Layer], *, unit: int) -> list[Waste]:
         layers: of the model.
         unit: side of the chip's matrix unit.
     """
-    work = {each.name: _operations(each) for each in layers if each.kind in MATRIX_LAYERS}
+    work = {each.name: operations(each) for each in layers if each.kind in MATRIX_LAYERS}
     total = sum(work.values())
     found = []
     for layer in layers:
@@ -100,5 +100,6 @@ def _better(units: int, unit: int) -> int:
     return below if below and units - below <= unit // 8 else padded(units, unit)
 
 
-def _operations(layer: Layer) -> float:
+def operations(layer: Layer) -> float:
+    """Multiplications for one example, forward, before padding."""
     return layer.positions * sum(math.prod(shape) for shape in layer.matrices)

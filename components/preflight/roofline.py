@@ -1,8 +1,8 @@
 """Computes the least time of a step from what it computes, moves and sends. Pure.
 
 S. Williams, A. Waterman, D. Patterson: Roofline, Communications of the ACM 52(4), 2009. The three times are
-taken to overlap completely and each unit to run at its peak, so that a real step takes longer: how much, no
-hardware has told us.
+taken to overlap completely and each unit to run at its peak, so that a real step takes longer: by how much,
+`expected` knows from what others have measured.
 """
 
 from dataclasses import dataclass

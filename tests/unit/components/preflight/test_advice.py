@@ -3,7 +3,7 @@ from dataclasses import replace
 from slipway.components.preflight.advice import SliceVerdict, keys_to_set, recommended, slice_lines, table
 from slipway.components.preflight.chips import CHIPS, Price
 from slipway.components.preflight.findings import findings
-from slipway.components.preflight.question_and_answer import Slice
+from slipway.components.preflight.question_and_answer import Compiled, Layer, Slice
 from slipway.components.preflight.roofline import estimate
 
 
@@ -83,3 +83,44 @@ def test_every_time_is_marked_as_an_estimate(case):
     assert timed
     assert all("estimate" in line for line in timed)
     assert verdict(case).to_json()["estimate"]["bound"] == "memory"
+
+
+CONVOLUTIONS = (Layer(name="one", kind="Conv2D", matrices=((3, 3, 64, 64),), positions=56 * 56),)
+# Of Keras' ResNet50 on v3-8, nearly, as docs/tpu.md has it.
+RESNET = Compiled(batch_size=1024, flops=2.88e12, moved_bytes=41.924e9, collective_bytes=51682772)
+
+
+def test_a_step_like_published_ones_has_a_time_to_expect_beside_the_least(case):
+    found = verdict(case, "v3-8", layers=CONVOLUTIONS, step=RESNET)
+
+    least, expected = (each.removeprefix("  ~ estimate: ") for each in slice_lines(found)[3:5])
+    assert least.startswith("at least 93.2 ms a step, memory-bound; at most 10,991 examples/s")
+    assert expected == (
+        "expect about 131 ms a step, 126 ms to 194 ms: 7 memory-bound published steps of models of "
+        "convolutions (of one model) took 1.3 to 2.1 times their least time; others measured them, we did not"
+    )
+    (training,) = [each for each in slice_lines(found) if "10,000 examples" in each]
+    assert "take at least 910 ms, 0.002 USD; expect about 1.28 s, 0.0028 USD; start" in training
+    told = found.to_json()["estimate"]["expected"]
+    assert told["low_s"] < told["step_s"] < told["high_s"] < 2.2 * found.estimate.step_s
+    assert told["training_s"] / found.training_s == told["cost_usd"] / found.cost_usd > 1.3
+    assert told["why"] in expected
+
+
+def test_a_step_like_none_that_was_published_has_the_least_time_only(case):
+    plain = verdict(case)
+
+    assert [line for line in slice_lines(plain) if "expect" in line] == [
+        "  ~ estimate: no time to expect: no published step is like this one: they are of models with "
+        "attention, or of convolutions"
+    ]
+    told = plain.to_json()["estimate"]["expected"]
+    assert told.pop("why") in slice_lines(plain)[4]
+    assert set(told.values()) == {None}
+
+
+def test_docs_show_what_the_screen_says_of_both(case, project):
+    page = (project / "docs/tpu.md").read_text(encoding="utf-8")
+
+    for each in (verdict(case), verdict(case, "v3-8", layers=CONVOLUTIONS, step=RESNET)):
+        assert f"    {slice_lines(each)[4]}\n" in page

@@ -1,0 +1,125 @@
+"""The time to expect of a step, beside the least: by how much published trainings took longer. Pure."""
+
+import functools
+import statistics
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from slipway.components.preflight.chips import CHIPS
+from slipway.components.preflight.padding import operations
+from slipway.components.preflight.published_steps import PUBLISHED, Kind, PublishedStep
+from slipway.components.preflight.question_and_answer import Layer, Slice
+from slipway.components.preflight.roofline import Bound, Estimate, estimate
+
+FEWEST = 3
+"""Rows of one kind and bound; fewer say nothing."""
+FAR_SHORTER = 0.1
+"""A step that takes less than this share of the shortest row's least time is like none of them."""
+UNLIKE_ALL = {
+    "callback": "they call no host",
+    "fast": "a fast look counts the operations and bytes of another program",
+    "float16": "they compute in bfloat16",
+    "float32": "they compute in bfloat16",
+    "float64": "they compute in bfloat16",
+    "long_loop": "they have no long loop",
+    "run_eagerly": "they are compiled whole",
+}
+"""What sets a step with that finding apart from the rows of the table."""
+_WORDS: Mapping[Kind, str] = {"attention": "models with attention", "convolution": "models of convolutions"}
+
+
+def least(row: PublishedStep) -> Estimate:
+    """What the roofline says of a published training."""
+    where = Slice(name=row.slice, generation=row.generation, devices=row.devices)
+    return estimate(row.counted, where, CHIPS[row.generation])
+
+
+def ratio(row: PublishedStep) -> float:
+    """How many times the roofline's least time it took."""
+    return row.step_s / least(row).step_s
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spread:
+    """Of the ratios of the rows of one kind and bound.
+
+    Attributes:
+        rows: how many; `models`: of how many models.
+        shortest_s: the shortest least time of a row.
+    """
+
+    rows: int
+    models: int
+    median: float
+    low: float
+    high: float
+    shortest_s: float
+
+
+@functools.cache
+def spread(kind: Kind, bound: Bound) -> Spread | None:
+    """That of the table; None: it has fewer than `FEWEST` such rows."""
+    rows = [each for each in PUBLISHED if each.network.kind == kind and least(each).bound == bound]
+    if len(rows) < FEWEST:
+        return None
+    ratios = [ratio(each) for each in rows]
+    return Spread(
+        rows=len(rows),
+        models=len({each.network.name for each in rows}),
+        median=statistics.median(ratios),
+        low=min(ratios),
+        high=max(ratios),
+        shortest_s=min(least(each).step_s for each in rows),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expected:
+    """What may be expected of a step.
+
+    Attributes:
+        spread: how many times the least time it may take; None: no more than the least can be said.
+        why: what that rests on, or why there is none.
+    """
+
+    spread: Spread | None
+    why: str
+
+
+def kind_of(layers: Sequence[Layer]) -> Kind | None:
+    """The kind of a model, by the layers that do most of its operations; None: the table has none like it."""
+    words = ("RNN", "LSTM", "GRU", "Depthwise", "Separable")
+    if any(word in each.kind for each in layers for word in words):
+        return None
+    work = [(each.kind, operations(each)) for each in layers if each.kind != "Embedding"]
+    convolutions = sum(size for kind, size in work if kind.startswith("Conv"))
+    has_attention = any("Attention" in kind for kind, _ in work)
+    if has_attention == (convolutions > 0.5 * sum(size for _, size in work)):
+        return None
+    return "attention" if has_attention else "convolution"
+
+
+def expect(found: Estimate, layers: Sequence[Layer], *, rules: Collection[str]) -> Expected:
+    """How much longer than its least time a step may take.
+
+    Args:
+        rules: of the findings about it.
+    """
+    apart = next((words for rule, words in UNLIKE_ALL.items() if rule in rules), None)
+    kind = kind_of(layers)
+    if apart is None and kind is None:
+        apart = "they are of models with attention, or of convolutions"
+    if apart is not None or kind is None:
+        return Expected(spread=None, why=f"no published step is like this one: {apart}")
+    alike, published = spread(kind, found.bound), f"published steps of {_WORDS[kind]}"
+    if alike is None:
+        return Expected(spread=None, why=f"too few {published} are {found.bound}-bound")
+    if found.step_s < FAR_SHORTER * alike.shortest_s:
+        why = f"the {found.bound}-bound {published} take at least {alike.shortest_s * 1e3:.0f} ms, or longer"
+        return Expected(spread=None, why=why)
+    only = "" if alike.models > 1 else " (of one model)"
+    return Expected(
+        spread=alike,
+        why=f"{alike.rows} {found.bound}-bound {published}{only} took {alike.low:.1f} to {alike.high:.1f} "
+        "times their least time; others measured them, we did not",
+    )

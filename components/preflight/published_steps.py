@@ -1,0 +1,261 @@
+"""Step times of trainings on TPUs that others have measured and published: one row per training. Pure.
+
+Each was read in the repository that its source names, in November 2026; so was its precision, except where
+that is "not stated".
+
+    [Trillium]: AI-Hypercomputer/tpu-recipes, commit c8cfe2f: training/trillium/NAME-MaxText/README.md, or the
+        one in the folder behind the comma: the line of a log that it shows. Synthetic data, no checkpoints.
+    [Ironwood]: the same, the table of training/ironwood/README.md.
+    [MaxText]: AI-Hypercomputer/maxtext, commit e591f30cb: src/maxtext/configs/tpu/v5e/README.md, row
+        "1x v5e-256"; batch and sequence from the .sh beside it. It has no times: they follow from the MFU.
+    [MLPerf 0.5], [MLPerf 0.6], [MLPerf 0.7]: mlcommons/training_results_v0.5, v0.6 and v0.7, Google's logs:
+        v0.5.0/google/cloud_NAME/.../results/tpu/resnet/result_0.txt, Google/results/tpu-NAME/resnet/ and
+        .../bert/: the median time of a block after the first, by its steps. Those of 0.6 hold an evaluation.
+    [DAWNBench]: stanford-futuredata/dawn-bench-entries, ImageNet/train/google_resnet50_tpu_tensorflow111.tsv,
+        September 2018, and ...tensorflow18.tsv, April 2018: hours of epoch 90 less those of epoch 1,
+        evaluations and checkpoints in them.
+    [Flax]: google/flax, commit 18f8f311, examples/imagenet/README.md: 125,100 steps in so many hours, all
+        that is not a step in them; configs/tpu.py for the batch.
+    [GPT-J]: kingoflolz/mesh-transformer-jax, commit f8315e3: README, "Fine-tuning": "~5000 tokens/second";
+        howto_finetune.md for the batch.
+
+No number of this table was measured by us. What was left out, and why, stands in docs/tpu.md.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import ClassVar, Literal
+
+from slipway.components.preflight.question_and_answer import Compiled
+
+Kind = Literal["attention", "convolution"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transformer:
+    """The sizes of a model with attention, from which its operations follow.
+
+    Attributes:
+        width: of the residual stream.
+        hidden: of the feed-forward layers; `matrices`: how many matrices each has, three where it is gated.
+        kv_heads: of keys and values.
+        is_causal: whether a position looks back only, which halves the products of attention.
+        predicted: share of positions whose logits are computed.
+    """
+
+    name: str
+    layers: int
+    width: int
+    hidden: int
+    heads: int
+    kv_heads: int
+    vocabulary: int
+    head_size: int = 128
+    matrices: int = 3
+    is_causal: bool = True
+    predicted: float = 1.0
+    kind: ClassVar[Kind] = "attention"
+
+    @property
+    def weights(self) -> int:
+        """In the matrices of the layers; the embedding, which multiplies nothing, is not counted."""
+        attention = self.width * self.head_size * (2 * self.heads + 2 * self.kv_heads)
+        return self.layers * (attention + self.matrices * self.width * self.hidden)
+
+    def flops(self, sequence: int, *, is_halved: bool = True) -> float:
+        """The operations of a step for one sequence, forward and backward, none of them done twice.
+
+        Six for each weight and position, and the products of attention. Sources: A. Chowdhery et al., PaLM,
+        JMLR 24, 2023, appendix B; MaxText, `calculate_tflops_training_per_device`.
+
+        Args:
+            sequence: positions.
+            is_halved: whether causal attention counts half, as a kernel can do it; MaxText counted the whole
+                until July 2025.
+        """
+        logits = self.predicted * self.width * self.vocabulary
+        attention = 12.0 * self.layers * self.heads * self.head_size * sequence
+        return sequence * (6 * (self.weights + logits) + attention / (1 + (self.is_causal and is_halved)))
+
+    def counted(self, *, batch_size: int, sequence: int, devices: int) -> Compiled:
+        """The least that one device computes and moves in a step.
+
+        Of the bytes only the weights are counted, read twice and written once in two bytes: what else moves
+        depends on how the model is divided. Compute bounds these rows by far.
+        """
+        flops = batch_size * self.flops(sequence) / devices
+        return Compiled(batch_size=batch_size, flops=flops, moved_bytes=6 * self.weights / devices)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Convolutions:
+    """A model of convolutions, whose step was compiled for one device's share of the batch.
+
+    Attributes:
+        flops, moved_bytes, collective_bytes: of one device, as the preflight's own compiler counts them.
+    """
+
+    name: str
+    flops: float
+    moved_bytes: float
+    collective_bytes: int
+    kind: ClassVar[Kind] = "convolution"
+
+    def counted(self, *, batch_size: int, sequence: int, devices: int) -> Compiled:  # noqa: ARG002
+        """What one device computes, moves and sends in a step."""
+        sizes = {key: value for key, value in asdict(self).items() if key != "name"}
+        return Compiled(batch_size=batch_size, **sizes)
+
+
+@dataclass(frozen=True)
+class PublishedStep:
+    """One training.
+
+    Attributes:
+        slice: the generation, a key of `chips.CHIPS`, and its devices, two to a chip on v2, v3 and v7.
+        batch_size: global, examples or sequences.
+        sequence: positions; 0: images.
+        step_s: of one step.
+        rate: operations of a chip a second, as published beside it; None: none was.
+    """
+
+    network: Transformer | Convolutions
+    slice: str
+    batch_size: int
+    sequence: int
+    step_s: float
+    source: str
+    rate: float | None = None
+    precision: str = "bfloat16"
+
+    @property
+    def generation(self) -> str:
+        """Of the chips."""
+        return self.slice.partition("-")[0]
+
+    @property
+    def devices(self) -> int:
+        """As JAX counts them."""
+        return int(self.slice.partition("-")[2])
+
+    @property
+    def counted(self) -> Compiled:
+        """What one device computes, moves and sends in a step at least."""
+        return self.network.counted(batch_size=self.batch_size, sequence=self.sequence, devices=self.devices)
+
+
+def _llama(name: str, layers: int, width: int, hidden: int, heads: int, vocabulary: int) -> Transformer:
+    """Eight heads of keys and values; Mistral 7B has the same shape."""
+    return Transformer(
+        name=name, layers=layers, width=width, hidden=hidden, heads=heads, kv_heads=8, vocabulary=vocabulary
+    )
+
+
+def _scaled(name: str, layers: int, width: int, hidden: int, heads: int) -> Transformer:
+    """MaxText's base.yml at a global_parameter_scale, by its get_individual_scales."""
+    return Transformer(
+        name=name, layers=layers, width=width, hidden=hidden, heads=heads, kv_heads=heads, vocabulary=32000
+    )
+
+
+_LLAMA_8B = _llama("Llama 3.1 8B", 32, 4096, 14336, 32, 128256)
+_LLAMA_70B = _llama("Llama 3.1 70B", 80, 8192, 28672, 64, 128256)
+_LLAMA_405B = _llama("Llama 3.1 405B", 126, 16384, 53248, 128, 128256)
+_LLAMA_2_70B = _llama("Llama 2 70B", 80, 8192, 28672, 64, 32000)
+_MISTRAL_7B = _llama("Mistral 7B", 32, 4096, 14336, 32, 32000)
+_GPT_3 = Transformer(
+    name="GPT-3 175B",
+    layers=96,
+    width=12288,
+    hidden=49152,
+    heads=96,
+    kv_heads=96,
+    vocabulary=50304,
+    matrices=2,
+)
+_GPT_J = Transformer(
+    name="GPT-J 6B",
+    layers=28,
+    width=4096,
+    hidden=16384,
+    heads=16,
+    kv_heads=16,
+    head_size=256,
+    vocabulary=50400,
+    matrices=2,
+)
+_BERT_LARGE = Transformer(
+    name="BERT large",
+    layers=24,
+    width=1024,
+    hidden=4096,
+    heads=16,
+    kv_heads=16,
+    head_size=64,
+    vocabulary=30522,
+    matrices=2,
+    is_causal=False,
+    predicted=76 / 512,
+)
+
+
+def _resnet(flops: float, moved_bytes: float) -> Convolutions:
+    """Keras' ResNet50, 224 x 224 pixels, SGD with momentum, mixed_bfloat16, by libtpu 0.0.42.1."""
+    return Convolutions(name="ResNet-50", flops=flops, moved_bytes=moved_bytes, collective_bytes=51682772)
+
+
+# 128 and 32 images a device; those 32 are counted alike for v2 and v3.
+_RESNET_V2_128 = _resnet(2883208347648.0, 41924374528.0)
+_RESNET_V3_128 = _resnet(2881564180480.0, 41924366336.0)
+_RESNET_32 = _resnet(720910614528.0, 13070311424.0)
+
+
+def _of_mfu(network: Transformer, batch_size: int, mfu: float) -> PublishedStep:
+    """A row of [MaxText], whose time follows from the share of v5e's peak, 197e12, and the whole count."""
+    rate, name = mfu * 197e12, network.name.split()[-1].lower()
+    step_s = batch_size * network.flops(2048, is_halved=False) / 256 / rate
+    return PublishedStep(network, "v5e-256", batch_size, 2048, step_s, f"[MaxText] {name}.sh", rate)
+
+
+def _of_epochs(seconds: float, epochs: int, batch_size: int) -> float:
+    """The time of a step by that of epochs of ImageNet."""
+    return seconds / (epochs * 1_281_167 / batch_size)
+
+
+# network, slice, batch, positions, seconds, source, rate
+PUBLISHED: tuple[PublishedStep, ...] = (
+    _of_mfu(_scaled("MaxText 16B", 32, 4096, 28672, 64), 6 * 256, 0.6110),
+    _of_mfu(_scaled("MaxText 32B", 32, 8192, 28672, 64), 4 * 256, 0.6686),
+    _of_mfu(_scaled("MaxText 64B", 64, 8192, 28672, 64), 2 * 256, 0.5990),
+    _of_mfu(_scaled("MaxText 128B", 64, 8192, 57344, 128), 256, 0.5606),
+    PublishedStep(_LLAMA_8B, "v6e-8", 24, 8192, 3.443, "[Trillium] Llama3.1-8B, v6e-8", 413.433e12),
+    PublishedStep(_LLAMA_8B, "v6e-256", 1024, 8192, 4.546, "[Trillium] Llama3.1-8B, v6e-256", 417.397e12),
+    PublishedStep(_MISTRAL_7B, "v6e-8", 48, 8192, 6.320, "[Trillium] Mistral-7B", 431.981e12),
+    PublishedStep(_LLAMA_70B, "v6e-32", 64, 8192, 17.790, "[Trillium] Llama3.1-70B, v6e-32", 443.385e12),
+    PublishedStep(_LLAMA_70B, "v6e-256", 1280, 8192, 42.656, "[Trillium] Llama3.1-70B, v6e-256", 462.297e12),
+    PublishedStep(_LLAMA_2_70B, "v6e-256", 512, 4096, 9.052, "[Trillium] Llama2-70B", 402.274e12),
+    PublishedStep(_GPT_3, "v6e-256", 768, 2048, 17.182, "[Trillium] GPT3-175B, bf16", 384.891e12),
+    PublishedStep(_LLAMA_70B, "v7-128", 256, 8192, 12.20, "[Ironwood] llama3.1-70b, 64 chips", 1207.05e12),
+    PublishedStep(_LLAMA_70B, "v7-512", 1024, 8192, 12.27, "[Ironwood] llama3.1-70b, 256 chips", 1199.67e12),
+    PublishedStep(_LLAMA_405B, "v7-512", 1536, 8192, 98.34, "[Ironwood] llama3.1-405b", 1261.40e12),
+    PublishedStep(_BERT_LARGE, "v3-32", 448, 512, 0.4603, "[MLPerf 0.7] v3-32-TF2.0"),
+    PublishedStep(_GPT_J, "v3-8", 16, 2048, 16 * 2048 / 5000, "[GPT-J]"),
+    PublishedStep(_RESNET_V3_128, "v3-8", 1024, 0, 4.4 * 3600 / 125_100, "[Flax] TPU v3-8"),
+    PublishedStep(_RESNET_32, "v3-32", 1024, 0, 2.1 * 3600 / 125_100, "[Flax] TPU v3-32"),
+    PublishedStep(_RESNET_32, "v2-32", 1024, 0, 2.5 * 3600 / 125_100, "[Flax] TPU v2-32"),
+    PublishedStep(_RESNET_V3_128, "v3-8", 1024, 0, _of_epochs(687.5, 4, 1024), "[MLPerf 0.5] v3.8"),
+    PublishedStep(_RESNET_V3_128, "v3-32", 4096, 0, _of_epochs(164.11, 4, 4096), "[MLPerf 0.6] v3-32"),
+    PublishedStep(_RESNET_V3_128, "v3-128", 16384, 0, _of_epochs(40.97, 4, 16384), "[MLPerf 0.6] v3-128"),
+    PublishedStep(_RESNET_V3_128, "v3-32", 4096, 0, _of_epochs(157.28, 4, 4096), "[MLPerf 0.7] v3-32-TF2.0"),
+    PublishedStep(_RESNET_V2_128, "v2-8", 1024, 0, _of_epochs(1145.5, 4, 1024), "[MLPerf 0.5] v2.8"),
+    PublishedStep(
+        _RESNET_V2_128,
+        "v2-8",
+        1024,
+        0,
+        _of_epochs(28433.4, 89, 1024),
+        "[DAWNBench] 111",
+        precision="not stated",
+    ),
+    PublishedStep(_RESNET_V2_128, "v2-8", 1024, 0, _of_epochs(35088.7, 89, 1024), "[DAWNBench] 18"),
+)
+"""The table."""
