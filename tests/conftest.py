@@ -14,6 +14,7 @@ import pytest
 from called import called, forked_servers
 from hypothesis import settings
 from made_once import Shared
+from watchdog import Watchdog
 from watched import Finished, run_watched
 
 from slipway.pipeline.engine.processes.warm import Warm
@@ -58,6 +59,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """How to see whether a test leans on another one."""
     parser.addoption("--reversed", action="store_true", help="run the last test first")
     parser.addoption("--twice", action="store_true", help="run all tests, and then again in the same process")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """A test that hangs is ended, wherever it does."""
+    config.pluginmanager.register(Watchdog())
 
 
 # Whoever asks for one of these stands on a foreign system, and cannot forget to say so.
