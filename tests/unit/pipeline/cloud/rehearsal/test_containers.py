@@ -6,6 +6,7 @@ A script stands for Podman; tests/integration/cloud/test_containers.py runs the 
 import json
 import os
 import signal
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -180,7 +181,7 @@ def test_code_3_is_a_gate_s_in_any_case(containers, program):
 def test_who_ends_the_task_ends_its_container_first(containers, program, tmp_path):
     path = program(
         '[ "$1" = rm ] && { touch $0.removed; exit; }',
-        "touch $0.started; while [ ! -e $0.removed ]; do :; done",
+        "touch $0.started; while [ -e $0 ] && [ ! -e $0.removed ]; do sleep 0.02; done",
     )
     child = os.fork()
     if child == 0:
@@ -189,7 +190,8 @@ def test_who_ends_the_task_ends_its_container_first(containers, program, tmp_pat
         finally:
             os._exit(1)
     while not Path(f"{path}.started").exists():
-        pass
+        assert os.waitpid(child, os.WNOHANG) == (0, 0), "it ended before its container began"
+        time.sleep(0.01)
     os.kill(child, signal.SIGTERM)
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == -signal.SIGTERM
