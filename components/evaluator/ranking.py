@@ -13,7 +13,7 @@ mean rank of the first row with a label above 0.
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -80,6 +80,25 @@ def _reciprocal_rank(rows: _Sorted) -> Floats:
     return found
 
 
+def _reciprocal_rank_by_chance(rows: _Sorted) -> Floats:
+    """What a random order is expected to have; NaN without a label above 0.
+
+    Of n rows with r labels above 0 the first of these has the rank k with the probability
+    C(n - k, r - 1) / C(n, r). It is more than that of the mean rank, which equal answers have.
+    """
+    sizes = np.bincount(rows.group)
+    wanted = np.bincount(rows.group, rows.labels > 0).astype(np.int64)
+    kinds, places = np.unique(np.stack([sizes, wanted]), axis=1, return_inverse=True)
+    found = np.full(kinds.shape[1], np.nan)
+    for kind, (size, hits) in enumerate(kinds.T.tolist()):
+        if hits:
+            ranks = np.arange(1, size - hits + 2)
+            follows = (size - ranks[:-1] - hits + 1) / (size - ranks[:-1])
+            found[kind] = hits / size * np.sum(np.cumprod([1.0, *follows]) / ranks)
+    of_groups: Floats = found[places.ravel()]
+    return of_groups
+
+
 RANKINGS: dict[str, Callable[[_Sorted], Floats]] = {
     "GroupReciprocalRank": _reciprocal_rank,
     "GroupNDCG": partial(_ndcg, at=None),
@@ -87,6 +106,10 @@ RANKINGS: dict[str, Callable[[_Sorted], Floats]] = {
     "GroupNDCG10": partial(_ndcg, at=10),
 }
 """Classes of metrics of groups; each is the mean over groups."""
+
+
+BY_CHANCE = {**RANKINGS, "GroupReciprocalRank": _reciprocal_rank_by_chance}
+"""The same of rows whose answers are all equal, as the mean over all orders."""
 
 
 class RankedRows:
@@ -140,9 +163,13 @@ class RankedRows:
         self._parts.append(part)
         self._sorted = None
 
-    def means(self, class_name: str, many: int) -> Floats:
-        """The metric of each of so many slices, NaN where no group has one."""
-        slices, _, values, weights = self._values(class_name)
+    def means(self, class_name: str, many: int, *, by_chance: bool = False) -> Floats:
+        """The metric of each of so many slices, NaN where no group has one.
+
+        Args:
+            by_chance: instead of that of the answers, the one that a random order is expected to have.
+        """
+        slices, _, values, weights = self._values(class_name, by_chance=by_chance)
         with np.errstate(invalid="ignore"):
             found: Floats = np.bincount(slices, values * weights, many) / np.bincount(slices, weights, many)
         return found
@@ -169,10 +196,12 @@ class RankedRows:
         found: Floats = np.divide(sums[0], sums[1], out=np.full(sums[0].shape, np.nan), where=sums[1] > 0)
         return found
 
-    def _values(self, class_name: str) -> tuple[Ints, Array, Floats, Floats]:
+    def _values(self, class_name: str, *, by_chance: bool = False) -> tuple[Ints, Array, Floats, Floats]:
         """Slice, number, value and weight of each group that has a value."""
         rows = self._in_order()
-        values = RANKINGS[class_name](rows)
+        values = (
+            BY_CHANCE[class_name](replace(rows, tie=rows.group)) if by_chance else RANKINGS[class_name](rows)
+        )
         weights = np.bincount(rows.group, rows.weights) / np.maximum(np.bincount(rows.group), 1)
         known = ~np.isnan(values)
         return rows.slices[known], rows.numbers[known], values[known], weights[known]

@@ -13,13 +13,15 @@ from slipway.components.evaluator.row_values import CONFUSION, CURVES, HINGES, M
 from slipway.components.evaluator.slices import SliceKey
 from slipway.components.evaluator.tally import BUCKETS, ModelTally, Tally
 from slipway.components.model_gate.answers import Answers, Group
-from slipway.components.model_gate.metrics import of_output
+from slipway.components.model_gate.metrics import METRICS, of_output
 from slipway.components.model_gate.trivial import LABEL_PREFIX, LabelStatistics, labels_of_vectors
 
 # Thresholds of the AUC, and how far TensorFlow Model Analysis moves them (`binary_confusion_matrices.py`).
 _THRESHOLDS = 10_000
 _EPSILON = 1e-7
 
+# By class of metric the field of `LabelStatistics` with what a random order has.
+_RANDOM = {each.class_name: str(each.trivial) for each in METRICS.values() if each.outputs == "ranks"}
 # Classes of metrics that divide by rows of one kind, of which there may be none.
 _MAY_LACK = CONFUSION | {"MeanAbsolutePercentageError"}
 
@@ -70,7 +72,21 @@ def results(request: Request, tally: Tally) -> dict[SliceKey, Values]:
         for model in dict.fromkeys(asked.name for asked in request.models)
         for name in request.averages
     }
-    return {key: _of_slice(request, tally, place, computed) for place, key in enumerate(tally.keys)}
+    chance = _of_chance(request, tally)
+    return {key: _of_slice(request, tally, place, computed, chance) for place, key in enumerate(tally.keys)}
+
+
+def _of_chance(request: Request, tally: Tally) -> dict[str, dict[str, Floats]]:
+    """By output and field of `LabelStatistics`: what a random order is expected to have, by slice."""
+    return {
+        asked.output: {
+            _RANDOM[class_name]: model.ranked.means(class_name, len(tally.keys), by_chance=True)
+            for class_name in request.metrics_of(asked.output).values()
+            if class_name in _RANDOM
+        }
+        for asked, model in zip(request.models, tally.models, strict=True)
+        if not asked.is_baseline
+    }
 
 
 def _means(
@@ -103,7 +119,13 @@ def mean_of_known(values: Floats) -> Floats:
     return _share(np.where(known, values, 0.0).sum(0), known.sum(0).astype(np.float64))
 
 
-def _of_slice(request: Request, tally: Tally, place: int, computed: Mapping[Name, Sequence[float]]) -> Values:
+def _of_slice(
+    request: Request,
+    tally: Tally,
+    place: int,
+    computed: Mapping[Name, Sequence[float]],
+    chance: Mapping[str, Mapping[str, Floats]],
+) -> Values:
     values: Values = {}
     for asked, model in zip(request.models, tally.models, strict=True):
         if request.example_count is not None:
@@ -124,7 +146,9 @@ def _of_slice(request: Request, tally: Tally, place: int, computed: Mapping[Name
                 count=math.fsum(counts.values()),
                 quantiles=request.quantiles,
             )
-            for field, value in found.known().items():
+            ranked = {field: float(of[place]) for field, of in chance.get(output, {}).items()}
+            known = {**found.known(), **{field: value for field, value in ranked.items() if value == value}}
+            for field, value in known.items():
                 values[request.models[0].name, of_output(output, LABEL_PREFIX + field)] = value
     return values
 

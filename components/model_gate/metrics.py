@@ -18,6 +18,10 @@ Trivial = Literal[
     "entropy",
     "positive_share",
     "pinball_loss",
+    "random_mean_reciprocal_rank",
+    "random_ndcg",
+    "random_ndcg_5",
+    "random_ndcg_10",
 ]
 Interval = Literal["proportion", "auc"]
 
@@ -35,7 +39,7 @@ class Metric:
             that `ranks` the rows of a group; None: either of the
             first two. On the wrong kind the libraries compute nonsense without a word:
             `categorical_accuracy` of one output is always 1.
-        trivial: which statistic of the labels a constant answer scores; see `trivial.py`.
+        trivial: which statistic of the labels a constant answer scores, or a random order; see `trivial.py`.
         interval: the formula of its confidence bounds; see `intervals.py`. None: they come from the spread
             that the Evaluator measures.
         at_most: the highest value that there is: of a share, an area or a cosine; None: none is kept.
@@ -95,12 +99,14 @@ METRICS = {
     "log_cosh_error": Metric("LogCoshError", "lower", "one"),
     "mean_absolute_error": Metric("MeanAbsoluteError", "lower", "one", "absolute_deviation"),
     "mean_absolute_percentage_error": Metric("MeanAbsolutePercentageError", "lower", "one"),
-    "mean_reciprocal_rank": Metric("GroupReciprocalRank", "higher", "ranks", at_most=1),
+    "mean_reciprocal_rank": Metric(
+        "GroupReciprocalRank", "higher", "ranks", "random_mean_reciprocal_rank", at_most=1
+    ),
     "mean_squared_error": Metric("MeanSquaredError", "lower", "one", "variance"),
     "mean_squared_logarithmic_error": Metric("MeanSquaredLogarithmicError", "lower", "one"),
-    "ndcg": Metric("GroupNDCG", "higher", "ranks", at_most=1),
-    "ndcg_5": Metric("GroupNDCG5", "higher", "ranks", at_most=1),
-    "ndcg_10": Metric("GroupNDCG10", "higher", "ranks", at_most=1),
+    "ndcg": Metric("GroupNDCG", "higher", "ranks", "random_ndcg", at_most=1),
+    "ndcg_5": Metric("GroupNDCG5", "higher", "ranks", "random_ndcg_5", at_most=1),
+    "ndcg_10": Metric("GroupNDCG10", "higher", "ranks", "random_ndcg_10", at_most=1),
     "pinball_loss": Metric("PinballLoss", "lower", "quantiles", "pinball_loss"),
     "poisson": Metric("Poisson", "lower", "one", at_least=None),
     "precision": Metric("Precision", "higher", None, "positive_share", at_most=1),

@@ -35,6 +35,8 @@ class LabelStatistics:
         majority_share: its share of the rows, 0 to 1.
         entropy: of the shares of the classes, in nats.
         pinball_loss: of always answering the labels' own quantiles; None where none are asked for.
+        random_mean_reciprocal_rank, random_ndcg, random_ndcg_5, random_ndcg_10: what ranking the rows of each
+            group in a random order is expected to have; None where it is not asked for.
     """
 
     rows: float
@@ -50,6 +52,10 @@ class LabelStatistics:
     majority_share: float
     entropy: float
     pinball_loss: float | None = None
+    random_mean_reciprocal_rank: float | None = None
+    random_ndcg: float | None = None
+    random_ndcg_5: float | None = None
+    random_ndcg_10: float | None = None
 
     @classmethod
     def of_counts(
@@ -173,6 +179,9 @@ def trivial_value(metric: str, labels: LabelStatistics) -> float | None:
     error, the shares of the classes for a cross-entropy, always "yes" for a precision, any for an AUC.
     """
     known = METRICS.get(plain_name(metric))
+    if known and known.outputs == "ranks":
+        found: float | None = getattr(labels, known.trivial or "")
+        return found
     match known.trivial if known else None:
         case "majority_share":
             return labels.majority_share
@@ -213,7 +222,7 @@ def trivial_answer(metric: str, labels: LabelStatistics, classes: Sequence[str] 
             return "always answering the same quantiles"
         case "positive_share":
             return f"always answering {class_name(1, classes)}"
-    return "answers drawn at random"
+    return "a random order" if metric_of(metric).outputs == "ranks" else "answers drawn at random"
 
 
 def class_name(label: float, classes: Sequence[str]) -> str:

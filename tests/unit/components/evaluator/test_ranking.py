@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -156,3 +157,41 @@ def test_what_cannot_be_ranked_is_told(monkeypatch):
     monkeypatch.setattr(ranking, "MOST_ROWS", 5000)
     with pytest.raises(ComponentError, match="of at most 5,000 rows of the eval split"):
         tallied()
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS])
+def test_what_a_random_order_has_is_told_beside_the_labels(weights):
+    asked = replace(ASKED, label_statistics=True)
+    chance = np.random.default_rng(5)
+
+    def measured(scores):
+        tally = Tally(asked)
+        add(tally, slice(0, ROWS), weights=weights, scores=(scores, scores))
+        return results(asked, tally)
+
+    found = measured(SCORES)
+    drawn = [measured(chance.random(ROWS)) for _ in range(60)]
+    for key in ((), (("side", 1),)):
+        for name in NAMES:
+            of_chance = [each[key]["candidate", name] for each in drawn]
+            told = found[key]["candidate", f"label_random_{name}"]
+            error = np.std(of_chance) / len(of_chance) ** 0.5
+            assert abs(told - np.mean(of_chance)) < 4 * error, name
+            assert found[key]["candidate", name] > told
+            assert drawn[0][key]["candidate", f"label_random_{name}"] == pytest.approx(told)
+
+
+def test_reciprocal_rank_of_a_random_order_by_hand():
+    """Two rows of which one is relevant: (1 + 1/2) / 2; three with two: 2/3 + 1/3 * 1/2."""
+    rows = ranking._Sorted(
+        group=np.array([0, 0, 1, 1, 1, 2]),
+        place=np.array([0, 1, 0, 1, 2, 0]),
+        tie=np.array([0, 0, 1, 1, 1, 2]),
+        labels=np.array([0.0, 1.0, 2.0, 0.0, 1.0, 0.0]),
+        weights=np.ones(6),
+        slices=np.zeros(3, np.int64),
+        numbers=np.arange(3, dtype=np.uint64),
+    )
+    found = ranking._reciprocal_rank_by_chance(rows)
+    assert found[:2] == pytest.approx([0.75, 2 / 3 + 1 / 6])
+    assert math.isnan(found[2])

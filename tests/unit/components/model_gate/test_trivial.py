@@ -3,6 +3,7 @@
 import math
 import random
 import statistics
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -80,7 +81,18 @@ def test_columns_of_a_slice_are_what_stands_before_the_first_equals_signs():
 def test_each_trivial_value_is_known_by_its_name():
     needed = {metric.trivial for metric in METRICS.values()} - {None}
     known = {METRICS[name].trivial for name in METRICS if trivial_value(name, TAXI) is not None}
-    assert known == needed - {"pinball_loss"}, "which needs the quantiles"
+    of_groups = {name for name in needed if name.startswith("random_")}
+    assert known == needed - {"pinball_loss"} - of_groups, "which need quantiles, and groups"
+    assert of_groups == {f"random_{name}" for name in METRICS if METRICS[name].outputs == "ranks"}
+
+
+@pytest.mark.parametrize("metric", ["ndcg", "ndcg_5", "ndcg_10", "mean_reciprocal_rank"])
+def test_a_ranking_no_better_than_a_random_order_is_refused(metric):
+    labels = replace(TAXI, **{f"random_{metric}": 0.6})
+    [refused] = check({metric: 0.59}, labels=labels)
+    assert refused.reason == f"{metric} 0.59, needs above 0.6 (a random order)"
+    assert stops([refused])
+    assert not stops(check({metric: 0.7}, labels=labels))
 
 
 def test_always_the_same_quantiles_is_what_a_constant_scores():
