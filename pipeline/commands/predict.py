@@ -2,8 +2,7 @@
 
 import functools
 import json
-import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
@@ -25,7 +24,13 @@ from slipway.components.pusher.manifest import Manifest
 from slipway.components.pusher.version_store import shelf_at
 from slipway.components.request_log.request_log import LogSettings, RequestLog
 from slipway.components.saved_model.class_names import classes_of, names_classes
-from slipway.components.saved_model.signatures import SERVE_RAW, SERVING_DEFAULT, Signature
+from slipway.components.saved_model.signatures import SERVING_DEFAULT
+from slipway.pipeline.commands.model_columns import (
+    columns_with_types,
+    needed_columns,
+    schema_types,
+    taken_columns,
+)
 from slipway.pipeline.commands.unfinished import unfinished
 from slipway.pipeline.commands.versions import no_version
 from slipway.pipeline.config import WorkloadConfig
@@ -43,14 +48,6 @@ from slipway.pipeline.wiring.request_log import log_settings
 if TYPE_CHECKING:
     from slipway.components.predictor.predict_files import Counts, InputTask, Rows
 
-_TYPES = {
-    "float": ColumnType.FLOAT,
-    "double": ColumnType.FLOAT,
-    "int64": ColumnType.INT,
-    "int32": ColumnType.INT,
-    "string": ColumnType.TEXT,
-}
-_SCHEMA_TYPES = {"FLOAT": ColumnType.FLOAT, "INT": ColumnType.INT, "BYTES": ColumnType.TEXT}
 _KINDS: Mapping[ColumnType | None, type] = {ColumnType.INT: int, ColumnType.FLOAT: float}
 _SHOWN_DETAIL = 200  # characters of a row's rejected value
 _SHOWN_PREDICTIONS = 3
@@ -269,10 +266,12 @@ def _predict(
     from slipway.pipeline.engine.processes.listeners import bind_to_loopback
 
     bind_to_loopback()
-    schema = _schema_types(manifest)
+    schema = schema_types(manifest)
     signatures = read_signatures(model)
-    columns = _columns(signatures, schema, reading.options.format)
-    reader = Reader(reading.files, reading.options, columns, schema, _needed(manifest), reading.pass_through)
+    columns = columns_with_types(signatures, schema, reading.options.format)
+    reader = Reader(
+        reading.files, reading.options, columns, schema, needed_columns(manifest), reading.pass_through
+    )
     classes = classes_of(manifest.papers) if manifest else ()
     if not names_classes(classes, signatures[SERVING_DEFAULT]):
         classes = ()
@@ -301,7 +300,7 @@ def _check_columns(manifest: Manifest | None, file: StoredFile, options: Options
         InputError: it lacks some.
         FileError: it cannot be read.
     """
-    takes = InputColumns(_taken(manifest), _needed(manifest), _schema_types(manifest))
+    takes = InputColumns(taken_columns(manifest), needed_columns(manifest), schema_types(manifest))
     if options.format == "tfrecord" or not takes.taken:
         return
     with fetched(file) as there:
@@ -318,7 +317,7 @@ def _other_workload(names: Collection[str], source: str, folder: Path) -> str:
         shelf = shelf_at(str(base))
         numbers = shelf.numbers()
         manifest = shelf.manifest(numbers[-1]) if numbers else None
-        taken = _taken(manifest)
+        taken = taken_columns(manifest)
         if taken and set(taken) <= set(names):
             return command("predict", base.name, "--input", source, output=folder.parent)
     return ""
@@ -362,54 +361,6 @@ def _no_table(file_format: str) -> UsageError:
         f"{file_format} files cannot be predicted from; {', '.join(_TABLES)} can.",
         hint="put the images into the column image of a Parquet file, a row each: docs/own-data.md",
     )
-
-
-def _schema_types(manifest: Manifest | None) -> Columns:
-    """The raw columns of the data with their types, from the version's manifest."""
-    schema = manifest.papers.get("schema", {}) if manifest else {}
-    return {
-        name: _SCHEMA_TYPES[kind] for name, kind in schema.get("columns", {}).items() if kind in _SCHEMA_TYPES
-    }
-
-
-def _needed(manifest: Manifest | None) -> tuple[str, ...]:
-    """The raw columns that no row may lack, from the version's manifest."""
-    return tuple(manifest.papers.get("schema", {}).get("needed", ())) if manifest else ()
-
-
-def _taken(manifest: Manifest | None) -> tuple[str, ...]:
-    """The raw columns that the model takes, from the version's manifest: at least the needed ones."""
-    signatures = manifest.papers.get("model", {}).get("signatures", {}) if manifest else {}
-    inputs = signatures[SERVE_RAW].get("inputs", ()) if SERVE_RAW in signatures else ()
-    return tuple(_raw_names(inputs, _schema_types(manifest)).values()) or _needed(manifest)
-
-
-def _raw_names(arguments: Iterable[str], columns: Iterable[str]) -> dict[str, str]:
-    """From each argument of `serve_raw` to its column."""
-    columns = list(columns)
-    # Versions pushed before signatures kept the column names have "_" for all but letters and digits.
-    known = {re.sub(r"\W|^(?=\d)", "_", column, flags=re.ASCII): column for column in columns}
-    return {each: each if each in columns else known.get(each, each) for each in arguments}
-
-
-def _columns(signatures: Mapping[str, Signature], names: Iterable[str], file_format: str) -> Columns:
-    """The raw columns that the model takes, with their types; none for examples, which carry both."""
-    if len(getattr(signatures.get(SERVING_DEFAULT), "inputs", ())) != 1:
-        raise ComponentError("The model has no signature serving_default that takes serialized examples.")
-    if file_format == "tfrecord":
-        return {}
-    if SERVE_RAW not in signatures:
-        raise ComponentError(
-            "The model has no signature serve_raw, so the types of its columns are not known.",
-            hint="give it serialized examples: --format tfrecord",
-        )
-    inputs = signatures[SERVE_RAW].inputs
-    columns = _raw_names(inputs, names)
-    return {
-        columns[argument]: _TYPES[tensor.dtype]
-        for argument, tensor in inputs.items()
-        if tensor.dtype in _TYPES
-    }
 
 
 def _first_told(record: Mapping[str, object], rejects: Sequence[str]) -> str:

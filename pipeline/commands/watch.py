@@ -18,6 +18,7 @@ from slipway.pipeline.terminal.invocation import command
 from slipway.pipeline.terminal.printable import printable
 from slipway.pipeline.watch.late_labels import join, read_labels
 from slipway.pipeline.watch.live_metrics import live_metrics
+from slipway.pipeline.watch.log_folder import Logs
 from slipway.pipeline.watch.page import write_page
 from slipway.pipeline.watch.training_data import read_training, training_statistics
 from slipway.pipeline.watch.watching import Asked, Watched
@@ -93,7 +94,7 @@ def watch(
     asked = Asked(
         workload=config.name,
         version=number,
-        folder=on.absolute() if on else request_folder(config, output),
+        logs=Logs.of(on.absolute() if on else request_folder(config, output)),
         by=by,
         limits=Limits.from_json(from_parameter(str(data_gate_settings(config)["limits"]))),
         skip={config.data.label, *config.transform.apart, *([freshness.column] if freshness else [])},
@@ -116,7 +117,7 @@ def _with_live(config: WorkloadConfig, watched: Watched, late: Late, at_push: Ma
         )
     label = config.transform.labels[0]
     labels = read_labels(late.file, key=late.key, label=label, classes=config.transform.classes)
-    rows = join(watched.asked.folder, key=late.key, version=watched.asked.version, labels=labels)
+    rows = join(watched.asked.logs, key=late.key, version=watched.asked.version, labels=labels)
     live = live_metrics(rows, names, at_push)
     return replace(watched, live=live, labelled=len(rows.labels))
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import orjson
 import pyarrow as pa
 import pyarrow.csv
@@ -16,6 +17,7 @@ import pyarrow.parquet as pq
 from slipway.components.data_profile.columns import Floats
 from slipway.components.request_log.own_columns import PREDICTION, VERSION
 from slipway.pipeline.errors import UsageError
+from slipway.pipeline.watch.log_folder import JSON_LINES, PARQUET, LogFile, Logs
 
 _SHOWN = 60
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]*)\.0")
@@ -72,43 +74,32 @@ def read_labels(file: Path, *, key: str, label: str, classes: Sequence[str]) -> 
     return found
 
 
-def join(folder: Path, *, key: str, version: int, labels: Mapping[str, float]) -> Labelled:
+def join(logs: Logs, *, key: str, version: int, labels: Mapping[str, float]) -> Labelled:
     """The answers of a version whose rows have a label.
-
-    Args:
-        folder: of logged requests.
 
     Raises:
         UsageError: the log lacks the key, no row has a label, or the answers are no numbers.
     """
     wanted, answers, without = [], [], 0
     has_key = False
-    for file in sorted([*folder.glob("*.jsonl"), *folder.glob("*.parquet")]):
-        for row in _logged(file, [key, VERSION, PREDICTION]):
+    for file in logs.files:
+        for row in _logged(file.path, [key, VERSION, PREDICTION]):
             if row.get(VERSION) != version:
                 continue
             has_key |= key in row
-            name = _as_text(row.get(key))
-            label = None if name is None else labels.get(name)
+            label = _label_of(row, key, labels)
             if label is None:
                 without += 1
                 continue
             answer = row.get(PREDICTION)
             wanted.append(label)
             answers.append(answer if isinstance(answer, list) else [answer])
-    if not has_key:
-        raise UsageError(
-            f"The requests in {folder} have no column {key!r} to join labels by.",
-            hint="name the key in request_log.columns: an input of the model or, for predict, one that "
-            "transform.pass_through names; or log the names of requests: request_log.ids",
-        )
-    if not wanted:
-        raise UsageError(f"No key in {folder} has a label yet: {without:,} rows have none.")
+    _check_joined(logs, key, has_key=has_key, with_label=len(wanted), without=without)
     try:
         numbers = np.array(answers, np.float64)
     except (TypeError, ValueError) as error:
         raise UsageError(
-            f"The answers in {folder} are not as many numbers in each row, so no metric is of them."
+            f"The answers in {logs.folder} are not as many numbers in each row, so no metric is of them."
         ) from error
     return Labelled(np.array(wanted, np.float64)[:, None], numbers, without)
 
@@ -134,6 +125,45 @@ def _check_columns(file: Path, wanted: Sequence[str]) -> None:
             )
 
 
+def labels_of_rows(
+    logs: Logs, *, key: str, labels: Mapping[str, float]
+) -> Mapping[LogFile, npt.NDArray[np.float64]]:
+    """The label of each row of each file, whichever version has answered it; NaN for none.
+
+    Raises:
+        UsageError: the log lacks the key, or no row has a label.
+    """
+    found = {}
+    with_label, rows, has_key = 0, 0, False
+    for file in logs.files:
+        of_file = []
+        for row in _logged(file.path, [key]):
+            has_key |= key in row
+            label = _label_of(row, key, labels)
+            of_file.append(math.nan if label is None else label)
+        found[file] = np.array(of_file, np.float64)
+        rows += len(of_file)
+        with_label += int(np.isfinite(found[file]).sum())
+    _check_joined(logs, key, has_key=has_key, with_label=with_label, without=rows - with_label)
+    return found
+
+
+def _label_of(row: Mapping[str, Any], key: str, labels: Mapping[str, float]) -> float | None:
+    name = _as_text(row.get(key))
+    return None if name is None else labels.get(name)
+
+
+def _check_joined(logs: Logs, key: str, *, has_key: bool, with_label: int, without: int) -> None:
+    if not has_key:
+        raise UsageError(
+            f"The requests in {logs.folder} have no column {key!r} to join labels by.",
+            hint="name the key in request_log.columns: an input of the model or, for predict, one that "
+            "transform.pass_through names; or log the names of requests: request_log.ids",
+        )
+    if not with_label:
+        raise UsageError(f"No key in {logs.folder} has a label yet: {without:,} rows have none.")
+
+
 def _as_text(key: Any) -> str | None:
     """A key as text; None for none. 7.0 is 7: a gap in a column of whole numbers makes them fractions."""
     if key is None or (isinstance(key, float) and math.isnan(key)):
@@ -154,7 +184,7 @@ def _logged(file: Path, columns: Sequence[str]) -> Iterator[Mapping[str, Any]]:
 def _rows(file: Path, columns: Sequence[str]) -> Iterator[Mapping[str, Any]]:
     """The rows of a file with at least these columns; a torn last line of JSON is left out."""
     try:
-        if file.suffix == ".jsonl":
+        if file.suffix == JSON_LINES:
             with file.open("rb") as lines:
                 for line in lines:
                     if line.strip() and not _is_torn(line):
@@ -182,7 +212,7 @@ def _is_torn(line: bytes) -> bool:
 
 
 def _table(file: Path, columns: Sequence[str]) -> pa.Table:
-    if file.suffix == ".parquet":
+    if file.suffix == PARQUET:
         there = pq.read_schema(file).names
         return pq.read_table(file, columns=[name for name in columns if name in there])
     as_text = pyarrow.csv.ConvertOptions(

@@ -69,7 +69,7 @@ def gather(watched: Watched) -> WatchPage:
         ),
         columns=", ".join(watched.columns),
         not_logged=", ".join(watched.not_logged),
-        folder=str(watched.asked.folder),
+        folder=str(watched.asked.logs.folder),
         by=watched.asked.by,
         least_rows=LEAST_ROWS,
     )

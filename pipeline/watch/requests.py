@@ -19,6 +19,7 @@ from slipway.components.data_gate.statistics import Kind
 from slipway.components.request_log.own_columns import AT, VERSION
 from slipway.components.request_log.request_log import MOST_LINE_BYTES
 from slipway.pipeline.errors import UsageError
+from slipway.pipeline.watch.log_folder import JSON_LINES, PARQUET, Logs
 
 _TYPES: Mapping[Kind, pa.DataType] = {"int": pa.int64(), "float": pa.float32(), "text": pa.string()}
 _OWN = {AT: pa.string(), VERSION: pa.int64()}
@@ -50,32 +51,28 @@ class Requests:
             if matches(cell, query):
                 name, at = self.files[self.file[row]], int(self.row[row])
                 shown = str("" if cell is None else cell)[:_SHOWN]
-                found.append(SampleRow(name, at + 1 if name.endswith(".jsonl") else None, at, shown))
+                found.append(SampleRow(name, at + 1 if name.endswith(JSON_LINES) else None, at, shown))
                 if len(found) == MOST_ROWS:
                     break
         return tuple(found)
 
 
-def read_requests(folder: Path, kinds: Mapping[str, Kind], version: int) -> Requests:
+def read_requests(logs: Logs, kinds: Mapping[str, Kind], version: int) -> Requests:
     """The requests that a version has answered.
 
     A last line without an end was torn by a kill or a full disk, and is left out. So is a file that the log
     has removed meanwhile, to make room.
 
     Args:
-        folder: of JSON Lines or Parquet files as `serve` and `predict` write them.
+        logs: as `serve` and `predict` write them.
         kinds: of the columns to compare; only those that every file has are read.
 
     Raises:
         UsageError: there is no such folder, file, column or request, or one cannot be read.
     """
-    files = sorted([*folder.glob("*.jsonl"), *folder.glob("*.parquet")])
-    if not files:
-        there = "holds no *.jsonl or *.parquet" if folder.is_dir() else "does not exist"
-        raise UsageError(
-            f"{folder} {there}: there are no logged requests.",
-            hint="name columns in request_log, then serve or predict; or name their folder with --on",
-        )
+    if not logs.files:
+        raise no_requests(logs.folder)
+    files = [file.path for file in logs.files]
     tables, at_ms, places = [], [], []
     others: set[int] = set()
     columns = _shared_columns(files, kinds)
@@ -92,11 +89,20 @@ def read_requests(folder: Path, kinds: Mapping[str, Kind], version: int) -> Requ
     if not len(found):
         named = f"those there are of {', '.join(map(str, sorted(others)))}" if others else "it holds no row"
         raise UsageError(
-            f"{folder} holds no request that version {version} answered; {named}.",
+            f"{logs.folder} holds no request that version {version} answered; {named}.",
             hint="choose one of those with --version" if others else "wait until the version is asked",
         )
     file_numbers, rows = np.concatenate(places, axis=1)
-    return Requests(found, np.concatenate(at_ms), [file.name for file in files], file_numbers, rows)
+    return Requests(found, np.concatenate(at_ms), [file.name for file in logs.files], file_numbers, rows)
+
+
+def no_requests(folder: Path) -> UsageError:
+    """The error for a folder without logged requests."""
+    there = "holds no *.jsonl or *.parquet" if folder.is_dir() else "does not exist"
+    return UsageError(
+        f"{folder} {there}: there are no logged requests.",
+        hint="name columns in request_log, then serve or predict; or name their folder with --on",
+    )
 
 
 def _shared_columns(files: Sequence[Path], kinds: Mapping[str, Kind]) -> list[str]:
@@ -124,7 +130,7 @@ def _shared_columns(files: Sequence[Path], kinds: Mapping[str, Kind]) -> list[st
 
 def _names(file: Path) -> set[str] | None:
     try:
-        if file.suffix == ".parquet":
+        if file.suffix == PARQUET:
             return set(pq.read_schema(file).names)
         with file.open("rb") as lines:
             first = lines.readline(MOST_LINE_BYTES)
@@ -138,7 +144,7 @@ def _names(file: Path) -> set[str] | None:
 def _read(file: Path, types: Mapping[str, pa.DataType]) -> pa.Table:
     schema = pa.schema(types)
     try:
-        if file.suffix == ".parquet":
+        if file.suffix == PARQUET:
             return pq.read_table(file, columns=list(types)).select(list(types)).cast(schema)
         data = file.read_bytes()
         whole = data.rfind(b"\n") + 1

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 
 from slipway.components.counted_words import counted
 from slipway.components.data_gate.limits import Limits
@@ -12,6 +11,7 @@ from slipway.pipeline.exit_codes import DONE, GATE_STOPPED
 from slipway.pipeline.watch.column_statistics import at_cuts_of, statistics_of
 from slipway.pipeline.watch.drift import Drifted, Judged, drifted, judge_window
 from slipway.pipeline.watch.live_metrics import LiveMetric
+from slipway.pipeline.watch.log_folder import Logs
 from slipway.pipeline.watch.requests import Requests, read_requests
 from slipway.pipeline.watch.windows import By, Window, windows
 
@@ -22,7 +22,7 @@ class Asked:
 
     Attributes:
         version: whose requests.
-        folder: of the logged requests.
+        logs: the logged requests.
         by: how long a window is.
         limits: the data gate's.
         skip: columns that are not compared, such as times, which always advance.
@@ -30,7 +30,7 @@ class Asked:
 
     workload: str
     version: int
-    folder: Path
+    logs: Logs
     by: By
     limits: Limits
     skip: Collection[str] = ()
@@ -143,11 +143,11 @@ def watch(asked: Asked, training: SplitStatistics) -> Watched:
     """
     known = {name: each for name, each in training.features.items() if name not in asked.skip}
     kinds = {name: each.kind for name, each in known.items() if _is_single(each)}
-    requests = read_requests(asked.folder, kinds, asked.version)
+    requests = read_requests(asked.logs, kinds, asked.version)
     rows = len(requests.table)
     if rows < asked.limits.min_rows:
         raise UsageError(
-            f"{asked.folder} holds {counted(rows, 'row')} that version {asked.version} has answered, "
+            f"{asked.logs.folder} holds {counted(rows, 'row')} that version {asked.version} has answered, "
             f"too few to judge; data_gate.min_rows is {asked.limits.min_rows}.",
             hint="wait until there are more",
         )

@@ -8,6 +8,7 @@ import pytest
 
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.watch.late_labels import join, read_labels
+from slipway.pipeline.watch.log_folder import Logs
 
 
 def read(file, **more):
@@ -59,12 +60,14 @@ def test_whole_keys_are_the_same_where_gaps_have_made_them_fractions(tmp_path, l
     assert read(tmp_path / "a.parquet") == {"7": 1.0}
     (tmp_path / "a.csv").write_text("id,label\n7.0,1\n007.0,1\n7.5,1\n")
     assert read(tmp_path / "a.csv") == {"7": 1.0, "007.0": 1.0, "7.5": 1.0}
-    found = join(log((7, [0.5]), (8.0, [0.25])), key="id", version=7, labels={"7": 1.0, "8": 0.0})
+    found = join(Logs.of(log((7, [0.5]), (8.0, [0.25]))), key="id", version=7, labels={"7": 1.0, "8": 0.0})
     assert found.answers.tolist() == [[0.5], [0.25]]
 
 
 def test_row_without_a_key_has_no_label(log):
-    found = join(log((None, [0.5]), ("a", [0.25])), key="id", version=7, labels={"None": 1.0, "a": 0.0})
+    found = join(
+        Logs.of(log((None, [0.5]), ("a", [0.25]))), key="id", version=7, labels={"None": 1.0, "a": 0.0}
+    )
     assert (found.answers.tolist(), found.without) == ([[0.25]], 1)
 
 
@@ -73,7 +76,7 @@ def test_logged_file_that_is_removed_meanwhile_is_left_out(log, monkeypatch):
     gone = folder / "requests-0.jsonl"
     glob = Path.glob
     monkeypatch.setattr(Path, "glob", lambda self, p: [*glob(self, p), *([gone] if p == "*.jsonl" else [])])
-    assert join(folder, key="id", version=7, labels={"a": 1.0}).answers.tolist() == [[0.25]]
+    assert join(Logs.of(folder), key="id", version=7, labels={"a": 1.0}).answers.tolist() == [[0.25]]
 
 
 @pytest.mark.parametrize(
@@ -111,7 +114,7 @@ def log(tmp_path):
 def test_answers_of_the_version_are_joined(log):
     log((1, [0.9]), version=8)
     folder = log((1, [0.25]), ("2", [0.5]), (3, [0.75]))
-    found = join(folder, key="id", version=7, labels={"1": 1.0, "3": 0.0})
+    found = join(Logs.of(folder), key="id", version=7, labels={"1": 1.0, "3": 0.0})
     assert found.labels.tolist() == [[1.0], [0.0]]
     assert found.answers.tolist() == [[0.25], [0.75]]
     assert found.without == 1
@@ -119,8 +122,8 @@ def test_answers_of_the_version_are_joined(log):
 
 def test_what_cannot_be_joined_is_one_sentence(log):
     with pytest.raises(UsageError, match=r"No key in .* has a label yet: 1 rows have none"):
-        join(log((1, [0.5])), key="id", version=7, labels={"2": 1.0})
+        join(Logs.of(log((1, [0.5]))), key="id", version=7, labels={"2": 1.0})
     with pytest.raises(UsageError, match="have no column 'id' to join labels by"):
-        join(log((1, [0.5]), key="fare"), key="id", version=7, labels={"1": 1.0})
+        join(Logs.of(log((1, [0.5]), key="fare")), key="id", version=7, labels={"1": 1.0})
     with pytest.raises(UsageError, match="not as many numbers in each row"):
-        join(log((1, {"a": 1}), (2, [0.5])), key="id", version=7, labels={"1": 1.0, "2": 1.0})
+        join(Logs.of(log((1, {"a": 1}), (2, [0.5]))), key="id", version=7, labels={"1": 1.0, "2": 1.0})

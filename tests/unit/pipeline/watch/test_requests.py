@@ -8,6 +8,7 @@ import pytest
 
 from slipway.components.data_gate.finding import RowQuery
 from slipway.pipeline.errors import UsageError
+from slipway.pipeline.watch.log_folder import Logs
 from slipway.pipeline.watch.requests import read_requests
 
 KINDS = {"fare": "float", "company": "text"}
@@ -17,7 +18,7 @@ def test_rows_of_the_version_are_read_with_their_places(write_log):
     folder = write_log(0, rows=3)
     write_log(1, rows=2, version=8)
     write_log(2, rows=2, other="x")
-    found = read_requests(folder, {**KINDS, "tips": "float"}, 7)
+    found = read_requests(Logs.of(folder), {**KINDS, "tips": "float"}, 7)
     assert found.table.column_names == ["fare", "company"]
     assert found.table["fare"].type == pa.float32()
     assert (found.file.tolist(), found.row.tolist()) == ([0, 0, 0, 2, 2], [0, 1, 2, 0, 1])
@@ -29,14 +30,14 @@ def test_torn_last_line_is_left_out(write_log):
     file = folder / "requests-0.jsonl"
     file.write_bytes(file.read_bytes()[:-5])
     (folder / "requests-1.jsonl").write_bytes(b'{"logged_at": "20')
-    assert len(read_requests(folder, KINDS, 7).table) == 2
+    assert len(read_requests(Logs.of(folder), KINDS, 7).table) == 2
 
 
 def test_columns_that_a_file_lacks_are_not_read(write_log):
     folder = write_log(0, rows=3)
     line = {"logged_at": "2026-11-22T00:00:00.000+00:00", "logged_version": 7, "fare": 1}
     (folder / "a.jsonl").write_text(json.dumps(line) + "\n")
-    found = read_requests(folder, KINDS, 7)
+    found = read_requests(Logs.of(folder), KINDS, 7)
     assert (found.table.column_names, len(found.table)) == (["fare"], 4)
 
 
@@ -44,7 +45,7 @@ def test_parquet_is_read(tmp_path):
     at = ["2026-11-22T01:00:00+01:00", "2026-11-22T00:00:00Z"]
     rows = {"logged_at": at, "logged_version": [7, 7], "fare": [1.0, 2.0]}
     pq.write_table(pa.table(rows), tmp_path / "a.parquet")
-    found = read_requests(tmp_path, KINDS, 7)
+    found = read_requests(Logs.of(tmp_path), KINDS, 7)
     assert found.at_ms.tolist() == [1_795_305_600_000] * 2
     assert found.showing(RowQuery("fare", above=1.5), np.arange(2))[0].line is None
 
@@ -56,7 +57,7 @@ def test_times_of_other_servers_are_read(tmp_path, unit):
     pq.write_table(pa.table(rows), tmp_path / "a.parquet")
     line = {"logged_at": "2026-11-22T00:00:00.123456+00:00", "logged_version": 7, "fare": 1}
     (tmp_path / "a.jsonl").write_text(json.dumps(line) + "\n")
-    assert read_requests(tmp_path, KINDS, 7).at_ms.tolist() == [1_795_305_600_123] * 2
+    assert read_requests(Logs.of(tmp_path), KINDS, 7).at_ms.tolist() == [1_795_305_600_123] * 2
 
 
 @pytest.mark.parametrize("name", ["gone.jsonl", "gone.parquet"])
@@ -67,11 +68,11 @@ def test_file_that_is_removed_meanwhile_is_left_out(write_log, monkeypatch, name
     monkeypatch.setattr(
         Path, "glob", lambda self, p: [*glob(self, p), *(gone if name.endswith(p[1:]) else [])]
     )
-    assert len(read_requests(folder, KINDS, 7).table) == 3
+    assert len(read_requests(Logs.of(folder), KINDS, 7).table) == 3
 
 
 def test_rows_that_show_a_finding_are_found(write_log):
-    found = read_requests(write_log(0, rows=100), KINDS, 7)
+    found = read_requests(Logs.of(write_log(0, rows=100)), KINDS, 7)
     rows = found.showing(RowQuery("company", values=("B",)), np.arange(100))
     assert len(rows) == 5
     assert {row.value for row in rows} == {"B"}
@@ -98,7 +99,7 @@ def test_rows_that_show_a_finding_are_found(write_log):
 def test_wrong_log_is_one_sentence(tmp_path, content, words):
     (tmp_path / "a.jsonl").write_text(json.dumps(content) + "\n")
     with pytest.raises(UsageError, match=words) as error:
-        read_requests(tmp_path, KINDS, 7)
+        read_requests(Logs.of(tmp_path), KINDS, 7)
     assert "\n" not in error.value.message
 
 
@@ -106,17 +107,17 @@ def test_wrong_log_is_one_sentence(tmp_path, content, words):
 def test_file_of_something_else_is_one_sentence(tmp_path, name):
     (tmp_path / name).write_text("%PDF\n")
     with pytest.raises(UsageError, match="cannot be read"):
-        read_requests(tmp_path, KINDS, 7)
+        read_requests(Logs.of(tmp_path), KINDS, 7)
 
 
 def test_folder_that_is_called_as_a_log_is_one_sentence(tmp_path):
     (tmp_path / "a.jsonl").mkdir()
     with pytest.raises(UsageError, match="cannot be read"):
-        read_requests(tmp_path, KINDS, 7)
+        read_requests(Logs.of(tmp_path), KINDS, 7)
 
 
 def test_no_log_is_one_sentence(tmp_path):
     with pytest.raises(UsageError, match="no logged requests"):
-        read_requests(tmp_path, KINDS, 7)
+        read_requests(Logs.of(tmp_path), KINDS, 7)
     with pytest.raises(UsageError, match="does not exist"):
-        read_requests(tmp_path / "none", KINDS, 7)
+        read_requests(Logs.of(tmp_path / "none"), KINDS, 7)
