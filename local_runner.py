@@ -527,6 +527,31 @@ def watch(
     raise typer.Exit(found.exit_code)
 
 
+@app.command("compare")
+def compare_versions(
+    workload: o.ComparedWorkload,
+    champion: o.Champion,
+    challenger: o.Challenger,
+    on: o.Logged = None,
+    labels: o.LateLabels = None,
+    key: o.JoinKey = None,
+    output: o.Output = DEFAULT_OUTPUT,
+    profile: Profile = None,
+    as_json: o.Json = False,
+    verbose: Verbose = False,
+) -> None:
+    """Have two versions answer the same logged requests. Exit code 3: by --labels the second is worse."""
+    from slipway.pipeline.commands import versions as pushed
+    from slipway.pipeline.commands.compare_versions import compare
+    from slipway.pipeline.commands.watch import late_labels
+
+    config = pushed.workload_config(workload, profile=profile)
+    late = late_labels(labels, key)
+    found = compare(config, output, champion=champion, challenger=challenger, on=on, late=late)
+    _print(found.to_json() if as_json else found.text())
+    raise typer.Exit(found.exit_code)
+
+
 @app.command()
 def new(
     name: o.Name,

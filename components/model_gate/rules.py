@@ -198,6 +198,32 @@ def bounds(
     return low, high
 
 
+def difference_bounds(metric: str, at: Measured, confidence: float) -> tuple[float, float]:
+    """The one-sided bounds of the candidate's value less the baseline's, by the difference's own spread.
+
+    Few rows may all say the same by chance, so for them each bound is the wider of that one and the one for
+    two models judged on different rows, which also holds where no spread was measured.
+
+    Args:
+        metric: both have it.
+        confidence: of each bound by itself, 0.5 to 1.
+    """
+    got, baseline = at.metrics[metric], at.baseline[metric]
+    spread = at.difference_spreads.get(metric)
+    if spread is not None:
+        half = spread.half(confidence)
+        on_same_rows = got - baseline - half, got - baseline + half
+        if spread.freedom >= FEW_FREEDOM:
+            return on_same_rows
+    # On the same rows chance moves a baseline's value about as far as the candidate's.
+    ours = (got, *bounds(metric, got, at, confidence, at.spreads.get(metric)))
+    theirs = (baseline, *bounds(metric, baseline, at, confidence, at.spreads.get(metric)))
+    on_others = least_difference(ours, theirs), -least_difference(theirs, ours)
+    if spread is None:
+        return on_others
+    return min(on_same_rows[0], on_others[0]), max(on_same_rows[1], on_others[1])
+
+
 def _by_formula(metric: str, value: float, at: Measured, confidence: float) -> tuple[float, float] | None:
     if _is_mean(metric, at):
         return None  # the labels of a row stray together or apart: only the spread knows
@@ -320,27 +346,7 @@ def _against_baseline(metric: str, limits: Threshold, name: str, at: Measured) -
         return [(required, False, "")]
     if limits.confidence is None:
         return [(required, got >= limit if falls else got <= limit, "")]
-    worse_by = _worse_by(metric, got, baseline, at, limits.confidence, falls=falls)
+    low, high = difference_bounds(metric, at, limits.confidence)
+    worse_by = -high if falls else low
     note = f"beyond chance: worse by at least {worse_by:.4g}"
     return [(f"{required}, allowing for chance, {100 * limits.confidence:g} %", worse_by <= allowed, note)]
-
-
-def _worse_by(
-    metric: str, got: float, baseline: float, at: Measured, confidence: float, *, falls: bool
-) -> float:
-    """The lower bound of how much worse the candidate is, by the difference's own spread if there is one.
-
-    Few rows may all say the same by chance, so for them it is the lower of that and the one for two models
-    judged on different rows.
-    """
-    spread = at.difference_spreads.get(metric)
-    on_same_rows = (baseline - got if falls else got - baseline) - (
-        spread.half(confidence) if spread else 0.0
-    )
-    if spread is not None and spread.freedom >= FEW_FREEDOM:
-        return on_same_rows
-    # On the same rows chance moves a baseline's value about as far as the candidate's.
-    ours = (got, *bounds(metric, got, at, confidence, at.spreads.get(metric)))
-    theirs = (baseline, *bounds(metric, baseline, at, confidence, at.spreads.get(metric)))
-    on_others = least_difference(theirs, ours) if falls else least_difference(ours, theirs)
-    return on_others if spread is None else min(on_same_rows, on_others)

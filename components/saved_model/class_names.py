@@ -36,6 +36,16 @@ def names_classes(classes: Sequence[str], signature: Signature) -> bool:
     return width == len(classes) > 1 or (width == 1 and len(classes) == 2)
 
 
+def class_codes(answers: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """The code of the most probable class of each row; of an answer that is not a number it means nothing.
+
+    Args:
+        answers: [rows, classes], the probability of each; or [rows, 1], that of the second of two.
+    """
+    codes = np.argmax(answers, axis=1) if answers.shape[1] > 1 else answers[:, 0] > _HALF
+    return codes.astype(np.int64)
+
+
 def class_names(answers: npt.NDArray[Any], classes: Sequence[str]) -> list[str | None]:
     """The most probable class of each row.
 
@@ -46,6 +56,6 @@ def class_names(answers: npt.NDArray[Any], classes: Sequence[str]) -> list[str |
     Returns:
         A name for each row; None where an answer is not a number.
     """
-    codes = np.argmax(answers, axis=1) if answers.shape[1] > 1 else (answers[:, 0] > _HALF).astype(np.int64)
+    codes = class_codes(answers)
     sound = np.isfinite(answers).all(axis=1)
     return [classes[code] if ok else None for code, ok in zip(codes.tolist(), sound.tolist(), strict=True)]

@@ -262,6 +262,20 @@ JoinKey = Annotated[
     typer.Option("--key", metavar="COLUMN", help="The column that joins --labels to the logged requests."),
 ]
 
+# Two versions on the same logged requests.
+ComparedWorkload = Annotated[
+    Path,
+    typer.Argument(
+        metavar="WORKLOAD",
+        help="The workload file, or its name in workloads/.",
+        autocompletion=complete_workload,
+    ),
+]
+Champion = Annotated[int, typer.Argument(help="The pushed version to beat.", autocompletion=complete_version)]
+Challenger = Annotated[
+    int, typer.Argument(help="The pushed version that is held against it.", autocompletion=complete_version)
+]
+
 # A new workload.
 Name = Annotated[
     str, typer.Argument(metavar="NAME", help="Name of the new workload: lower-case letters, digits and _.")

@@ -107,7 +107,12 @@ def watch(
     return watched, page
 
 
-def _with_live(config: WorkloadConfig, watched: Watched, late: Late, at_push: Mapping[str, float]) -> Watched:
+def metrics_and_labels(config: WorkloadConfig, late: Late) -> tuple[list[str], dict[str, float]]:
+    """The metrics that late labels can tell of, and these labels by key.
+
+    Raises:
+        UsageError: there is no such metric, or the labels cannot be read.
+    """
     names = [name for name in config.evaluate.metrics if not is_of_quantiles(name) and not is_of_groups(name)]
     if len(config.transform.labels) != 1 or not names:
         raise UsageError(
@@ -116,7 +121,11 @@ def _with_live(config: WorkloadConfig, watched: Watched, late: Late, at_push: Ma
             hint="leave out --labels",
         )
     label = config.transform.labels[0]
-    labels = read_labels(late.file, key=late.key, label=label, classes=config.transform.classes)
+    return names, read_labels(late.file, key=late.key, label=label, classes=config.transform.classes)
+
+
+def _with_live(config: WorkloadConfig, watched: Watched, late: Late, at_push: Mapping[str, float]) -> Watched:
+    names, labels = metrics_and_labels(config, late)
     rows = join(watched.asked.logs, key=late.key, version=watched.asked.version, labels=labels)
     live = live_metrics(rows, names, at_push)
     return replace(watched, live=live, labelled=len(rows.labels))

@@ -1,11 +1,12 @@
 """The metrics of what was answered, by labels that came later, against those at the push. Pure."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from slipway.components.data_profile.columns import Floats
 from slipway.components.errors import ComponentError
 from slipway.components.evaluator.bootstrap import row_number
 from slipway.components.evaluator.request import ModelRequest, Request
@@ -64,14 +65,15 @@ class LiveMetric:
         """Plain data; null for what is no finite number, which JSON cannot hold."""
         return {
             "name": self.name,
-            "value": _finite(self.value),
-            "bounds": [_finite(bound) for bound in self.bounds],
+            "value": finite(self.value),
+            "bounds": [finite(bound) for bound in self.bounds],
             "at_push": self.at_push,
             "worse": self.is_worse,
         }
 
 
-def _finite(value: float) -> float | None:
+def finite(value: float) -> float | None:
+    """The value, None for what is no finite number."""
     return value if math.isfinite(value) else None
 
 
@@ -87,17 +89,12 @@ def live_metrics(
     Raises:
         ComponentError: a metric is not defined for these labels and answers.
     """
-    _check_codes(rows, names)
     request = Request(
         models=(ModelRequest("", "label", is_baseline=False),),
         slices=((),),
         metrics={name: metric_of(name).class_name for name in names},
     )
-    tally = Tally(request)
-    for start in range(0, len(rows.labels), _ROWS_AT_ONCE):
-        part = slice(start, start + _ROWS_AT_ONCE)
-        judged = Judged(rows.labels[part], rows.answers[part])
-        tally.add({}, [judged], first=row_number(0, start))
+    tally = tallied(request, rows.labels, [rows.answers])
     values = {name: value for (_, name), value in results(request, tally)[()].items()}
     found = {name: float(values[name]) for name in names}
     measured = Measured(metrics={**found, "example_count": float(tally.total)}, baseline={}, labels=None)
@@ -113,12 +110,32 @@ def live_metrics(
     )
 
 
-def _check_codes(rows: Labelled, names: Sequence[str]) -> None:
+def tallied(request: Request, labels: Floats, answers: Sequence[Floats]) -> Tally:
+    """What the Evaluator counts of rows.
+
+    Args:
+        labels: [rows, 1].
+        answers: of each of the request's models, [rows, outputs].
+
+    Raises:
+        ComponentError: a metric is not defined for these labels and answers.
+    """
+    for each in answers:
+        _check_codes(labels, each, request.metrics)
+    tally = Tally(request)
+    for start in range(0, len(labels), _ROWS_AT_ONCE):
+        part = slice(start, start + _ROWS_AT_ONCE)
+        judged = [Judged(labels[part], each[part]) for each in answers]
+        tally.add({}, judged, first=row_number(0, start))
+    return tally
+
+
+def _check_codes(labels: Floats, answers: Floats, names: Iterable[str]) -> None:
     """Refuses labels that are no codes of the model's classes; each would count as an error of it."""
-    outputs = rows.answers.shape[1]
+    outputs = answers.shape[1]
     if not any(metric_of(name).outputs == "classes" for name in names):
         return
-    wrong = rows.labels[(rows.labels != np.floor(rows.labels)) | (rows.labels < 0) | (rows.labels >= outputs)]
+    wrong = labels[(labels != np.floor(labels)) | (labels < 0) | (labels >= outputs)]
     if len(wrong):
         raise ComponentError(
             f"A late label is {wrong[0]:g}, and the model has the classes 0 to {outputs - 1}.",

@@ -109,7 +109,7 @@ def _shared_columns(files: Sequence[Path], kinds: Mapping[str, Kind]) -> list[st
     """The columns to compare that every file has; older files may be of another list of columns."""
     shared = set(kinds)
     for file in files:
-        names = _names(file)
+        names = names_of(file)
         if names is None:  # an empty file
             continue
         if missing := [name for name in _OWN if name not in names]:
@@ -128,7 +128,12 @@ def _shared_columns(files: Sequence[Path], kinds: Mapping[str, Kind]) -> list[st
     return [name for name in kinds if name in shared]
 
 
-def _names(file: Path) -> set[str] | None:
+def names_of(file: Path) -> set[str] | None:
+    """The columns of a file, by the first row; None for one without a whole row, or that is gone.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
     try:
         if file.suffix == PARQUET:
             return set(pq.read_schema(file).names)

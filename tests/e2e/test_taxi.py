@@ -4,10 +4,14 @@ Seen only here: the thirteen nodes of a real workload hand each other real artif
 on what they left.
 """
 
+import contextlib
+import csv
 import functools
+import itertools
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import urllib.request
@@ -18,6 +22,9 @@ import psutil
 import pytest
 from watched import listeners_of
 
+from slipway.components.pusher.manifest import MANIFEST
+from slipway.components.pusher.publish import publish
+from slipway.components.pusher.version_store import shelf_at
 from slipway.pipeline.report.answers import answers as shown_answers
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("alone")]
@@ -26,6 +33,8 @@ NODES = {
     "Ingest", "StatisticsGen", "SchemaGen", "ExampleValidator", "Reference", "DataGate", "Transform",
     "Trainer", "Baseline", "Evaluator", "ServingCheck", "ModelGate", "Pusher",
 }  # fmt: skip
+
+LOGGED = {"logged_at": "2026-11-22T00:00:00Z", "logged_version": 1}
 
 # Runs where nothing of this project can be imported, as a serving process would.
 CLIENT = """
@@ -240,6 +249,38 @@ def test_pushed_version_predicts_the_rows_of_a_file(first_run, local_runner, out
     assert rows == [row for row in range(100) if row != 6]
     [reject] = (tmp_path / "out/rejects-00000-of-00001.jsonl").read_text(encoding="utf-8").splitlines()
     assert (json.loads(reject)["row"], json.loads(reject)["reason"]) == (6, "too many fields")
+
+
+def test_two_versions_answer_the_same_logged_requests(first_run, local_runner, output, tmp_path, taxi_csv):
+    there, base = output / "serving/taxi", tmp_path / "output/serving/taxi"
+    shelf = shelf_at(str(there))
+    first = shelf.numbers()[-1]
+    shutil.copytree(there / str(first), base / str(first))
+    shutil.copytree(there / str(first), tmp_path / "model", ignore=shutil.ignore_patterns(MANIFEST))
+    (tmp_path / "model/assets.extra").mkdir(exist_ok=True)
+    (tmp_path / "model/assets.extra/note.txt").write_text("the same model", encoding="utf-8")
+    again = publish(tmp_path / "model", base=base, papers=shelf.manifest(first).papers).version
+    assert again != first
+    (tmp_path / "logs").mkdir()
+    with taxi_csv.open(encoding="utf-8") as trips, (tmp_path / "logs/requests-1.jsonl").open("w") as log:
+        for trip in itertools.islice(csv.DictReader(trips), 100):
+            log.write(json.dumps({name: value_of(cell) for name, cell in trip.items()} | LOGGED) + "\n")
+    finished = local_runner(
+        "compare", "taxi", str(first), str(again), "--on", str(tmp_path / "logs"), "--json",
+        "--output", str(tmp_path / "output"),
+    )  # fmt: skip
+    assert finished.returncode == 0, finished.stderr
+    found = json.loads(finished.stdout)
+    assert (found["rows"], found["otherwise"], found["mean_absolute_difference"]) == (100, 0, 0)
+    assert found["left_out"] == {}
+
+
+def value_of(cell):
+    """A cell of a table as a logged value."""
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return kind(cell)
+    return cell or None
 
 
 def test_metrics_of_every_slice_are_kept_with_the_verdict(first):

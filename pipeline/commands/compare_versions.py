@@ -1,0 +1,200 @@
+"""The command `compare`: a champion and a challenger on the same logged rows."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from slipway.components.counted_words import counted
+from slipway.components.data_profile.columns import Floats
+from slipway.components.errors import ComponentError
+from slipway.components.evaluator.row_values import CONFUSION, CURVES
+from slipway.components.model_gate.metrics import metric_of
+from slipway.components.pusher.version_store import Shelf, shelf_at
+from slipway.pipeline.commands.logged_answers import AnsweredFile, answers_to, sufficient
+from slipway.pipeline.commands.versions import no_version
+from slipway.pipeline.commands.watch import Late, metrics_and_labels
+from slipway.pipeline.config import WorkloadConfig
+from slipway.pipeline.errors import UsageError, raised_as
+from slipway.pipeline.terminal.invocation import command
+from slipway.pipeline.watch.late_labels import labels_of_rows
+from slipway.pipeline.watch.log_folder import JSON_LINES, LogFile, Logs
+from slipway.pipeline.watch.paired_metrics import PairedMetric, paired_metrics
+from slipway.pipeline.watch.version_comparison import (
+    Compared,
+    Difference,
+    DifferingRow,
+    difference_of,
+    left_out_words,
+)
+from slipway.pipeline.wiring.pushed_versions import serving_base
+from slipway.pipeline.wiring.request_log import request_folder
+
+Ints = npt.NDArray[np.int64]
+_TWO = 2
+
+
+def compare(
+    config: WorkloadConfig,
+    output: Path,
+    *,
+    champion: int,
+    challenger: int,
+    on: Path | None,
+    late: Late | None = None,
+) -> Compared:
+    """Has two versions answer the same logged rows, whichever version answered them then.
+
+    Args:
+        champion: a pushed version.
+        challenger: another one, which is held against it.
+        on: the folder of the requests; None: where `request_log` puts them.
+        late: labels that came later; None: there are none.
+
+    Raises:
+        UsageError: a version is not there, the log lacks a column that one takes, or there are too few rows.
+        ComponentError: a version is damaged, or a metric is not defined for the labels.
+    """
+    output = output.absolute()
+    shelf = _shelf(config, output, champion, challenger)
+    logs = Logs.of(on.absolute() if on else request_folder(config, output))
+    names, labels = metrics_and_labels(config, late) if late is not None else ([], {})
+    left_out: Counter[str] = Counter()
+    logs = sufficient(logs, shelf, (champion, challenger), left_out)
+    by_row = labels_of_rows(logs, key=late.key, labels=labels) if late is not None else {}
+    theirs, ours = (
+        answers_to(config.name, shelf, number, logs, left_out) for number in (champion, challenger)
+    )
+    rows = _in_both(theirs, ours)
+    if len(rows.number) < max(config.data_gate.min_rows, 1):
+        raise UsageError(
+            f"Both versions have answered {counted(len(rows.number), 'row')} of {logs.folder}, too few to "
+            f"compare; data_gate.min_rows is {config.data_gate.min_rows}.",
+            hint=f"left out are {left_out_words(left_out)}" if left_out else "wait until there are more",
+        )
+    _check_outputs(rows, champion, challenger)
+    are_classes = _are_classes(config, rows.champion.shape[1])
+    difference = difference_of(rows.champion, rows.challenger, are_classes=are_classes)
+    metrics: tuple[PairedMetric, ...] = ()
+    labelled = np.zeros(0, np.intp)
+    if late is not None:
+        wanted = rows.labels(logs, by_row)
+        labelled = np.flatnonzero(~np.isnan(wanted))
+        _check_labelled(config, rows, labelled, champion, challenger)
+        part = rows.champion[labelled], rows.challenger[labelled]
+        with raised_as(UsageError, ComponentError):
+            metrics = paired_metrics(wanted[labelled, None], *part, names)
+    return Compared(
+        workload=config.name,
+        champion=champion,
+        challenger=challenger,
+        difference=difference,
+        most=tuple(rows.shown(logs, difference)),
+        left_out=left_out,
+        metrics=metrics,
+        labelled=len(labelled),
+    )
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows that both versions have answered.
+
+    Attributes:
+        file, number: where each stands: the number of its file, and its own in that, from 0.
+        champion, challenger: their answers, [rows, outputs].
+    """
+
+    file: Ints
+    number: Ints
+    champion: Floats
+    challenger: Floats
+
+    def labels(self, logs: Logs, by_row: Mapping[LogFile, Floats]) -> Floats:
+        """The label of each row; NaN for none, as of a row that was logged after the labels were joined."""
+        found = np.full(len(self.number), np.nan)
+        for index, file in enumerate(logs.files):
+            there = np.flatnonzero((self.file == index) & (self.number < len(by_row[file])))
+            found[there] = by_row[file][self.number[there]]
+        return found
+
+    def shown(self, logs: Logs, difference: Difference) -> Iterator[DifferingRow]:
+        """The rows that differ most."""
+        for row in difference.most:
+            file, number = logs.files[self.file[row]], int(self.number[row])
+            line = number + 1 if file.name.endswith(JSON_LINES) else None
+            answers = self.champion[row].tolist(), self.challenger[row].tolist()
+            yield DifferingRow(file.name, line, number, *answers)
+
+
+def _shelf(config: WorkloadConfig, output: Path, champion: int, challenger: int) -> Shelf:
+    shelf = shelf_at(serving_base(config, output))
+    numbers = shelf.numbers()
+    if not numbers:
+        raise no_version(shelf.base, config.name, output)
+    for number in (champion, challenger):
+        if number not in numbers:
+            raise UsageError(
+                f"{shelf.base} has no version {number}.",
+                hint=command("versions", config.name, output=output),
+            )
+    if champion == challenger:
+        raise UsageError(
+            f"Version {champion} is both champion and challenger.", hint="name two different versions"
+        )
+    return shelf
+
+
+def _in_both(champion: Sequence[AnsweredFile], challenger: Sequence[AnsweredFile]) -> _Rows:
+    parts = []
+    for index, (theirs, ours) in enumerate(zip(champion, challenger, strict=True)):
+        rows, at_theirs, at_ours = np.intersect1d(theirs.rows, ours.rows, return_indices=True)
+        if len(rows):
+            parts.append((np.full(len(rows), index), rows, theirs.answers[at_theirs], ours.answers[at_ours]))
+    if not parts:
+        nothing = np.zeros(0, np.int64)
+        return _Rows(nothing, nothing, np.zeros((0, 1)), np.zeros((0, 1)))
+    return _Rows(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+
+def _check_outputs(rows: _Rows, champion: int, challenger: int) -> None:
+    widths = rows.champion.shape[1], rows.challenger.shape[1]
+    if widths[0] != widths[1]:
+        raise UsageError(
+            f"Version {champion} answers {counted(widths[0], 'number')} a row and version {challenger} "
+            f"{widths[1]:,}, so there is no difference.",
+            hint="compare versions of the same task",
+        )
+    for number, answers in ((champion, rows.champion), (challenger, rows.challenger)):
+        if not np.isfinite(answers).all(1).any():
+            raise UsageError(f"No answer of version {number} is a finite number.")
+
+
+def _check_labelled(
+    config: WorkloadConfig, rows: _Rows, labelled: npt.NDArray[np.intp], champion: int, challenger: int
+) -> None:
+    if len(labelled) < max(config.data_gate.min_rows, 2):
+        raise UsageError(
+            f"{counted(len(labelled), 'row')} with a label and an answer of both versions: too few to judge; "
+            f"data_gate.min_rows is {config.data_gate.min_rows}.",
+            hint="wait until there are more labels, or leave out --labels",
+        )
+    for number, answers in ((champion, rows.champion), (challenger, rows.challenger)):
+        if unsound := int((~np.isfinite(answers[labelled])).any(1).sum()):
+            raise UsageError(
+                f"Version {number} answers no finite number to {counted(unsound, 'row')} with a label, so no "
+                "metric of it can be computed.",
+                hint="leave out --labels to see how far the others differ",
+            )
+
+
+def _are_classes(config: WorkloadConfig, outputs: int) -> bool:
+    """Whether answers are probabilities of classes: several numbers that are no quantiles, or one that is
+    judged as such."""
+    if outputs > 1:
+        return not config.evaluate.quantiles
+    metrics = {metric_of(name).class_name for name in config.evaluate.metrics}
+    return len(config.transform.classes) == _TWO or bool(metrics & (CONFUSION | CURVES))

@@ -1,0 +1,162 @@
+"""What a pushed version answers to logged rows."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from slipway.components.data_profile.columns import Floats
+from slipway.components.errors import ComponentError
+from slipway.components.ingest.blocks import FileError, InputFile
+from slipway.components.ingest.options import Options
+from slipway.components.ingest.typed_rows import ExampleRows, example_rows
+from slipway.components.predictor.input_columns import InputColumns
+from slipway.components.pusher.version_store import Shelf
+from slipway.components.saved_model.signatures import SERVE_RAW, SERVING_DEFAULT
+from slipway.pipeline.commands.model_columns import (
+    columns_with_types,
+    needed_columns,
+    schema_types,
+    taken_columns,
+)
+from slipway.pipeline.errors import UsageError, raised_as
+from slipway.pipeline.terminal.sign_of_life import sign_of_life
+from slipway.pipeline.watch.log_folder import JSON_LINES, Logs
+from slipway.pipeline.watch.requests import names_of, no_requests
+
+if TYPE_CHECKING:
+    from slipway.components.saved_model.loading import LoadedModel
+
+
+@dataclass(frozen=True)
+class AnsweredFile:
+    """A version's answers to the rows of one file.
+
+    Attributes:
+        rows: their numbers in the file, from 0, rising.
+        answers: [rows, outputs].
+    """
+
+    rows: npt.NDArray[np.int64]
+    answers: Floats
+
+
+def sufficient(logs: Logs, shelf: Shelf, numbers: Sequence[int], left_out: Counter[str]) -> Logs:
+    """The files with all columns that some versions take.
+
+    Args:
+        left_out: counts the others.
+
+    Raises:
+        UsageError: there is no such file.
+    """
+    manifests = [shelf.manifest(number) for number in numbers]
+    taken = [
+        InputColumns(taken_columns(each), needed_columns(each), schema_types(each)) for each in manifests
+    ]
+    missing: dict[str, None] = {}
+    files = []
+    for file in logs.files:
+        names = names_of(file.path)
+        if names is None:  # empty, or gone to make room
+            continue
+        lacking = [name for each in taken for name in each.missing(names)]
+        missing |= dict.fromkeys(lacking)
+        if lacking:
+            left_out["files without all columns that the versions take"] += 1
+        else:
+            files.append(file)
+    if files:
+        return Logs(logs.folder, files)
+    if missing:
+        raise UsageError(
+            f"The requests in {logs.folder} lack columns that version {' or '.join(map(str, numbers))} "
+            f"takes: {', '.join(missing)}.",
+            hint="name them in request_log.columns too, then serve or predict more rows",
+        )
+    raise no_requests(logs.folder)
+
+
+def answers_to(
+    workload: str, shelf: Shelf, number: int, logs: Logs, left_out: Counter[str]
+) -> list[AnsweredFile]:
+    """A version's answers to the rows of each file.
+
+    A file that the log has removed meanwhile, to make room, has none.
+
+    Args:
+        logs: with all columns that it takes.
+        left_out: counts the rows that have no answer, by reason.
+
+    Raises:
+        UsageError: a file cannot be read, or the version does not answer as many numbers for each row.
+        ComponentError: the version is damaged.
+    """
+    from slipway.components.saved_model.loading import LoadedModel
+
+    schema = schema_types(shelf.manifest(number))
+    found = []
+    doing = f"{workload} version {number}: answers the rows in {logs.folder}"
+    with sign_of_life(doing), shelf.fetched(number) as folder, raised_as(UsageError, FileError):
+        model = LoadedModel(folder)
+        _check_signatures(model, number)
+        for file in logs.files:
+            options = Options(format="jsonl" if file.path.suffix == JSON_LINES else "parquet")
+            columns = columns_with_types(model.signatures, schema, options.format)
+            try:
+                # Not as `predict` reads, which refuses a file that grows meanwhile: logs do.
+                read = example_rows(InputFile(file.name, file.path), options, columns, known=schema)
+                found.append(_answered(model, number, read, left_out))
+            except FileError:
+                if file.path.exists():
+                    raise
+                found.append(AnsweredFile(np.zeros(0, np.int64), np.zeros((0, 1))))
+    return found
+
+
+def _answered(
+    model: "LoadedModel", number: int, read: Iterable[ExampleRows], left_out: Counter[str]
+) -> AnsweredFile:
+    from slipway.components.predictor.predict_files import BATCH_ROWS, REFUSED, predict_rows
+
+    rows, answers = [np.zeros(0, np.int64)], []
+    for part in read:
+        for _, reject in part.rejects:
+            left_out[f"rows for version {number}: {reject.reason}"] += 1
+        for start in range(0, len(part.records), BATCH_ROWS):
+            batch = predict_rows(model, part.records[start : start + BATCH_ROWS])
+            sound = [place for place, answer in enumerate(batch) if not isinstance(answer, ComponentError)]
+            if refused := len(batch) - len(sound):
+                left_out[f"rows for version {number}: {REFUSED}"] += refused
+            if sound:
+                rows.append(part.rows[start : start + BATCH_ROWS][sound])
+                answers.append(_as_numbers([batch[place] for place in sound], number))
+    return AnsweredFile(np.concatenate(rows), np.concatenate(answers) if answers else np.zeros((0, 1)))
+
+
+def _check_signatures(model: "LoadedModel", number: int) -> None:
+    if SERVE_RAW not in model.signatures:
+        raise UsageError(
+            f"Version {number} has no signature serve_raw, so it cannot be given logged columns.",
+            hint="push a version that has one",
+        )
+    default = model.signatures.get(SERVING_DEFAULT)
+    if default is not None and len(default.outputs) != 1:
+        raise UsageError(
+            f"Version {number} has the outputs {', '.join(default.outputs)}, and only versions with one are "
+            "compared."
+        )
+
+
+def _as_numbers(answers: Sequence[object], number: int) -> Floats:
+    try:
+        found = np.array(answers, np.float64)
+    except (TypeError, ValueError) as error:
+        raise UsageError(
+            f"The answers of version {number} are not as many numbers for each row, so there is no "
+            "difference."
+        ) from error
+    return found.reshape(len(found), -1)
