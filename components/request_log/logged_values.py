@@ -4,7 +4,7 @@ Nothing else of a request is taken, so a column that nobody named cannot get int
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,12 +38,38 @@ def rows_of_examples(records: Sequence[bytes], columns: Sequence[str]) -> Iterat
     for record in records:
         example = parse_example(record)
         features = example.features.feature if example is not None else {}
-        yield {name: _of_feature(features[name]) if name in features else None for name in columns}
+        yield {name: _of_feature(features.get(name)) for name in columns}
+
+
+def rows_of_lists(inputs: Mapping[str, Sequence[Any]], columns: Sequence[str]) -> Iterator[dict[str, object]]:
+    """The named columns of each row of a request; None where it has no value.
+
+    Args:
+        inputs: of each column the values of each row: one, or a list.
+        columns: those to take; one that the request lacks is None.
+
+    Raises:
+        ValueError: the columns have different numbers of rows.
+    """
+    cells = [list(map(_cell_of_list, inputs[name])) for name in columns if name in inputs]
+    nothing = dict.fromkeys(columns)
+    there = [name for name in columns if name in inputs]
+    for row in zip(*cells, strict=True):
+        yield nothing | dict(zip(there, row, strict=True))
 
 
 def answers_of(outputs: Mapping[str, Array]) -> Iterator[object]:
     """The answer to each row: that of the only output, or all by name."""
-    plain = {name: _texts(array.tolist()) for name, array in outputs.items()}
+    yield from answers_of_lists({name: array.tolist() for name, array in outputs.items()})
+
+
+def answers_of_lists(outputs: Mapping[str, Sequence[Any]]) -> Iterator[object]:
+    """The same of an output's values of each row: one, or a list.
+
+    Raises:
+        ValueError: the outputs have different numbers of rows.
+    """
+    plain = {name: _texts(values) for name, values in outputs.items()}
     if len(plain) == 1:
         yield from next(iter(plain.values()))
         return
@@ -62,15 +88,31 @@ def _cells(array: Array) -> list[object]:
     return [_cell(row, is_list=is_list) for row in rows]
 
 
+def _cell_of_list(value: Any) -> object:
+    """The cell of a row's value, or of its list; a list of one stands for that."""
+    if not isinstance(value, list):
+        return cell_of(value)
+    return cell_of(value[0]) if len(value) == 1 else _cell(value, is_list=True)
+
+
 def _of_feature(feature: Any) -> object:
-    kind = feature.WhichOneof("kind")
-    values = list(getattr(feature, kind).value) if kind else []
+    kind = feature.WhichOneof("kind") if feature is not None else None
+    if kind is None:
+        return None
+    values = getattr(feature, kind).value
+    if len(values) == 1:
+        return cell_of(values[0])
     return _cell(values, is_list=len(values) > 1)
 
 
-def _cell(values: Sequence[object], *, is_list: bool) -> object:
+def _cell(values: Iterable[object], *, is_list: bool) -> object:
     known = [_texts(value) for value in values if not _is_empty(value)]
     return known if is_list else next(iter(known), None)
+
+
+def cell_of(value: Any) -> object:
+    """What is logged of a single value; None of an empty one, and of bytes that are no text."""
+    return None if _is_empty(value) else _texts(value)
 
 
 def _is_empty(value: object) -> bool:
@@ -81,9 +123,12 @@ def _is_empty(value: object) -> bool:
 
 def _texts(value: Any) -> Any:
     """Bytes as text, and None for those that are none, such as an image."""
-    if isinstance(value, list):
+    kind = type(value)
+    if kind is float or kind is int:
+        return value
+    if kind is list:
         return [_texts(each) for each in value]
-    if not isinstance(value, bytes):
+    if kind is not bytes:
         return value.item() if isinstance(value, np.generic) else value
     try:
         return value.decode()

@@ -117,10 +117,10 @@ class RequestLog:
     def _write(
         self, version: int, at_s: float, rows: Iterable[Mapping[str, object]], answers: Iterable[object]
     ) -> None:
-        at = datetime.fromtimestamp(at_s, UTC).isoformat(timespec="milliseconds")
+        at = logged_time(at_s)
         lines = bytearray()
         for row, answer in zip(rows, answers, strict=True):
-            line = orjson.dumps({AT: at, VERSION: version, **row, PREDICTION: answer}) + b"\n"
+            line = logged_line(at, version, row, answer)
             if len(line) > MOST_LINE_BYTES:
                 self.left_out += 1
                 continue
@@ -130,6 +130,16 @@ class RequestLog:
                 lines.clear()
         if lines:
             self._files.write(bytes(lines))
+
+
+def logged_time(at_s: float) -> str:
+    """A time in seconds since 1970 as it is logged."""
+    return datetime.fromtimestamp(at_s, UTC).isoformat(timespec="milliseconds")
+
+
+def logged_line(at: str, version: int, row: Mapping[str, object], answer: object) -> bytes:
+    """The line of a row that was answered at a time, by a version."""
+    return orjson.dumps({AT: at, VERSION: version, **row, PREDICTION: answer}) + b"\n"
 
 
 class BackgroundLog:

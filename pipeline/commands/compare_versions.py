@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,20 +15,20 @@ from slipway.components.evaluator.row_values import CONFUSION, CURVES
 from slipway.components.model_gate.metrics import metric_of
 from slipway.components.pusher.version_store import Shelf, shelf_at
 from slipway.pipeline.commands.logged_answers import AnsweredFile, answers_to, sufficient
+from slipway.pipeline.commands.model_columns import taken_columns
 from slipway.pipeline.commands.versions import no_version
 from slipway.pipeline.commands.watch import Late, metrics_and_labels
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import UsageError, raised_as
 from slipway.pipeline.terminal.invocation import command
 from slipway.pipeline.watch.late_labels import labels_of_rows
-from slipway.pipeline.watch.log_folder import JSON_LINES, LogFile, Logs
-from slipway.pipeline.watch.paired_metrics import PairedMetric, paired_metrics
+from slipway.pipeline.watch.log_folder import JSON_LINES, LogFile, Logs, open_logs, told_text
+from slipway.pipeline.watch.paired_metrics import paired_metrics
 from slipway.pipeline.watch.version_comparison import (
     Compared,
     Difference,
     DifferingRow,
     difference_of,
-    left_out_words,
 )
 from slipway.pipeline.wiring.pushed_versions import serving_base
 from slipway.pipeline.wiring.request_log import request_folder
@@ -60,43 +60,37 @@ def compare(
     """
     output = output.absolute()
     shelf = _shelf(config, output, champion, challenger)
-    logs = Logs.of(on.absolute() if on else request_folder(config, output))
     names, labels = metrics_and_labels(config, late) if late is not None else ([], {})
-    left_out: Counter[str] = Counter()
-    logs = sufficient(logs, shelf, (champion, challenger), left_out)
-    by_row = labels_of_rows(logs, key=late.key, labels=labels) if late is not None else {}
-    theirs, ours = (
-        answers_to(config.name, shelf, number, logs, left_out) for number in (champion, challenger)
-    )
+    numbers = (champion, challenger)
+    taken = [name for number in numbers for name in taken_columns(shelf.manifest(number))]
+    columns = list(dict.fromkeys([*taken, *([late.key] if late else [])]))
+    with open_logs(on.absolute() if on else request_folder(config, output), columns) as logs:
+        told = Counter(logs.told)
+        logs = sufficient(logs, shelf, numbers, told)
+        by_row = labels_of_rows(logs, key=late.key, labels=labels) if late is not None else {}
+        theirs, ours = (answers_to(config.name, shelf, number, logs, told) for number in numbers)
     rows = _in_both(theirs, ours)
-    if len(rows.number) < max(config.data_gate.min_rows, 1):
-        raise UsageError(
-            f"Both versions have answered {counted(len(rows.number), 'row')} of {logs.folder}, too few to "
-            f"compare; data_gate.min_rows is {config.data_gate.min_rows}.",
-            hint=f"left out are {left_out_words(left_out)}" if left_out else "wait until there are more",
-        )
-    _check_outputs(rows, champion, challenger)
+    _check_rows(config, rows, numbers, logs.folder, told)
     are_classes = _are_classes(config, rows.champion.shape[1])
     difference = difference_of(rows.champion, rows.challenger, are_classes=are_classes)
-    metrics: tuple[PairedMetric, ...] = ()
-    labelled = np.zeros(0, np.intp)
-    if late is not None:
-        wanted = rows.labels(logs, by_row)
-        labelled = np.flatnonzero(~np.isnan(wanted))
-        _check_labelled(config, rows, labelled, champion, challenger)
-        part = rows.champion[labelled], rows.challenger[labelled]
-        with raised_as(UsageError, ComponentError):
-            metrics = paired_metrics(wanted[labelled, None], *part, names)
-    return Compared(
+    compared = Compared(
         workload=config.name,
         champion=champion,
         challenger=challenger,
         difference=difference,
         most=tuple(rows.shown(logs, difference)),
-        left_out=left_out,
-        metrics=metrics,
-        labelled=len(labelled),
+        told=told,
     )
+    if late is None:
+        return compared
+    wanted = rows.labels(logs, by_row)
+    labelled = np.flatnonzero(~np.isnan(wanted))
+    _check_labelled(config, rows, labelled, numbers)
+    with raised_as(UsageError, ComponentError):
+        metrics = paired_metrics(
+            wanted[labelled, None], rows.champion[labelled], rows.challenger[labelled], names
+        )
+    return replace(compared, metrics=metrics, labelled=len(labelled))
 
 
 @dataclass(frozen=True)
@@ -160,21 +154,33 @@ def _in_both(champion: Sequence[AnsweredFile], challenger: Sequence[AnsweredFile
     return _Rows(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
 
-def _check_outputs(rows: _Rows, champion: int, challenger: int) -> None:
+def _check_rows(
+    config: WorkloadConfig, rows: _Rows, numbers: tuple[int, int], folder: Path, told: Mapping[str, int]
+) -> None:
+    least = max(config.data_gate.min_rows, 1)
+    if len(rows.number) < least:
+        raise UsageError(
+            f"Both versions have answered {counted(len(rows.number), 'row')} of {folder}, too few to "
+            f"compare; data_gate.min_rows is {config.data_gate.min_rows}.",
+            hint=" ".join(told_text(told)) or "wait until there are more",
+        )
     widths = rows.champion.shape[1], rows.challenger.shape[1]
     if widths[0] != widths[1]:
         raise UsageError(
-            f"Version {champion} answers {counted(widths[0], 'number')} a row and version {challenger} "
+            f"Version {numbers[0]} answers {counted(widths[0], 'number')} a row and version {numbers[1]} "
             f"{widths[1]:,}, so there is no difference.",
             hint="compare versions of the same task",
         )
-    for number, answers in ((champion, rows.champion), (challenger, rows.challenger)):
-        if not np.isfinite(answers).all(1).any():
-            raise UsageError(f"No answer of version {number} is a finite number.")
+    finite = np.isfinite(rows.champion).all(1) & np.isfinite(rows.challenger).all(1)
+    if not finite.any():
+        raise UsageError(
+            f"There is no row to which both version {numbers[0]} and {numbers[1]} answer finite numbers.",
+            hint="see what they answer with predict --version",
+        )
 
 
 def _check_labelled(
-    config: WorkloadConfig, rows: _Rows, labelled: npt.NDArray[np.intp], champion: int, challenger: int
+    config: WorkloadConfig, rows: _Rows, labelled: npt.NDArray[np.intp], numbers: tuple[int, int]
 ) -> None:
     if len(labelled) < max(config.data_gate.min_rows, 2):
         raise UsageError(
@@ -182,7 +188,7 @@ def _check_labelled(
             f"data_gate.min_rows is {config.data_gate.min_rows}.",
             hint="wait until there are more labels, or leave out --labels",
         )
-    for number, answers in ((champion, rows.champion), (challenger, rows.challenger)):
+    for number, answers in zip(numbers, (rows.champion, rows.challenger), strict=True):
         if unsound := int((~np.isfinite(answers[labelled])).any(1).sum()):
             raise UsageError(
                 f"Version {number} answers no finite number to {counted(unsound, 'row')} with a label, so no "

@@ -44,11 +44,11 @@ class AnsweredFile:
     answers: Floats
 
 
-def sufficient(logs: Logs, shelf: Shelf, numbers: Sequence[int], left_out: Counter[str]) -> Logs:
+def sufficient(logs: Logs, shelf: Shelf, numbers: Sequence[int], told: Counter[str]) -> Logs:
     """The files with all columns that some versions take.
 
     Args:
-        left_out: counts the others.
+        told: counts the others.
 
     Raises:
         UsageError: there is no such file.
@@ -66,7 +66,7 @@ def sufficient(logs: Logs, shelf: Shelf, numbers: Sequence[int], left_out: Count
         lacking = [name for each in taken for name in each.missing(names)]
         missing |= dict.fromkeys(lacking)
         if lacking:
-            left_out["files without all columns that the versions take"] += 1
+            told["files without all columns that the versions take"] += 1
         else:
             files.append(file)
     if files:
@@ -81,7 +81,7 @@ def sufficient(logs: Logs, shelf: Shelf, numbers: Sequence[int], left_out: Count
 
 
 def answers_to(
-    workload: str, shelf: Shelf, number: int, logs: Logs, left_out: Counter[str]
+    workload: str, shelf: Shelf, number: int, logs: Logs, told: Counter[str]
 ) -> list[AnsweredFile]:
     """A version's answers to the rows of each file.
 
@@ -89,7 +89,7 @@ def answers_to(
 
     Args:
         logs: with all columns that it takes.
-        left_out: counts the rows that have no answer, by reason.
+        told: counts the rows that have no answer, by reason.
 
     Raises:
         UsageError: a file cannot be read, or the version does not answer as many numbers for each row.
@@ -108,8 +108,8 @@ def answers_to(
             columns = columns_with_types(model.signatures, schema, options.format)
             try:
                 # Not as `predict` reads, which refuses a file that grows meanwhile: logs do.
-                read = example_rows(InputFile(file.name, file.path), options, columns, known=schema)
-                found.append(_answered(model, number, read, left_out))
+                read = example_rows(InputFile(file.path.name, file.path), options, columns, known=schema)
+                found.append(_answered(model, number, read, told))
             except FileError:
                 if file.path.exists():
                     raise
@@ -118,19 +118,19 @@ def answers_to(
 
 
 def _answered(
-    model: "LoadedModel", number: int, read: Iterable[ExampleRows], left_out: Counter[str]
+    model: "LoadedModel", number: int, read: Iterable[ExampleRows], told: Counter[str]
 ) -> AnsweredFile:
     from slipway.components.predictor.predict_files import BATCH_ROWS, REFUSED, predict_rows
 
     rows, answers = [np.zeros(0, np.int64)], []
     for part in read:
         for _, reject in part.rejects:
-            left_out[f"rows for version {number}: {reject.reason}"] += 1
+            told[f"rows for version {number}: {reject.reason}"] += 1
         for start in range(0, len(part.records), BATCH_ROWS):
             batch = predict_rows(model, part.records[start : start + BATCH_ROWS])
             sound = [place for place, answer in enumerate(batch) if not isinstance(answer, ComponentError)]
             if refused := len(batch) - len(sound):
-                left_out[f"rows for version {number}: {REFUSED}"] += refused
+                told[f"rows for version {number}: {REFUSED}"] += refused
             if sound:
                 rows.append(part.rows[start : start + BATCH_ROWS][sound])
                 answers.append(_as_numbers([batch[place] for place in sound], number))

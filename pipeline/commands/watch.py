@@ -6,10 +6,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from slipway.components.data_gate.limits import Limits
+from slipway.components.data_gate.statistics import SplitStatistics
 from slipway.components.model_gate.metrics import is_of_groups, is_of_quantiles
 from slipway.components.parameters import from_parameter
 from slipway.components.pusher.manifest_contents import Papers
 from slipway.components.pusher.version_store import shelf_at
+from slipway.pipeline.commands.model_columns import taken_columns
 from slipway.pipeline.commands.notify import send
 from slipway.pipeline.commands.versions import no_version
 from slipway.pipeline.config import WorkloadConfig
@@ -18,7 +20,7 @@ from slipway.pipeline.terminal.invocation import command
 from slipway.pipeline.terminal.printable import printable
 from slipway.pipeline.watch.late_labels import join, read_labels
 from slipway.pipeline.watch.live_metrics import live_metrics
-from slipway.pipeline.watch.log_folder import Logs
+from slipway.pipeline.watch.log_folder import Logs, open_logs
 from slipway.pipeline.watch.page import write_page
 from slipway.pipeline.watch.training_data import read_training, training_statistics
 from slipway.pipeline.watch.watching import Asked, Watched
@@ -90,21 +92,29 @@ def watch(
         training = read_training(reference)
     else:
         training = training_statistics(output, papers.get("run", ""), number)
+    folder = on.absolute() if on else request_folder(config, output)
+    # Of requests to TensorFlow Serving those columns: what the version does not take, clients need not send.
+    columns = [*(taken_columns(manifest) or training.features), *([late.key] if late else [])]
+    with open_logs(folder, list(dict.fromkeys(columns))) as logs:
+        watched = _watched(config, number, logs, by, training)
+        if late is not None:
+            watched = _with_live(config, watched, late, papers.get("metrics", {}))
+    page = write_page(watched, output / "watch" / f"{config.name}.html")
+    _wake(config, watched, page)
+    return watched, page
+
+
+def _watched(config: WorkloadConfig, version: int, logs: Logs, by: By, training: SplitStatistics) -> Watched:
     freshness = config.data_gate.freshness
     asked = Asked(
         workload=config.name,
-        version=number,
-        logs=Logs.of(on.absolute() if on else request_folder(config, output)),
+        version=version,
+        logs=logs,
         by=by,
         limits=Limits.from_json(from_parameter(str(data_gate_settings(config)["limits"]))),
         skip={config.data.label, *config.transform.apart, *([freshness.column] if freshness else [])},
     )
-    watched = watch_requests(asked, training)
-    if late is not None:
-        watched = _with_live(config, watched, late, papers.get("metrics", {}))
-    page = write_page(watched, output / "watch" / f"{config.name}.html")
-    _wake(config, watched, page)
-    return watched, page
+    return watch_requests(asked, training)
 
 
 def metrics_and_labels(config: WorkloadConfig, late: Late) -> tuple[list[str], dict[str, float]]:

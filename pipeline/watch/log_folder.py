@@ -1,11 +1,24 @@
-"""The files of logged requests in a folder."""
+"""The files of logged requests in a folder; TensorFlow Serving's own logs become files like ours."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
+from slipway.components.ingest.blocks import InputFile
+from slipway.components.request_log.own_columns import OWN
+from slipway.components.request_log.prediction_log import read_predictions
+from slipway.components.request_log.request_log import MOST_LINE_BYTES, logged_line, logged_time
+from slipway.pipeline.errors import UsageError
+
 JSON_LINES, PARQUET = ".jsonl", ".parquet"
+PREDICTION_LOGS = "*.tfrecord*"
+
+NO_TIME = "requests without a time, which have that of their file"
+_TOO_LONG = "rows that are too long"
 
 
 @dataclass(frozen=True)
@@ -27,13 +40,78 @@ class Logs:
 
     Attributes:
         folder: as the user names it.
+        told: of TensorFlow Serving's logs what was left out, and what lacks a time, by the reason in words.
     """
 
     folder: Path
     files: Sequence[LogFile]
+    told: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, folder: Path) -> Self:
         """The files as `serve` and `predict` write them; none where there is no such folder."""
         found = sorted([*folder.glob(f"*{JSON_LINES}"), *folder.glob(f"*{PARQUET}")])
         return cls(folder, [LogFile(file, file.name) for file in found])
+
+
+def told_text(told: Mapping[str, int]) -> list[str]:
+    """What was left out, or lacks something, on a line; none where nothing was."""
+    if not told:
+        return []
+    return [
+        f"Left out or incomplete: {'; '.join(f'{what} ({many:,})' for what, many in sorted(told.items()))}."
+    ]
+
+
+@contextmanager
+def open_logs(folder: Path, columns: Sequence[str]) -> Iterator[Logs]:
+    """The logged requests of a folder, with TensorFlow Serving's own: TFRecord files of PredictionLogs.
+
+    Args:
+        columns: those that are taken of TensorFlow Serving's requests.
+
+    Raises:
+        UsageError: there is no room for these as JSON Lines in the folder for temporary files.
+    """
+    logs = Logs.of(folder)
+    theirs = [path for path in sorted(folder.glob(PREDICTION_LOGS)) if path.is_file()]
+    if not theirs:
+        yield logs
+        return
+    columns = [name for name in columns if name not in OWN]
+    told: Counter[str] = Counter()
+    # Only the owner can read it.
+    with tempfile.TemporaryDirectory(prefix="slipway-requests-") as own:
+        files = list(logs.files)
+        for path in theirs:
+            converted = Path(own, f"{path.name}{JSON_LINES}")
+            try:
+                _convert(path, converted, columns, told)
+            except OSError as error:
+                if not path.exists():  # removed meanwhile, to make room
+                    continue
+                raise UsageError(
+                    f"{path} cannot be read into {own}: {error.strerror or error}.",
+                    hint="make room there, or choose another folder with TMPDIR",
+                ) from error
+            files.append(LogFile(converted, path.name))
+        yield Logs(folder, files, told)
+
+
+def _convert(path: Path, target: Path, columns: Sequence[str], told: Counter[str]) -> None:
+    """Writes the requests of a file as `serve` does."""
+    of_file_s = int(path.stat().st_mtime)
+    at_s, at = -1, ""
+    with target.open("wb") as lines:
+        for request in read_predictions(InputFile(path.name, path), columns, told):
+            if not request.at_s:
+                told[NO_TIME] += 1
+            if at_s != (request.at_s or of_file_s):
+                at_s = request.at_s or of_file_s
+                at = logged_time(at_s)
+            for row, answer in zip(request.rows, request.answers, strict=True):
+                line = logged_line(at, request.version, row, answer)
+                if len(line) > MOST_LINE_BYTES:
+                    told[_TOO_LONG] += 1
+                else:
+                    lines.write(line)

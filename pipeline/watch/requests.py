@@ -98,7 +98,7 @@ def read_requests(logs: Logs, kinds: Mapping[str, Kind], version: int) -> Reques
 
 def no_requests(folder: Path) -> UsageError:
     """The error for a folder without logged requests."""
-    there = "holds no *.jsonl or *.parquet" if folder.is_dir() else "does not exist"
+    there = "holds no *.jsonl, *.parquet or *.tfrecord" if folder.is_dir() else "does not exist"
     return UsageError(
         f"{folder} {there}: there are no logged requests.",
         hint="name columns in request_log, then serve or predict; or name their folder with --on",

@@ -10,6 +10,7 @@ from slipway.components.counted_words import agreeing, counted
 from slipway.components.data_profile.columns import Floats
 from slipway.components.saved_model.class_names import class_codes
 from slipway.pipeline.exit_codes import DONE, GATE_STOPPED
+from slipway.pipeline.watch.log_folder import told_text
 from slipway.pipeline.watch.paired_metrics import CONFIDENCE, PairedMetric, Verdict
 
 QUANTILES = (0.5, 0.9, 0.99, 1.0)
@@ -40,8 +41,8 @@ class Difference:
     @property
     def share(self) -> float | None:
         """Of rows in which another class is the most probable one."""
-        told = self.rows - self.not_finite
-        return self.otherwise / told if self.otherwise is not None and told else None
+        finite = self.rows - self.not_finite
+        return self.otherwise / finite if self.otherwise is not None and finite else None
 
 
 def difference_of(champion: Floats, challenger: Floats, *, are_classes: bool) -> Difference:
@@ -91,7 +92,7 @@ class Compared:
 
     Attributes:
         most: the rows that differ most.
-        left_out: how many rows or files are not compared, by the reason in words.
+        told: what of the logs is not compared, or lacks something: how many of what.
         metrics: of rows whose labels came later; empty where none were given.
         labelled: how many rows those are.
     """
@@ -101,7 +102,7 @@ class Compared:
     challenger: int
     difference: Difference
     most: tuple[DifferingRow, ...]
-    left_out: Mapping[str, int]
+    told: Mapping[str, int]
     metrics: tuple[PairedMetric, ...] = ()
     labelled: int = 0
 
@@ -159,8 +160,7 @@ class Compared:
     def text(self) -> str:
         """The sentences, the rows that differ most, and what was left out."""
         most = ["The rows that differ most:", *(row.text for row in self.most)] if self.most else []
-        left_out = [f"Left out: {left_out_words(self.left_out)}."] if self.left_out else []
-        return "\n".join([self.sentence, *most, *left_out])
+        return "\n".join([self.sentence, *most, *told_text(self.told)])
 
     def to_json(self) -> dict[str, object]:
         """Plain data."""
@@ -177,17 +177,12 @@ class Compared:
             "mean_absolute_difference": found.mean,
             "quantiles": dict(zip(map(str, QUANTILES), found.quantiles, strict=True)),
             "most": [asdict(row) for row in self.most],
-            "left_out": dict(self.left_out),
+            "told": dict(self.told),
             "verdict": self.verdict,
             "labelled": self.labelled,
             "confidence": CONFIDENCE,
             "metrics": [each.to_json() for each in self.metrics],
         }
-
-
-def left_out_words(left_out: Mapping[str, int]) -> str:
-    """How many of what were left out."""
-    return "; ".join(f"{many:,} {what}" for what, many in sorted(left_out.items()))
 
 
 def _shown(answer: Sequence[float]) -> str:

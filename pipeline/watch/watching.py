@@ -11,7 +11,7 @@ from slipway.pipeline.exit_codes import DONE, GATE_STOPPED
 from slipway.pipeline.watch.column_statistics import at_cuts_of, statistics_of
 from slipway.pipeline.watch.drift import Drifted, Judged, drifted, judge_window
 from slipway.pipeline.watch.live_metrics import LiveMetric
-from slipway.pipeline.watch.log_folder import Logs
+from slipway.pipeline.watch.log_folder import Logs, told_text
 from slipway.pipeline.watch.requests import Requests, read_requests
 from slipway.pipeline.watch.windows import By, Window, windows
 
@@ -106,7 +106,8 @@ class Watched:
 
     def text(self) -> str:
         """The sentence, and each finding with its rows."""
-        return "\n".join([self.sentence, *(line for each in self.drifted for line in each.finding.lines())])
+        found = (line for each in self.drifted for line in each.finding.lines())
+        return "\n".join([self.sentence, *found, *told_text(self.asked.logs.told)])
 
     def to_json(self) -> dict[str, object]:
         """Plain data."""
@@ -124,6 +125,7 @@ class Watched:
             ],
             "live": [each.to_json() for each in self.live],
             "labelled": self.labelled,
+            "told": dict(self.asked.logs.told),
             "windows": [
                 {"begin": each.name, "rows": each.rows, "drifted": sorted(each.findings)}
                 for each in self.windows

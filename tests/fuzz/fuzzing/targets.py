@@ -5,6 +5,7 @@ import io
 import json
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +16,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from PIL import Image
 
+from fuzzing.prediction_logs import example, prediction_log, with_content
 from slipway.components.errors import SlipwayError
+from slipway.components.ingest.blocks import InputFile
 from slipway.components.ingest.column_types import ColumnType, as_type, merge
 from slipway.components.ingest.convert import Report, convert
 from slipway.components.ingest.example_encoding import ExampleEncoder
@@ -26,6 +29,8 @@ from slipway.components.ingest.planning import plan_tasks
 from slipway.components.ingest.storage import fetched, list_files
 from slipway.components.ingest.tfrecord import frame, read_records
 from slipway.components.pusher.manifest import FileEntry, Manifest
+from slipway.components.request_log.prediction_log import read_predictions
+from slipway.components.request_log.request_log import logged_line, logged_time
 from slipway.components.saved_model.signatures import SERVING_DEFAULT, Signature, TensorInfo
 from slipway.components.serving.request_decoding import RequestError, parse_request
 from slipway.components.serving.routes import route
@@ -69,6 +74,9 @@ def targets() -> dict[str, Target]:
         Target("workload", _workloads(), _loads, (b": ", b"- ", b"&a ", b"*a", b"!!python/", b"<<: ", b"~")),
         Target("request", _requests(), _asks, _JSON),
         Target("path", _paths(), _routes, (b"%2e", b"..", b"/v1/", b":predict", b"?", b"\\")),
+        Target(
+            "prediction_log", _prediction_logs(), _reads_predictions, (b"\x0a\x00", b"\x12\x03\x08\x80\x08")
+        ),
         Target("manifest", _manifests(), _believes, _JSON),
     )
     return {target.name: target for target in made}
@@ -196,6 +204,16 @@ def _believes(data: bytes) -> None:
         raise AssertionError("a changed manifest was believed")
 
 
+def _reads_predictions(data: bytes) -> None:
+    with _folder() as folder:
+        (folder / "a").write_bytes(frame([data]))
+        for found in read_predictions(InputFile("a", folder / "a"), ["fare", "company"], Counter()):
+            if len(found.rows) != len(found.answers):
+                raise AssertionError("rows without an answer were taken")
+            for row, answer in zip(found.rows, found.answers, strict=True):
+                logged_line(logged_time(found.at_s), found.version, row, answer)
+
+
 @contextmanager
 def _folder() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="slipway-fuzz-"))
@@ -232,6 +250,17 @@ def _records() -> tuple[bytes, ...]:
     types = {"a": ColumnType.INT, "b": ColumnType.FLOAT, "c": ColumnType.TEXT}
     typed = {name: as_type(table[name].combine_chunks(), kind)[0] for name, kind in types.items()}
     return (frame(ExampleEncoder(types).encode(typed, table.num_rows).to_pylist()),)
+
+
+def _prediction_logs() -> tuple[bytes, ...]:
+    examples = [example(fare=1.5, company=b"A"), example(fare=2.5)]
+    of_columns = {"fare": [1.5, 2.5], "company": [b"A", b"B"]}
+    return (
+        prediction_log({"examples": examples}, [0.25, 0.5]),
+        prediction_log(of_columns, [0.25, 0.5]),
+        prediction_log({"fare": [1.5]}, [0.5]),
+        with_content([1.5, 2.5]),
+    )
 
 
 def _arrays() -> tuple[bytes, ...]:

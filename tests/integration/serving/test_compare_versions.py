@@ -1,9 +1,12 @@
 """Two pushed versions on the same logged requests."""
 
+import gzip
 import json
 
 import pytest
 
+from fuzzing.prediction_logs import example, prediction_log
+from slipway.components.ingest.tfrecord import frame
 from slipway.pipeline.commands.compare_versions import compare
 from slipway.pipeline.commands.watch import late_labels
 from slipway.pipeline.config import WorkloadConfig
@@ -84,13 +87,25 @@ def test_answers_to_the_same_rows_are_compared(run, log):
     first = found.most[0]
     assert (first.file, first.line, first.row) == ("requests-1.jsonl", 40, 39)
     assert (first.champion, first.challenger) == ([pytest.approx(39 / 40)], [pytest.approx(39 / 20)])
-    refused = [many for what, many in found.left_out.items() if "the model refuses it" in what]
+    refused = [many for what, many in found.told.items() if "the model refuses it" in what]
     assert refused == [4, 4]
     assert found.verdict is None
     assert (
         json.loads(json.dumps(found.to_json(), allow_nan=False))["quantiles"]["1.0"]
         == difference.quantiles[-1]
     )
+
+
+def test_requests_to_tensorflow_serving_are_compared_too(run, tmp_path):
+    """Of the examples the models themselves refuse the one without a fare."""
+    examples = [example(fare=row / 40, company=b"a") for row in range(40)] + [example(company=b"a")]
+    record = prediction_log({"examples": examples}, [0.5] * 41)
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs/a.tfrecord.gz").write_bytes(gzip.compress(frame([record])))
+    found = run(1, 2, tmp_path / "logs")
+    assert (found.difference.rows, found.difference.otherwise) == (40, 10)
+    assert (found.most[0].file, found.most[0].line, found.most[0].row) == ("a.tfrecord.gz", None, 39)
+    assert sum(found.told.values()) == 2
 
 
 def test_labels_tell_which_is_better(run, log, tmp_path):

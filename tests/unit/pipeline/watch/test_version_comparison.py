@@ -46,7 +46,7 @@ def test_difference_is_one_sentence():
         "version 7 on average: 0.25 or less in half of them, 0.495 in 99 of 100, 0.5 at most.\n"
         "The rows that differ most:\n"
         "  a.jsonl line 1: 0.25, then 0.75\n"
-        "Left out: 3 rows."
+        "Left out or incomplete: rows (3)."
     )
     assert (found.verdict, found.exit_code) == (None, 0)
 
