@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from slipway.components.ingest.example_message import parse_example
 
@@ -39,6 +41,40 @@ def rows_of_examples(records: Sequence[bytes], columns: Sequence[str]) -> Iterat
         example = parse_example(record)
         features = example.features.feature if example is not None else {}
         yield {name: _of_feature(features.get(name)) for name in columns}
+
+
+def rows_of_many_examples(records: Sequence[bytes], columns: Sequence[str]) -> Sequence[Mapping[str, object]]:
+    """The same in a quarter of the time, where each row has one value of a column at most."""
+    from tfx_bsl.coders.example_coder import ExamplesToRecordBatchDecoder
+
+    try:
+        batch = ExamplesToRecordBatchDecoder().DecodeBatch(list(records)) if records else None
+    except Exception:  # a record is no tf.Example, or features differ in type: tfx_bsl tells by any error
+        batch = None
+    cells = batch and [_column(batch, name) for name in columns]
+    if cells is None or None in cells:
+        return list(rows_of_examples(records, columns))
+    return [dict(zip(columns, row, strict=True)) for row in zip(*cells, strict=True)]
+
+
+def _column(batch: Any, name: str) -> list[object] | None:
+    """The cell of each row; None where a row has several values."""
+    place = batch.schema.get_field_index(name)
+    if place < 0 or pa.types.is_null(batch.schema.types[place]):
+        return [None] * batch.num_rows
+    lists = batch.column(place)
+    lengths = pc.list_value_length(lists).fill_null(0).to_numpy()
+    if lengths.max(initial=0) > 1:
+        return None
+    values = lists.flatten()
+    is_bytes = pa.types.is_large_binary(values.type) or pa.types.is_binary(values.type)
+    plain = list(map(cell_of, values.to_pylist() if is_bytes else values.to_numpy().tolist()))
+    if len(plain) == batch.num_rows:
+        return plain
+    cells: list[object] = [None] * batch.num_rows
+    for row, value in zip(np.flatnonzero(lengths).tolist(), plain, strict=True):
+        cells[row] = value
+    return cells
 
 
 def rows_of_lists(inputs: Mapping[str, Sequence[Any]], columns: Sequence[str]) -> Iterator[dict[str, object]]:

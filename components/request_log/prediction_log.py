@@ -11,27 +11,25 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from slipway.components.ingest.blocks import FileError, InputFile
-from slipway.components.ingest.compression import open_stream
+from slipway.components.ingest.compression import Stream, open_stream
 from slipway.components.ingest.tfrecord import BrokenRecord, read_records
 from slipway.components.request_log.logged_values import (
     answers_of_lists,
     cell_of,
-    rows_of_examples,
     rows_of_lists,
+    rows_of_many_examples,
 )
 from slipway.components.request_log.prediction_log_message import OTHER_KINDS, parse_prediction_log
 
 MOST_RECORD_BYTES = 64 * 2**20
-_MOST_CELLS = 2**24
+_MOST_CELLS = 2**22
 """Of a tensor: few bytes may say that it has any number of equal ones."""
 
 # By number in tensorflow/core/framework/types.proto: the field of TensorProto, and the type of its content.
 _STRING = 7
-_TYPES = {
+_TYPES: Mapping[int, tuple[str, Any]] = {
     1: ("float_val", np.float32),
     2: ("double_val", np.float64),
     3: ("int_val", np.int32),
@@ -43,7 +41,7 @@ _TYPES = {
     10: ("bool_val", np.bool_),
 }
 
-_NO_TYPE = ("", None)
+_NO_TYPE: tuple[str, Any] = ("", None)
 
 DAMAGED = "damaged records"
 REST = "files that are torn, unreadable or no TFRecord"
@@ -54,6 +52,7 @@ NO_TENSOR = "requests with a tensor that is not read"
 NO_ROWS = "requests without an answer for each row"
 NO_COLUMN = "requests or rows without any of the columns"
 _EXAMPLES_AT_ONCE = 4096
+_PIECE_BYTES = 2**20
 _KINDS = {name: f"{name.removesuffix('_log').replace('_', ' ')} requests" for name in OTHER_KINDS}
 
 
@@ -72,6 +71,22 @@ class LoggedRequest:
     at_s: int
     rows: Sequence[Mapping[str, object]]
     answers: Sequence[object]
+
+
+class _Buffered:
+    """Reads a stream in large pieces: a request is two small ones."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream, self._data, self._at = stream, b"", 0
+
+    def read(self, size: int) -> bytes:
+        """At most so many bytes; none at the end."""
+        if self._at + size > len(self._data):
+            self._data = self._data[self._at :] + self._stream.read(max(size, _PIECE_BYTES))
+            self._at = 0
+        found = self._data[self._at : self._at + size]
+        self._at += len(found)
+        return found
 
 
 class _NoColumnError(Exception):
@@ -120,44 +135,10 @@ def _decoded(
     waiting: Sequence[_Examples], columns: Sequence[str], left_out: Counter[str]
 ) -> Iterator[LoggedRequest]:
     """Requests of tf.Examples, which are decoded together, in a quarter of the time."""
-    rows = iter(_rows_of_examples([record for each in waiting for record in each.records], columns))
+    rows = iter(rows_of_many_examples([record for each in waiting for record in each.records], columns))
     for each in waiting:
         own = list(itertools.islice(rows, len(each.records)))
         yield from _with_columns(LoggedRequest(each.version, each.at_s, own, each.answers), left_out)
-
-
-def _rows_of_examples(records: list[bytes], columns: Sequence[str]) -> Sequence[Mapping[str, object]]:
-    """As `rows_of_examples`, column by column where each row has one value at most."""
-    from tfx_bsl.coders.example_coder import ExamplesToRecordBatchDecoder
-
-    try:
-        batch = ExamplesToRecordBatchDecoder().DecodeBatch(records) if records else None
-    except Exception:  # a record is no tf.Example, or features differ in type: tfx_bsl tells by any error
-        batch = None
-    cells = batch and [_column(batch, name) for name in columns]
-    if cells is None or None in cells:
-        return list(rows_of_examples(records, columns))
-    return [dict(zip(columns, row, strict=True)) for row in zip(*cells, strict=True)]
-
-
-def _column(batch: Any, name: str) -> list[object] | None:
-    """The cell of each row; None where a row has several values."""
-    place = batch.schema.get_field_index(name)
-    if place < 0 or pa.types.is_null(batch.schema.types[place]):
-        return [None] * batch.num_rows
-    lists = batch.column(place)
-    lengths = pc.list_value_length(lists).fill_null(0).to_numpy()
-    if lengths.max(initial=0) > 1:
-        return None
-    values = lists.flatten()
-    is_bytes = pa.types.is_large_binary(values.type) or pa.types.is_binary(values.type)
-    plain = values.to_pylist() if is_bytes else values.to_numpy().tolist()
-    if len(plain) == batch.num_rows:
-        return list(map(cell_of, plain))
-    cells: list[object] = [None] * batch.num_rows
-    for row, value in zip(np.flatnonzero(lengths).tolist(), plain, strict=True):
-        cells[row] = cell_of(value)
-    return cells
 
 
 def _with_columns(request: LoggedRequest, left_out: Counter[str]) -> Iterator[LoggedRequest]:
@@ -165,7 +146,7 @@ def _with_columns(request: LoggedRequest, left_out: Counter[str]) -> Iterator[Lo
     kept = [place for place, row in enumerate(request.rows) if any(c is not None for c in row.values())]
     if lost := len(request.rows) - len(kept):
         left_out[NO_COLUMN] += lost
-        rows, answers = ([each[place] for place in kept] for each in (request.rows, request.answers))
+        rows, answers = [request.rows[place] for place in kept], [request.answers[place] for place in kept]
         request = replace(request, rows=rows, answers=answers)
     if kept:
         yield request
@@ -176,7 +157,7 @@ def _requests(
 ) -> Iterator[LoggedRequest | _Examples | str]:
     """The requests of a file, or why one is not read."""
     try:
-        for item in read_records(open_stream(file), max_bytes=MOST_RECORD_BYTES):
+        for item in read_records(_Buffered(open_stream(file)), max_bytes=MOST_RECORD_BYTES):
             if isinstance(item, BrokenRecord):
                 yield REST if item.is_end else DAMAGED
             else:
@@ -244,7 +225,8 @@ def _one_row(inputs: Mapping[str, Any], columns: Sequence[str]) -> dict[str, obj
             continue
         tensor = inputs[name]
         field, _ = _TYPES.get(tensor.dtype, _NO_TYPE)
-        given, dims = getattr(tensor, field, ()), tensor.tensor_shape.dim
+        given: Any = getattr(tensor, field, ())
+        dims = tensor.tensor_shape.dim
         if len(given) != 1 or len(dims) != 2 or dims[0].size != 1 or dims[1].size != 1:
             return None
         row[name] = cell_of(given[0])
@@ -258,9 +240,10 @@ def _nested(tensor: Any) -> list[Any]:
         raise _WrongTensorError
     shape = [dim.size for dim in tensor.tensor_shape.dim]
     size = math.prod(shape)
-    if not shape or min(shape) < 0 or size > _MOST_CELLS:
+    if not shape or min(shape) < 0 or max(size, *shape) > _MOST_CELLS:
         raise _WrongTensorError
-    values = _values(tensor, field, kind, size)
+    given = getattr(tensor, field)
+    values = list(given) if len(given) == size else _values(tensor, field, kind, size)
     if len(shape) == 1:
         return values
     width = size // shape[0] if shape[0] else 0

@@ -241,7 +241,11 @@ MaxRows = Annotated[
 # Watching.
 Logged = Annotated[
     Path | None,
-    typer.Option("--on", metavar="FOLDER", help="Folder of logged requests; by default request_log.folder."),
+    typer.Option(
+        "--on",
+        metavar="FOLDER",
+        help="Folder of logged requests, TF Serving's too; by default request_log.folder.",
+    ),
 ]
 Every = Annotated[Literal["hour", "day"], typer.Option("--by", help="Judge the requests by the hour or day.")]
 Training = Annotated[

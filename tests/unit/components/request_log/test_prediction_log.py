@@ -112,6 +112,7 @@ def of_shape(*sizes):
         (of_shape(-1, 1), module.NO_TENSOR),
         (of_shape(2**40, 2**40), module.NO_TENSOR),
         (of_shape(0, 1), module.NO_TENSOR),
+        (of_shape(2**40, 0), module.NO_TENSOR),
     ],
 )
 def test_what_is_not_read_is_counted_and_the_next_is_read(read, record, reason):
