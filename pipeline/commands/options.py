@@ -275,9 +275,17 @@ ComparedWorkload = Annotated[
         autocompletion=complete_workload,
     ),
 ]
-Champion = Annotated[int, typer.Argument(help="The pushed version to beat.", autocompletion=complete_version)]
+Champion = Annotated[
+    int,
+    typer.Argument(metavar="CHAMPION", help="The pushed version to beat.", autocompletion=complete_version),
+]
 Challenger = Annotated[
-    int, typer.Argument(help="The pushed version that is held against it.", autocompletion=complete_version)
+    int,
+    typer.Argument(
+        metavar="CHALLENGER",
+        help="The pushed version that is held against it.",
+        autocompletion=complete_version,
+    ),
 ]
 
 # A new workload.

@@ -4,7 +4,9 @@ import stat
 import numpy as np
 import pytest
 
+from fuzzing.prediction_logs import prediction_log
 from slipway.components.data_gate.statistics import Distribution, FeatureStatistics, SplitStatistics
+from slipway.components.ingest.tfrecord import frame
 from slipway.components.pusher.publish import publish
 from slipway.pipeline.commands import watch as module
 from slipway.pipeline.commands.watch import late_labels, watch
@@ -133,3 +135,21 @@ def test_drift_is_judged_told_and_notified(output, pushed, training, monkeypatch
         run(silent, output)
     assert len(sent) == 1
     assert run(config(data_gate={"max_scale": 9, "max_drift_jensen_shannon": 1}), output)[0].exit_code == 0
+
+
+def test_requests_to_tensorflow_serving_are_watched(output, pushed, training, monkeypatch, tmp_path):
+    monkeypatch.setattr(module, "training_statistics", lambda *_: training)
+    (tmp_path / "logs").mkdir()
+    records = (
+        prediction_log({"fare": [row % 100 / 10], "id": [row]}, [float(row % 2)], version=pushed)
+        for row in range(600)
+    )
+    (tmp_path / "logs/a.tfrecord").write_bytes(frame([*records, b"\xff"]))
+    labels = tmp_path / "labels.csv"
+    labels.write_text("id,tips\n" + "".join(f"{row},{row % 2}\n" for row in range(300)))
+    judged = config(evaluate={"metrics": ["binary_accuracy"]})
+    found, _ = run(judged, output, on=tmp_path / "logs", late=late_labels(labels, "id"))
+    assert (found.rows, found.columns, found.labelled) == (600, ("fare",), 300)
+    assert found.exit_code == 0
+    assert found.text().endswith("\nLeft out or incomplete: records that are no PredictionLog (1).")
+    assert found.to_json()["told"] == {"records that are no PredictionLog": 1}
