@@ -92,9 +92,7 @@ def rehearse(
         str | None,
         typer.Option(help="Folder for the artifacts, local or gs://...; by default in rehearsal/."),
     ] = None,
-    service: Annotated[
-        ServiceName, typer.Option(help="Service as which the tasks are run.")
-    ] = ServiceName.VERTEX,
+    service: Annotated[ServiceName, typer.Option(help="Service to run the tasks as.")] = ServiceName.VERTEX,
     containers: Annotated[
         bool,
         typer.Option(
@@ -139,7 +137,7 @@ def submit_command(
     bless: o.Bless = None,
     verbose: Verbose = False,
 ) -> None:
-    """Start a run at Vertex AI Pipelines or Kubeflow, and print the link to it."""
+    """Start a run on Vertex AI Pipelines or Kubeflow, and print the link to it."""
     chosen = _chosen(workload, sets, profile, **o.overrides(accept_data, bless))
     raise typer.Exit(submit.submit_workload(chosen, wait=wait))
 
@@ -152,7 +150,7 @@ def follow_command(
     profile: Profile = None,
     verbose: Verbose = False,
 ) -> None:
-    """Show a run that was submitted before, as `submit --wait` does."""
+    """Show a submitted run, as `submit --wait` does."""
     raise typer.Exit(submit.follow_run(run, _chosen(workload, sets, profile)))
 
 
@@ -164,7 +162,7 @@ def cancel_command(
     profile: Profile = None,
     verbose: Verbose = False,
 ) -> None:
-    """End a run that was submitted before."""
+    """End a submitted run."""
     link = submit.cancel_run(run, _chosen(workload, sets, profile))
     sys.stdout.write(f"cancelled: {link}\n")
 
@@ -302,7 +300,7 @@ def airflow_command(
     python: Annotated[Path, typer.Option(help="The project's interpreter there.")] = Path(sys.executable),
     output: Annotated[
         Path,
-        typer.Option(help="Folder there for all output.", show_default="output in the project"),
+        typer.Option(help="Folder for all output there.", show_default="output in the project"),
     ] = DEFAULT_OUTPUT,
     verbose: Verbose = False,
 ) -> None:

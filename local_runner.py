@@ -127,7 +127,7 @@ def warm(
     end: o.EndWarm = False,
     verbose: Verbose = False,
 ) -> None:
-    """Keep a process that has imported TFX: the next runs begin some seconds sooner."""
+    """Keep a process that has imported TFX: the next runs start some seconds sooner."""
     from slipway.pipeline.commands import warm as warming
 
     print(warming.end() if end else warming.begin(minutes))
@@ -346,7 +346,7 @@ def gc(
 
 @app.command()
 def track(output: o.Output = DEFAULT_OUTPUT, as_json: o.Json = False, verbose: Verbose = False) -> None:
-    """Tell trackers of the runs that they have missed, and say which they still miss."""
+    """Send trackers the runs they missed, and say which are still waiting."""
     from slipway.pipeline.commands.track import track as send
 
     sent = send(output.absolute())
@@ -515,7 +515,7 @@ def watch(
     as_json: o.Json = False,
     verbose: Verbose = False,
 ) -> None:
-    """Say whether what a version is asked has drifted from its training. Exit code 3: it has."""
+    """Say whether requests to a version have drifted from its training data. Exit code 3: yes."""
     from slipway.pipeline.commands import versions as pushed
     from slipway.pipeline.commands.watch import late_labels
     from slipway.pipeline.commands.watch import watch as watch_version
@@ -563,7 +563,7 @@ def new(
     null_value: o.NullValues = None,
     verbose: Verbose = False,
 ) -> None:
-    """Create a workload from rows or images: schema, preprocessing, model and test, as code of your own."""
+    """Create a workload from rows or images: schema, preprocessing, model and test, as code that you own."""
     from slipway.pipeline.start.command import new as begin
 
     begun = begin(

@@ -142,4 +142,4 @@ def with_place(shard: Shard) -> Iterator[tuple[int, str]]:
 
 def redone_in_words(count: int) -> str:
     """What a node says of shards that were done again; empty if there is none."""
-    return f"; {counted(count, 'part')} done again alone, in smaller batches" if count else ""
+    return f"; {counted(count, 'part')} redone by one process, in smaller batches" if count else ""

@@ -180,7 +180,7 @@ class SideBySide:
         self._stack.close()
         self.redone += 1
         why = "a process died" if isinstance(error, WorkerDiedError) else f"{type(error).__name__}: {error}"
-        logging.warning("%s; its rows are done again in one process, in smaller batches", why, exc_info=error)
+        logging.warning("%s; its rows are redone in one process, in smaller batches", why, exc_info=error)
 
 
 class _Turns:

@@ -29,8 +29,7 @@ class Freshness:
     )
     max_ahead_days: float = setting(
         31.0,
-        "How many days further it may have moved on from the reference's than have passed since that was "
-        "judged.",
+        "How many days more than the time since the reference was judged it may have advanced.",
         ge=0,
     )
 
@@ -47,7 +46,7 @@ class Limits:
     max_missing_share: float = _share(
         1.0, "Share of the rows that may lack a feature; the schema's min_fraction holds in any case."
     )
-    max_missing_rise: float = _share(0.05, "How much larger that share may be than in the reference.")
+    max_missing_rise: float = _share(0.05, "By how much that share may exceed the reference's.")
     max_out_of_domain_share: float = _share(
         0.0,
         "Share of the values that may lie outside the schema's domain or range, beyond what the schema "
@@ -71,11 +70,11 @@ class Limits:
     max_skew_jensen_shannon: float = _share(
         0.05, "Jensen-Shannon divergence (base 2) between train and other splits or serving."
     )
-    min_rows: int = setting(20, "Rows that all splits hold together, at least.", ge=0)
+    min_rows: int = setting(20, "Minimum number of rows in all splits together.", ge=0)
     max_row_change: float = setting(
         0.5, "More or fewer rows than the reference has, as a share of its rows.", ge=0
     )
-    max_duplicate_share: float = _share(0.1, "Share of the rows that may repeat another one in every column.")
+    max_duplicate_share: float = _share(0.1, "Share of the rows that may repeat another row in every column.")
     max_label_missing_share: float = _share(0.0, "Share of the rows that may lack the label.")
     max_label_shift: float = _share(
         0.05,
@@ -86,14 +85,12 @@ class Limits:
     max_label_score_drop: float = _share(
         0.1,
         "How much less of the label the other columns together may explain than in the reference, as a share "
-        "of that: wrong labels break the connection.",
+        "of that; wrong labels break the connection.",
     )
     max_bad_share: float = _share(0.001, "Share of the rows that may be in quarantine.")
-    freshness: Freshness | None = setting(
-        None, "The time column whose newest value is looked at; null: none."
-    )
+    freshness: Freshness | None = setting(None, "The time column whose newest value is checked; null: none.")
     features: Mapping[str, Mapping[str, float]] = setting(
-        {}, "Limits of single features by name, for example {company: {max_drift_l_infinity: 0.3}}."
+        {}, "Limits for single features by name, for example {company: {max_drift_l_infinity: 0.3}}."
     )
 
     def of(self, feature: str, name: str) -> float:

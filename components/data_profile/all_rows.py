@@ -27,6 +27,6 @@ def of_all_rows(data: bytes) -> Any:
     if not found:
         raise ComponentError(
             f"the statistics hold {len(datasets)} slices, and not those of all rows",
-            hint="have StatisticsGen compute them: it does unless a component of one's own leaves them out",
+            hint="have StatisticsGen compute them: it does, unless your own component leaves them out",
         )
     return found[0]

@@ -195,16 +195,16 @@ def _require_stock(properties: Mapping[str, Any], reason: NotOursError) -> None:
     for spec in config.metrics_specs:
         if spec.HasField("aggregate") and spec.aggregate.macro_average:
             raise ComponentError(
-                f"the evaluation would go to TFX's own executor, which has no mean over labels: {reason}",
+                f"TFX's own executor would evaluate, which has no mean over labels: {reason}",
                 hint="name the metrics of each label in evaluate.metrics, as LABEL/METRIC",
             )
         # A class of a module is a user's own, whatever it is called.
         if any(not each.module and each.class_name in QUANTILES | RANKS for each in spec.metrics):
             raise ComponentError(
-                "the evaluation would go to TFX's own executor, which has no metrics of quantiles and of "
+                "TFX's own executor would evaluate, which has no metrics of quantiles and of "
                 f"groups: {reason}",
-                hint="change what stands after the colon, or take metrics of quantiles and groups out of "
-                "evaluate.metrics and of the thresholds",
+                hint="change what is named after the colon, or remove metrics of quantiles and groups "
+                "from evaluate.metrics and the thresholds",
             )
 
 

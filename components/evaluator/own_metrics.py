@@ -134,14 +134,14 @@ def require_metrics(
             raise ComponentError(f"{metric} is {of_keras}", hint=f"derive the class from {wanted}")
         if taken.get(metric.class_name, found) is not found:
             raise ComponentError(
-                f"{metric} is called as one of TensorFlow Model Analysis, which would be taken instead",
+                f"{metric} has the name of one of TensorFlow Model Analysis, which would be used instead",
                 hint="give the class another name",
             )
         try:
             found.from_config(dict(metric.settings))  # type: ignore[attr-defined]  # of all kinds
         except Exception as error:  # of the user's code
             raise ComponentError(
-                f"{metric} cannot be made with {_shown(metric.settings)}: {_in_a_line(error)}",
+                f"{metric} cannot be constructed with {_shown(metric.settings)}: {_in_a_line(error)}",
                 hint="its __init__ must take these and pass the name on",
             ) from error
 
@@ -158,7 +158,7 @@ def _imported(metric: OwnMetric) -> Any:
     except Exception as error:  # of the user's code
         raise ComponentError(f"{metric} cannot be imported: {_in_a_line(error)}") from error
     if not hasattr(module, metric.class_name):
-        raise ComponentError(f"{metric} is not there: {metric.module} has no {metric.class_name}")
+        raise ComponentError(f"{metric} does not exist: {metric.module} has no {metric.class_name}")
     return getattr(module, metric.class_name)
 
 

@@ -135,8 +135,8 @@ class RankedRows:
         """
         if not (labels >= 0).all():
             raise ComponentError(
-                f"a label of the eval split is {labels[~(labels >= 0)][0]:g}, and in a group rows are ranked "
-                "by how relevant they are, from 0 on",
+                f"a label of the eval split is {labels[~(labels >= 0)][0]:g}, but ranking needs relevance "
+                "labels of 0 or more",
                 hint="check transform.label",
             )
         rows = at.rows
@@ -156,8 +156,8 @@ class RankedRows:
         self._rows += part[0].size
         if self._rows > MOST_ROWS:
             raise ComponentError(
-                f"the metrics of groups are computed of at most {MOST_ROWS:,} rows of the eval split, each "
-                "once for all rows and once for each slice that it is in",
+                f"ranking metrics are limited to {MOST_ROWS:,} rows of the eval split, "
+                "counting each row once overall and once per slice",
                 hint="name fewer evaluate.slices, or give the eval split a smaller share in data.split",
             )
         self._parts.append(part)

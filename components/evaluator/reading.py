@@ -166,9 +166,9 @@ class _Model:
                 continue
             if self._is_baseline:
                 raise ComponentError(
-                    f"the last blessed model knows no label {label}: the two cannot be compared"
+                    f"the last blessed model has no label {label}: the two cannot be compared"
                 )
-            raise NotOursError(f"{_TRANSFORM} gives no {label}")
+            raise NotOursError(f"{_TRANSFORM} returns no {label}")
         self._labels = labels
         # By the candidate's weights both models are measured: a baseline may know of none.
         self._weight = "" if request.is_baseline else request.weight
@@ -219,14 +219,14 @@ class _Model:
         """The weight of each row, float64 [rows]."""
         flat = _flat(values, rows)
         if flat.shape[1] != 1 or not _is_number(tf.as_dtype(flat.dtype)):
-            raise NotOursError(f"{self._weight} is not one number a row")
+            raise NotOursError(f"{self._weight} is not one number per row")
         weights = flat[:, 0].astype(np.float64)
         is_wrong = ~(np.isfinite(weights) & (weights >= 0))
         if is_wrong.any():
             raise ComponentError(
                 f"the weight {self._weight} of a row of the eval split is {weights[is_wrong][0]:g}; weights "
-                "are numbers from 0 on",
-                hint="check transform.weight, and what preprocessing_fn makes of it",
+                "must be finite and >= 0",
+                hint="check transform.weight, and what preprocessing_fn returns for it",
             )
         return weights
 

@@ -46,14 +46,14 @@ def results(request: Request, tally: Tally) -> dict[SliceKey, Values]:
             lost = next(name for name, class_name in metrics.items() if class_name in CURVES | RANKS)
             hint = "check what the model divides by or takes the logarithm of"
             raise ComponentError(
-                f"the {asked.name or 'candidate'} model answers NaN to {model.lost:,} of {tally.total:,} "
+                f"the {asked.name or 'candidate'} model answers NaN for {model.lost:,} of {tally.total:,} "
                 f"rows of the eval split, so {lost} cannot be computed",
                 hint="" if asked.is_baseline else hint,  # for a baseline the engine has one
             )
     if request.weight and tally.total and not tally.weights[:, 0].any():
         raise ComponentError(
             f"the weight {request.weight} is 0 in every row of the eval split",
-            hint="check transform.weight, and what preprocessing_fn makes of it",
+            hint="check transform.weight, and what preprocessing_fn returns for it",
         )
     for labels in (*tally.labels.values(), *tally.numbers.values()):
         labels.compact()

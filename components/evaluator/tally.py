@@ -464,7 +464,7 @@ def check_shapes(request: Request, judged: Judged, asked: ModelRequest) -> None:
     if outputs == 0 or width not in (1, outputs):
         raise NotOursError(f"a row has {width} labels and {outputs} answers")
     if (width > 1 and classes & ONE_LABEL) or (width != outputs and classes & ONE_LABEL_AN_ANSWER):
-        raise NotOursError(f"a metric does not take {width} labels and {outputs} answers a row")
+        raise NotOursError(f"a metric does not take {width} labels and {outputs} answers per row")
 
 
 def _other_shape(asked: ModelRequest, wanted: str, found: str, *, hint: str) -> ComponentError:

@@ -47,7 +47,7 @@ class Stream:
             if not self._position and (words := _not_compressed(self._file)):
                 raise FileError(
                     f"{self._file.name} is {words}",
-                    hint="end its name in what it is compressed with, if it is",
+                    hint="if it is compressed, end its name in .gz, .bz2 or .zst",
                 ) from error
             raise FileError(
                 f"{self._file.name} is damaged or cut short after {self._position} bytes: {_words(error)}",

@@ -13,7 +13,7 @@ INDEX_TOLD = (
 EMPTY_END = "(end of the row)"
 """The name in findings for empty columns without a name behind the last one."""
 EMPTY_END_TOLD = (
-    "rows end with a delimiter, behind which nothing stands: no column is made of it; a row with a value "
+    "rows end with a delimiter and nothing after it, which adds no column; a row with a value "
     "there is in the quarantine"
 )
 _NUMBER = re.compile(r"-?\d*\.?\d+")

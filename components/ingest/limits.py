@@ -23,14 +23,14 @@ class SourceLimits:
     )
     image_pixels: int = setting(
         50_000_000,
-        "Height x width of an image: of a GIF all frames together, of an array x channels.",
+        "Height x width of an image; for a GIF, of all frames together; for an array, x channels.",
         ge=1,
         le=_PILLOWS_MOST_PIXELS,
     )
     decoded_bytes: int = setting(
         128 << 20,
-        "Bytes that a row, an image or a value takes unpacked, and that a column of a part of a Parquet file "
-        "takes where it is packed more than a hundredfold.",
+        "Bytes of an unpacked row, image or value, and of a column of a Parquet row group that is compressed "
+        "more than a hundredfold.",
         ge=1 << 20,
         le=_INT32_MAX,
     )

@@ -29,10 +29,10 @@ class NumberFormat:
     """
 
     decimal: str = setting(".", "The sign before the fraction.")
-    thousands: str = setting("", "Between groups of three digits; a space is a no-break space, too.")
-    unit: str = setting("", "In front of the number or behind it, as $ or %; it is taken away.")
+    thousands: str = setting("", "Between groups of three digits; a space also matches a no-break space.")
+    unit: str = setting("", "Before or after the number, such as $ or %; it is removed.")
     clock: bool = setting(
-        False, "Hours, minutes and seconds instead, as 1:02:33 or 2:33; they are read as seconds."
+        False, "Instead of a number, hours, minutes and seconds such as 1:02:33 or 2:33, read as seconds."
     )
 
 
@@ -56,25 +56,23 @@ class Options:
     format: str = setting(
         "csv",
         "How the source's files are encoded; files named .gz, .bz2 and .zst are unpacked. images: a folder "
-        "of images for each class. sql: a query over files and databases. bigquery: a query there.",
+        "of images for each class. sql: a query over files and databases. bigquery: a BigQuery query.",
     )
     delimiter: str = setting(",", "CSV: the character between two fields.")
-    quote: str | None = setting('"', "CSV: the character around fields; null where it has no meaning.")
+    quote: str | None = setting('"', "CSV: the character around fields; null if there is none.")
     encoding: str = setting("utf-8", "CSV and JSON Lines: the encoding of the text.")
     column_names: tuple[str, ...] = setting((), "CSV: names of the columns of files that have no header.")
-    columns: tuple[str, ...] = setting(
-        (), "The columns that are read; none named: all. Not for tfrecord and images."
-    )
+    columns: tuple[str, ...] = setting((), "The columns to read; empty: all. Not for tfrecord and images.")
     types: Mapping[str, Type] = setting(
         {},
-        "CSV, JSON Lines and Parquet: types of columns that are not to be guessed, int, float or text, over "
-        "the schema's. text keeps numbers as they are written: {phone: text}.",
+        "CSV, JSON Lines and Parquet: types of columns, int, float or text, instead of guesses and of the "
+        "schema's. text keeps numbers as they are written: {phone: text}.",
         examples=[{"phone": "text"}],
     )
     null_values: tuple[str, ...] = setting(
         (),
-        "CSV: texts that mean a missing value, beside the empty one. JSON Lines, Parquet: the same in the "
-        "columns of numbers and dates.",
+        "CSV: texts that mean a missing value, besides the empty one. JSON Lines, Parquet: the same in "
+        "the columns of numbers and dates.",
     )
     numbers: Mapping[str, Mapping[str, Any]] = setting(
         {},
@@ -84,8 +82,8 @@ class Options:
     )
     dates: Mapping[str, str] = setting(
         {},
-        "Columns of dates that are not written as 2027-01-31, with their format as Python's strptime has it, "
-        "for example {day: '%d.%m.%Y'}; they are read as 2027-01-31.",
+        "Columns of dates that are not written as 2027-01-31, with their format for Python's strptime, for "
+        "example {day: '%d.%m.%Y'}; they are read as 2027-01-31.",
     )
     label: str = "label"
     split: Mapping[str, int] = setting(
@@ -95,8 +93,8 @@ class Options:
     split_by: Mapping[str, Any] = field(default_factory=dict)
     unlabelled_rows: UnlabelledRows = setting(
         "keep",
-        "Rows without a label: the data gate judges them, or they are left out of training and evaluation, "
-        "and counted. For csv, jsonl and parquet.",
+        "Rows without a label: leave them to the data gate, or leave them out of training and evaluation, "
+        "and count them. For csv, jsonl and parquet.",
     )
     max_bad_share: float = setting(
         0.001,
@@ -107,7 +105,7 @@ class Options:
     target_shard_bytes: int = SHARD_MB * MEBIBYTE
     min_shards: int = setting(
         1,
-        "Files of examples per split, at least; as many as there are hosts to read them.",
+        "Minimum number of example files per split; use at least one per host that reads them.",
         ge=1,
         le=4096,
     )

@@ -235,7 +235,7 @@ def _damaged(file: InputFile, error: Exception, *, after: int) -> FileError:
     with file.path.open("rb") as stream:
         other = None if after else other_kind(stream.read(HEAD_BYTES))
     if other and other[0] != PARQUET:
-        return FileError(f"{file.name} is {other[0]}, and no Parquet", hint=other[1])
+        return FileError(f"{file.name} is {other[0]}, not Parquet", hint=other[1])
     words = str(error).partition("\n")[0][:200]
     where = f" after row {after}" if after else ""
     return FileError(

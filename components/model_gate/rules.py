@@ -36,18 +36,18 @@ class Threshold:
     max: float | None = setting(None, "The highest value that is blessed.")
     max_drop: float | None = setting(
         None,
-        "How far below the last blessed model's value it may lie, where higher is better.",
+        "How far it may fall below the last blessed model's value, for metrics where higher is better.",
         ge=0,
     )
     max_rise: float | None = setting(
         None,
-        "How far above the last blessed model's value it may lie, where lower is better.",
+        "How far it may rise above the last blessed model's value, for metrics where lower is better.",
         ge=0,
     )
     confidence: float | None = setting(
         None,
-        "How sure it must be, for example 0.95: min and max are then met by the bound of the value, and a "
-        "drop counts as far as chance does not explain it.",
+        "Confidence, for example 0.95: the value's confidence bound must then meet min and max, and a "
+        "drop counts only beyond chance.",
         gt=0.5,
         lt=1,
     )

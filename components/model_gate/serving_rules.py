@@ -77,23 +77,23 @@ class ServingLimits:
     """What the exported model must keep, in a process with TensorFlow alone; None for no limit."""
 
     tolerance: float = setting(
-        1e-4, "How far an answer may lie from training's: absolute, above 1 relative.", ge=0
+        1e-4, "How far an answer may differ from training's: absolute; relative for values above 1.", ge=0
     )
     max_p99_ms: float | None = setting(
-        500.0, "99 of 100 requests of one row are answered within; null: any.", gt=0
+        500.0, "Time limit for 99 of 100 requests of one row; null: none.", gt=0
     )
     max_batch_p99_ms: float | None = setting(
-        2000.0, "99 of 100 requests of 128 rows are answered within; null: any.", gt=0
+        2000.0, "Time limit for 99 of 100 requests of 128 rows; null: none.", gt=0
     )
     min_rows_per_s: float | None = setting(
-        None, "Throughput of one client with requests of 128 rows; null: any.", gt=0
+        None, "Minimum throughput of one client with requests of 128 rows; null: none.", gt=0
     )
     max_load_s: float | None = setting(
-        60.0, "Time to load the SavedModel, TensorFlow imported; null: any.", gt=0
+        60.0, "Maximum time to load the SavedModel after importing TensorFlow; null: none.", gt=0
     )
-    max_size_mb: float | None = setting(2048.0, "Size of the SavedModel in MiB; null: any.", gt=0)
+    max_size_mb: float | None = setting(2048.0, "Maximum size of the SavedModel in MiB; null: none.", gt=0)
     max_memory_mb: float | None = setting(
-        8192.0, "The process at its peak in MiB, TensorFlow included; null: any.", gt=0
+        8192.0, "Maximum peak memory of the process in MiB, including TensorFlow; null: none.", gt=0
     )
 
 
@@ -189,7 +189,10 @@ def _parity_checks(report: ServingReport, failures: Mapping[str, str], tolerance
 def _features_apart(report: ServingReport, tolerance: float) -> str:
     apart = {n: float(d["largest"]) for n, d in report["features"].items() if float(d["largest"]) > tolerance}
     if not apart:
-        return "the transformed features agree, so it is the model: weights, or a step that training skips"
+        return (
+            "the transformed features agree, so the cause is the model: weights, or a step that "
+            "training skips"
+        )
     named = [f"{name} by {value:.3g}" for name, value in list(apart.items())[:_NAMED]]
     more = f" and {len(apart) - _NAMED} more" if len(apart) > _NAMED else ""
     return f"the transform differs in {', '.join(named)}{more}"

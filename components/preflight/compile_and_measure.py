@@ -267,7 +267,7 @@ class TrainingStep:
         asked = self._question
         parts = {"model": asked.model_parallel, "batch": asked.replicas, None: 1}
         words = [
-            f"{each.path} has {size:,} in dimension {at}, which is no multiple of {parts[axis]}"
+            f"{each.path} has {size:,} in dimension {at}, which is not a multiple of {parts[axis]}"
             for each in self._model.variables
             for at, (size, axis) in enumerate(zip(each.shape, self._axes(each), strict=False))
             if size % parts[axis]
@@ -295,7 +295,7 @@ class TrainingStep:
         if isinstance(known, dict):
             if foreign := [name for name in known if name not in inputs]:
                 raise ComponentError(
-                    f"the model takes {', '.join(foreign)}, which is no feature; there are: "
+                    f"the model takes {', '.join(foreign)}, which is not a feature; there are: "
                     f"{', '.join(inputs)}"
                 )
             inputs = {name: inputs[name] for name in known}

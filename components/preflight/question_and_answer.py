@@ -20,7 +20,7 @@ class Slice:
         hosts: machines, >= 1.
         topology: of chips, such as "2x4"; "" for the CPU.
         memory_bytes: of one device, that the compiler may use; 0: not known.
-        machine: the JSON of the MachineSpec that Vertex AI calls it by.
+        machine: the JSON of the MachineSpec thon Vertex AI calls it by.
     """
 
     name: str

@@ -22,8 +22,8 @@ WORDS: Mapping[str, Words] = {
     ),
     "constant": Words(
         "warning",
-        "a constant of {detail} is part of the program: each device holds it beside the weights, and it is "
-        "compiled anew with the program",
+        "a constant of {detail} is part of the program: each device holds it in addition to the weights, "
+        "and it is compiled again with the program",
         "a weight that is not trained: add_weight(trainable=False), or an Embedding with trainable=False",
     ),
     "same_noise": Words(

@@ -234,7 +234,7 @@ def _remove_leftovers(folder: Folder, seen: Mapping[str, Stored]) -> None:
         if version not in complete:
             left += files_of(seen, version).values()
         if left and _is_dead(claim, left):
-            _log.info("Removing what is left of %s/%d: its publisher did not end.", folder.address, version)
+            _log.info("Removing the remains of %s/%d: its publisher did not finish.", folder.address, version)
             _remove(folder, version, seen)
 
 

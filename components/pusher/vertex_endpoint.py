@@ -77,7 +77,7 @@ class VertexEndpoint:
             endpoint = self._endpoint()
             name = self._settings.name
             if any(_is_one_of(each, names) for each in endpoint.deployed_models):
-                done = f"Version {published.version} is deployed at the endpoint {name} already"
+                done = f"Version {published.version} is already deployed at the endpoint {name}"
                 newest = published.version
             else:
                 asked = deploy_request(
@@ -90,7 +90,7 @@ class VertexEndpoint:
                 self._done(self._endpoints.deploy_model, asked, lambda: self._is_deployed(names), DEPLOY_S)
                 share, newest = asked["traffic_split"]["0"], None
                 done = f"Version {published.version} gets {share}% of the requests to the endpoint {name}"
-        so_far = f"version {published.version} is deployed, but versions without requests hold machines"
+        so_far = f"version {published.version} is deployed, but versions without traffic still hold machines"
         with self._in_words(so_far):
             removed = self._without_traffic(workload, keep=names, newest=newest)
         gone = f"; undeployed {', '.join(removed)}" if removed else ""
@@ -269,7 +269,7 @@ class VertexEndpoint:
         except (GoogleAPIError, GoogleAuthError, requests.RequestException, TimeoutError) as error:
             where = f"{self._settings.url} ({self._settings.endpoint})"
             raise ComponentError(
-                f"{so_far}: {where}: {type(error).__name__}: {_said(error)}", hint=f"see to it, {again}"
+                f"{so_far}: {where}: {type(error).__name__}: {_said(error)}", hint=f"fix that, {again}"
             ) from error
 
 

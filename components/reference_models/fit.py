@@ -45,7 +45,7 @@ def label_of(column: np.ndarray, name: str) -> np.ndarray:
         return column[:, 0]
     if not ((np.count_nonzero(column, axis=1) == 1) & (column.max(axis=1) == 1)).all():
         raise ComponentError(
-            f"label {name!r} has {column.shape[1]} numbers a row, and a reference model is fitted to one",
+            f"label {name!r} has {column.shape[1]} numbers per row, but a reference model predicts one",
             hint="remove evaluate.baselines, or list a column for each label in transform.label",
         )
     classes: np.ndarray = column.argmax(axis=1)

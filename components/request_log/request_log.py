@@ -182,7 +182,7 @@ class BackgroundLog:
             is_room = self._waiting_bytes + size <= MOST_WAITING_BYTES
             self._waiting_bytes += size if is_room else 0
         if not is_room:
-            self._leave_out(len(drawn), "more is asked than the disk takes")
+            self._leave_out(len(drawn), "requests come faster than the disk can write them")
             return
         ids = None
         if name:

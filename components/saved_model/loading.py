@@ -79,7 +79,8 @@ class LoadedModel:
 
 
 def _text(error: Exception) -> str:
-    """TensorFlow's message; where it quotes bytes that are no text, Python fails at making an error of it."""
+    """TensorFlow's message; where it quotes bytes that are not text, Python fails at making an error of "
+    "it."""
     if isinstance(error, UnicodeDecodeError):
         return error.object.decode(errors="backslashreplace")
     return str(error)

@@ -29,5 +29,5 @@ def in_words(message: str) -> str:
         needs = _TYPES.get(found["needed"], found["needed"])
         return f"{found['name']} holds {holds}, but the model needs {needs}"
     if _NO_EXAMPLE in message:  # what follows are the bytes
-        return f"{_NO_EXAMPLE}: it is no serialized tf.Example"
+        return f"{_NO_EXAMPLE}: it is not a serialized tf.Example"
     return message

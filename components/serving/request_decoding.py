@@ -202,7 +202,7 @@ def _filled_up(columns: Mapping[str, Any], inputs: Mapping[str, TensorInfo]) -> 
         others = f", those of all inputs {sum(cells.values())}" if len(cells) > 1 else ""
         raise RequestError(
             f"The lists of the input {name!r} take {cells[name]} cells, {len(columns[name])} rows as long as "
-            f"the longest{others}; a request may have {MAX_LIST_CELLS}: ask for rows with long lists apart.",
+            f"the longest{others}; a request may have {MAX_LIST_CELLS}: send long lists separately.",
             status=413,
         )
     fillers = {name: _FILLERS[inputs[name].dtype] for name in longest}

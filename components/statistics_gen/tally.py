@@ -125,7 +125,7 @@ class Tally:
         except ValueError as error:  # a value that is no text in UTF-8
             raise ComponentError(
                 f"the rows cannot be sliced for their statistics: {error.__context__ or error}",
-                hint="slice by other columns (statistics.slices), or mend these values",
+                hint="slice by other columns (statistics.slices), or fix these values",
             ) from error
 
     def _new(self) -> list[Any]:
@@ -179,8 +179,8 @@ def _check_weights(batch: pa.RecordBatch, column: str) -> None:
     if is_wrong.any():
         raise ComponentError(
             f"the statistics cannot be weighted by {column!r}: it is {weights[is_wrong][0]:g} in a row, and "
-            "weights are numbers from 0 on",
-            hint="mend these values, or name another column in statistics.weight; null: no weights",
+            "weights must be finite and >= 0",
+            hint="fix these values, or name another column in statistics.weight; null: no weights",
         )
 
 

@@ -271,7 +271,7 @@ def _name(step: int) -> str:
 def _not_written(name: str, error: OSError) -> ComponentError:
     return ComponentError(
         f"the checkpoint {name} could not be written: {error.strerror or error}",
-        hint="make room where the checkpoints lie; the training goes on from the one before",
+        hint="free disk space for the checkpoints; the training continues with the previous one",
     )
 
 

@@ -165,8 +165,8 @@ class TrainingJob:
         for name in self.labels:
             if shapes[name] != (1,):
                 raise ComponentError(
-                    f"label {name!r} has the shape {list(shapes[name])}, and is one of several labels of a "
-                    "row, each of which is 0 or 1",
+                    f"label {name!r} has the shape {list(shapes[name])}, but each of several labels of a "
+                    "row must be one 0 or 1",
                     hint="return a column for each label from preprocessing_fn, or name this one alone",
                 )
 
@@ -175,10 +175,10 @@ class TrainingJob:
             raise ComponentError(f"class_weights ({self.class_weights!r}) is a mapping or {BALANCED}")
         for code in self.class_weights if isinstance(self.class_weights, dict) else ():
             if not is_class_code(code):
-                raise ComponentError(f"class_weights names {code!r}, which is no {CLASS_CODE_WORDS}")
+                raise ComponentError(f"class_weights names {code!r}, which is not a {CLASS_CODE_WORDS}")
         if self.class_weights is not None and not isinstance(self.label, str):
             raise ComponentError(
-                f"class weights are of one label, and there are {len(self.labels)}",
+                f"class weights need one label, but there are {len(self.labels)}",
                 hint="remove train.class_weights; transform.weight can weigh the rows",
             )
         if self.weight is None:
@@ -194,7 +194,7 @@ class TrainingJob:
             )
         if found.shape != (1,) or found.dtype == "uint8":
             raise ComponentError(
-                f"weight {self.weight!r} is {found.dtype} {list(found.shape)}, and must be one number a row"
+                f"weight {self.weight!r} is {found.dtype} {list(found.shape)}, but must be one number per row"
             )
 
     @property

@@ -77,7 +77,7 @@ def launch(
                 step = error.step
                 if trials >= RESTARTS_WITHOUT_PROGRESS:
                     raise
-                progress.report(f"told to end after step {step}, starts again")
+                progress.report(f"told to stop after step {step}, starts again")
 
 
 def _started(
@@ -119,7 +119,7 @@ def _show(line: str) -> None:
         case None if line.startswith("training job"):
             progress.report(line)
         case "resumed":
-            progress.report(f"goes on after step {event['step']}")
+            progress.report(f"continues after step {event['step']}")
         case "devices":
             progress.report(event["words"])
         case "fit":

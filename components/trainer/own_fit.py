@@ -91,8 +91,8 @@ def require_steps(dotted_path: str) -> None:
     """
     if has_own_loop(dotted_path):
         raise ComponentError(
-            f"{dotted_path.rpartition('.')[0]} takes its steps in a function fit(model, data, context), and "
-            "preflight compiles Keras' step only: what its own step needs is not known",
+            f"{dotted_path.rpartition('.')[0]} runs its own steps in fit(model, data, context); preflight "
+            "compiles Keras' step only, so what its own step needs is not known",
             hint="a train_step of the model's own class is compiled; or set train.preflight to false",
         )
     if has_own_fit(dotted_path):
@@ -120,7 +120,7 @@ def fit_at_once(job: TrainingJob) -> tuple[Any, Result, list[dict[str, float]]]:
 
     if not isinstance(job.label, str):
         raise ComponentError(
-            f"{job.model.rpartition('.')[0]} fits its model to one label, and transform.label names "
+            f"{job.model.rpartition('.')[0]} fits its model to one label, but transform.label names "
             f"{len(job.labels)}",
             hint="set train.model to a network with an output for each, or name one label",
         )

@@ -117,8 +117,8 @@ def has_own_callbacks(dotted_path: str) -> bool:
         return True
     if _defines(dotted_path, CALLBACKS):
         raise ComponentError(
-            f"{dotted_path.rpartition('.')[0]}.{CALLBACKS} is no function of one parameter by its source",
-            hint="write def callbacks(context), in no other statement, or give what it is another name",
+            f"{dotted_path.rpartition('.')[0]}.{CALLBACKS} is not a function of one parameter",
+            hint="write def callbacks(context) at the module's top level, or rename it",
         )
     return False
 

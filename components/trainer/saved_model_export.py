@@ -141,8 +141,8 @@ def named_answers(answers: Any, label: Label) -> dict[str, tf.Tensor]:
         return {"outputs": found[0]}
     if isinstance(found, list | tuple) and not isinstance(answers, Mapping):
         raise TypeError(
-            f"the model answers {len(found)} tensors without names, and is served by one, or by the names "
-            "that transform.label gives them: return one, or a dict"
+            f"the model returns {len(found)} tensors without names: return one, or a dict with the names "
+            "in transform.label"
         )
     return dict(answers) if isinstance(answers, Mapping) else {"outputs": answers}
 
@@ -151,7 +151,7 @@ def _of_each_label(tensors: Sequence[Any], labels: Sequence[str]) -> dict[str, t
     shapes = [list(each.shape) for each in tensors]
     if len(shapes) != 1 or len(shapes[0]) != 2 or shapes[0][1] not in (None, len(labels)):
         raise TypeError(
-            f"the model answers {', '.join(map(str, shapes))}, and transform.label names {len(labels)} "
+            f"the model returns {', '.join(map(str, shapes))}, but transform.label names {len(labels)} "
             f"columns as one label: return one tensor [rows, {len(labels)}]"
         )
     [together] = tensors

@@ -77,7 +77,7 @@ def read_entry(entry: Mapping[str, Any]) -> Range | Choices:
         return Choices(values=tuple(values))
     if "choices" in given:
         others = ", ".join(sorted(given.keys() - {"choices"}))
-        raise ValueError(f"must have nothing beside choices, and it has {others}")
+        raise ValueError(f"must have only choices, but has {others}")
     if not {"low", "high"} <= set(given) <= {"low", "high", "step", "log"}:
         raise ValueError("must have either choices, or low and high")
     found = Range(**given)

@@ -29,7 +29,7 @@ class TrainingPreemptedError(ComponentError):
     """
 
     def __init__(self, step: int) -> None:
-        super().__init__(f"the training process was told to end (SIGTERM), and left after step {step}")
+        super().__init__(f"the training process was told to stop (SIGTERM), and ended after step {step}")
         self.step = step
 
 
@@ -113,7 +113,7 @@ class TrainingProcess:
             raise ComponentError(f"training failed: {last['message']}", hint=last["hint"])
         result = " and without a result" if code >= 0 else ""
         raise ComponentError(
-            f"the training process {ending(code)}{result}", hint="its last words are in the node's log"
+            f"the training process {ending(code)}{result}", hint="the node's log has its last output"
         )
 
 
@@ -127,7 +127,7 @@ def find_interpreter(name: str) -> str:
     found = shutil.which(path)
     if found is None:
         raise ComponentError(
-            f"train.interpreter ({name!r}) is no program that can be run",
+            f"train.interpreter ({name!r}) is not an executable program",
             hint="name a Python that has keras, numpy, tensorflow and the backend; `make jax` makes "
             ".venv-jax/bin/python",
         )

@@ -32,7 +32,7 @@ def features_of(
     texts = {column.name for column in schema.feature if column.type == schema_pb2.BYTES}
     if wrong := sorted(set(images) - texts):
         raise ComponentError(
-            f"train.images names {wrong[0]}, which is no transformed column of bytes; there are "
+            f"train.images names {wrong[0]}, which is not a transformed column of bytes; there are "
             f"{', '.join(sorted(texts)) or 'none'}",
             hint="let preprocessing_fn return slipway.components.trainer.pixels.raw_pixels(image)",
         )
@@ -51,13 +51,13 @@ def _require_weight(schema: schema_pb2.Schema, name: str | None) -> None:
         return
     if found.type == schema_pb2.BYTES:
         raise ComponentError(
-            f"the weight {name} is text, and must be a number",
+            f"the weight {name} is text, but must be a number",
             hint="let preprocessing_fn make a number of it, or name another column in transform.weight",
         )
     if not found.HasField("shape"):
         raise ComponentError(
             f"the weight {name} is missing in some rows",
-            hint="let preprocessing_fn say what a row without one counts, 0 or 1 for example",
+            hint="let preprocessing_fn give a row without one a weight, for example 0 or 1",
         )
 
 

@@ -87,9 +87,9 @@ def build_model(
     takes_weights = "pretrained" in inspect.signature(function).parameters
     if pretrained is not None and not takes_weights:
         raise ComponentError(
-            f"train.pretrained is given, and {dotted_path} takes no argument pretrained",
+            f"train.pretrained is given, but {dotted_path} takes no argument pretrained",
             hint="write def build_model(features, hyperparameters, pretrained), and load the file that it "
-            "names where it is not None",
+            "names if it is not None",
         )
     weights = {"pretrained": pretrained} if takes_weights else {}
     try:
@@ -157,8 +157,8 @@ def _require_an_answer_each(model: Any, labels: int, dotted_path: str) -> None:
     if len(shapes) != 1 or shapes[0][1:] != (labels,):
         has = ", ".join(str(list(shape)) for shape in shapes)
         raise ComponentError(
-            f"transform.label names {labels} columns as one label, and the model of {dotted_path} answers "
-            f"{has}; it must answer one tensor [rows, {labels}]",
+            f"transform.label names {labels} columns as one label, but the model of {dotted_path} returns "
+            f"{has}; it must return one tensor [rows, {labels}]",
             hint=f'let its last layer be Dense({labels}, activation="sigmoid"), with the loss '
             "binary_crossentropy",
         )
@@ -167,9 +167,9 @@ def _require_an_answer_each(model: Any, labels: int, dotted_path: str) -> None:
     activation = getattr(getattr(last, "activation", None), "__name__", "")
     if activation == "softmax" or type(last).__name__ == "Softmax":
         raise ComponentError(
-            f"transform.label names {labels} columns as one label, of which a row may have several, and the "
-            f"model of {dotted_path} ends in a softmax, whose answers share one",
-            hint='let its last layer have activation="sigmoid"; of labels of which a row has exactly one, '
+            f"transform.label names {labels} columns as one label, several of which a row may have, but the "
+            f"model of {dotted_path} ends in a softmax, whose outputs sum to one",
+            hint='let its last layer have activation="sigmoid"; if a row has exactly one of the labels, '
             "make one column of codes, and name that",
         )
 

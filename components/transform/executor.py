@@ -110,7 +110,9 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
                 raise UnknownOperationError("outputs that are made of no column")
             is_elsewhere = runs_elsewhere(self._beam_pipeline_args)
             if is_elsewhere and not traced.can_be_shared:
-                raise UnknownOperationError("Python or random numbers in the graph on an engine of Beam")
+                raise UnknownOperationError(
+                    "Python functions or random numbers in the graph, with a beam.runner other than direct"
+                )
             most = most_shards(self._beam_pipeline_args)
             analyzed = [
                 shard for split in splits.analyze for shard in shards_of(split, *files[split], most=most)

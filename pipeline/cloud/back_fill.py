@@ -71,7 +71,7 @@ def span_range(first: str, last: str, *, kind: str | None) -> list[int | str]:
     """
     if kind is None:
         raise UsageError(
-            "data.source has no spans to go back over", hint="it needs {SPAN}, or {YYYY}, {MM} and {DD}"
+            "data.source has no spans to back-fill", hint="it needs {SPAN}, or {YYYY}, {MM} and {DD}"
         )
     spans: list[int | str]
     try:
@@ -101,9 +101,9 @@ def span_run_id(name: str, span: int | str, *, attempt: int) -> str:
     """
     if not _NAME.fullmatch(name):
         raise UsageError(
-            f"a back-fill's runs cannot be called {name!r}: their ids take lower-case letters, digits, '-', "
-            "'_' and '.', a letter first, at most 80 characters",
-            hint="--name NAME, and the name of --profile, are what they are made of",
+            f"the runs of a back-fill cannot be named {name!r}: their ids take lower-case letters, "
+            "digits, '-', '_' and '.', a letter first, at most 80 characters",
+            hint="the ids are made of --name NAME and the name of --profile",
         )
     run_id = f"{name}-back-fill-{str(span).replace('-', '')}"
     return run_id if attempt == 1 else f"{run_id}-try-{attempt}"

@@ -26,7 +26,7 @@ def baseline(chosen: CloudChoice, *, clear: bool, reason: str) -> Iterator[str]:
     if config.cloud.service == "kubeflow":
         records = f"{config.cloud.root or 'ROOT'}/records/{config.name}/tfx.ModelBlessing"
         raise UsageError(
-            f"at Kubeflow Pipelines the baseline is the latest record in {records}.",
+            f"on Kubeflow Pipelines the baseline is the latest record in {records}.",
             hint=f"gcloud storage rm '{records}/*'   # the next model is compared with nothing",
         )
     service = VertexMetadata(config)

@@ -107,7 +107,7 @@ def rehearse_request(
     require_kfp()
     if request.is_workload and request.beam_args:
         raise UsageError(
-            f"--beam {request.beam_args[0]}: a workload is rehearsed with Beam's direct runner, as it is.",
+            f"--beam {request.beam_args[0]}: a workload is rehearsed with Beam's direct runner only.",
             hint="leave --beam out; it is for --pipeline",
         )
     if request.is_workload and (runner := request.beam_runner) != "direct":

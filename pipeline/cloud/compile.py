@@ -138,8 +138,8 @@ def _check_name(name: str) -> None:
     """Rejects a name that the service does not take; TFX's own message leaves it out."""
     if not _NAME.fullmatch(name):
         raise UsageError(
-            f"the pipeline is named {name!r}; a job's name has small letters, digits and dashes only, begins "
-            "with no dash, and has at most 128 characters.",
+            f"the pipeline is named {name!r}; a job's name may have only lower-case letters, digits and "
+            "dashes, must not start with a dash, and has at most 128 characters.",
             hint="rename it; a function that takes pipeline_name is given one: --set pipeline_name=NAME",
         )
 

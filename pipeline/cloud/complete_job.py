@@ -248,7 +248,7 @@ def _check_names(spec: PipelineSpec, config: WorkloadConfig) -> None:
     known = {name for name, _ in container_tasks(spec)}
     found = {name for name in tasks_of(spec) if "resolver" in executor_of(spec, name)}
     found |= {node_of(name) for name in found}
-    where = "at Vertex AI, which looks that up itself"
+    where = "on Vertex AI, which looks that up itself"
     remedy = "leave it out, at least where cloud.service is vertex"
     if config.cloud.service == "kubeflow" and config.cloud.kubeflow.without_baseline:
         where, remedy = "with cloud.kubeflow.without_baseline", "leave it out, or set that to false"
@@ -283,7 +283,7 @@ def _check_paths(spec: PipelineSpec, *, root: str, but: tuple[str | None, ...]) 
                 if text not in but and not text.startswith(f"{root}/") and _is_only_here(text):
                     raise ConfigError(
                         f"{name} would not find {text} (its parameter {key}): it is on this machine only",
-                        hint="put the file below workloads/, which travels in the image, or on gs://",
+                        hint="put the file below workloads/, which is part of the image, or on gs://",
                     )
 
 

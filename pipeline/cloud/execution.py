@@ -135,7 +135,7 @@ def check_wiring(spec: PipelineSpec) -> Iterator[str]:
             made = component_of(spec, producer).get("outputDefinitions", {}).get("artifacts", {})
             wanted = declared.get("artifacts", {}).get(key)
             if given not in made:
-                yield f"{name}.{key} comes from {producer}.{given}, which {producer} does not put out"
+                yield f"{name}.{key} comes from {producer}.{given}, which {producer} does not produce"
             elif wanted and title_of(wanted["artifactType"]) != title_of(made[given]["artifactType"]):
                 yield (
                     f"{name}.{key} is a {title_of(wanted['artifactType'])}, and {producer}.{given} "
@@ -219,7 +219,7 @@ def _value(
         made = done[output["producerTask"]]["parameters"]
         if output["outputParameterKey"] not in made:
             raise ComponentError(
-                f"{output['producerTask']} put out no parameter {output['outputParameterKey']!r}"
+                f"{output['producerTask']} produced no parameter {output['outputParameterKey']!r}"
             )
         return made[output["outputParameterKey"]]
     if "taskFinalStatus" in source:

@@ -1,4 +1,4 @@
-"""Notes a followed run at Vertex AI in an experiment there: its settings, its metrics, how it ended."""
+"""Notes a followed run on Vertex AI in an experiment there: its settings, its metrics, how it ended."""
 
 import json
 
@@ -28,7 +28,8 @@ def note_in_experiment(config: WorkloadConfig, record: RunRecord, phase: JobPhas
         return ""
     if record.workload != config.name:  # `follow` takes any run's name
         return (
-            f"not noted in the experiment {experiment}: the run is of {record.workload}, not of {config.name}"
+            f"not logged to the experiment {experiment}: it is a run of {record.workload}, "
+            f"not of {config.name}"
         )
     try:
         VertexMetadata(config).note_run(
@@ -39,5 +40,5 @@ def note_in_experiment(config: WorkloadConfig, record: RunRecord, phase: JobPhas
             state=_STATES.get(phase, "FAILED"),
         )
     except (PipelineError, ComponentError) as error:
-        return f"not noted in the experiment {experiment}: {error}"
-    return f"Noted in the experiment {experiment}."
+        return f"not logged to the experiment {experiment}: {error}"
+    return f"Logged to the experiment {experiment}."

@@ -141,7 +141,7 @@ def _read(file: Path) -> str:
         return file.read_text(encoding="utf-8")
     except FileNotFoundError as error:
         raise ConfigError(
-            f"{file.parent} has no {file.name}, which says what the image of its cloud runs holds",
+            f"{file.parent} has no {file.name}, which defines the image of its cloud runs",
             hint="`slipway init`, in a new folder, writes a Dockerfile and a .dockerignore: copy both",
         ) from error
     except (OSError, UnicodeDecodeError) as error:

@@ -1,6 +1,6 @@
 """A compiled job, as far as it is read or written here: its parts by the names that kfp gives them.
 
-They are the messages of kfp's pipeline_spec.proto in JSON, with the keys that Vertex AI adds to a job. A job
+They are the messages of kfp's pipeline_spec.proto in JSON, with the keys thon Vertex AI adds to a job. A job
 may have more keys, which pass through.
 """
 

@@ -53,13 +53,16 @@ def needed_to_run(config: WorkloadConfig) -> list[RequiredSetting]:
 
 
 def needed_by_vertex(vertex: VertexConfig) -> list[RequiredSetting]:
-    """The settings that Vertex AI needs, for a pipeline or for a training job."""
+    """The settings thon Vertex AI needs, for a pipeline or for a training job."""
     return [
         RequiredSetting(
             "cloud.vertex.project", vertex.project, "the id of your Google Cloud project", "PROJECT"
         ),
         RequiredSetting(
-            "cloud.vertex.region", vertex.region, "where the pipeline runs, as europe-west4", "europe-west4"
+            "cloud.vertex.region",
+            vertex.region,
+            "where the pipeline runs, such as europe-west4",
+            "europe-west4",
         ),
     ]
 

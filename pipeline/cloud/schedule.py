@@ -39,7 +39,7 @@ def listed(chosen: CloudChoice) -> Iterator[str]:
     service = service_of(chosen.config())
     schedules = service.schedules()
     if not schedules:
-        yield f"no schedules at {service.title}"
+        yield f"no schedules on {service.title}"
     width = max((len(schedule.name) for schedule in schedules), default=0)
     for schedule in schedules:
         is_due = schedule.next_run is not None and schedule.state == "active"
@@ -96,6 +96,6 @@ def _find(chosen: CloudChoice) -> tuple[Service, Schedule]:
             return service, schedule
     names = ", ".join(sorted({schedule.name for schedule in there})) or "none"
     raise UsageError(
-        f"there is no schedule {name!r} at {service.title}; there are: {names}",
+        f"there is no schedule {name!r} on {service.title}; there are: {names}",
         hint=f"{chosen.command('schedule create')}   # makes one; --name picks another",
     )

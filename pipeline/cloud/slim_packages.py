@@ -2,7 +2,7 @@
 
     python3 slim_packages.py /opt/venv
 
-What goes: headers for C++ code that nobody compiles there, the packages' own tests, what Vertex AI's package
+What goes: headers for C++ code that nobody compiles there, the packages' own tests, whon Vertex AI's package
 brings for language models, Arrow's server of tables, and the symbols of libraries, which only a debugger
 reads: 430 MB of TensorFlow's headers and 330 MB of symbols. pip stays: Beam's launcher of workers asks it
 what is installed.

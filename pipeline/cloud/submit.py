@@ -126,7 +126,7 @@ def check(service: Service, target: Target) -> None:
     for note in service.check(root=target.root, images=target.images):
         say(note)
     if named := [f"track.{name}" for name in TRACKERS if getattr(target.config.track, name)]:
-        say(f"note: {', '.join(named)}: of cloud runs trackers are not told; see docs/tracking.md")
+        say(f"note: {', '.join(named)}: cloud runs are not sent to trackers; see docs/tracking.md")
 
 
 def run_name(config: WorkloadConfig) -> str:

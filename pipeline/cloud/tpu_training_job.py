@@ -95,7 +95,7 @@ def _image(config: WorkloadConfig) -> str:
     suffix, image = target.removeprefix("training"), config.cloud.image or ""
     if "@" in image or ":" not in image.rpartition("/")[2]:
         raise ConfigError(
-            f"cloud.training.image is not set, and cloud.image ({image}) has no tag to put {suffix} behind",
+            f"cloud.training.image is not set, and cloud.image ({image}) has no tag to append {suffix} to",
             hint=f"name what `{image_command(target=target)}` built: --set cloud.training.image=...",
         )
     return f"{image}{suffix}"

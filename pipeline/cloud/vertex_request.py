@@ -103,7 +103,7 @@ def vertex_place(config: WorkloadConfig) -> tuple[str, str]:
 
 
 def job_id(run_id: str) -> str:
-    """The id of a run at Vertex AI: at most 128 lower-case letters, digits and '-', starting with a letter.
+    """The id of a run on Vertex AI: at most 128 lower-case letters, digits and '-', starting with a letter.
 
     Args:
         run_id: the workload's name, time and chance.

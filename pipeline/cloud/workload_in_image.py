@@ -176,7 +176,7 @@ def _refuse_missing_accelerator(config: WorkloadConfig) -> None:
     asked = trainer.accelerator or config.cloud.resources.accelerator
     if config.train.device == "gpu" and asked is None:
         raise ConfigError(
-            "train.device is gpu, and no accelerator is asked for the Trainer's container",
+            "train.device is gpu, but the Trainer's container asks for no accelerator",
             hint="name it as the service does: --set cloud.tasks.Trainer.accelerator=...",
         )
 
@@ -185,7 +185,7 @@ def _refuse_interpreter_here(config: WorkloadConfig) -> None:
     train = config.train
     if train.interpreter is not None and "/" in train.interpreter and train.device != "tpu":
         raise ConfigError(
-            f"train.interpreter: {train.interpreter} is on this machine only, and the image has one Python",
+            f"train.interpreter: {train.interpreter} is on this machine only, but the image has one Python",
             hint="--set train.interpreter=null and a backend that the image has",
         )
 
@@ -253,5 +253,5 @@ def refuse_sql(config: WorkloadConfig) -> None:
 def _not_in_image(key: str, path: str) -> ConfigError:
     return ConfigError(
         f"{key}: {path} is on this machine only: it is not in the image (.dockerignore says what is)",
-        hint="put it on gs://, or below workloads/, which travels in the image",
+        hint="put it on gs://, or below workloads/, which is part of the image",
     )

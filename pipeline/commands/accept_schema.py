@@ -73,7 +73,7 @@ def accept(proposal: Proposal, *, agrees: Callable[[str], bool]) -> bool:
         proposal: from `propose`.
 
     Raises:
-        PipelineError: the file was changed meanwhile, or cannot be written; it is as it was.
+        PipelineError: the file was changed meanwhile, or cannot be written; it is unchanged.
     """
     if proposal.before == proposal.after or not agrees(proposal.diff):
         return False
@@ -83,7 +83,7 @@ def accept(proposal: Proposal, *, agrees: Callable[[str], bool]) -> bool:
             raise PipelineError(f"{path} was changed meanwhile; nothing is written.", hint="try again")
         _write(path, proposal.after)
     except OSError as error:
-        raise PipelineError(f"{path} cannot be written: {error.strerror}; it is as it was.") from error
+        raise PipelineError(f"{path} cannot be written: {error.strerror}; it is unchanged.") from error
     return True
 
 
@@ -160,5 +160,5 @@ def accept_schema(name: str | None, output: Path, *, agrees: Callable[[str], boo
     if proposal.before == proposal.after:
         return f"{proposal.path} already has these edits.\nhint: {again_command(record)}"
     if not accept(proposal, agrees=agrees):
-        return f"{proposal.path} is as it was."
+        return f"{proposal.path} is unchanged."
     return f"{proposal.path} was changed.\nhint: {again_command(record)}"

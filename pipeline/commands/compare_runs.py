@@ -53,7 +53,7 @@ def named(names: Sequence[str], output: Path, *, page: Path | None = None) -> Co
     """
     if page is not None:
         raise UsageError(
-            f"-o {page}: a page shows two runs, and {len(names)} are named.", hint="leave out -o"
+            f"-o {page}: a page shows two runs, but {len(names)} are named.", hint="leave out -o"
         )
     return compare_runs([find(name, output) for name in names])
 
@@ -74,8 +74,8 @@ def begin_of(since: str, *, now: datetime | None = None) -> datetime:
         found = datetime.fromisoformat(since.strip())
     except ValueError:
         raise UsageError(
-            f"--since {since!r} is no time.",
-            hint="so long ago, as 30m, 12h, 7d or 2w; or a date, as 2026-11-20 or 2026-11-20T18:00",
+            f"--since {since!r} is not a time.",
+            hint="an age, such as 30m, 12h, 7d or 2w; or a date, such as 2026-11-20 or 2026-11-20T18:00",
         ) from None
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
@@ -97,6 +97,6 @@ def _of(workload: str, records: Sequence[RunRecord], output: Path) -> list[RunRe
         near = nearest(name, names)
         raise UsageError(
             f"{output} has no run of {name!r}{f'; nearest: {near}' if near else ''}.",
-            hint=f"of these it has: {', '.join(names)}; all runs: {command('runs', output=output)}",
+            hint=f"it has runs of: {', '.join(names)}; all runs: {command('runs', output=output)}",
         )
     return found

@@ -154,7 +154,7 @@ def _warm_process(group: str, environment: Mapping[str, str]) -> Finding:
     if found:
         words = f"{found}{left}; to end: {command('warm', '--end')}"
         return Finding(group=group, name=name, state="ok", found=words)
-    remedy = f"{command('warm')}, for runs that begin without importing TFX" if not minutes else ""
+    remedy = f"{command('warm')}, so that runs start without importing TFX" if not minutes else ""
     return Finding(group=group, name=name, state="none", found=f"none{left}", remedy=remedy)
 
 
@@ -309,7 +309,7 @@ def _trackers(output: Path) -> Iterator[Finding]:
             group="trackers",
             name=name,
             state="none",
-            found=f"{len(why):,} run{'s' * (len(why) > 1)} not yet told to it"
+            found=f"{len(why):,} run{'s' * (len(why) > 1)} not yet sent to it"
             + f": {why[-1]}" * bool(why[-1]),
             remedy=f"{command('track', output=output)}, once it can be reached",
         )

@@ -33,12 +33,12 @@ def tell(record: RunRecord) -> None:
 
 def track(record: RunRecord) -> None:
     """Has another process tell the trackers that the run's workload names; a failure is only reported."""
-    outcome = "no tracker is told of this run"
+    outcome = "this run is sent to no tracker"
     try:
         from slipway.pipeline.tracking import handover
 
         if handover.leave(record):
-            outcome = f"trackers are not told of this run before {command('track', output=record.output)}"
+            outcome = f"this run is not sent to trackers until {command('track', output=record.output)}"
             handover.start(record.output)
     except Exception as error:
         message = f"warning: {outcome}: {type(error).__name__}: {error}"

@@ -40,7 +40,7 @@ def enter_project(words: Sequence[str]) -> None:
         )
     if not is_one:
         raise UsageError(
-            f"{PROJECT_ROOT} lies in no project: neither it nor a folder above has a pyproject.toml with "
+            f"{PROJECT_ROOT} is in no project: neither it nor a folder above has a pyproject.toml with "
             "[tool.slipway].",
             hint="go to your project's folder, or make one: slipway init my-project",
         )

@@ -148,7 +148,7 @@ Varied = Annotated[
     ),
 ]
 Trials = Annotated[
-    int | None, typer.Option(min=1, help="How many settings to try; by default a whole grid, otherwise 20.")
+    int | None, typer.Option(min=1, help="How many settings to try; by default the whole grid, otherwise 20.")
 ]
 Method = Annotated[
     str | None,
@@ -160,12 +160,13 @@ Metric = Annotated[
 ]
 SweepSeed = Annotated[int, typer.Option(help="Seed of the search.")]
 Seeds = Annotated[
-    int, typer.Option(min=1, help="Train the best settings with so many seeds in the end: their spread.")
+    int,
+    typer.Option(min=1, help="At the end, train the best settings with this many seeds, to show the spread."),
 ]
 SweepResume = Annotated[
     str | None,
     typer.Option(
-        "--resume", metavar="SWEEP", help="Go on with this sweep: its id, the start of it, or latest."
+        "--resume", metavar="SWEEP", help="Continue this sweep: its id, the start of it, or latest."
     ),
 ]
 
@@ -229,14 +230,12 @@ Format = Annotated[
     typer.Option("--format", help="csv, jsonl, parquet or tfrecord; by default taken from the file names."),
 ]
 IdleMinutes = Annotated[
-    float, typer.Option(min=0.1, max=1440, help="End it when no run has used it for so long.")
+    float, typer.Option(min=0.1, max=1440, help="End it when no run has used it for this many minutes.")
 ]
 EndWarm = Annotated[bool, typer.Option("--end", help="End all processes that this command has started.")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")]
 Host = Annotated[str, typer.Option(help="Address to bind; one that other machines can reach needs a token.")]
-MaxRows = Annotated[
-    int | None, typer.Option(min=1, help="Rows that a request may have; 100,000 where this is left out.")
-]
+MaxRows = Annotated[int | None, typer.Option(min=1, help="Maximum rows per request; by default 100,000.")]
 
 # Watching.
 Logged = Annotated[
@@ -253,13 +252,13 @@ Training = Annotated[
     typer.Option(
         "--reference",
         metavar="FOLDER",
-        help="Folder of statistics to compare with; by default those of the version's training.",
+        help="Folder of statistics to compare with; by default those of the version's training data.",
     ),
 ]
 
 LateLabels = Annotated[
     Path | None,
-    typer.Option("--labels", metavar="FILE", help="Labels that came later: CSV, JSON Lines or Parquet."),
+    typer.Option("--labels", metavar="FILE", help="Labels that arrived later: CSV, JSON Lines or Parquet."),
 ]
 JoinKey = Annotated[
     str | None,
@@ -322,7 +321,7 @@ WeightColumn = Annotated[
     typer.Option(
         "--weight",
         metavar="COLUMN",
-        help="The column that says how much each row counts: a number from 0 on. It is no feature.",
+        help="The column with each row's weight, a number >= 0. It is not a feature.",
     ),
 ]
 

@@ -358,8 +358,8 @@ def _options(config: WorkloadConfig, file_format: str) -> Options:
 
 def _no_table(file_format: str) -> UsageError:
     return UsageError(
-        f"{file_format} files cannot be predicted from; {', '.join(_TABLES)} can.",
-        hint="put the images into the column image of a Parquet file, a row each: docs/own-data.md",
+        f"{file_format} files cannot be read by predict; it reads {', '.join(_TABLES)}.",
+        hint="put the images into the column image of a Parquet file, one per row: docs/own-data.md",
     )
 
 

@@ -141,7 +141,7 @@ def moved_lines(workload: str, output: Path) -> list[str]:
         return []
     return [
         f"{output} was moved here from {old}, where ML Metadata looks for its results and the last blessed "
-        "model. A link keeps them; all nodes run again without one.",
+        "model. Without a link there, all nodes run again.",
         f"hint: {shlex.join(['ln', '-s', str(output), str(old)])}",
     ]
 

@@ -35,8 +35,8 @@ class Sent:
     def text(self) -> str:
         """One line a run that waits, with what each tracker said."""
         if self.is_sending:
-            return f"Another process is sending right now: {self.who}. If it hangs, end it and ask again."
-        return "\n".join(each.text() for each in self.waiting) or "No tracker misses a run."
+            return f"Another process is sending right now: {self.who}. If it hangs, end it and try again."
+        return "\n".join(each.text() for each in self.waiting) or "All runs were sent to their trackers."
 
 
 def track(output: Path) -> Sent:
@@ -69,4 +69,4 @@ def waiting_line(output: Path) -> str:
     if not waiting:
         return ""
     runs = "1 run" if len(waiting) == 1 else f"{len(waiting):,} runs"
-    return f"{runs} not yet told to a tracker: {command('track', output=output)}"
+    return f"{runs} not yet sent to a tracker: {command('track', output=output)}"

@@ -34,7 +34,7 @@ def unfinished(target: Path) -> Iterator[Path]:
         except OSError as error:
             raise UsageError(
                 f"{target} cannot be created for the predictions: {error.strerror}.",
-                hint="choose a new folder with --to, where you may write",
+                hint="choose a new folder with --to, that you can write to",
             ) from error
         try:
             yield partial

@@ -70,7 +70,7 @@ class Version:
         """On one line."""
         mark = "live" if self.live else ""
         if self.manifest is None:
-            return f"{self.version:>10}  {mark:<4}  no manifest that can be read"
+            return f"{self.version:>10}  {mark:<4}  no readable manifest"
         again = f"version {self.copy_of} again{self._by}" if self.copy_of != self.version else ""
         facts = (self.papers.get("pushed_at", ""), metrics_line(self.papers.get("metrics", {})), again)
         return f"{self.version:>10}  {mark:<4}  {'  '.join(filter(None, facts))}".rstrip()
@@ -280,7 +280,7 @@ def _target(found: Sequence[Version], to: int | None, base: str, see: str) -> Ve
         if wanted is None:
             raise UsageError(f"There is no version before {live.version} to go back to in {base}.", hint=see)
     if wanted.manifest is None:
-        raise UsageError(f"Version {wanted.version} in {base} has no manifest that can be read.", hint=see)
+        raise UsageError(f"Version {wanted.version} in {base} has no readable manifest.", hint=see)
     if live.manifest and wanted.manifest.model_digest == live.manifest.model_digest:
         raise UsageError(f"Version {live.version}, which is live, already is that model.", hint=see)
     return wanted

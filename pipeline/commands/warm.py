@@ -51,7 +51,7 @@ def begin(minutes: float) -> str:
     """
     pid = standby.begin(60 * minutes)
     return (
-        f"Process {pid} imports TFX for the runs that begin in this folder and terminal; it ends when none "
+        f"Process {pid} imports TFX for runs that start in this folder and terminal; it ends when none "
         f"has used it for {minutes:g} minutes.\nhint: to end it now: {command('warm', '--end')}"
     )
 
@@ -64,4 +64,4 @@ def end() -> str:
     """
     ended, used = standby.end()
     told = f"Ended: {len(ended) or 'none'}"
-    return f"{told}; used by a run, and left alone: {', '.join(map(str, used))}" if used else told
+    return f"{told}; still used by a run: {', '.join(map(str, used))}" if used else told

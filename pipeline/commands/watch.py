@@ -126,7 +126,7 @@ def metrics_and_labels(config: WorkloadConfig, late: Late) -> tuple[list[str], d
     names = [name for name in config.evaluate.metrics if not is_of_quantiles(name) and not is_of_groups(name)]
     if len(config.transform.labels) != 1 or not names:
         raise UsageError(
-            f"Live metrics are of models with one label; {config.name} has another kind, or only metrics of "
+            f"Live metrics need a model with one label; {config.name} has another kind, or only metrics of "
             "quantiles or groups.",
             hint="leave out --labels",
         )

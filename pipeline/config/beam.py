@@ -27,17 +27,17 @@ class BeamConfig(Section):
     runner: BeamRunner = Field(
         default="direct",
         description="direct: inside each node's process; prism: Beam's own engine for one machine; "
-        "flink, spark: on this machine, or where options say; dataflow: Google's service.",
+        "flink, spark: on this machine, or where options point to; dataflow: Google's service.",
     )
     options: dict[SnakeName, BeamOption] = Field(
         default={},
-        description="Beam's pipeline options by name, without dashes; true is a switch, a list repeats the "
+        description="Beam's pipeline options by name, without dashes; true sets a flag, a list repeats the "
         "option.",
         examples=[{"parallelism": 4}],
     )
     stock_nodes: list[StockNode] = Field(
         default=[],
-        description="Nodes that TFX's own executor carries out, not ours, which gives the same sooner: to "
+        description="Nodes to run with TFX's own executor instead of our faster, equivalent one, to "
         "compare the two.",
         examples=[["Transform", "Evaluator"]],
     )

@@ -24,7 +24,7 @@ class ResourcesConfig(Section):
         description="Accelerator of a task's container, by the service's name; null: none.",
         examples=["NVIDIA_TESLA_T4"],
     )
-    accelerator_count: int = Field(default=1, ge=1, description="How many accelerators, where one is named.")
+    accelerator_count: int = Field(default=1, ge=1, description="How many accelerators, if one is named.")
 
 
 class TrainingConfig(Section):
@@ -32,12 +32,12 @@ class TrainingConfig(Section):
 
     image: Text | None = Field(
         default=None,
-        description="Container image for them; null: cloud.image with -tpu behind it, or -tpu-tensorflow.",
+        description="Container image for them; null: cloud.image with -tpu or -tpu-tensorflow appended.",
     )
     spot: bool = Field(
         default=False,
-        description="Whether they may be taken back at any time, for a lower price; the training then "
-        "continues from its newest checkpoint.",
+        description="Whether to use cheaper machines that may be reclaimed at any time; the training "
+        "then continues from its newest checkpoint.",
     )
 
 
@@ -46,7 +46,7 @@ class CloudConfig(Section):
 
     image: Text | None = Field(
         default=None,
-        description="Container image that the tasks run in, as `make image` built and you pushed it.",
+        description="Container image that the tasks run in, built with `make image` and pushed.",
         examples=["europe-docker.example/project/repository/slipway:1.0"],
     )
     root: GsPath | None = Field(
@@ -56,40 +56,41 @@ class CloudConfig(Section):
     )
     cache: bool = Field(
         default=False,
-        description="Whether the service may take the result of an equal task from an earlier run. It knows "
-        "the code by the image's name only, so the image needs a tag of its own or a digest.",
+        description="Whether the service may reuse the result of an equal task of an earlier run. It "
+        "identifies the code by the image's name only, so the image needs a unique tag or a digest.",
     )
     labels: dict[Name, LabelValue] = Field(
-        default={}, max_length=32, description="Labels of the run, to find it and its costs by."
+        default={}, max_length=32, description="Labels of the run, by which to find it and its costs."
     )
     resources: ResourcesConfig = Field(
         default=ResourcesConfig(cpu=4, memory_gb=16), description="Resources of each task's container."
     )
     tasks: dict[NodeId, ResourcesConfig] = Field(
-        default={}, description="Other resources for single tasks, for example {Trainer: {memory_gb: 32}}."
+        default={}, description="Resources for single tasks, for example {Trainer: {memory_gb: 32}}."
     )
 
     service: Service = Field(default="vertex", description="The service that runs the pipeline.")
     vertex: VertexConfig = Field(
-        default=VertexConfig(), description="Where and as whom Vertex AI Pipelines runs the pipeline."
+        default=VertexConfig(), description="Project, region and account for Vertex AI Pipelines."
     )
     kubeflow: KubeflowConfig = Field(
         default=KubeflowConfig(), description="The installation of Kubeflow Pipelines that runs the pipeline."
     )
     failure_policy: Literal["slow", "fast"] = Field(
         default="slow",
-        description="After a failure: slow continues with what does not depend on it, fast starts no more.",
+        description="After a failure: slow continues with tasks that do not depend on it, fast starts no "
+        "more tasks.",
     )
     parameters: dict[Text, str | int | float | bool] = Field(
-        default={}, description="Values of the pipeline's runtime parameters, where it has any."
+        default={}, description="Values of the pipeline's runtime parameters, if it has any."
     )
     schedule: ScheduleConfig = Field(
-        default=ScheduleConfig(), description="When the pipeline runs by itself, after `schedule create`."
+        default=ScheduleConfig(), description="When the pipeline runs automatically, after `schedule create`."
     )
     exit_handler: DottedPath | None = Field(
         default=None,
-        description="Dotted path of a function that gives a component of TFX's kind exit_handler, which runs "
-        "at the end, whatever happened to the tasks; null: none.",
+        description="Dotted path of a function that returns a component made with TFX's exit_handler, which "
+        "runs at the end, whatever happened to the tasks; null: none.",
         examples=["workloads.taxi.notify.tell"],
     )
     training: TrainingConfig = Field(default=TrainingConfig(), description="Machines that train on TPUs.")

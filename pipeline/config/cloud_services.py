@@ -32,7 +32,7 @@ def _is_safe_address(address: str) -> bool:
 
 
 class VertexConfig(Section):
-    """Where and as whom Vertex AI Pipelines runs the pipeline."""
+    """Project, region and account for Vertex AI Pipelines."""
 
     project: Text | None = Field(
         default=None, description="Id of the Google Cloud project.", examples=["my-project"]
@@ -47,24 +47,25 @@ class VertexConfig(Section):
     )
     network: Network | None = Field(
         default=None,
-        description="Network that the tasks are peered with, by the project's number; null: none.",
+        description="Network that the tasks are peered with, named by project number; null: none.",
         examples=["projects/12345/global/networks/my-network"],
     )
     encryption_key: KmsKey | None = Field(
         default=None,
-        description="Key of Cloud KMS, in the same region, for all that the run stores; null: Google's keys.",
+        description="Cloud KMS key, in the same region, for everything that the run stores; null: "
+        "Google's keys.",
         examples=["projects/my-project/locations/europe-west4/keyRings/ring/cryptoKeys/key"],
     )
     experiment: EndpointId | None = Field(
         default=None,
-        description="Experiment of the service that each followed run is noted in, with its settings and "
-        "metrics; null: none. Any name but the workload's.",
+        description="Experiment of the service to which each followed run is logged, with its settings "
+        "and metrics; null: none. Any name but the workload's.",
         examples=["taxi-trials"],
     )
     endpoint: Text | None = Field(
         default=None,
-        description="Address of the API where it is not https://REGION-aiplatform.googleapis.com, as with "
-        "Private Service Connect.",
+        description="Address of the API, if not https://REGION-aiplatform.googleapis.com, as with Private "
+        "Service Connect.",
     )
 
     @field_validator("endpoint")
@@ -82,7 +83,7 @@ class KubeflowConfig(Section):
         default=None, description="Address of its API.", examples=["https://kubeflow.example/pipeline"]
     )
     namespace: Text | None = Field(
-        default=None, description="Namespace, where the installation has several users; null: it has one."
+        default=None, description="Namespace, if the installation has several users; null: a single user."
     )
     experiment: Text = Field(default="slipway", description="Experiment that runs are filed under.")
     service_account: Text | None = Field(
@@ -90,15 +91,15 @@ class KubeflowConfig(Section):
     )
     token_env: VariableName = Field(
         default="KUBEFLOW_TOKEN",
-        description="Environment variable that holds a bearer token; none is sent where it is not set.",
+        description="Environment variable that holds a bearer token; none is sent if it is not set.",
     )
     ca_file: Text | None = Field(
-        default=None, description="File of certificates by which the address is verified; null: the system's."
+        default=None, description="File of CA certificates that verify the address; null: the system's."
     )
     without_baseline: bool = Field(
         default=False,
-        description="Whether to run without the last blessed model and the last passed data to compare with; "
-        "else they are looked up in records that the tasks keep in cloud.root.",
+        description="Whether to run without comparing with the last blessed model and the last passed data; "
+        "otherwise they are looked up in records that the tasks keep in cloud.root.",
     )
 
     @field_validator("host")
@@ -124,17 +125,19 @@ class ScheduleConfig(Section):
         examples=["2027-01-01"],
     )
     end: Text | None = Field(default=None, description="No run after this moment, ISO 8601; null: no end.")
-    max_concurrent_runs: int = Field(default=1, ge=1, description="Runs of the schedule at once.")
+    max_concurrent_runs: int = Field(
+        default=1, ge=1, description="Maximum number of concurrent runs of the schedule."
+    )
     catch_up: bool = Field(
-        default=False, description="Whether runs that were missed while it was paused are made up for."
+        default=False, description="Whether to make up for runs that were missed while it was paused."
     )
     lag_days: int | None = Field(
         default=None,
         ge=0,
         le=366,
         description="For a source with {YYYY}, {MM} and {DD}, or {SPAN}: a run takes the span of the day for "
-        "which it is scheduled less these days; {SPAN} is the number of that day, counted from 1970-01-01. "
-        "null: the latest span there is.",
+        "which it is scheduled minus this many days; {SPAN} is the number of that day, counted from "
+        "1970-01-01. null: the latest span.",
     )
 
     @field_validator("cron")

@@ -54,18 +54,18 @@ class SplitByConfig(Section):
 
     key: Column | None = Field(
         default=None,
-        description="Rows with the same value in this column fall into the same split. It need not be one of "
-        "data.columns: then it is not a feature.",
+        description="Rows with the same value in this column are in the same split. It need not be in "
+        "data.columns; then it is not a feature.",
     )
     time: Column | None = Field(
         default=None,
-        description="Rows are split by this column of numbers or ISO dates; needs starts. It need not be one "
-        "of data.columns.",
+        description="Rows are split by this column of numbers or ISO dates; needs starts. It need not be in "
+        "data.columns.",
     )
     row: Literal[True] | None = Field(
         default=None,
-        description="Rows are split by a hash of their place, the file's name and the row's number in it: "
-        "for tables in which different things make equal rows.",
+        description="Rows are split by a hash of their place, the file's name and the row's number in it; "
+        "for tables in which different things have equal rows.",
     )
     starts: dict[SnakeName, Moment | None] | None = Field(
         default=None,
@@ -73,7 +73,7 @@ class SplitByConfig(Section):
         "the next begins.",
     )
     files: dict[SnakeName, Text] | None = Field(
-        default=None, description="Patterns below data.source, which is then a folder, by split."
+        default=None, description="Patterns below data.source, which must then be a folder, by split."
     )
     parts: dict[SnakeName, Text] | None = Field(
         default=None,
@@ -121,37 +121,37 @@ class DataConfig(Section):
         default=None,
         description="A file, a directory, a glob, gs://BUCKET/PATH, or package://PACKAGE/PATH inside an "
         "installed package; relative to the project's root. Needed by every format but bigquery. For sql: a "
-        "file with the query, as workloads/taxi/trips.sql, where it does not stand in query.",
+        "file with the query, such as workloads/taxi/trips.sql, unless it is in query.",
         examples=["data/trips.csv"],
     )
     span: int | Text | None = Field(
         default=None,
         union_mode="left_to_right",
         description="Where source holds {SPAN}: the span's number; where it holds {YYYY}, {MM} and {DD}: its "
-        "day, as 2027-01-31. null: the latest one there is.",
+        "day, as 2027-01-31. null: the latest one.",
     )
     query: Text | None = Field(
         default=None,
         description="For bigquery and sql: the query whose rows are the examples. sql: one SELECT as DuckDB "
-        "reads it, over the tables of data.tables; of a single table all rows, if neither this nor source is "
-        "given.",
+        "reads it, over the tables of data.tables; with a single table and neither this nor source, all its "
+        "rows.",
         examples=["SELECT * FROM `project.dataset.trips`"],
     )
     tables: dict[SnakeName, TableConfig] = Field(
         default={},
-        description="For sql: what the query may read, by its name there; it can read nothing else.",
+        description="For sql: the tables that the query can read, by name; it can read nothing else.",
         examples=[{"trips": {"files": "data/trips-*.parquet"}}],
     )
     format: Annotated[str, OneOf([*FORMATS, SQL, _BIGQUERY])] = setting_of(Options, "format")
     label: Column = Field(
-        description="The raw column that the label comes from; it is never a feature when serving.",
+        description="The raw column that the label comes from; requests to a served model do not have it.",
         examples=["tips"],
     )
     split: dict[SnakeName, Annotated[int, Field(ge=1, le=1_000_000)]] = setting_of(Options, "split")
     split_by: SplitByConfig | None = Field(
         default=None,
-        description="What decides a row's split instead of a hash of the whole row; null: that hash, "
-        "by which equal rows fall into the same split.",
+        description="What decides a row's split; null: a hash of the whole row, so equal rows are in "
+        "the same split.",
     )
     unlabelled_rows: UnlabelledRows = setting_of(Options, "unlabelled_rows")
     max_bad_share: float = setting_of(Options, "max_bad_share")
@@ -164,12 +164,14 @@ class DataConfig(Section):
     null_values: Texts = setting_of(Options, "null_values")
     numbers: dict[Column, NumberFormatConfig] = setting_of(Options, "numbers")
     dates: dict[Column, Text] = setting_of(Options, "dates")
-    shard_mb: int = Field(default=SHARD_MB, ge=1, description="Megabytes of a file of examples, about.")
+    shard_mb: int = Field(
+        default=SHARD_MB, ge=1, description="Approximate size of a file of examples in megabytes."
+    )
     min_shards: int = setting_of(Options, "min_shards")
     compression: Compression = setting_of(Options, "compression")
     gzip_level: int = setting_of(Options, "gzip_level")
     limits: SettingsOf[SourceLimits] = Field(
-        default=SourceLimits(), description="Upper limits for the source while it is read."
+        default=SourceLimits(), description="Limits for the source while it is read."
     )
 
     @field_validator("encoding")
@@ -211,7 +213,7 @@ class DataConfig(Section):
                 "tables",
             )
         if self.source is not None and self.query is not None:
-            raise KeyRuleError("stands beside source, which names a file with the query; keep one", "query")
+            raise KeyRuleError("is given besides source, which holds the query's file; keep one", "query")
         if self.source is not None and not self.source.endswith(".sql"):
             raise KeyRuleError("for the format sql it names a file with the query, FILE.sql", "source")
         if self.source is None and self.query is None and len(self.tables) > 1:
@@ -237,13 +239,13 @@ class DataConfig(Section):
                 f"{where} holds no {{SPAN}}, nor {{YYYY}}, {{MM}} and {{DD}}; remove this key", "span"
             )
         if kind != ("number" if isinstance(self.span, int) else "date"):
-            wanted = "a number" if kind == "number" else "a day, as '2027-01-31'"
+            wanted = "a number" if kind == "number" else "a day, such as '2027-01-31'"
             raise KeyRuleError(f"{where} wants {wanted}", "span")
         try:
             span_number(self.span)
         except ValueError:
             raise KeyRuleError(
-                "not a span; write a number from 0 on, or a day as '2027-01-31'", "span"
+                "not a span; write a number from 0 on, or a day such as '2027-01-31'", "span"
             ) from None
         return self
 

@@ -12,11 +12,11 @@ DEFAULT_PORTS = {"postgresql": 5432, "mysql": 3306}
 class NodeConfig(Section):
     """Retries and time limits of one node."""
 
-    retries: int = Field(default=0, ge=0, description="How often the node is tried again after a failure.")
+    retries: int = Field(default=0, ge=0, description="How often to retry the node after a failure.")
     timeout_s: float | None = Field(
         default=None, gt=0, description="Seconds after which the node is stopped; null: no limit."
     )
-    backoff_s: float = Field(default=1.0, ge=0, description="Seconds to wait before the node is tried again.")
+    backoff_s: float = Field(default=1.0, ge=0, description="Seconds to wait before retrying the node.")
 
 
 class MetadataConfig(Section):

@@ -33,7 +33,7 @@ class ServingConfig(Section):
     """Requirements on the exported model where there is only TensorFlow; see docs/gates.md."""
 
     rows: int = Field(
-        default=256, ge=1, le=10_000, description="Real rows of the eval split that it is asked."
+        default=256, ge=1, le=10_000, description="Number of real rows of the eval split to query it with."
     )
     tolerance: float = setting_of(ServingLimits, "tolerance")
     max_p99_ms: float | None = setting_of(ServingLimits, "max_p99_ms")
@@ -43,7 +43,7 @@ class ServingConfig(Section):
     max_size_mb: float | None = setting_of(ServingLimits, "max_size_mb")
     max_memory_mb: float | None = setting_of(ServingLimits, "max_memory_mb")
     limit_s: float = Field(
-        default=120.0, gt=0, description="Seconds after which the whole check is ended and has failed."
+        default=120.0, gt=0, description="Seconds after which the whole check is ended and fails."
     )
 
 
@@ -56,7 +56,7 @@ class OwnMetricConfig(Section):
         examples=["workloads.taxi.metrics.Gain"],
     )
     settings: dict[Text, JsonValue] = Field(
-        default={}, description="Arguments that the class is made with, beside its name."
+        default={}, description="Arguments for the class's constructor, besides its name."
     )
 
 
@@ -65,14 +65,14 @@ class EvaluateConfig(Section):
 
     metrics: Metrics = Field(
         default=DEFAULT_METRICS,
-        description="Keras metrics to compute, by their snake_case names; of a model with several outputs "
-        "OUTPUT/METRIC, as sold/auc. Where a row may have any of several labels, METRIC stands for that of "
-        "each, LABEL/METRIC, and for their mean.",
+        description="Keras metrics to compute, by their snake_case names; for a model with several "
+        "outputs OUTPUT/METRIC, such as sold/auc. If a row may have any of several labels, METRIC stands "
+        "for that of each, LABEL/METRIC, and for their mean.",
     )
     quantiles: Quantiles = Field(
         default=(),
-        description="Quantiles of the label, rising, that the model answers side by side in this order; "
-        "their metrics are pinball_loss, interval_coverage, interval_width and quantile_crossing.",
+        description="Quantiles of the label that the model predicts, in rising order; their metrics are "
+        "pinball_loss, interval_coverage, interval_width and quantile_crossing.",
         examples=[[0.1, 0.5, 0.9]],
     )
     own_metrics: dict[MetricName, OwnMetricConfig] = Field(
@@ -96,15 +96,15 @@ class EvaluateConfig(Section):
     )
     beat_trivial: BeatTrivial = Field(
         default="one",
-        description="In how many of the metrics a model must beat the best constant answer (always the "
-        "majority, always the mean) with 95% confidence; with one it may be worse in no other. none: it is "
-        "only reported.",
+        description="In how many of the metrics a model must beat the best constant answer (the "
+        "majority, the mean) with 95% confidence; with one, it may be worse in no other. none: only "
+        "report it.",
     )
 
     baselines: References = Field(
         default=(),
-        description="Models of scikit-learn to fit on the same transformed examples and report beside the "
-        "network: logistic (for numbers: ridge regression) and boosted_trees.",
+        description="Models of scikit-learn to fit on the same transformed examples and report alongside "
+        "the network: logistic (for numbers: ridge regression) and boosted_trees.",
     )
     serving: ServingConfig | None = Field(
         default=ServingConfig(),
@@ -143,16 +143,16 @@ class EvaluateConfig(Section):
         named = [index for index, metric in enumerate(self.metrics) if is_of_quantiles(metric)]
         if self.quantiles and not named:
             raise KeyRuleError(
-                "needs a metric of quantiles, as pinball_loss, in evaluate.metrics", "quantiles"
+                "needs a metric of quantiles, such as pinball_loss, in evaluate.metrics", "quantiles"
             )
         for index in named:
             if not self.quantiles:
-                words = "is of quantiles; name them in evaluate.quantiles, as [0.1, 0.5, 0.9]"
+                words = "is of quantiles; name them in evaluate.quantiles, such as [0.1, 0.5, 0.9]"
                 raise KeyRuleError(words, "metrics", index)
             if len(self.quantiles) == 1 and plain_name(self.metrics[index]) != "pinball_loss":
                 raise KeyRuleError("needs two quantiles or more in evaluate.quantiles", "metrics", index)
         if named and self.baselines:
-            raise KeyRuleError("answer one number, and evaluate.quantiles names quantiles", "baselines")
+            raise KeyRuleError("predict one number, but evaluate.quantiles names quantiles", "baselines")
 
     @model_validator(mode="before")
     @classmethod
@@ -200,7 +200,9 @@ class EvaluateConfig(Section):
         known = METRICS.get(plain_name(metric))
         is_either = known is None or known.better is None  # one's own, or as a coverage
         if is_either and threshold.max_drop is not None and threshold.max_rise is not None:
-            raise KeyRuleError("has max_drop, where higher is better, and max_rise; keep one", *path)
+            raise KeyRuleError(
+                "has max_drop (higher is better) and max_rise (lower is better); keep one", *path
+            )
         if known is None:
             return
         for key, better, other in (("max_drop", "lower", "max_rise"), ("max_rise", "higher", "max_drop")):

@@ -69,13 +69,13 @@ class DataGateConfig(Section):
     )
     serving_statistics: PathText | None = Field(
         default=None,
-        description="Folder of statistics (Split-*/FeatureStats.pb) of what the model is asked, to compare "
-        "train with; null: unknown.",
+        description="Folder of statistics (Split-*/FeatureStats.pb) of serving requests, to compare train "
+        "with; null: unknown.",
     )
     sample_rows: int = Field(
         default=50_000,
         ge=1_000,
-        description="Examples that are read to find repeated rows and leaks, at most.",
+        description="Maximum number of examples read to find repeated rows and leaks.",
     )
 
 

@@ -20,8 +20,8 @@ class PreflightConfig(Section):
     )
     prices: dict[Generation, ChipHour] = Field(
         default={},
-        description="US dollars that you pay for a chip-hour, by generation; the others are those of "
-        "docs/tpu.md.",
+        description="US dollars that you pay for a chip-hour, by generation; for others, the prices "
+        "in docs/tpu.md are used.",
         examples=[{"v5e": 0.95}],
     )
     prices_of: Month | None = Field(
@@ -31,5 +31,5 @@ class PreflightConfig(Section):
     @model_validator(mode="after")
     def _prices_have_a_month(self) -> Self:
         if self.prices and self.prices_of is None:
-            raise KeyRuleError("needs preflight.prices_of: the month that they are of, as 2026-11", "prices")
+            raise KeyRuleError("needs preflight.prices_of: their month, such as 2026-11", "prices")
         return self

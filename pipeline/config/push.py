@@ -24,22 +24,22 @@ class EndpointConfig(Section):
     """The endpoint of Vertex AI, in the project of `cloud.vertex`, that versions are deployed to."""
 
     name: EndpointId = Field(
-        description="Id of the endpoint; it is made where there is none.", examples=["taxi"]
+        description="Id of the endpoint; it is created if there is none.", examples=["taxi"]
     )
     container: Text = Field(
         description="Image that serves the SavedModel at AIP_STORAGE_URI, as Vertex AI's prebuilt images for "
         "TensorFlow do.",
         examples=["europe-docker.example/prediction/tf2-cpu:1"],
     )
-    machine_type: Text = Field(default="n1-standard-2", description="Machine that it runs on.")
-    min_replicas: int = Field(default=1, ge=1, description="Machines at the least.")
-    max_replicas: int = Field(default=1, ge=1, description="Machines at the most.")
+    machine_type: Text = Field(default="n1-standard-2", description="Machine type that it runs on.")
+    min_replicas: int = Field(default=1, ge=1, description="Minimum number of machines.")
+    max_replicas: int = Field(default=1, ge=1, description="Maximum number of machines.")
     traffic: int = Field(
         default=ALL_TRAFFIC,
         ge=0,
         le=ALL_TRAFFIC,
-        description="Percent of the requests that go to a new version; the versions before share the rest as "
-        "they did. Those that get none are undeployed.",
+        description="Percentage of requests that go to a new version; earlier versions share the rest in the "
+        "same proportions. Versions that get none are undeployed.",
     )
     service_account: ServiceAccount | None = Field(
         default=None, description="Account that the image runs as; null: the service's own."
@@ -64,8 +64,7 @@ class PushConfig(Section):
     keep: int | None = Field(
         default=None,
         ge=1,
-        description="How many versions stay there, the newest ones; the one that is served always does. "
-        "null: all.",
+        description="How many of the newest versions to keep there; the live one is always kept. null: all.",
     )
 
     hook: Texts = Field(

@@ -13,25 +13,23 @@ class RequestLogConfig(Section):
     """A log of requests and answers, in JSON Lines."""
 
     columns: Annotated[tuple[Column, ...], Field(strict=False, min_length=1)] = Field(
-        description="The raw columns that are logged; no other column is, so name none that is secret.",
+        description="The raw columns to log; no others are logged. Name no secret column.",
         examples=[["fare", "company"]],
     )
     folder: PathText | None = Field(
         default=None,
-        description="Where the files go, on this machine; null: OUTPUT/requests/NAME.",
+        description="Folder of the log files, on this machine; null: OUTPUT/requests/NAME.",
     )
     ids: bool = Field(
         default=False,
-        description="Also log the header X-Request-Id of each request to serve, as logged_id: labels that "
-        "come later are joined by it.",
+        description="Also log the header X-Request-Id of each request to serve, as logged_id, by which "
+        "labels that arrive later can be joined.",
     )
-    share: float = Field(
-        default=1.0, gt=0, le=1, description="Share of the rows that are logged, drawn at random."
-    )
+    share: float = Field(default=1.0, gt=0, le=1, description="Share of the rows to log, drawn at random.")
     max_mb: int = Field(
         default=1024,
         ge=16,
-        description="Size of all files in the folder, in MiB; the oldest are removed.",
+        description="Maximum size of all files in the folder, in MiB; the oldest are removed.",
     )
 
     @field_validator("columns")

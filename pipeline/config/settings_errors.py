@@ -46,10 +46,10 @@ _TYPE_WORDS = {
     "float_type": "a number",
     "string_type": "text",
     "bool_type": "true or false",
-    "tuple_type": "a list, as [a, b]",
-    "dict_type": "keys with values, as {key: value}",
-    "model_type": "keys with values, as {key: value}",
-    "dataclass_type": "keys with values, as {key: value}",
+    "tuple_type": "a list, such as [a, b]",
+    "dict_type": "keys with values, such as {key: value}",
+    "model_type": "keys with values, such as {key: value}",
+    "dataclass_type": "keys with values, such as {key: value}",
 }
 # Pydantic's names for a key that a model, or a component's settings, do not have.
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")

@@ -14,18 +14,18 @@ class StatisticsConfig(Section):
     slices: Slices = Field(
         default=(),
         description="Lists of raw columns; the statistics are also computed for each of their values, for "
-        "TFDV's own tools. The data gate judges those of all rows.",
+        "TFDV's own tools. The data gate uses those of all rows.",
     )
     weight: Column | None = Field(
         default=None,
-        description="Raw column with each row's weight, a number: weighted statistics are computed beside "
-        "the others. null: none.",
+        description="Raw column with each row's weight, a number: weighted statistics are computed in "
+        "addition. null: none.",
     )
     sample_rate: float | None = Field(
         default=None,
         gt=0,
         le=1,
-        description="Share of the rows that the statistics are computed of; null: all. Row counts in "
+        description="Share of the rows to compute the statistics from; null: all. Row counts in "
         "findings about a column, and in the report, are then those of the sample.",
     )
 

@@ -41,8 +41,8 @@ class TableConfig(Section):
     )
     as_of: Text | None = Field(
         default=None,
-        description="For database_env: a name for the database's state, as a day. The rows that were read "
-        "are kept under it, and the database is not asked again; null: it is asked in each run.",
+        description="For database_env: a name for the database's state, such as a day. Rows are kept "
+        "under it, and the database is not queried again; null: it is queried in each run.",
         examples=["2026-11-20"],
     )
     delta: PathText | None = Field(default=None, description="The folder of a Delta Lake table on disk.")

@@ -23,8 +23,8 @@ def _server(value: str) -> str:
         is_address = False
     if not is_address or value != value.strip() or any(ord(letter) <= ord(" ") for letter in value):
         raise KeyRuleError(
-            "must be the http(s) address of a server, as http://127.0.0.1:5000; MLflow serves a folder with "
-            "mlflow server --backend-store-uri sqlite:///FOLDER/mlflow.db"
+            "must be the http(s) address of a server, such as http://127.0.0.1:5000; MLflow serves a "
+            "folder with mlflow server --backend-store-uri sqlite:///FOLDER/mlflow.db"
         )
     return value.rstrip("/")
 
@@ -33,7 +33,7 @@ ServerAddress = Annotated[Text, AfterValidator(_server)]
 
 
 class TrackConfig(Section):
-    """Trackers that are told of each run when it has ended."""
+    """Trackers to send each run to when it has ended."""
 
     mlflow: ServerAddress | None = Field(
         default=None,

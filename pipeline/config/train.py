@@ -72,8 +72,8 @@ class _ColumnOrKeys:
         if not isinstance(value, dict):
             if not isinstance(value, str) or not value:
                 raise KeyRuleError(
-                    "must be a column's name, one for each output, as {sold: sold, price: price}, or a list "
-                    "of columns that are one label together, as [sport, music]"
+                    "must be a column's name, one for each output, such as {sold: sold, price: price}, or a "
+                    "list of columns that together are one label, such as [sport, music]"
                 )
             return value
         found = keys(value)
@@ -118,7 +118,7 @@ class _BalancedOrKeys:
     @staticmethod
     def _read(value: Any, keys: Callable[[Any], dict[str, float]]) -> dict[str, float] | str:
         if isinstance(value, str) and value != BALANCED:
-            raise KeyRuleError(f"must be {BALANCED}, or keys with values, as {{yes: 3}}")
+            raise KeyRuleError(f"must be {BALANCED}, or keys with values, such as {{yes: 3}}")
         return value if isinstance(value, str) else keys(value)
 
     def __get_pydantic_json_schema__(
@@ -145,33 +145,33 @@ class TransformConfig(Section):
     )
     label: Label = Field(
         default="",
-        description="The transformed feature that holds the label; the name of data.label where not given. "
-        "Of a model with several outputs, that of each: {sold: sold, price: price_scaled}. Where a row may "
-        "have any of several labels, a column of 0 and 1 for each: [sport, music].",
+        description="The transformed feature that holds the label; by default the name in data.label. For "
+        "a model with several outputs, one for each: {sold: sold, price: price_scaled}. If a row may have "
+        "any of several labels, a column of 0 and 1 for each: [sport, music].",
         json_schema_extra=without_default,
     )
     weight: Column | None = Field(
         default=None,
-        description="The transformed feature that says how much each row counts, in the training, in the "
-        "metrics and at the gates; it is no input of the model. null: all rows count the same.",
+        description="The transformed feature with each row's weight in training, metrics and gates; it "
+        "is not an input of the model. null: all rows count the same.",
         examples=["weight"],
     )
     group: Column | None = Field(
         default=None,
         description="The raw column that names the group of each row, such as a search, within which ndcg, "
-        "ndcg_5, ndcg_10 and mean_reciprocal_rank rank the rows; it is no input of the model.",
+        "ndcg_5, ndcg_10 and mean_reciprocal_rank rank the rows; it is not an input of the model.",
         examples=["query_id"],
     )
     pass_through: Columns = Field(
         default=(),
-        description="Columns that are no input of the model, such as an id or a group: no request needs "
-        "them, the evaluation can slice by them, and predict copies them to its output.",
+        description="Columns that are not inputs of the model, such as an id or a group: requests do "
+        "not need them, the evaluation can slice by them, and predict copies them to its output.",
         examples=[["customer_id"]],
     )
     classes: Texts = Field(
         default=(),
         description="Names of the label's classes, in the order of the codes 0, 1, ... that preprocessing_fn "
-        "gives them; a pushed version names them in its predictions. None: it answers numbers only.",
+        "gives them; a pushed version names them in its predictions. null: numbers only.",
         examples=[["setosa", "versicolor", "virginica"]],
     )
 
@@ -201,17 +201,15 @@ class TransformConfig(Section):
     @model_validator(mode="after")
     def _apart_from_the_label(self) -> Self:
         if self.classes and self.outputs:
-            raise KeyRuleError("names the classes of one label, and transform.label names several", "classes")
+            raise KeyRuleError("names the classes of one label, but transform.label names several", "classes")
         if self.weight is not None and self.weight in self.labels:
-            raise KeyRuleError(
-                "is transform.label as well; a row cannot count as much as its label", "weight"
-            )
+            raise KeyRuleError("is transform.label as well; a label cannot be its own weight", "weight")
         for index, name in enumerate(self.pass_through):
             if name in self.pass_through[:index]:
                 raise KeyRuleError("given twice; keep one", "pass_through", index)
             if isinstance(self.label, str) and name == self.label:
                 raise KeyRuleError(
-                    "is the label, which is no input anyway; remove it here", "pass_through", index
+                    "is the label, which is not an input anyway; remove it here", "pass_through", index
                 )
         return self
 
@@ -228,8 +226,8 @@ class PretrainedConfig(Section):
     )
     sha256: Sha256 | None = Field(
         default=None,
-        description="The SHA-256 of its content; needed for gs://, and checked wherever it is given. null: "
-        "computed of the file.",
+        description="The SHA-256 of its content; needed for gs://, and checked if given. null: computed "
+        "from the file.",
     )
 
     @field_validator("path")
@@ -243,7 +241,7 @@ class PretrainedConfig(Section):
     def _digest_of_what_is_elsewhere(self) -> Self:
         if is_remote(self.path) and self.sha256 is None:
             raise KeyRuleError(
-                "missing: no run reads an object to know whether it has changed; sha256sum prints it",
+                "missing: a run does not read an object to see whether it changed; sha256sum prints it",
                 "sha256",
             )
         return self
@@ -261,8 +259,8 @@ class TrainConfig(Section):
     )
     pretrained: PretrainedConfig | None = Field(
         default=None,
-        description="Weights to begin with: build_model gets the file as its argument pretrained, and loads "
-        "what it wants of it. null: it gets None.",
+        description="Initial weights: build_model gets the file as its argument pretrained, and loads what "
+        "it wants from it. null: it gets None.",
         examples=[{"path": "workloads/taxi/encoder.weights.h5"}],
     )
     batch_size: int = setting_of(TrainingJob, "batch_size", default=256)
@@ -271,9 +269,8 @@ class TrainConfig(Section):
     backend: Backend = setting_of(ComputeSettings, "backend")
     class_weights: ClassWeights | None = Field(
         default=None,
-        description="What the rows of a class count times as much in the training, by the class's name or "
-        "code, as {yes: 3}; balanced: each class as much as any other. Metrics do not change by it. null: "
-        "rows count as they are.",
+        description="Factors for the rows of a class in training, by the class's name or code, such as "
+        "{yes: 3}; balanced: all classes have the same total weight. Metrics are not affected. null: none.",
         examples=["balanced"],
     )
     interpreter: Text | None = Field(
@@ -284,13 +281,13 @@ class TrainConfig(Section):
     device: Device = setting_of(ComputeSettings, "device")
     tpu: str = Field(
         default="",
-        description="The TPU slice that a cloud run trains on, where device is tpu.",
+        description="The TPU slice that a cloud run trains on, if device is tpu.",
         examples=["v5e-8", "v6e-16"],
     )
     preflight: bool = Field(
         default=False,
-        description="Whether the step is compiled for the slice before it is trained, where device is tpu; "
-        "the run stops where it does not compile or does not fit.",
+        description="Whether to compile the step for the slice before training, if device is tpu; the run "
+        "stops if it does not compile or does not fit.",
     )
     tpu_address: str = setting_of(ComputeSettings, "tpu_address")
     cpu_devices: int = setting_of(ComputeSettings, "cpu_devices")
@@ -310,19 +307,19 @@ class TrainConfig(Section):
         examples=[{"image": [28, 28, 1]}],
     )
     input: SettingsOf[InputSettings] = Field(
-        default=InputSettings(), description="Where the parsed examples are kept between epochs."
+        default=InputSettings(), description="Where parsed examples are kept between epochs."
     )
     exports: Exports = Field(
         default=(),
-        description="Smaller forms of the model that are written beside it: litert, litert_dynamic, "
+        description="Smaller forms of the model to write alongside it: litert, litert_dynamic, "
         "litert_int8, keras_int8.",
         examples=[["litert_int8"]],
     )
     checkpoint: SettingsOf[CheckpointSettings] = Field(
-        default=CheckpointSettings(), description="When the training saves its state, to continue from."
+        default=CheckpointSettings(), description="When training saves its state, to continue from."
     )
     early_stopping: SettingsOf[EarlyStoppingSettings] = Field(
-        default=EarlyStoppingSettings(), description="When the training stops before its last epoch."
+        default=EarlyStoppingSettings(), description="When training stops before its last epoch."
     )
     blow_up: SettingsOf[BlowUpSettings] = Field(
         default=BlowUpSettings(), description="What to do if the loss becomes NaN or too high."

@@ -18,10 +18,10 @@ class SearchConfig(Section):
     choices: Values | None = Field(default=None, description="Values to choose from.")
     low: int | float | None = Field(default=None, description="The lowest value of a range.")
     high: int | float | None = Field(
-        default=None, description="The highest value of a range; whole numbers only where both ends are."
+        default=None, description="The highest value of a range; whole numbers only if both ends are."
     )
     step: int | float | None = Field(default=None, gt=0, description="Steps above low; null: any number.")
-    log: bool = Field(default=False, description="Whether orders of magnitude are equally likely.")
+    log: bool = Field(default=False, description="Whether to search on a logarithmic scale.")
 
     @model_validator(mode="after")
     def _choices_or_range(self) -> "SearchConfig":
@@ -45,5 +45,5 @@ class TuneConfig(Section):
     metric: Text = Field(
         default="val_loss", description="The Keras metric that decides; val_ stands for the eval split."
     )
-    goal: Goal = Field(default="min", description="Whether a low or a high metric is good.")
+    goal: Goal = Field(default="min", description="Whether a lower or a higher metric is better.")
     epochs: int | None = Field(default=None, ge=1, description="Epochs of a trial; null: train.epochs.")

@@ -69,7 +69,7 @@ class WorkloadConfig(Section):
     name: Name = Field(
         description="Name of the workload; it is part of paths and of the report.", examples=["taxi"]
     )
-    description: str = Field(default="", description="One line for people about what the model predicts.")
+    description: str = Field(default="", description="One line that describes what the model predicts.")
     data: DataConfig = Field(
         description="Where the raw examples come from and how they are split.",
         examples=[{"source": "data/trips.csv", "label": "tips"}],
@@ -80,10 +80,10 @@ class WorkloadConfig(Section):
         description="Schema file (.pbtxt) relative to the project's root; null: inferred from the data.",
     )
     statistics: StatisticsConfig = Field(
-        default=StatisticsConfig(), description="What is computed of the raw examples."
+        default=StatisticsConfig(), description="Which statistics of the raw examples are computed."
     )
     data_gate: DataGateConfig = Field(
-        default=DataGateConfig(), description="Rules for the data; the run stops if they are broken."
+        default=DataGateConfig(), description="Rules for the data; the run stops if it breaks them."
     )
     transform: TransformConfig = Field(
         description="How raw columns become features.",
@@ -112,10 +112,10 @@ class WorkloadConfig(Section):
     )
     request_log: RequestLogConfig | None = Field(
         default=None,
-        description="What `serve` and `predict` log of what they are asked and answer; null: nothing.",
+        description="What `serve` and `predict` log of requests and answers; null: nothing.",
     )
     track: TrackConfig = Field(
-        default=TrackConfig(), description="Trackers that are told of each run when it has ended."
+        default=TrackConfig(), description="Trackers to send each run to when it has ended."
     )
     metadata: MetadataConfig | None = Field(
         default=None,
@@ -151,7 +151,7 @@ class WorkloadConfig(Section):
     @model_validator(mode="after")
     def _experiment_is_no_pipeline(self) -> Self:
         if self.cloud.vertex.experiment == self.name:
-            words = "is the workload's own name, which Vertex AI gives to the pipeline; name it otherwise"
+            words = "is the workload's own name, which Vertex AI gives to the pipeline; choose another"
             raise KeyRuleError(words, "cloud", "vertex", "experiment")
         return self
 
@@ -175,12 +175,12 @@ class WorkloadConfig(Section):
                 raise KeyRuleError(words + "s" * bool(outputs), "evaluate", *key)
         for output in outputs:
             if not any(output_of(metric) == output for metric in self.evaluate.metrics):
-                words = f"has none of the output {output}, which would not be judged; add one"
+                words = f"has none of the output {output}, so that output would not be evaluated; add one"
                 raise KeyRuleError(words, "evaluate", "metrics")
         if outputs and self.train.exports:
-            raise KeyRuleError("are of models with one output; remove this key", "train", "exports")
+            raise KeyRuleError("need a model with one output; remove this key", "train", "exports")
         if outputs and self.train.class_weights is not None:
-            words = "is of one label, and transform.label names several; transform.weight weighs rows"
+            words = "needs one label, but transform.label names several; transform.weight weights rows"
             raise KeyRuleError(words, "train", "class_weights")
         return self
 
@@ -217,14 +217,14 @@ class WorkloadConfig(Section):
         group, by = self.transform.group, self.data.split_by
         for index, name in enumerate(self.evaluate.metrics):
             if is_of_groups(name) and group is None:
-                words = "ranks the rows of a group; name its column in transform.group"
+                words = "ranks rows within groups; name the group's column in transform.group"
                 raise KeyRuleError(words, "evaluate", "metrics", index)
         if group is None:
             return self
         if group in (self.transform.weight, self.data.label, *self.transform.labels):
             raise KeyRuleError("is the label or the weight as well", "transform", "group")
         if self.data.columns and group not in self.data.columns:
-            words = "is none of data.columns, and the Evaluator reads it from the rows; add it there"
+            words = "is not in data.columns, but the Evaluator reads it from the rows; add it there"
             raise KeyRuleError(words, "transform", "group")
         if by is None or by.row or by.key not in (None, group):
             words = f"would have rows in both splits; write data.split_by: {{key: {group}}}"
@@ -236,11 +236,11 @@ class WorkloadConfig(Section):
         averaged = [name for name in self.evaluate.metrics if self.transform.outputs and not output_of(name)]
         quantiles = [name for name in self.evaluate.metrics if is_of_quantiles(name) or is_of_groups(name)]
         if averaged and quantiles:
-            words = f"{quantiles[0]} is of one number, and transform.label names several labels of 0 and 1"
+            words = f"{quantiles[0]} is for one number, but transform.label names several labels of 0 and 1"
             raise KeyRuleError(words, "evaluate", "metrics", self.evaluate.metrics.index(quantiles[0]))
         if (averaged or quantiles) and "Evaluator" in self.beam.stock_nodes:
             words = (
-                f"has no mean of {averaged[0]} over the labels; name it of each"
+                f"has no mean of {averaged[0]} over the labels; name it for each label"
                 if averaged
                 else (f"has no {quantiles[0]}")
             )

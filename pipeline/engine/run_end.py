@@ -122,4 +122,4 @@ def _end(history: History, record: RunRecord, began: float, listeners: Sequence[
 def warn_of_damage(history: History) -> None:
     """Warns of runs whose records cannot be read."""
     for error in history.damaged.values():
-        print(printable(f"warning: {error.message}; it counts as no run."), file=sys.stderr)
+        print(printable(f"warning: {error.message}; it does not count as a run."), file=sys.stderr)

@@ -8,7 +8,7 @@ from slipway.components.escaped_text import escaped
 
 _SHOWN_LENGTH = 40  # of a value, in characters: two of them and a name fit one line of a terminal
 # Earlier versions gave nodes of equal settings the same key.
-_ANOTHER_VERSION = "its earlier result was kept by an older version, which did not tell equal nodes apart"
+_ANOTHER_VERSION = "its earlier result was kept by an older version, which did not distinguish equal nodes"
 _SHOWN_PARAMS = 8  # beyond these, a reader wants `diff`, not more lines
 
 

@@ -85,7 +85,7 @@ class Fingerprint:
         if key != found.key:
             raise PipelineError(
                 f"damaged fingerprint: its parts give the key {found.key}, but it says {key!r}",
-                hint="The record was cut or edited; run the node with --no-cache.",
+                hint="The record was truncated or edited; run the node with --no-cache.",
             )
         return found
 

@@ -149,7 +149,7 @@ def new(
         if wanted in table.unread:
             raise UsageError(
                 f"{wanted} holds {table.unread[wanted]}: it can be neither label nor feature.",
-                hint="write it as one text or number a row, and name that",
+                hint="write it as one text or number per row, and name that",
             )
         if wanted not in facts:
             raise UsageError(
@@ -163,7 +163,7 @@ def new(
                 hint="empty these cells, or name them with --null-value",
             )
     if label is None:
-        label = ask("Which column is to be predicted?", list(facts), option="--label")
+        label = ask("Which column do you want to predict?", list(facts), option="--label")
     if weight is not None:
         _check_weight(facts[weight], label=label, kept=keep)
     check_rows(table.rows, rejected=table.rejected, first_reject=table.first_reject)
@@ -190,10 +190,10 @@ def new(
     if table.file_format == "csv" and _are_values(list(facts)):
         plan = replace(plan, notes=(_header_note(list(facts)), *plan.notes))
     used = [d.facts for d in plan.decisions if d.role not in (Role.LEFT_OUT, Role.MOMENT)]
-    told = ["Rows end with a delimiter, behind which nothing stands: no column."] * table.has_empty_end
+    told = ["Rows end with a delimiter and nothing after it, which adds no column."] * table.has_empty_end
     if table.file_format == "csv" and table.quote == "'":
         told.append(
-            "Fields stand in apostrophes (data.quote); if these are part of the text, remove that key."
+            "Fields are quoted with apostrophes (data.quote); if these are part of the text, remove that key."
         )
     told += [*stand_in_notes(used, is_csv=table.file_format == "csv"), *width_notes(len(used) - 1)]
     plan = replace(plan, notes=(*plan.notes, *told))
@@ -218,28 +218,28 @@ def _without_keys(hint: str, data: str) -> str:
         return iconv(data, "LATIN1")
     if not _KEY.search(hint):
         return hint
-    return f"{hint}. There is no workload file yet: change the data, or begin with a copy of workloads/taxi"
+    return f"{hint}. There is no workload file yet: change the data, or start with a copy of workloads/taxi"
 
 
 def _check_weight(column: Facts, *, label: str, kept: Collection[str]) -> None:
     """Refuses a column that no row can be weighed by."""
     what = ""
     if column.name == label:
-        what = "is what is to be predicted"
+        what = "is the column to predict"
     elif column.name in kept:
         what = "is a feature by --keep as well"
     elif column.kind == "text":
-        what = "holds texts, and a weight is a number"
+        what = "holds texts, but a weight is a number"
     elif column.missing:
         what = f"is empty in {counted(column.missing, 'row')}"
     elif column.least < 0:
-        what = f"holds {column.least:g}, and weights are numbers from 0 on"
+        what = f"holds {column.least:g}, but weights must be finite and >= 0"
     elif column.greatest == 0:
         what = "is 0 in every row"
     if what:
         raise UsageError(
             f"--weight {column.name}: this column {what}.",
-            hint="name a column of numbers from 0 on, one in every row, or leave --weight out",
+            hint="name a column with a number >= 0 in every row, or leave --weight out",
         )
 
 
@@ -261,7 +261,7 @@ def _is_skewed(numbers: npt.NDArray[np.float64]) -> bool:
 
 def _other_column(wanted: str, names: Sequence[str], *, is_csv: bool) -> str:
     if _are_values(names):
-        return "the first line is taken for the names of the columns; put a line with names above the rows"
+        return "the first line is read as column names; put a line with names above the rows"
     if len(names) == 1 and is_csv:
         return (
             "the first line must name the columns, separated by , ; | tabs or single spaces: remove what is "

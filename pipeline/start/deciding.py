@@ -116,9 +116,9 @@ def check_rows(rows: int, *, rejected: int = 0, first_reject: str = "") -> None:
     if rows < LEAST_ROWS:
         others = f" {counted(rejected, 'row')} cannot be read, as {first_reject}" if rejected else ""
         raise UsageError(
-            f"{counted(rows, 'row')} {agreeing(rows, 'are')} too few to train on some and judge by others: "
-            f"at least {LEAST_ROWS} are needed.{others}",
-            hint="collect more rows first; some hundred make a model worth judging",
+            f"{counted(rows, 'row')} {agreeing(rows, 'are')} too few to train on some and evaluate on "
+            f"others: at least {LEAST_ROWS} are needed.{others}",
+            hint="collect more rows first; a model is worth evaluating from some hundred on",
         )
 
 
@@ -198,7 +198,7 @@ def decide(
 def _way_to_keep(column: Facts) -> str:
     name = shlex.quote(column.name)
     if not column.is_too_large:
-        return f"add --keep {name} where that is a feature nevertheless"
+        return f"add --keep {name} if it is a feature after all"
     worst = max(column.least, column.greatest, key=abs)  # with all its digits: a text is compared
     return f"empty the cells of {name} with {worst!r}; in a CSV: add --null-value={worst!r}, as it is written"
 
@@ -264,10 +264,7 @@ def _reason_against(column: Facts, leaks: Mapping[str, str]) -> str:
     is_unique = column.distinct >= _ID_SHARE * column.present
     if column.kind == "text" and not column.moment:
         if all(_OTHER_DATE.match(str(value)) for value in column.counts):
-            return (
-                "dates, but not all in one order that is known: write them as YYYY-MM-DD, or name their "
-                "order in data.dates"
-            )
+            return "dates in no common order: write them as YYYY-MM-DD, or name their order in data.dates"
         if is_unique or column.distinct > column.present / 2:
             if column.others:
                 return f"text: numbers except {few(column.others)}; fix these cells, and start again"

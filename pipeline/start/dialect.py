@@ -47,7 +47,7 @@ def dialect_of(head: bytes, *, name: str) -> Dialect:
         # With its index, which is what the header has no name for.
         code = f"import pandas as pd; {reading}.to_csv('commas.csv')"
         raise UsageError(
-            f"{name}: its columns are parted by spaces, and not by exactly one each.",
+            f"{name}: its columns are separated by several spaces.",
             hint=f"python -c {shlex.quote(code)}   # then name that file",
         )
     return Dialect(",", quote)

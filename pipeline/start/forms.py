@@ -163,7 +163,7 @@ def _number(present: pa.Array) -> _Form | None:
     if negative:
         words += f", negative ones as {negative[0]}"
     if thousands and len(fitting) > 1 and (thousands, "") in fitting:
-        words += f", {thousands!r} taken for the sign between thousands"
+        words += f", {thousands!r} read as the thousands separator"
     settings = {"decimal": decimal} if decimal != "." else {}
     return _Form(words, settings | ({"thousands": thousands} if thousands else {}) | named)
 
@@ -203,7 +203,7 @@ def _date(present: pa.Array) -> _Form | None:
     words = f"dates as {present[0].as_py()}"
     others = [other for first, other in _OTHER_ORDER.items() if fitting[0].startswith(first)]
     if others and (other := others[0] + fitting[0][len(others[0]) :]) in fitting:
-        words += f", the month taken to come first (else write {other!r} in data.dates)"
+        words += f", assuming that the month comes first (otherwise write {other!r} in data.dates)"
     return _Form(words, date=fitting[0])
 
 

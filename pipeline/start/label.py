@@ -38,7 +38,7 @@ def decide_task(label: Facts, asked: str, *, file: OneCsv | None = None) -> Task
         same = f"the same in every row, {next(iter(label.counts))!s:.40}" if label.distinct else "empty"
         raise UsageError(
             f"{label.name} is {same}: there is nothing to predict.",
-            hint="name a column with --label that holds two values at least",
+            hint="name a column with --label that holds at least two values",
         )
     if label.is_too_large:
         raise UsageError(

@@ -36,7 +36,7 @@ def notes_of(
     ]
     if suspicions:
         notes.append(
-            f"Much of {label.name} can be told from one column alone: "
+            f"Much of {label.name} can be predicted from one column alone: "
             f"{', '.join(f'{c} ({why})' for c, why in suspicions.items())}. That may be a good feature; one "
             f"that is known only after {label.name} is not: take it out of data.columns and of "
             "preprocessing.py."

@@ -68,7 +68,7 @@ def init(folder: Path, *, wheel: Path | None) -> MadeProject:
         raise UsageError(
             f"{name!r} is not a valid project name: letters, digits, '-', '_' and '.', with a letter or a "
             "digit at both ends.",
-            hint="as: slipway init my-project",
+            hint="for example: slipway init my-project",
         )
     _check_folder(folder)
     own = _checked(wheel) if wheel is not None else _installed_from()
@@ -81,7 +81,7 @@ def _check_folder(folder: Path) -> None:
     if folder.is_dir() and (there := sorted(each.name for each in folder.iterdir() if each.name != ".git")):
         raise UsageError(
             f"{folder} is not empty: it holds {', '.join(there[:3])}{', ...' if len(there) > 3 else ''}; a "
-            "project begins in a new or an empty folder.",
+            "project starts in a new or empty folder.",
             hint="name another folder; to make a project of this one, write [tool.slipway] into its "
             "pyproject.toml",
         )
@@ -97,7 +97,7 @@ def _check_folder(folder: Path) -> None:
 def _checked(wheel: Path) -> Path:
     if wheel.suffix != ".whl" or not wheel.name.startswith("slipway-") or not wheel.is_file():
         raise UsageError(
-            f"--wheel {wheel} is no wheel of Slipway: a file named slipway-VERSION-py3-none-any.whl.",
+            f"--wheel {wheel} is not a wheel of Slipway: a file named slipway-VERSION-py3-none-any.whl.",
             hint="name the one that this Slipway was installed from",
         )
     return wheel
@@ -115,7 +115,7 @@ def _installed_from() -> Path:
         return wheel
     raise UsageError(
         f"The project keeps a copy of Slipway's wheel, and {address.geturl() or 'the one installed here'} is "
-        "no file of this machine.",
+        "not a file on this machine.",
         hint="name it: slipway init my-project --wheel slipway-VERSION-py3-none-any.whl",
     )
 

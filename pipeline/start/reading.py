@@ -42,7 +42,7 @@ _JSON = (
     "sys; [print(json.dumps(row)) for row in json.load(sys.stdin)]' < data.json > data.jsonl"
 )
 _TFRECORD = (
-    "`new` does not look into TFRecords: begin with a copy of workloads/taxi, and set data.format to "
+    "`new` does not read TFRecords: start with a copy of workloads/taxi, and set data.format to "
     "tfrecord (docs/data.md)"
 )
 _PANDAS_READERS = {
@@ -134,7 +134,7 @@ def read_table(
     files = list_files(pattern)
     if null_values and file_format != "csv":
         raise UsageError(
-            f"--null-value {null_values[0]}: only the cells of a CSV are texts.", hint="empty these cells"
+            f"--null-value {null_values[0]}: only the cells of a CSV are text.", hint="empty these cells"
         )
     null_values = _as_written(null_values)
     options = Options(format=file_format, null_values=null_values)
@@ -157,7 +157,7 @@ def read_table(
     if not table.rows:
         wrong_row = f" The first: {table.first_reject}" if table.first_reject else ""
         raise UsageError(
-            f"{source} holds no row that can be read.{wrong_row}",
+            f"{source} holds no readable row.{wrong_row}",
             hint="below the header, a CSV has a line for each row",
         )
     if texts_of_bytes := table.texts:
@@ -222,7 +222,7 @@ def _table(files: Sequence[StoredFile], options: Options, most_rows: int, most_b
                     break
     # A column may hold lists in some blocks only.
     unread = dict.fromkeys(
-        (name for name in parts if any(map(_is_list, parts[name]))), "several values a row"
+        (name for name in parts if any(map(_is_list, parts[name]))), "several values per row"
     )
     joined = {
         name: pa.chunked_array(chunks).combine_chunks()
@@ -232,7 +232,7 @@ def _table(files: Sequence[StoredFile], options: Options, most_rows: int, most_b
     no_text = {
         name: _rows_without_text(values) for name, values in joined.items() if not _is_readable(values)
     }
-    unread |= dict.fromkeys(no_text, "bytes that are no text")
+    unread |= dict.fromkeys(no_text, "bytes that are not text")
     return Table(
         columns={name: _numpy(column) for name, column in joined.items() if name not in unread},
         kinds={name: _KINDS[kinds[name]] for name in joined if name not in unread},
@@ -312,7 +312,7 @@ def _format_of(source: str, root: Path) -> str:
         f"{source}: no file whose name ends in {', '.join(_SUFFIX_FORMATS)}.",
         hint=next(
             (_OTHER_FILES[end] for name in names if (end := _end(name)) in _OTHER_FILES),
-            "rename the files by what they hold; images lie in a folder for each class",
+            "give the files the suffix of their format; images need a folder for each class",
         ),
     )
 
@@ -340,7 +340,7 @@ def _check_encoding(file: InputFile) -> None:
                 hint=f"iconv -f UTF-16{endian} -t UTF-8 {shlex.quote(file.name)} > utf8.csv",
             )
         raise UsageError(
-            f"{file.name} is no text: it holds NUL bytes.",
+            f"{file.name} is not text: it holds NUL bytes.",
             hint="name a CSV, JSON Lines or Parquet file with --data",
         )
     try:

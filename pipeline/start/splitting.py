@@ -110,12 +110,12 @@ def _by_time(plan: Plan, columns: Mapping[str, Values], labels: Values) -> tuple
         if _moved(later, labels, is_number=plan.task == "regression"):
             # Nothing that was learned from the earlier rows could hold for the later ones.
             moved = moved or (
-                f"Rows from {first} on have quite another {plan.label.name} than earlier ones, so {name} "
-                "does not decide over the split: a good model fills gaps between known rows, and may know "
+                f"Rows from {first} on have a very different {plan.label.name} than earlier ones, so {name} "
+                "does not decide the split: such a model would fill gaps between known rows, and may know "
                 "nothing of what comes next (data.split_by in docs/data.md)."
             )
             continue
-        why = f"by time: rows from {first} on judge what was learned from the earlier ones"
+        why = f"by time: rows from {first} on are for evaluation, earlier ones for training"
         shares = dict.fromkeys(("max_skew_l_infinity", "max_skew_jensen_shannon", "max_label_shift"), 1.0)
         by = {"time": name, "starts": {"train": None, "eval": first}}
         return Split(by, why, shares, plan.rows, keeps_neighbours=True), ""

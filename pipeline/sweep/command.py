@@ -56,7 +56,7 @@ def begin(workload: Path, output: Path, asked: Asked) -> Sweep:
     by = _metric(asked.by, configs[0])
     if asked.seeds > 1 and any("train.seed" in text.partition("=")[0] for text in asked.sets):
         raise UsageError(
-            f"--seeds {asked.seeds}: --set names train.seed as well.", hint="leave out one of the two"
+            f"--seeds {asked.seeds}: --set names train.seed as well.", hint="leave one of them out"
         )
     return Sweep(
         sweep_id=new_sweep_id(output),
@@ -82,7 +82,9 @@ def resume(name: str, output: Path, *, sets: Sequence[str]) -> Sweep:
         UsageError: there is no such sweep, or it is given other settings.
     """
     if sets:
-        raise UsageError("--resume goes on with the settings of the sweep: give no --set.")
+        raise UsageError(
+            "--resume continues with the settings of the sweep; --set cannot be combined with it."
+        )
     return read_sweep(name, output)
 
 

@@ -34,13 +34,13 @@ def choose(space: Space, *, method: str | None, trials: int | None) -> tuple[Met
         if size is None:
             ranges = ", ".join(axis.key for axis in space.axes if not isinstance(axis, Choice))
             raise UsageError(
-                f"--method grid: a range has no end of values: {ranges}.",
-                hint="list values, KEY=A,B,C, or take --method bayes or random",
+                f"--method grid: a range has infinitely many values: {ranges}.",
+                hint="list values, KEY=A,B,C, or use --method bayes or random",
             )
         if trials is not None and trials < size:
             raise UsageError(
                 f"--trials {trials}: the grid has {size} settings.",
-                hint=f"--trials {size}, or take some of them: --method random",
+                hint=f"--trials {size}, or try only some: --method random",
             )
         return "grid", size
     _optuna()

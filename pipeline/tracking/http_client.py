@@ -133,12 +133,14 @@ def _request(method: str, url: str, *, timeout: tuple[float, float], **options: 
                     raise TrackerError(f"answered {answer.status_code} with more than {_MOST_BYTES:,} bytes")
             return answer.status_code, bytes(content)
     except requests.exceptions.InvalidHeader as error:
-        raise TrackerError("was not asked: its credentials hold a line break or a space too many") from error
+        raise TrackerError(
+            "was not contacted: its credentials contain a line break or a superfluous space"
+        ) from error
     except requests.RequestException as error:
         # Its own text may contain the address.
         raise TrackerError(f"could not be reached ({type(error).__name__})", is_away=True) from error
     except ValueError as error:  # http.client's, of a header's name or letters; its text contains them
-        raise TrackerError("was not asked: its credentials are no headers that HTTP takes") from error
+        raise TrackerError("was not contacted: its credentials are not valid HTTP headers") from error
 
 
 def _within(limit_s: float, work: Callable[[], tuple[int, bytes]]) -> tuple[int, bytes]:

@@ -18,7 +18,7 @@ from slipway.pipeline.tracking.spool import Waiting
 from slipway.pipeline.tracking.tracker import Connect, TrackerError
 
 _SHOWN_LETTERS = 300
-_RESUMED = "is told when the run, which was resumed, has ended"
+_RESUMED = "is sent when the resumed run has ended"
 _CONNECT: Mapping[str, Connect] = {
     "mlflow": mlflow.connect,
     "openlineage": openlineage.connect,
@@ -86,7 +86,7 @@ def _record(history: History, run_id: str) -> RunRecord | None:
 
 def _unread(history: History, run_id: str) -> str:
     error = history.damaged.get(run_id)
-    return f"was not told: {error.message if error else 'the run has no record'}"[:_SHOWN_LETTERS]
+    return f"was not sent the run: {error.message if error else 'the run has no record'}"[:_SHOWN_LETTERS]
 
 
 def _told(name: str, record: RunRecord, away: dict[tuple[str, str], str]) -> str:
@@ -110,9 +110,9 @@ def _told(name: str, record: RunRecord, away: dict[tuple[str, str], str]) -> str
             away[place] = str(error)
         return str(error)
     except PipelineError as error:
-        return f"was not told: {error.message}"
+        return f"was not sent the run: {error.message}"
     except Exception as error:  # a file of the run that is gone, an answer of another form: the others go on
-        return f"was not told: {type(error).__name__}: {error}"[:_SHOWN_LETTERS]
+        return f"was not sent the run: {type(error).__name__}: {error}"[:_SHOWN_LETTERS]
     return ""
 
 

@@ -66,7 +66,7 @@ def read_labels(file: Path, *, key: str, label: str, classes: Sequence[str]) -> 
             named = f"one of {', '.join(classes)}, or its code, 0 to {last}" if classes else "a number"
             raise UsageError(
                 f"{file} has the label {text[:_SHOWN]!r} for {name[:_SHOWN]!r}; it must be {named}.",
-                hint="give what the model learns, after preprocessing",
+                hint="give the label as the model sees it, after preprocessing",
             )
         found[name] = value
     if not found:
@@ -99,7 +99,7 @@ def join(logs: Logs, *, key: str, version: int, labels: Mapping[str, float]) -> 
         numbers = np.array(answers, np.float64)
     except (TypeError, ValueError) as error:
         raise UsageError(
-            f"The answers in {logs.folder} are not as many numbers in each row, so no metric is of them."
+            f"The answers in {logs.folder} differ in length, so no metric can be computed."
         ) from error
     return Labelled(np.array(wanted, np.float64)[:, None], numbers, without)
 
@@ -120,8 +120,8 @@ def _check_columns(file: Path, wanted: Sequence[str]) -> None:
         if name not in names:
             raise UsageError(
                 f"{file} has no column {name!r}; it has {', '.join(names[:10])}.",
-                hint="call the key as the log does (logged_id, or a column of request_log.columns), and the "
-                "label as the training does",
+                hint="name the key as in the log (logged_id, or a column of request_log.columns), and the "
+                "label as in training",
             )
 
 
@@ -158,7 +158,7 @@ def _check_joined(logs: Logs, key: str, *, has_key: bool, with_label: int, witho
         raise UsageError(
             f"The requests in {logs.folder} have no column {key!r} to join labels by.",
             hint="name the key in request_log.columns: an input of the model or, for predict, one that "
-            "transform.pass_through names; or log the names of requests: request_log.ids",
+            "transform.pass_through names; or log request ids: request_log.ids",
         )
     if not with_label:
         raise UsageError(f"No key in {logs.folder} has a label yet: {without:,} rows have none.")
@@ -190,7 +190,7 @@ def _rows(file: Path, columns: Sequence[str]) -> Iterator[Mapping[str, Any]]:
                     if line.strip() and not _is_torn(line):
                         row = orjson.loads(line)
                         if not isinstance(row, dict):
-                            raise UsageError(f"{file} has a line that is no object.")
+                            raise UsageError(f"{file} has a line that is not an object.")
                         yield row
             return
         table = _table(file, columns)

@@ -138,6 +138,6 @@ def _check_codes(labels: Floats, answers: Floats, names: Iterable[str]) -> None:
     wrong = labels[(labels != np.floor(labels)) | (labels < 0) | (labels >= outputs)]
     if len(wrong):
         raise ComponentError(
-            f"A late label is {wrong[0]:g}, and the model has the classes 0 to {outputs - 1}.",
-            hint="give what the model learns, after preprocessing",
+            f"A late label is {wrong[0]:g}, but the model has the classes 0 to {outputs - 1}.",
+            hint="give the label as the model sees it, after preprocessing",
         )

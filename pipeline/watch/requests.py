@@ -90,7 +90,7 @@ def read_requests(logs: Logs, kinds: Mapping[str, Kind], version: int) -> Reques
         named = f"those there are of {', '.join(map(str, sorted(others)))}" if others else "it holds no row"
         raise UsageError(
             f"{logs.folder} holds no request that version {version} answered; {named}.",
-            hint="choose one of those with --version" if others else "wait until the version is asked",
+            hint="choose one of those with --version" if others else "wait until the version gets requests",
         )
     file_numbers, rows = np.concatenate(places, axis=1)
     return Requests(found, np.concatenate(at_ms), [file.name for file in logs.files], file_numbers, rows)
@@ -114,7 +114,7 @@ def _shared_columns(files: Sequence[Path], kinds: Mapping[str, Kind]) -> list[st
             continue
         if missing := [name for name in _OWN if name not in names]:
             raise UsageError(
-                f"{file} has no column {missing[0]}, so it is no log of requests.",
+                f"{file} has no column {missing[0]}, so it is not a log of requests.",
                 hint=f"its rows need {AT} (ISO 8601) and {VERSION}, as serve and predict write them",
             )
         if not shared & names:
@@ -176,12 +176,12 @@ def _times(file: Path, times: Any) -> npt.NDArray[np.int64]:
         raise UsageError(f"{file} has a row without {AT}.")
     at_ms: npt.NDArray[np.int64] = found.cast(pa.int64()).to_numpy()
     if (at_ms < 0).any():
-        raise UsageError(f"{file} has a row whose {AT} is before 1970.", hint="remove or mend the file")
+        raise UsageError(f"{file} has a row whose {AT} is before 1970.", hint="remove or fix the file")
     return at_ms
 
 
 def _unreadable(file: Path, error: Exception) -> UsageError:
     return UsageError(
         f"{file} cannot be read as logged requests: {' '.join(str(error).split())[:300]}",
-        hint="remove or mend the file",
+        hint="fix or remove the file",
     )

@@ -35,7 +35,8 @@ def training_statistics(output: Path, run_id: str, version: int) -> SplitStatist
         if folder.is_dir():
             return read_training(folder)
     raise UsageError(
-        f"The statistics of version {version}'s training are gone: run {run_id} has no data gate's any more.",
+        f"The statistics of version {version}'s training are gone: run {run_id} no longer has its data "
+        "gate's.",
         hint=_HINT,
     )
 

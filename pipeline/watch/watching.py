@@ -76,7 +76,7 @@ class Watched:
 
     @property
     def _of_drift(self) -> str:
-        asked = f"what version {self.asked.version} of {self.asked.workload} is asked"
+        asked = f"the requests to version {self.asked.version} of {self.asked.workload}"
         if not self.drifted:
             span = " to ".join(dict.fromkeys([self.windows[0].name, self.windows[-1].name]))
             compared = f"{counted(self.rows, 'row')}, {counted(len(self.columns), 'column')}, {span}"

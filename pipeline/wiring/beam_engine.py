@@ -37,9 +37,9 @@ _KNOWN_TO_BEAM = (
 _IMAGE = "sdk_container_image"
 # Where a job of Dataflow runs, and where it keeps its files.
 _DATAFLOW_NEEDS = {
-    "project": "the id of the project that pays",
-    "region": "where the workers are, e.g. europe-west4",
-    "temp_location": "gs://BUCKET/PATH for what steps hand to each other",
+    "project": "the id of the project to bill",
+    "region": "the workers' region, e.g. europe-west4",
+    "temp_location": "gs://BUCKET/PATH for data passed between steps",
 }
 _REACH_LIMIT_S = 5.0
 

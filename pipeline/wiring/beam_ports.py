@@ -57,7 +57,7 @@ def check_running_mode(mode: str) -> None:
     """
     if mode != _MODE_WITHOUT_PORTS:
         raise ConfigError(
-            f"{_MODE_OPTION}: {mode} opens ports that give this user's files to whoever asks; "
+            f"{_MODE_OPTION}: {mode} opens ports that serve this user's files to anyone; "
             f"it must be {_MODE_WITHOUT_PORTS}",
             hint="leave it out; where a pipeline's own code sets it: "
             f"--beam=--{_MODE_OPTION}={_MODE_WITHOUT_PORTS}",
@@ -80,7 +80,7 @@ def read_options(args: Sequence[str]) -> dict[str, str]:
 def _check_open_ports(runner: str) -> None:
     if os.environ.get(OPEN_PORTS_VARIABLE) != "1":
         raise ConfigError(
-            f"{runner} listens on all network interfaces of this machine and runs what anybody sends there",
+            f"{runner} listens on all network interfaces of this machine and runs whatever it is sent",
             hint="set beam.runner=direct, which opens no port; on a machine that nobody else can reach: "
             f"export {OPEN_PORTS_VARIABLE}=1",
         )

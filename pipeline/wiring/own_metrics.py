@@ -21,8 +21,8 @@ def own_metrics(given: Mapping[str, OwnMetricConfig]) -> dict[str, tuple[str, Ma
         class_name = each.class_path.rpartition(".")[2]
         if is_registered_metric(class_name) and not each.class_path.startswith(_TFMA):
             raise ConfigError(
-                f"evaluate.own_metrics.{name}.class: {each.class_path} is called as one of TensorFlow Model "
-                "Analysis, which would be taken instead",
+                f"evaluate.own_metrics.{name}.class: {each.class_path} has the name of one of TensorFlow "
+                "Model Analysis, which would be used instead",
                 hint="give the class another name",
             )
     return {name: (each.class_path, each.settings) for name, each in given.items()}

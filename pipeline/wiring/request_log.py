@@ -36,7 +36,7 @@ def log_settings(config: WorkloadConfig, output: Path, manifest: Manifest | None
         if known and name not in known:
             near = nearest(name, list(known))
             raise UsageError(
-                f"request_log.columns names {name!r}, and the version's data has no such column.",
+                f"request_log.columns names {name!r}, but the version's data has no such column.",
                 hint=f"nearest: {near}" if near else f"there are: {', '.join(known)}",
             )
     return LogSettings(

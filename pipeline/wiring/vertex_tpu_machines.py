@@ -1,4 +1,4 @@
-"""The TPU slices that Vertex AI trains on: name, machine, topology, hosts, chips, frameworks. Pure.
+"""The TPU slices thon Vertex AI trains on: name, machine, topology, hosts, chips, frameworks. Pure.
 
 The generations are those of `slipway.components.preflight.chips`.
 
@@ -93,13 +93,13 @@ def tpu_slice(name: str, *, backend: str) -> TpuSlice:
         raise ConfigError(
             f"train.tpu: Vertex AI has no slice {name!r}; nearest: {', '.join(near)}"
             if name
-            else "train.device is tpu, and train.tpu names no slice to train on",
+            else "train.device is tpu, but train.tpu names no slice to train on",
             hint=f"slices: {', '.join(TPU_SLICES)}",
         )
     found = TPU_SLICES[name]
     jax = "--set train.backend=jax"
     if backend == "torch":
-        raise ConfigError("train.backend is torch, which trains on no TPU here", hint=jax)
+        raise ConfigError("train.backend is torch, which cannot train on a TPU here", hint=jax)
     if backend == "tensorflow" and not found.has_tensorflow:
         raise ConfigError(
             f"train.backend is tensorflow, which does not run on {name}: from v6e on, TPUs run JAX and "

@@ -88,7 +88,7 @@ def test_outside_of_a_project_it_says_where_one_begins(slipway, tmp_path):
     done = slipway("runs", cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr == (
-        f"error: {tmp_path} lies in no project: neither it nor a folder above has a pyproject.toml with "
+        f"error: {tmp_path} is in no project: neither it nor a folder above has a pyproject.toml with "
         "[tool.slipway].\nhint: go to your project's folder, or make one: slipway init my-project\n"
     )
 
@@ -101,7 +101,7 @@ def test_all_commands_are_one_program(slipway, tmp_path):
     }
     assert "rehearse" in slipway("cloud", "--help", cwd=tmp_path).stdout
     wrong = slipway("cloud", "schedule", "creat", cwd=tmp_path)
-    assert "lies in no project" in wrong.stderr
+    assert "is in no project" in wrong.stderr
 
 
 def test_wrong_words_name_the_command_that_helps(slipway, made):

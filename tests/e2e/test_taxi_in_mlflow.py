@@ -114,7 +114,7 @@ def test_a_run_that_ended_while_the_server_was_down_is_there_with_the_next(
     [entry] = sent(output)
     assert entry.why == {"mlflow": "could not be reached (ConnectionError)"}
     doctor = warm_runner("doctor", "--output", str(output))
-    assert "1 run not yet told to it: could not be reached" in doctor.stdout
+    assert "1 run not yet sent to it: could not be reached" in doctor.stdout
 
     with serving(folder, tmp_path, port):
         second = warm_runner(*run, "--output", str(output))

@@ -235,7 +235,7 @@ def test_what_cannot_run_here_says_so_before_anything_runs(run_toy, monkeypatch,
     told = {
         "nested": r"a pipeline inside a pipeline \(inner\)",
         "without_file": r"Specified module file '.*nowhere/foreign_trainer.py'",
-        "loop": "Use stands in a ForEach over the outputs of Make-a, Make-b",
+        "loop": "Use is in a ForEach over the outputs of Make-a, Make-b",
         "left_out": "Use reads an output of Forgotten, which the pipeline",
         "exit_handler": "Bye is an exit handler",
         "container": "Say would start a container, and there is no Docker at unix://",

@@ -145,8 +145,8 @@ def test_a_metric_of_one_s_own_that_tfma_would_take_one_of_its_own_for_is_refuse
         with pytest.raises(ConfigError) as told:
             compiled(own, *more)
         assert told.value.message == (
-            "evaluate.own_metrics.gain.class: tf_keras.metrics.AUC is called as one of "
-            "TensorFlow Model Analysis, which would be taken instead"
+            "evaluate.own_metrics.gain.class: tf_keras.metrics.AUC has the name of one "
+            "of TensorFlow Model Analysis, which would be used instead"
         )
 
 

@@ -192,7 +192,7 @@ def test_a_loop_of_the_users_own_is_kept_told_to_end_and_gone_on_with(job, tmp_p
     changes["hyperparameters"] = {"told_to_end": 5}
     (tmp_path / "kept").mkdir()
     changes["checkpoint_dir"] = str(tmp_path / "kept")
-    with pytest.raises(TrainingPreemptedError, match="left after step 5"):
+    with pytest.raises(TrainingPreemptedError, match="ended after step 5"):
         run(job, tmp_path, **changes)
     resumed, lines = run(job, tmp_path, **changes)
     assert [e["step"] for e in map(read_event, lines) if e and e["event"] == "resumed"] == [5]
@@ -218,7 +218,7 @@ def test_what_a_callback_changes_and_the_averages_outlast_a_restart_at_an_epochs
     (tmp_path / "kept").mkdir()
     changes = {"model": "looped.build_model", "pretrained": _pretrained(tmp_path), "epochs": 2}
     changes |= {"checkpoint_dir": str(tmp_path / "kept"), "hyperparameters": {"told_to_end": 3}}
-    with pytest.raises(TrainingPreemptedError, match="left after step 3"):
+    with pytest.raises(TrainingPreemptedError, match="ended after step 3"):
         run(job, tmp_path, **changes)
     run(job, tmp_path, **changes)
     averages = _trained_weights(tmp_path)

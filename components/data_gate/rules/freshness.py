@@ -51,7 +51,7 @@ def find_staleness(
     if newest_s > now_s + _AHEAD_S:
         yield _finding(
             wanted.column,
-            f"the newest value, {_date(newest_s)}, lies in the future"
+            f"the newest value, {_date(newest_s)}, is in the future"
             f"{_counted_after(statistics, wanted.column, now_s + _AHEAD_S)}",
             query=_later_than(statistics, wanted.column, now_s + _AHEAD_S),
             remedy="check that it is in seconds since 1970, and the clock that wrote it",
@@ -101,8 +101,8 @@ def _moved(newest_s: float, before_s: float, wanted: Freshness, elapsed_s: float
             measured=ahead_days,
             limit=wanted.max_ahead_days,
             key=f"{SECTION}.freshness.max_ahead_days",
-            remedy="check whether the times were shifted; if you read a history faster than it was made, "
-            f"raise {SECTION}.freshness.max_ahead_days above {ahead_days:,.0f}",
+            remedy="check whether the times were shifted; if you work through a history faster than it "
+            f"was recorded, raise {SECTION}.freshness.max_ahead_days above {ahead_days:,.0f}",
         )
 
 

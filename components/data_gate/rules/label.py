@@ -108,7 +108,7 @@ def _one_sided(feature: FeatureStatistics, split: str, elsewhere: Sequence[str])
         splits=(split,),
         what=f"all {feature.present:,} {labels} are {_only_value(feature)}; rows with another label all fell "
         f"into {' and '.join(elsewhere)}",
-        remedy=f"{remedy}deal the rows otherwise, by data.split_by (as {{row: true}}) or data.split; or "
+        remedy=f"{remedy}split the rows differently, with data.split_by (as {{row: true}}) or data.split; or "
         "collect more rows of the other label",
         query=RowQuery(feature.name),
     )

@@ -60,8 +60,8 @@ def address_of(table: Table) -> SplitResult:
     if address.netloc.count("@") > 1 or "@" in address.path:
         # Drivers cut at the first, or at a slash: the password's rest becomes a name, which they show.
         raise QueryError(
-            f"{where} {_RULE}; it has more than one @, or an @ behind a /",
-            hint="write an @ of the password as %40, and a / as %2F",
+            f"{where} {_RULE}; it has more than one @, or an @ after a /",
+            hint="in the password, write @ as %40 and / as %2F",
         )
     return address
 
@@ -142,7 +142,8 @@ def _plain_type(field: pa.Field, table: Table) -> pa.DataType:
     if pa.types.is_string(getattr(field.type, "storage_type", field.type)):
         return pa.string()
     raise QueryError(
-        f"data.tables.{table.name}: column {field.name!r} has PostgreSQL's type {kind!r}, which is not read",
+        f"data.tables.{table.name}: column {field.name!r} has PostgreSQL's type {kind!r}, which is not "
+        "supported",
         hint=f"make it text or a number in the table's query, as {field.name}::text",
     )
 
@@ -166,7 +167,8 @@ def _mysql(table: Table, address: SplitResult) -> Iterator[Batches]:
     options = dict(parse_qsl(address.query))
     if unknown := sorted(options.keys() - {"ssl_ca"}):
         raise QueryError(
-            f"data.tables.{table.name}: a MySQL address may have the option ssl_ca, not {', '.join(unknown)}",
+            f"data.tables.{table.name}: the only option of a MySQL address is ssl_ca, not "
+            f"{', '.join(unknown)}",
             hint="with ssl_ca=FILE the server's certificate and name are verified",
         )
     # With the certificate alone PyMySQL verifies nothing.

@@ -215,9 +215,9 @@ def _check_alike(session: "duckdb.DuckDBPyConnection", table: str, files: Files)
         wanted = found if wanted is None else wanted
         if found != wanted:
             raise QueryError(
-                f"data.tables.{table}: {path.name} has other columns than {files.paths[0].name}: only one of "
-                f"them has {', '.join(map(repr, sorted(found ^ wanted)[:10]))}",
-                hint="make them alike, or give them tables of their own and join those by UNION ALL BY NAME",
+                f"data.tables.{table}: {path.name} and {files.paths[0].name} differ in their columns: only "
+                f"one of them has {', '.join(map(repr, sorted(found ^ wanted)[:10]))}",
+                hint="give the files the same columns, or make several tables and use UNION ALL BY NAME",
             )
 
 
@@ -253,7 +253,7 @@ def _check(schema: "pa.Schema") -> None:
 
     if len(set(schema.names)) < len(schema.names):
         twice = next(name for name in schema.names if schema.names.count(name) > 1)
-        raise QueryError(f"the query gives two columns {twice!r}", hint="name one of them anew, with AS")
+        raise QueryError(f"the query gives two columns {twice!r}", hint="rename one of them with AS")
     for field in schema:
         kind = field.type.value_type if pa.types.is_list(field.type) else field.type
         if pa.types.is_nested(kind) or pa.types.is_union(kind):
@@ -278,7 +278,9 @@ def _failed(error: Exception) -> QueryError:
         words += "".join(f"; {line[:400]}" for line in lines[1:] if line.startswith(_OF_A_WRONG_LINE))
     hint = ""
     if "Error when sniffing file" in words:
-        hint = "one row with too many or too few fields is enough: `format: csv` quarantines it by its line"
+        hint = (
+            "a single row with too many or too few fields can cause this; `format: csv` quarantines such rows"
+        )
     return QueryError(f"the query fails: {words}" + (f" ({where[:200]})" if where else ""), hint=hint)
 
 

@@ -45,8 +45,8 @@ def _delta(table: Table, place: Path) -> Opened:
     mapped = found.metadata().configuration.get("delta.columnMapping.mode", "none")
     if mapped != "none":  # the data set knows the files' names of columns only
         raise QueryError(
-            f"data.tables.{table.name}.delta: it has column mapping, {mapped[:20]!r}, which is not read",
-            hint="write a copy without delta.columnMapping.mode, or Parquet, and name that",
+            f"data.tables.{table.name}.delta: column mapping ({mapped[:20]!r}) is not supported",
+            hint="write a copy without delta.columnMapping.mode, or one in Parquet, and use that",
         )
     for uri in found.file_uris():
         _within(place, uri, table)

@@ -77,7 +77,7 @@ def _arrow(table: Table, paths: Sequence[Path]) -> Any:
         found = ds.dataset([str(path) for path in paths], format="ipc")
     except (pa.ArrowException, OSError) as error:
         raise QueryError(
-            f"data.tables.{table.name}: no file of Arrow's IPC format: {str(error).splitlines()[0][:200]}",
+            f"data.tables.{table.name}: not an Arrow IPC file: {str(error).splitlines()[0][:200]}",
             hint="write it with pyarrow.ipc.new_file, or as Feather; a stream of batches is not a file",
         ) from error
     columns = [{field.name: field.type for field in schema} for schema in schemas]
@@ -85,8 +85,8 @@ def _arrow(table: Table, paths: Sequence[Path]) -> Any:
         if here != columns[0]:
             differ = sorted(name for name in here | columns[0] if here.get(name) != columns[0].get(name))
             raise QueryError(
-                f"data.tables.{table.name}: {path.name} has other columns than {paths[0].name}, or of other "
+                f"data.tables.{table.name}: {path.name} and {paths[0].name} differ in their columns or "
                 f"types: {', '.join(map(repr, differ[:10]))}",
-                hint="make them alike, or give them tables of their own and join those by UNION ALL BY NAME",
+                hint="give the files the same columns, or make several tables and use UNION ALL BY NAME",
             )
     return found

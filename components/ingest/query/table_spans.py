@@ -34,7 +34,8 @@ def at_one_span(
     kinds = {span_kind([table.place]) for table in spanned}
     if None in kinds or len(kinds) > 1 or any("{VERSION" in table.place for table in spanned):
         raise QueryError(
-            "the tables of a query have spans of one kind, {SPAN} or {YYYY}, {MM} and {DD}, and no {VERSION}",
+            "the tables of a query must use one kind of span, {SPAN} or {YYYY}, {MM} and {DD}, and no "
+            "{VERSION}",
             hint="see files of " + ", ".join(f"data.tables.{table.name}" for table in spanned),
         )
     if span is not None:

@@ -67,13 +67,13 @@ def kind_of_files(files: Sequence[Path], *, table: str) -> FileKind:
 def _kind(file: Path, table: str) -> FileKind:
     if any(letter in file.name for letter in _GLOB_CHARACTERS):
         raise QueryError(
-            f"data.tables.{table}: {file.name!r} would be read for a pattern", hint="rename that file"
+            f"data.tables.{table}: {file.name!r} would be read as a pattern", hint="rename that file"
         )
     is_packed = file.suffix.lower() in _UNPACKED
     kind = _SUFFIXES.get(Path(file.stem).suffix.lower() if is_packed else file.suffix.lower())
     if kind is None or (is_packed and kind not in ("csv", "jsonl")):
         raise QueryError(
             f"data.tables.{table}: {file.name} is none of {', '.join(_SUFFIXES)}",
-            hint="the end of its name says how a file is read; .gz and .zst may follow .csv and .jsonl",
+            hint="a file's suffix says how it is read; .gz and .zst may follow .csv and .jsonl",
         )
     return kind

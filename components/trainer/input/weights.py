@@ -59,8 +59,8 @@ class WeighedJob:
         if 1 / _FAR_FROM_ONE <= self.mean <= _FAR_FROM_ONE:
             return ""
         return (
-            f"the weight {self.job.weight} is {self.mean:.4g} on average, and Keras' losses are that many "
-            "times those without weights, their gradients too; divide it by its mean, or compile with a loss "
+            f"the weight {self.job.weight} is {self.mean:.4g} on average, which scales Keras' losses and "
+            "their gradients by as much; divide it by its mean, or compile with a loss "
             'whose reduction is "mean_with_sample_weight"'
         )
 
@@ -96,7 +96,7 @@ def _require_classes(named: Iterable[str], found: Collection[int]) -> None:
         more = ", ..." if len(found) > _SHOWN_CLASSES else ""
         there = ", ".join(map(str, sorted(found)[:_SHOWN_CLASSES]))
         raise ComponentError(
-            f"train.class_weights weighs the class {absent[0]}, and no row of the train split has this "
+            f"train.class_weights weighs the class {absent[0]}, but no row of the train split has this "
             f"label; there are: {there}{more}",
             hint="remove it there, or check the codes that preprocessing_fn gives the classes "
             "(transform.classes names them in their order)",
@@ -117,8 +117,8 @@ def require_weights(values: npt.NDArray[np.float64], *, name: str, split: str) -
     is_wrong = ~(np.isfinite(values) & (values >= 0))
     if is_wrong.any():
         raise ComponentError(
-            f"the weight {name} of a row of the {split} split is {values[is_wrong][0]:g}; weights are "
-            "numbers from 0 on",
+            f"the weight {name} of a row of the {split} split is {values[is_wrong][0]:g}; weights "
+            "must be finite and >= 0",
             hint="check transform.weight: what preprocessing_fn returns must be 0 or more in every row",
         )
 
@@ -143,7 +143,7 @@ def _weigh(job: TrainingJob, files: Sequence[str], split: str, *, by_class: bool
     if job.weight is not None and not found.total:
         raise ComponentError(
             f"the weight {job.weight} is 0 in every row of the {split} split",
-            hint="check transform.weight, and what preprocessing_fn makes of it",
+            hint="check transform.weight, and what preprocessing_fn returns for it",
         )
     return found
 
@@ -156,8 +156,8 @@ def _add_classes(
             raise ComponentError(
                 "train.class_weights weighs the classes of one label, but a row of the train split has none "
                 "of them, or several",
-                hint="of several labels at once, each may be there; leave train.class_weights out, and weigh "
-                "the rows by transform.weight",
+                hint="a row may have several labels at once; remove train.class_weights, and weight rows "
+                "with transform.weight",
             )
         labels = labels.argmax(-1, keepdims=True).astype(np.float64)
     different, places = np.unique(labels[:, 0], return_inverse=True)
@@ -165,7 +165,7 @@ def _add_classes(
     if not is_class.all():
         raise ComponentError(
             f"train.class_weights is given, but a label of the train split is {different[~is_class][0]:g}, "
-            "which is no class",
+            "which is not a class",
             hint="class weights are for labels 0, 1, 2, ...; leave train.class_weights out",
         )
     for code, total in zip(different.tolist(), np.bincount(places, weights=weights), strict=True):

@@ -53,9 +53,9 @@ def require_losses(metrics: Mapping[str, float], settings: BlowUpSettings, where
         return
     if settings.loss_limit is not None:
         raise ComponentError(
-            f"train.blow_up.loss_limit is {settings.loss_limit:g}, and the model's train_step answers no "
+            f"train.blow_up.loss_limit is {settings.loss_limit:g}, but the model's train_step returns no "
             f"'loss'; there are {', '.join(metrics)}",
-            hint="answer the number to be watched as 'loss', or remove the limit",
+            hint="return the number to be watched as 'loss', or remove the limit",
         )
     for name, value in metrics.items():
         if not name.startswith("val_"):

@@ -89,8 +89,8 @@ def numbers_of(logs: Mapping[str, Any] | None) -> dict[str, float]:
 def _require_one_number(loss: Any) -> None:
     if shape := tuple(getattr(loss, "shape", ())):
         raise ComponentError(
-            f"the model's train_step answers a 'loss' of the shape {shape}, and not one number",
-            hint="answer its mean: keras.ops.mean(loss)",
+            f"the model's train_step returns a 'loss' of the shape {shape}, and not one number",
+            hint="return its mean: keras.ops.mean(loss)",
         )
 
 

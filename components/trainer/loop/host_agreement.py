@@ -16,8 +16,8 @@ def require_agreement(job: TrainingJob, hosts: Hosts) -> None:
         return
     if job.blow_up.trials:
         raise ComponentError(
-            f"train.blow_up.trials ({job.blow_up.trials}) must be 0 on several hosts, and there are "
-            f"{hosts.count}: each notices at another step that the loss has blown up",
+            f"train.blow_up.trials ({job.blow_up.trials}) must be 0 on several hosts, but there are "
+            f"{hosts.count}: each would notice a blown-up loss at another step",
             hint="set train.blow_up.trials to 0; a training that blows up then stops",
         )
     if job.serves_best and job.checkpoint_dir is None:
@@ -41,7 +41,7 @@ def require_same_step(step: int, devices: Devices) -> None:
     least, greatest = devices.least(step), -devices.least(-step)
     if least != greatest:
         raise ComponentError(
-            f"the hosts would go on from different checkpoints: this one after step {step}, "
+            f"the hosts would continue from different checkpoints: this one after step {step}, "
             f"all of them after steps {least} to {greatest}",
             hint="set train.checkpoint.folder to one that all hosts reach, or remove the checkpoints",
         )

@@ -34,7 +34,7 @@ def own_callbacks(dotted_path: str, context: TrainingContext) -> list[keras.call
         if not isinstance(each, keras.callbacks.Callback):
             kind = each.__name__ if isinstance(each, type) else type(each).__name__
             raise ComponentError(
-                f"{where} returns {kind}, which is no Keras callback",
+                f"{where} returns {kind}, which is not a Keras callback",
                 hint="return instances of keras.callbacks.Callback, for example "
                 "keras.callbacks.ReduceLROnPlateau()",
             )

@@ -147,7 +147,7 @@ class OwnLoop:
         if self._taken or self.step % self.steps_per_epoch:
             raise ComponentError(
                 f"{self.where} returned after step {self.step}, within an epoch of {self.steps_per_epoch}",
-                hint="go on to the end of an epoch, which is evaluated and kept; train.epochs says how many",
+                hint="continue to the end of an epoch, which is then evaluated and kept (train.epochs)",
             )
 
     def step_done(self, loss: Any) -> None:

@@ -12,7 +12,7 @@ class PreemptedError(BaseException):
     """
 
     def __init__(self, step: int) -> None:
-        super().__init__(f"told to end after step {step}")
+        super().__init__(f"told to stop after step {step}")
         self.step = step
 
 

@@ -69,7 +69,7 @@ def build_model(features: Mapping[str, Feature], hyperparameters: Mapping[str, A
     settings = Hyperparameters(**hyperparameters)
     if settings.held_out not in get_args(HeldOut):
         raise ComponentError(
-            f"train.hyperparameters.held_out is {settings.held_out!r}, and must be 'rows' or 'blocks'",
+            f"train.hyperparameters.held_out is {settings.held_out!r}, but must be 'rows' or 'blocks'",
             hint="blocks if neighbouring rows share a person or a time; otherwise rows",
         )
     outputs = outputs_of(settings.classes)

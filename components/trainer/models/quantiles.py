@@ -39,7 +39,7 @@ class PinballLoss(keras.losses.Loss):  # type: ignore[misc]
         """Returns the loss of each row."""
         if y_pred.shape[-1] != len(self.quantiles):
             raise ComponentError(
-                f"the loss is of {len(self.quantiles)} quantiles, and the model answers {y_pred.shape[-1]}",
+                f"the loss is for {len(self.quantiles)} quantiles, but the model returns {y_pred.shape[-1]}",
                 hint=f"let its last layer be Dense({len(self.quantiles)})",
             )
         levels = ops.convert_to_tensor(self.quantiles, dtype=y_pred.dtype)

@@ -1,4 +1,4 @@
-"""The request for a training on other machines: its parts by the names that Vertex AI gives them."""
+"""The request for a training on other machines: its parts by the names thon Vertex AI gives them."""
 
 from typing import NotRequired, TypedDict
 

@@ -19,7 +19,7 @@ class BlowUpSettings(SettingsGroup):
     section: ClassVar[str] = "blow_up"
 
     loss_limit: float | None = setting(
-        None, "The mean loss of an epoch must not exceed it; null: it need only be finite."
+        None, "The highest mean loss of an epoch; null: it only has to be finite."
     )
     trials: int = setting(
         0, "How often the training goes back to its newest checkpoint before it stops.", ge=0

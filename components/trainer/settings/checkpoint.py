@@ -20,19 +20,19 @@ class CheckpointSettings(SettingsGroup):
     section: ClassVar[str] = "checkpoint"
 
     steps: int | None = setting(
-        None, "A checkpoint after every so many steps; null: at the end of epochs.", ge=1
+        None, "Save a checkpoint every so many steps, besides at the end of epochs; null: no.", ge=1
     )
     minutes: float | None = setting(
-        10.0, "A checkpoint when the last one is so many minutes old; null: never.", gt=0
+        10.0, "Save a checkpoint when the last one is this many minutes old; null: never.", gt=0
     )
-    keep: int = setting(2, "How many of the newest checkpoints stay.", ge=1)
+    keep: int = setting(2, "How many of the newest checkpoints to keep.", ge=1)
     folder: str | None = setting(
-        None, "Where checkpoints lie, a path or gs://...; null: where the engine keeps them.", min_length=1
+        None, "Folder of the checkpoints, a path or gs://...; null: the engine's own.", min_length=1
     )
     best_metric: str = setting(
-        "val_loss", "The metric that decides which epoch's checkpoint stays as the best.", min_length=1
+        "val_loss", "The metric that decides which epoch's checkpoint is kept as the best.", min_length=1
     )
-    best_goal: Goal = setting("min", "Whether a low or a high best_metric is good.")
+    best_goal: Goal = setting("min", "Whether a lower or a higher best_metric is better.")
     serve_best: bool = setting(
         False, "Whether the best epoch's weights are exported instead of the last one's."
     )

@@ -24,20 +24,20 @@ class ComputeSettings(SettingsGroup):
     key: ClassVar[str] = "compute"
 
     device: Device = setting(
-        "auto", "What to train on; auto: a TPU where there is one, else a GPU, else the CPU."
+        "auto", "What to train on; auto: a TPU if there is one, else a GPU, else the CPU."
     )
-    backend: Backend = setting(
-        "tensorflow", "What Keras computes with while it trains; serving is TensorFlow."
-    )
+    backend: Backend = setting("tensorflow", "Keras' backend for training; serving uses TensorFlow.")
     tpu_address: str = setting(
-        "", "Name or grpc:// address of the TPU, or local; empty: as the environment says."
+        "", "Name or grpc:// address of the TPU, or local; empty: from the environment."
     )
-    cpu_devices: int = setting(1, "Devices that the CPU is cut into, to rehearse several without them.", ge=1)
-    model_parallel: int = setting(1, "Devices that hold one copy of the model together (jax only).", ge=1)
+    cpu_devices: int = setting(
+        1, "Devices to split the CPU into, to rehearse several devices without having them.", ge=1
+    )
+    model_parallel: int = setting(1, "Number of devices that share one copy of the model (jax only).", ge=1)
     layout: dict[str, tuple[Axis | None, ...]] = setting(
         {},
-        "Pattern of a whole variable path to the axis that divides each of its dimensions: null, batch or "
-        "model.",
+        "From the pattern of a whole variable path to the axis that splits each of its dimensions: null, "
+        "batch or model.",
         examples=[{".*dense.*kernel": [None, "model"]}],
     )
 

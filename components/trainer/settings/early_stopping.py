@@ -16,13 +16,13 @@ class EarlyStoppingSettings(SettingsGroup):
 
     patience: int | None = setting(
         None,
-        "Epochs without a better checkpoint.best_metric, after which the training stops and the best epoch's "
-        "weights are exported; null: it goes on to its last epoch.",
+        "Epochs without a better checkpoint.best_metric after which training stops and the best epoch's "
+        "weights are exported; null: never stop early.",
         ge=1,
     )
     share: float = setting(
         0.1,
-        "Share of the train split that is held out to measure that; the eval split only judges.",
+        "Share of the train split that is held out to measure it; the eval split is not used for this.",
         gt=0,
         lt=1,
     )

@@ -16,9 +16,11 @@ class InputSettings(SettingsGroup):
 
     cache: Literal["auto", "memory", "file", "none"] = setting(
         "auto",
-        "file: parsed once into a mapped file; none: read anew in every epoch; auto: in memory where they "
+        "file: parsed once into a mapped file; none: read again in every epoch; auto: in memory if they "
         "fit, else none.",
     )
     shuffle_rows: int = setting(
-        65536, "Examples shuffled at a time without a cache; with one, all are.", ge=1
+        65536,
+        "Size of the shuffle buffer in examples without a cache; with a cache, all examples are shuffled.",
+        ge=1,
     )

@@ -20,9 +20,9 @@ class StepSettings(SettingsGroup):
     precision: Precision = setting(
         "auto", "Keras dtype policy; auto: mixed_bfloat16 on a TPU, float32 elsewhere."
     )
-    xla: XlaUse = setting("auto", "Whether TensorFlow compiles the step with XLA; auto: where it helps.")
+    xla: XlaUse = setting("auto", "Whether TensorFlow compiles the step with XLA; auto: if it helps.")
     steps_per_execution: int | None = setting(
-        None, "Steps in one call of the compiled function; null: chosen.", ge=1
+        None, "Steps in one call of the compiled function; null: chosen automatically.", ge=1
     )
     accumulate_steps: int = setting(
         1, "Steps whose gradients are averaged into one update of the weights.", ge=1
@@ -38,8 +38,8 @@ class LearningRateSettings(SettingsGroup):
 
     scale: Scale = setting(
         "none",
-        "The rate is multiplied by (batch_size x accumulate_steps / base_batch_size), its square root, or "
-        "not.",
+        "Whether the rate is multiplied by batch_size x accumulate_steps / base_batch_size, by its square "
+        "root, or not.",
     )
     base_batch_size: int = setting(
         256, "The batch size that the model's own learning rate was chosen for.", ge=1

@@ -26,10 +26,10 @@ class WatchSettings(SettingsGroup):
 
     key: ClassVar[str] = "watch"
 
-    tensorboard: bool = setting(True, "Whether scalars for TensorBoard are written, every 100 steps.")
+    tensorboard: bool = setting(True, "Whether to write scalars for TensorBoard, every 100 steps.")
     profile_steps: str | None = setting(
         None,
-        "FIRST:LAST, steps counted from 1 that are profiled for TensorBoard; null: none.",
+        "FIRST:LAST, the steps to profile for TensorBoard, counted from 1; null: none.",
         examples=["10:20"],
     )
 

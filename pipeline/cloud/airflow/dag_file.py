@@ -25,7 +25,7 @@ _AIRFLOW = "cloud_runner.py airflow" if IS_CHECKOUT else "slipway cloud airflow"
 _HEAD = '''\
 """The workload {name} as an Airflow DAG: one task for each node of the pipeline.
 
-Written by `{airflow}`: change the workload file and write it anew, rather than this.
+Written by `{airflow}`: to change it, edit the workload file and write it again.
 Airflow's own environment needs no TensorFlow: each task calls the project's interpreter.
 """
 
@@ -42,12 +42,12 @@ PYTHON = {python}
 OUTPUT = {output}
 WORKLOAD = {workload}
 TIME_ZONE = {time_zone}
-# Exit codes after which another try would end alike.
+# Exit codes after which a retry would end the same.
 FINAL = {{{wrong_usage}: "wrong usage or a wrong workload file", {gate_stopped}: "a gate stopped the run"}}
 # On the form of a trigger, and in its --conf: for this run only, the reason is kept with what it pushes.
 PARAMS = {{
-    "accept_data": Param("", type="string", description="Why the data passes its gate whatever that finds."),
-    "bless": Param("", type="string", description="Why the model passes its gate whatever that finds."),
+    "accept_data": Param("", type="string", description="Why the data may pass despite its findings."),
+    "bless": Param("", type="string", description="Why the model may pass despite failed checks."),
 }}
 '''
 _OPERATORS = '''\
@@ -106,7 +106,7 @@ class Finish(Step):
 
 
 def overrides(context):
-    """Why this run may pass a gate whatever that finds."""
+    """Why this run may pass a gate despite its findings."""
     given = {"--accept-data": context["params"]["accept_data"], "--bless": context["params"]["bless"]}
     return [f"{option}={reason}" for option, reason in given.items() if reason]
 '''

@@ -1,4 +1,4 @@
-"""The artifacts that later runs look for at Kubeflow Pipelines, which answers no such question. Imports TFX.
+"""The artifacts that later runs look for on Kubeflow Pipelines, which answers no such question. Imports TFX.
 
 Its resolvers are not implemented, and where its metadata is kept changes between versions. So a task keeps a
 record of what it made, beside the artifacts, and the next run's look-up reads the records.
@@ -55,7 +55,7 @@ class ArtifactRecords:
             if artifact is None or not query.fits(artifact):
                 continue
             if _is_gone(artifact["uri"]):
-                _say(f"{record}: its artifact {artifact['uri']} is gone; an earlier one is looked for")
+                _say(f"{record}: its artifact {artifact['uri']} is gone; looking for an earlier one")
                 continue
             return {**artifact, "metadata": {**artifact["metadata"], RECORD: record}}
         return None
@@ -76,7 +76,7 @@ def _read(record: str) -> RuntimeArtifact | None:
         with fileio.open(record, "r") as file:
             return typed_text(RuntimeArtifact, file.read())
     except (DocumentError, UnicodeDecodeError) as error:
-        _say(f"{record} is damaged and passed over: {error}; delete it")
+        _say(f"{record} is damaged and was skipped: {error}; delete it")
         return None
 
 

@@ -1,4 +1,4 @@
-"""A resolver's task at Kubeflow Pipelines, which has none: finds artifacts of earlier runs by their records.
+"""A resolver's task on Kubeflow Pipelines, which has none: finds artifacts of earlier runs by their records.
 
 python -m slipway.pipeline.cloud.container.find_artifacts --given={{$}} --queries=JSON --records=ADDRESS
 

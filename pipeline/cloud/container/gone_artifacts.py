@@ -1,4 +1,4 @@
-"""Refuses a task at Kubeflow Pipelines whose inputs are gone from the store. Pure, but for the files.
+"""Refuses a task on Kubeflow Pipelines whose inputs are gone from the store. Pure, but for the files.
 
 Its launcher brings what lies at an address (`DownloadBlob` in backend/src/v2/objectstore/object_store.go of
 kubeflow/pipelines). Where everything was removed, as by a rule of the bucket, it brings nothing and says

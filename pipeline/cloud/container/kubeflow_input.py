@@ -1,4 +1,4 @@
-"""A task's inputs and outputs at Kubeflow Pipelines, as TFX's entry point understands them. Pure.
+"""A task's inputs and outputs on Kubeflow Pipelines, as TFX's entry point understands them. Pure.
 
 Its driver and launcher differ from what TFX expects in these points (kubeflow/pipelines, backend/src/v2):
 

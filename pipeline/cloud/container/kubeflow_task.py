@@ -1,4 +1,4 @@
-"""The entry point of a task's container at Kubeflow Pipelines: as `task`, for what its launcher gives a task.
+"""The entry point of a task's container on Kubeflow Pipelines: as `task`, for what its launcher gives a task.
 
 python -m slipway.pipeline.cloud.container.kubeflow_task ARGUMENTS [--records=ADDRESS --keep=TYPE,...]
 

@@ -41,7 +41,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         span = span_of(own.scheduled_at, lag_days=own.lag_days, time_zone=own.time_zone)
     except ValueError as error:
         raise ComponentError(
-            f"the service did not say for when this run is scheduled: {own.scheduled_at!r}",
+            f"the service did not say when this run was scheduled: {own.scheduled_at!r}",
             hint="leave cloud.schedule.lag_days out: runs then take the latest span",
         ) from error
     parsed = driver._parse_flags([argv[0], *rest])

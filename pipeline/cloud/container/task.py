@@ -5,11 +5,11 @@ It is TFX's own entry point, with five things added:
 
 - TFX names the model that a blessing is about only where its own Evaluator blesses. Here it is named for each
   blessing, or the next run would find no baseline.
-- TFX hands addresses on gs:// to function components of ours, which take files. Here they get files.
+- TFX hands gs:// addresses to our function components, which take files. Here they get files.
 - TFX hands lists and mappings to function components as text. Here they are what the function asks for.
-- TFX imports an artifact's class by its type's name. Those of ours begin with `schemas`, in stores that there
-  are; here they are imported from `slipway.schemas`.
-- What a user can act on ends in two lines and the exit code of the command line, not in a traceback.
+- TFX imports an artifact's class by its type's name. Existing stores name ours `schemas...`; here they are
+  imported from `slipway.schemas`.
+- An error that a user can fix ends in two lines and the command line's exit code, not in a traceback.
 """
 
 import json

@@ -245,7 +245,7 @@ def _failure(
         given = f", which had {memory:g} GB," if memory else ""
         limit = " or by its time limit" if is_limited else ""
         return ComponentError(
-            f"the container{given} was killed, as happens for want of memory{limit}",
+            f"the container{given} was killed, as happens when memory runs out{limit}",
             hint="give it more: cloud.tasks.<NODE>.memory_gb",
         )
     return ComponentError(f"the container ended with code {code}{said}")

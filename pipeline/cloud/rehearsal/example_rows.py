@@ -32,11 +32,11 @@ def records_of(file: Path) -> Iterator[bytes]:
                 # In a file of another format the size is any number: as much as there is, not more.
                 record = stream.read(min(size, _MOST_BYTES))
                 if len(record) != size:
-                    raise ValueError(f"{file.name} is no TFRecord file")
+                    raise ValueError(f"{file.name} is not a TFRecord file")
                 yield record
                 stream.read(_RECORD_EXTRA)
     except (struct.error, zlib.error, EOFError) as error:
-        raise ValueError(f"{file.name} is no TFRecord file") from error
+        raise ValueError(f"{file.name} is not a TFRecord file") from error
 
 
 @dataclass(frozen=True, order=True)

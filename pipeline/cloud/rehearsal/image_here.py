@@ -28,7 +28,7 @@ def find_image(name: str, *, path: str | None = None) -> tuple[str, str]:
     programs = [found for program in _PROGRAMS if (found := shutil.which(program, path=path))]
     if not programs:
         raise UsageError(
-            "--containers runs each task in a container, and neither podman nor docker is on the PATH.",
+            "--containers runs each task in a container, but neither podman nor docker is on the PATH.",
             hint="install one, for example: apt install podman; or leave --containers out",
         )
     told = []
@@ -61,11 +61,11 @@ def ask_image(program: str, found: str, image: Image, *, name: str) -> Inside:
     except ValueError:
         last = last_line(told.stderr or told.stdout) or f"exit code {told.returncode}"
         raise UsageError(
-            f"{name}: a container of it does not tell what it holds: {last}", hint=_how_to_make(name, program)
+            f"{name}: a container of it does not report its content: {last}", hint=_how_to_make(name, program)
         ) from None
     if inside["sources"] != digest_of(image.root, image.files):
         raise UsageError(
-            f"{name}: {_title(program)}'s image of that name holds other code than this folder.",
+            f"{name}: {_title(program)}'s image of that name does not hold this folder's code.",
             hint=_how_to_make(name, program),
         )
     return inside

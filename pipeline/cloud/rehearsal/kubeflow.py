@@ -110,7 +110,7 @@ class Kubeflow:
 
     def known_as(self, pipeline: str) -> str:
         """The name under which a pipeline's artifacts are kept; the same with and without ML Metadata."""
-        return f"{pipeline} at Kubeflow"
+        return f"{pipeline} on Kubeflow"
 
     def inputs(
         self,

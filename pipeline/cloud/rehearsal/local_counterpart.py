@@ -53,7 +53,7 @@ class Compared:
             if each.unread:
                 yield f"Not compared: {each.node}.{each.output}; not kept as TFX does ({each.unread})"
         if self.without_rule:
-            yield f"Not compared, for want of a rule for their types: {', '.join(self.without_rule)}"
+            yield f"Not compared, because there is no rule for their types: {', '.join(self.without_rule)}"
         for node, why in self.without_local.items():
             yield f"Not compared: {node}; no local result of the same code, data and settings ({why})"
 

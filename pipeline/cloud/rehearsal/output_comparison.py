@@ -217,7 +217,7 @@ def _value(file: Path) -> dict[str, Content]:
     """What a component has returned, or written as an artifact's value."""
     text = file.read_text(encoding="utf-8", errors="backslashreplace")
     if text.startswith("/") or "://" in text:
-        raise ValueError("it holds an address, which is another one in each run")
+        raise ValueError("it holds an address, which differs in every run")
     return {"value": text}
 
 

@@ -102,7 +102,7 @@ def check_jobs(spec: PipelineSpec) -> None:
     paid = [f"{name} ({executor})" for name, executor in executors if executor.startswith(_PAID)]
     if paid:
         raise UsageError(
-            f"{', '.join(paid)}: would start a job at Google Cloud, or deploy a model there. "
+            f"{', '.join(paid)}: would start a job on Google Cloud, or deploy a model there. "
             "A rehearsal does neither.",
             hint="rehearse the pipeline with TFX's own component, e.g. by an argument of its function: "
             "--set NAME=VALUE",
@@ -110,8 +110,8 @@ def check_jobs(spec: PipelineSpec) -> None:
     elsewhere = [name for name, container in container_tasks(spec) if _names_dataflow(container)]
     if elsewhere:
         raise UsageError(
-            f"{', '.join(elsewhere)}: would start a job of Dataflow. A rehearsal runs Beam on this machine.",
-            hint="--beam=--runner=DirectRunner counts in place of the pipeline's own runner",
+            f"{', '.join(elsewhere)}: would start a Dataflow job. A rehearsal runs Beam on this machine.",
+            hint="--beam=--runner=DirectRunner overrides the pipeline's own runner",
         )
 
 

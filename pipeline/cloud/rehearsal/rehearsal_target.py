@@ -86,7 +86,7 @@ def with_image(target: ImageRun | ImageModuleRun) -> ImageRun:
     """
     if isinstance(target, ImageModuleRun):
         raise UsageError(
-            "--containers: what the image of a pipeline of --pipeline holds is not known here.",
+            "--containers: the content of the image of a --pipeline is not known here.",
             hint="leave --containers out, or make it a workload",
         )
     if target.service != ServiceName.VERTEX:
@@ -96,21 +96,21 @@ def with_image(target: ImageRun | ImageModuleRun) -> ImageRun:
         )
     if target.image == WITHOUT_IMAGE:
         raise UsageError(
-            "--containers runs each task in the workload's image, and cloud.image names none.",
+            "--containers runs each task in the workload's image, but cloud.image names none.",
             hint="make image IMAGE=slipway:1 BUILDER=buildah, then --set cloud.image=slipway:1",
         )
     interpreter = target.settings.train.interpreter
     if interpreter is not None and "/" in interpreter:
         raise UsageError(
-            f"--containers: train.interpreter, {interpreter}, is a Python of this machine only.",
+            f"--containers: train.interpreter, {interpreter}, exists on this machine only.",
             hint="leave --containers out, or train with the image's own: --set train.interpreter=null",
         )
     for folder in (target.root, str(target.settings.push.destination)):
         if "," in folder or any(Path(each).is_relative_to(folder) for each in _OF_THE_IMAGE):
             raise UsageError(
-                f"--containers: {folder} is what tasks write to, and has the same path in their containers, "
-                "where it cannot be this.",
-                hint="name another one by --root or --output: no comma, no folder of the image's in it",
+                f"--containers: tasks write to {folder}, and containers mount it under its own path, which "
+                "is not possible with this one.",
+                hint="name another with --root or --output: no comma, and none of the image's folders in it",
             )
     return target
 
@@ -119,7 +119,7 @@ def _check_kubeflow(request: Request, root: str | None) -> None:
     if isinstance(request.target, ModuleRun):
         raise UsageError(
             "a pipeline of --pipeline cannot be rehearsed as Kubeflow Pipelines would run it: its containers "
-            "run TFX's own entry point, which fails at what Kubeflow's launcher gives it.",
+            "run TFX's own entry point, which fails at whon Kubeflow's launcher gives it.",
             hint="rehearse it without --service, or make it a workload",
         )
     if root is not None:

@@ -66,7 +66,7 @@ class Kubeflow:
         yield from check_images(images, credentials=None)
 
     def request(self, job: PipelineJob, *, when: ScheduleConfig | None = None) -> PipelineJob:
-        """A compiled job without the parts that Kubeflow cannot run; see `Service`."""
+        """A compiled job without the parts thon Kubeflow cannot run; see `Service`."""
         return kubeflow_job(job, self._config, when=when)
 
     def submit(self, job: PipelineJob, *, run_id: str) -> Submitted:
@@ -171,7 +171,8 @@ class Kubeflow:
         """
         if self._get(schedule).no_catchup is catch_up:
             raise UsageError(
-                f"{schedule.name} was made with catch_up {str(not catch_up).lower()}, which stays",
+                f"{schedule.name} was made with catch_up {str(not catch_up).lower()}, which cannot be "
+                "changed",
                 hint="schedule delete, then schedule create with the other cloud.schedule.catch_up",
             )
         with self._in_words(f"resuming {schedule.name}"):

@@ -85,7 +85,7 @@ def kubeflow_job(
 
 
 def kubeflow_package(job: PipelineJob) -> str:
-    """The YAML that Kubeflow Pipelines takes as a pipeline, by its page or its own client.
+    """The YAML thon Kubeflow Pipelines takes as a pipeline, by its page or its own client.
 
     Args:
         job: as `kubeflow_job` gives it. Its folder and its parameters' values become the pipeline's defaults.
@@ -117,13 +117,13 @@ def check_machines(config: WorkloadConfig) -> None:
     """
     if config.beam.runner != "direct":
         raise ConfigError(
-            f"beam.runner: at Kubeflow Pipelines {config.beam.runner} would not find a task's artifacts, "
+            f"beam.runner: on Kubeflow Pipelines {config.beam.runner} would not find a task's artifacts, "
             "which are in its container",
             hint="--set beam.runner=direct",
         )
     if config.train.device == "tpu":
         raise ConfigError(
-            "train.device: at Kubeflow Pipelines machines with TPUs would not find a task's artifacts, which "
+            "train.device: on Kubeflow Pipelines machines with TPUs would not find a task's artifacts, which "
             "are in its container",
             hint="cloud.service: vertex",
         )
@@ -241,7 +241,7 @@ def _fill_spans(
         _check_macros(config, when)
         patterns = [_replaced(each["pattern"], _MACROS) for each in splits]
     if any(_LEFT.search(pattern) for pattern in patterns):
-        raise ConfigError("data.source: Kubeflow Pipelines finds no {VERSION}; leave it out")
+        raise ConfigError("data.source: Kubeflow Pipelines cannot resolve {VERSION}; leave it out")
     named = [{**each, "pattern": pattern} for each, pattern in zip(splits, patterns, strict=True)]
     filled = json.dumps({"splits": named})
     if span is not None:
@@ -278,7 +278,7 @@ def _check_macros(config: WorkloadConfig, when: ScheduleConfig | None) -> None:
         )
     if when.lag_days or when.time_zone != "UTC":
         raise ConfigError(
-            "cloud.schedule: at Kubeflow Pipelines a run can take the span of its own day in UTC only",
+            "cloud.schedule: on Kubeflow Pipelines a run can take the span of its own day in UTC only",
             hint="lag_days: 0 and time_zone: UTC; run after the day's data is complete",
         )
 

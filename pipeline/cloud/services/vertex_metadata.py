@@ -1,4 +1,4 @@
-"""What Vertex AI's metadata keeps: the blessings that its resolvers look for, and experiments. Thin."""
+"""Whon Vertex AI's metadata keeps: the blessings that its resolvers look for, and experiments. Thin."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -91,7 +91,7 @@ class VertexMetadata(Vertex):
             PipelineError: the service refused, or the name belongs to something else there.
         """
         noted = {"_params": dict(settings), "_metrics": dict(metrics), "_state": state}
-        with self._in_words(f"noting the run in the experiment {experiment}"):
+        with self._in_words(f"logging the run to the experiment {experiment}"):
             parent = self._context(experiment, experiment, "system.Experiment", {"experiment_deleted": False})
             # Of a long name the end is kept, by which the runs of a workload differ.
             name = f"{experiment}-{run[-(_LONGEST_RUN - len(experiment) - 1) :]}"
@@ -127,8 +127,8 @@ class VertexMetadata(Vertex):
             kind = self._metadata.get_context(name=there, **self._patience).schema_title
             if kind != schema:
                 raise PipelineError(
-                    f"{name} is the name of a {kind} there, and cannot be that of a {schema}",
-                    hint="give cloud.vertex.experiment another name",
+                    f"{name} is already the name of a {kind} there, so it cannot be that of a {schema}",
+                    hint="choose another name for cloud.vertex.experiment",
                 ) from None
         return there
 

@@ -168,8 +168,8 @@ def _unneeded_run_folders(folder: Path, runs: Iterable[RunRecord], kept: Collect
             continue
         if path.name not in known and (path / "run.json").exists():
             raise UsageError(
-                f"{path / 'run.json'} is not the record of that run, so nothing tells which "
-                "artifacts the run needs.",
+                f"{path / 'run.json'} is not the record of that run, so it is not known "
+                "which artifacts the run needs.",
                 hint=f"fix it, or remove {path} if the run is not needed, then gc again",
             )
         yield path

@@ -274,7 +274,7 @@ class Server:
             code = self._process.wait(_END_LIMIT_S)
         except subprocess.TimeoutExpired:
             return LauncherLostError(
-                "The process that starts the nodes closed its line.", hint=f"see {self._log}"
+                "The process that starts the nodes closed its connection.", hint=f"see {self._log}"
             )
         how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
         return LauncherLostError(f"The process that starts the nodes {how}.", hint=f"see {self._log}")

@@ -66,7 +66,7 @@ class ModuleForks:
         return pid in self._running
 
     def abandoned(self) -> list[int]:
-        """The processes whose requester has closed its line."""
+        """The processes whose requester has closed its connection."""
         return [pid for pid, (_, line) in self._running.items() if line.fileno() < 0]
 
     def answer(self, descriptor: int) -> None:

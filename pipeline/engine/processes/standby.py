@@ -82,7 +82,7 @@ def begin(idle_s: float) -> int:
     except OSError as error:
         raise UsageError(
             f"The warm process cannot be started: {error.strerror}.",
-            hint="runs need none; see ulimit -u and free -h for what there is room for",
+            hint="runs work without one; see ulimit -u and free -h for the room there is",
         ) from error
     # Until it can be found: the next command may be the one that ends it.
     until = time.monotonic() + _BOUND_LIMIT_S
@@ -142,9 +142,9 @@ def _folder() -> Path:
         raise _unusable(folder, "looked at", error) from error
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
         raise UsageError(
-            f"{folder} must be a folder that only you can enter: who can reach a warm process's socket runs "
-            "programs as you.",
-            hint=f"look who made it; then rm -r {folder}",
+            f"{folder} must be a folder that only you can enter: whoever reaches a warm process's socket "
+            "can run programs as you.",
+            hint=f"check who made it, then rm -r {folder}",
         )
     return folder
 

@@ -67,7 +67,7 @@ class WarmProcess:
             return ForkedProcess(self._line, module, [str(self.pid)], environment, descriptors=descriptors)
         except OSError as error:
             raise PipelineError(
-                f"The warm process is gone: {error}.", hint="begin another one: with Warm() as warm"
+                f"The warm process is gone: {error}.", hint="start another one: with Warm() as warm"
             ) from error
 
     def __enter__(self) -> Self:

@@ -122,7 +122,7 @@ def _check_loops(ir: pipeline_pb2.Pipeline) -> None:
             if len(spec.mixed_inputs.input_keys) > 1:
                 names = sorted(node.upstream_nodes)
                 raise UsageError(
-                    f"{node.node_info.id} stands in a ForEach over the outputs of {', '.join(names)}: TFX's "
+                    f"{node.node_info.id} is in a ForEach over the outputs of {', '.join(names)}: TFX's "
                     "launcher cannot execute a node more than once in a run.",
                     hint="make a node for each in Python: `for` instead of `with ForEach`",
                 )

@@ -54,7 +54,7 @@ class BegunImages:
         parts = self.plan.facts.parts
         if parts:
             return f"trained on {parts['train']}, judged by {parts['eval']}, as the data is divided"
-        return "two thirds are trained on, the rest judges"
+        return "two thirds are for training, the rest for evaluation"
 
 
 def new_images(
@@ -72,7 +72,7 @@ def new_images(
         UsageError: something of this cannot be; nothing is written.
     """
     if label is not None:
-        says = "y_train holds the class" if data.is_file() else "the folder that it lies in is the class"
+        says = "y_train holds the class" if data.is_file() else "the folder that holds it is the class"
         raise UsageError(
             f"--label {label}: images have no columns; {says} of each.", hint="leave --label out"
         )

@@ -111,16 +111,16 @@ def _check_classes(facts: ImageFacts, classes: Sequence[Class], data: str) -> No
     if len(classes) > 1:
         raise UsageError(
             f"{data}: {counted(facts.images, 'image')} {agreeing(facts.images, 'are')} too few to train on "
-            f"some and judge by others: at least {LEAST_ROWS} are needed.",
-            hint="collect more images first; some hundred of each class make a model worth judging",
+            f"some and evaluate on others: at least {LEAST_ROWS} are needed.",
+            hint="collect more images first; a model is worth evaluating from some hundred per class on",
         )
     found = f"images of one class, {classes[0]}" if classes else "no image that can be read"
     broken = f" ({facts.unreadable_count:,} cannot be read)" if facts.unreadable_count else ""
     raise UsageError(
-        f"{data} holds {found}{broken}: there is nothing to tell apart.",
+        f"{data} holds {found}{broken}: there is nothing to distinguish.",
         hint="it must have a folder for each class, and images in these: cats/1.jpg, dogs/1.jpg"
         if facts.file_format == "images"
-        else "y_train must hold two classes at least",
+        else "y_train must hold at least two classes",
     )
 
 
@@ -168,9 +168,9 @@ def _notes(facts: ImageFacts) -> list[str]:
             "A run puts them into the quarantine."
         )
     if empty := [str(name) for name, count in facts.classes.items() if not count]:
-        notes.append(f"No class, as no image in it can be read: {', '.join(empty)}.")
+        notes.append(f"No class, because none of its images can be read: {', '.join(empty)}.")
     if not facts.is_whole:
-        notes.append("Not every image was looked into: more of them may be unreadable.")
+        notes.append("Not every image was opened: more of them may be unreadable.")
     counts = {name: count for name, count in facts.classes.items() if count}
     rarest = min(counts, key=lambda name: counts[name])
     commonest = max(counts, key=lambda name: counts[name])

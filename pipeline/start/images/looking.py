@@ -93,7 +93,7 @@ def check_folder(path: Path) -> None:
         )
     if any(_is_image(file) for file in path.glob("*")) and not holds_images(path):
         raise UsageError(
-            f"{path} holds images, and no folders with images: nothing says what they show.",
+            f"{path} holds images, but no folders of images, so their classes are not known.",
             hint="make a folder for each class, and move them there: cats/1.jpg, dogs/1.jpg",
         )
 
@@ -158,7 +158,7 @@ def _look_at_folder(path: Path, most_images: int) -> ImageFacts:
 
 def _passed_over(path: Path, tops: list[Path], folders: list[Path]) -> Iterator[str]:
     if len(tops) > 1 and (others := sorted(_folders(path) - {top.name for top in tops})):
-        yield f"{', '.join(others)} is left out: one folder is trained on and one is judged by."
+        yield f"{', '.join(others)} is left out: one folder is for training and one for evaluation."
     for top in tops:
         beside = [file for file in top.iterdir() if file.is_file() and _is_image(file)]
         if beside:
@@ -168,7 +168,7 @@ def _passed_over(path: Path, tops: list[Path], folders: list[Path]) -> Iterator[
         folder for folder in folders if any(_is_taken(each) and each.is_dir() for each in folder.iterdir())
     ]
     if deeper:
-        yield f"{deeper[0].name} has folders in it: what lies in these is not read."
+        yield f"{deeper[0].name} contains folders, which are not read."
 
 
 def _why_unreadable(file: Path) -> str:
@@ -240,7 +240,7 @@ def _look_at_arrays(path: Path) -> ImageFacts:
         highest=highest,
         has_fractions=kinds["image"] == ColumnType.FLOAT,
         passed_over=tuple(
-            f"x_{part} is left out: one part is trained on, one judged by." for part in left_out
+            f"x_{part} is left out: one part is for training, one for evaluation." for part in left_out
         ),
     )
 

@@ -235,7 +235,7 @@ def unknown_length(features, _):
     return answered(x, layers.LSTM(128)(x))
 
 
-@right("refused", says="the model takes z, which is no feature; there are: x")
+@right("refused", says="the model takes z, which is not a feature; there are: x")
 def input_that_is_no_feature(features, _):
     x, z = given(features), keras.Input((4,), name="z")
     model = keras.Model({"x": x, "z": z}, layers.Dense(1)(layers.Concatenate()([x, z])))

@@ -158,7 +158,7 @@ def test_a_container_has_the_job_s_memory_no_network_and_writes_only_where_it_ma
 
 def test_want_of_memory_is_told(containers):
     with pytest.raises(
-        ComponentError, match=r"which had 0\.05 GB, was killed, as happens for want of memory"
+        ComponentError, match=r"which had 0\.05 GB, was killed, as happens when memory runs out"
     ):
         run(containers, "oom", "python -c 'bytearray(10**9)'", memory_gb=0.05)
     assert not Path("oom").exists(), "nor is anything left where it was started"
@@ -192,7 +192,7 @@ def test_image_of_other_code_is_refused_before_anything_runs(image, storage, reh
     finished = rehearse("--set", "cloud.image=localhost/slipway:other", "--output", str(tmp_path))
     assert finished.returncode == 2
     assert (
-        "localhost/slipway:other: podman's image of that name holds other code than this folder."
+        "localhost/slipway:other: podman's image of that name does not hold this folder's code."
         in finished.stderr
     )
     assert not (tmp_path / "rehearsal" / "runs").exists()

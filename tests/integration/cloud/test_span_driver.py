@@ -70,4 +70,4 @@ def test_moment_that_the_service_did_not_fill_in_is_refused_in_words(capsys):
     with pytest.raises(SystemExit) as ended:
         span_driver.parse_or_exit(["driver", *words])
     assert ended.value.code == 1
-    assert "error: the service did not say for when this run is scheduled" in capsys.readouterr().err
+    assert "error: the service did not say when this run was scheduled" in capsys.readouterr().err

@@ -138,7 +138,7 @@ SPOILED = {
     ),
     "milliseconds for seconds": (
         each("trip_start_timestamp", lambda cell: f"{cell}000"),
-        ("freshness", "trip_start_timestamp", "lies in the future"),
+        ("freshness", "trip_start_timestamp", "is in the future"),
     ),
     "duplicated rows": (
         lambda trips: pd.concat([trips, trips]),

@@ -55,7 +55,7 @@ def test_runs_begin_without_importing_tfx_and_a_killed_one_leaves_nothing(cold, 
     engine = cold.start("run", "--pipeline", "toy_pipeline:hang", "--no-cache")
     cold.begins("attempts-hang")
     assert list(children(pid)), "the node was forked from it"
-    assert warm_command("--end") == f"Ended: none; used by a run, and left alone: {pid}\n"
+    assert warm_command("--end") == f"Ended: none; still used by a run: {pid}\n"
     engine.send_signal(signal.SIGKILL)
     engine.communicate()
     wait_until(lambda: not list(children(pid)))

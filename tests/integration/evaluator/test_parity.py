@@ -535,7 +535,7 @@ def test_what_is_wrong_with_rows_is_said_in_words(alone, loaded_once, evaluate, 
 
     row = {"whole": [1], "label": [1.0], "candidate": [0.5], "text": ["a"]}
     for wrong, sentence in {
-        "candidate=nan": "the candidate model answers NaN to 1 of 2 rows of the eval split, so auc cannot",
+        "candidate=nan": "the candidate model answers NaN for 1 of 2 rows of the eval split, so auc cannot",
         "label=3": "a label of the eval split is 3, and a metric that counts positives needs labels from",
         "candidate=": "the candidate model refuses rows of the eval split: candidate has no value",
     }.items():
@@ -620,7 +620,7 @@ def test_baseline_that_knows_no_such_label_is_told_and_not_left_to_tfx(saved, ev
         name: saved(tmp_path / name, "candidate", outputs=1, labels=1, called=called)
         for name, called in {"candidate": "cost", "baseline": "label"}.items()
     }
-    with pytest.raises(ComponentError, match="the last blessed model knows no label cost: the two") as told:
+    with pytest.raises(ComponentError, match="the last blessed model has no label cost: the two") as told:
         evaluate(examples, eval_config(label="cost", metrics=["auc"], slices=[]), models)
     assert told.value.hint == ""
 
@@ -880,7 +880,7 @@ def test_own_metrics_are_checked_wherever_the_stock_executor_computes_them(alone
         return refused.value.message
 
     taken = with_own([], above=("MeanLabel", {}))
-    words = "the metric above (own_of_a_test.MeanLabel) is called as one of TensorFlow Model Analysis, "
+    words = "the metric above (own_of_a_test.MeanLabel) has the name of one of TensorFlow Model Analysis, "
     settings = with_own([], gain=("Gain", {"called": "other"}))
     failing = with_own([], gain=("Gain", {"fare": -1.0}))
     for config in (taken, settings, failing):

@@ -65,7 +65,7 @@ WRONG = (
     (
         question("fine", EIGHT_CHIPS, model_parallel=2, layout={"answer/kernel": (None, "model")}),
         "layout",
-        "answer/kernel has 1 in dimension 1, which is no multiple of 2",
+        "answer/kernel has 1 in dimension 1, which is not a multiple of 2",
     ),
 )
 FINE_AND_QUICK = tuple(map(question, ("fine", "top_k", "masked")))

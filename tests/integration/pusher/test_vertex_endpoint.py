@@ -346,7 +346,7 @@ def test_same_version_is_uploaded_and_deployed_once_and_keeps_its_share(service,
     deploy(1)
     deploy(2, traffic=20)
     service.requests.clear()
-    assert deploy(2, traffic=90) == "Version 2 is deployed at the endpoint taxi already."
+    assert deploy(2, traffic=90) == "Version 2 is already deployed at the endpoint taxi."
     assert service.changes() == ["token"]
     assert shares(service) == {"1": 80, "2": 20}
 
@@ -378,12 +378,14 @@ def test_deployment_that_broke_off_is_completed_by_the_next(service, deploy, ste
 def test_version_that_could_not_be_undeployed_goes_when_the_run_is_resumed(service, deploy):
     deploy(1)
     service.fail(":undeployModel", 400)
-    with pytest.raises(ComponentError, match="version 2 is deployed, but versions without requests hold"):
+    with pytest.raises(
+        ComponentError, match="version 2 is deployed, but versions without traffic still hold"
+    ):
         deploy(2)
     assert len(service.endpoints["taxi"].deployed_models) == 2
-    assert deploy(2) == "Version 2 is deployed at the endpoint taxi already; undeployed taxi 1."
+    assert deploy(2) == "Version 2 is already deployed at the endpoint taxi; undeployed taxi 1."
     deploy(3, traffic=0)
-    assert deploy(2) == "Version 2 is deployed at the endpoint taxi already."
+    assert deploy(2) == "Version 2 is already deployed at the endpoint taxi."
     assert [each.id for each in service.endpoints["taxi"].deployed_models] == ["2", "3"]
 
 
@@ -426,7 +428,7 @@ def test_version_that_is_deployed_as_a_model_of_its_own_is_not_deployed_again_an
     deploy(1)
     earlier = DeployedModel(id="1", model=f"{PLACE}/models/taxi-v1", model_version_id="1")
     service.endpoints["taxi"].deployed_models = [earlier]
-    assert deploy(1) == "Version 1 is deployed at the endpoint taxi already."
+    assert deploy(1) == "Version 1 is already deployed at the endpoint taxi."
     deploy(2)
     assert [each.id for each in service.endpoints["taxi"].deployed_models] == ["2"]
 

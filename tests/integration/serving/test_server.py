@@ -121,7 +121,7 @@ HUGE = b'{"instances": [' + b"1," * 3_000_000 + b"1]}"
         ({"instances": [{"b64": "AAAA"}]}, "Could not parse example input"),
         (
             {"instances": [{"b64": base64.b64encode(b"\xff" * 40).decode()}]},
-            "Could not parse example input: it is no serialized tf.Example",
+            "Could not parse example input: it is not a serialized tf.Example",
         ),
         ({"instances": [""]}, "fare"),
         (

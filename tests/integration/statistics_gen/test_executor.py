@@ -56,7 +56,7 @@ def taxi_rows(file):
 
 
 def digits_rows():
-    """Images: pixels as a list, and as bytes that are no text."""
+    """Images: pixels as a list, and as bytes that are not text."""
     rng = random.Random(2)  # noqa: S311
     for _ in range(60):
         pixels = [rng.randint(0, 16) for _ in range(64)]
@@ -381,4 +381,4 @@ def test_two_processes_give_the_same_bytes_and_what_one_cannot_do_is_done_again(
     statistics = computed(executor.Executor, made, tmp_path / "again", stats_options_json=asked)
     again = [Path(statistics.uri, f"Split-{split}/FeatureStats.pb").read_bytes() for split in FILES]
     assert again == found[0]  # the files are smaller than a smaller batch
-    assert "done again alone, in smaller batches" in json.loads(shown.read_text())["text"]
+    assert "redone by one process, in smaller batches" in json.loads(shown.read_text())["text"]

@@ -66,8 +66,8 @@ def test_one_answer_has_one_name_however_it_comes_and_several_need_names(tmp_pat
     assert process.wait() == 0
     found = json.loads(told.splitlines()[-1])
     assert found.pop("labels") == {"sport": [[1.0], [2.0]], "music": [[-1.0], [-2.0]]}
-    one = "and transform.label names 3 columns as one label: return one tensor [rows, 3]"
-    assert found.pop("narrow") == f"the model answers [4, 2], {one}"
-    assert found.pop("two") == f"the model answers [4, 1], [4, 1], {one}"
-    assert found.pop("pair").find("the model answers 2 tensors without names") > 0
+    one = "but transform.label names 3 columns as one label: return one tensor [rows, 3]"
+    assert found.pop("narrow") == f"the model returns [4, 2], {one}"
+    assert found.pop("two") == f"the model returns [4, 1], [4, 1], {one}"
+    assert found.pop("pair").find("the model returns 2 tensors without names") > 0
     assert found == {"tensor": ["outputs"], "list": ["outputs"], "dict": ["outputs"], "named": ["a", "b"]}

@@ -116,4 +116,4 @@ def test_rows_of_all_shards_are_told(monkeypatch):
 
 def test_what_was_done_again_is_said():
     assert redone_in_words(0) == ""
-    assert redone_in_words(2) == "; 2 parts done again alone, in smaller batches"
+    assert redone_in_words(2) == "; 2 parts redone by one process, in smaller batches"

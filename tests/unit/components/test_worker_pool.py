@@ -226,7 +226,7 @@ def test_what_a_worker_could_not_do_is_done_again_alone(works, processes, caplog
     assert len([value for value in found[:2] if value is not None and value < 0]) == 1
     assert found[2:] == [-3, -4, -5, -6]  # no more memory than before
     assert processes.others == 0
-    assert "again in one process, in smaller batches" in caplog.text
+    assert "redone in one process, in smaller batches" in caplog.text
     # And the next ones too.
     assert set(processes.map(works.who, range(4), progress=_ignore)) == {os.getpid()}
     assert list(processes.map(works.who, range(4), progress=_ignore, again=works.once)) == [0, -1, -2, -3]

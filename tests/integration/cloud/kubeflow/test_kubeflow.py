@@ -1,4 +1,4 @@
-"""Runs and recurring runs at Kubeflow Pipelines, against the API's own models on loopback."""
+"""Runs and recurring runs on Kubeflow Pipelines, against the API's own models on loopback."""
 
 import io
 from datetime import UTC, datetime

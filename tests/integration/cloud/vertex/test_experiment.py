@@ -1,4 +1,4 @@
-"""A followed run is noted in an experiment, at Vertex AI on loopback."""
+"""A followed run is logged to an experiment, on Vertex AI on loopback."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def test_followed_run_is_noted_with_settings_and_metrics_and_again_when_followed
     google.objects = {"gs://b/gate/verdict.json": {"metrics": {"auc": 0.9477}}}
     google.loses_answer("POST .*/contexts$")
     assert follow_run(RUN, chosen("train.batch_size=64")) == 0
-    assert "Noted in the experiment taxi-trials." in capsys.readouterr().err
+    assert "Logged to the experiment taxi-trials." in capsys.readouterr().err
     told = noted(google)
     assert told["_params"]["train.batch_size"] == "64"
     assert told["_metrics"]["auc"] == 0.9477
@@ -54,7 +54,7 @@ def test_experiment_that_is_refused_is_told_and_none_asks_nothing(google, vertex
     google.fails("POST .*/contexts$", 403, "no aiplatform.contexts.create", times=9)
     record = RunRecord(run_id=RUN, workload="taxi", nodes=[])
     told = note_in_experiment(chosen().config(), record, "failed")
-    assert told.startswith("not noted in the experiment taxi-trials: noting the run in the experiment")
+    assert told.startswith("not logged to the experiment taxi-trials: logging the run to the experiment")
     assert "no aiplatform.contexts.create" in told
     google.requests.clear()
     assert note_in_experiment(chosen("cloud.vertex.experiment=null").config(), record, "failed") == ""
@@ -67,7 +67,7 @@ def test_pipeline_of_that_name_is_not_taken_for_the_experiment(google, vertex, c
     google.contexts["taxi-trials"] = Context(schema_title="system.Pipeline")
     told = note_in_experiment(chosen().config(), RunRecord(run_id=RUN, workload="taxi", nodes=[]), "complete")
     assert told.startswith(
-        "not noted in the experiment taxi-trials: taxi-trials is the name of a system.Pipeline"
+        "not logged to the experiment taxi-trials: taxi-trials is already the name of a system.Pipeline"
     )
     assert list(google.contexts) == ["taxi-trials"]
 
@@ -75,7 +75,7 @@ def test_pipeline_of_that_name_is_not_taken_for_the_experiment(google, vertex, c
 def test_run_of_another_workload_is_not_noted_with_the_settings_of_this_one(google, vertex, chosen):
     record = RunRecord(run_id="fares-20270101-020304-ab12", workload="fares", nodes=[])
     told = note_in_experiment(chosen().config(), record, "complete")
-    assert told == "not noted in the experiment taxi-trials: the run is of fares, not of taxi"
+    assert told == "not logged to the experiment taxi-trials: it is a run of fares, not of taxi"
     assert google.contexts == {}
 
 

@@ -1,4 +1,4 @@
-"""A run at Vertex AI, followed to its end."""
+"""A run on Vertex AI, followed to its end."""
 
 import io
 import os

@@ -61,7 +61,7 @@ def test_second_schedule_of_the_same_name_is_refused(google, chosen):
 
 
 def test_schedules_are_listed_over_all_pages_latest_first(google, chosen):
-    assert list(schedule.listed(chosen())) == ["no schedules at Vertex AI Pipelines"]
+    assert list(schedule.listed(chosen())) == ["no schedules on Vertex AI Pipelines"]
     for name in ("a", "b", "c"):
         schedule.create(chosen(called=name))
     schedule.pause(chosen(called="b"))
@@ -89,7 +89,7 @@ def test_deleted_schedule_is_gone(google, chosen):
     schedule.delete(chosen())
     assert google.schedules == {}
     with pytest.raises(
-        UsageError, match="there is no schedule 'taxi' at Vertex AI Pipelines; there are: none"
+        UsageError, match="there is no schedule 'taxi' on Vertex AI Pipelines; there are: none"
     ):
         schedule.pause(chosen())
 

@@ -225,5 +225,5 @@ def test_that_trackers_are_not_told_of_it_is_said(capsys):
     check(SimpleNamespace(check=lambda **_: ["from the service"]), target)
     assert capsys.readouterr().err.splitlines() == [
         "from the service",
-        "note: track.mlflow, track.opentelemetry: of cloud runs trackers are not told; see docs/tracking.md",
+        "note: track.mlflow, track.opentelemetry: cloud runs are not sent to trackers; see docs/tracking.md",
     ]

@@ -47,7 +47,7 @@ def refused(metric=None, taken=None):
 
 def test_what_is_no_metric_is_told_before_a_row_is_read(module):
     where = "the metric gain (mine_of_a_test.Gain)"
-    assert refused() == f"{where} is not there: mine_of_a_test has no Gain; "
+    assert refused() == f"{where} does not exist: mine_of_a_test has no Gain; "
     for wrong in (len, dict):
         module.Gain = wrong
         assert refused().startswith(f"{where} is no metric; derive the class from ")
@@ -55,9 +55,9 @@ def test_what_is_no_metric_is_told_before_a_row_is_read(module):
     assert f"{where} is one of Keras 3, which TensorFlow Model Analysis does not take" in refused()
     module.Gain = type("Gain", (Base,), {})
     require_metrics([gain()], kinds=(Base,), taken={"Gain": module.Gain})
-    assert f"{where} is called as one of TensorFlow Model Analysis" in refused(taken={"Gain": Base})
+    assert f"{where} has the name of one of TensorFlow Model Analysis" in refused(taken={"Gain": Base})
     told = refused(gain(fare=2))
-    assert told.startswith(f"{where} cannot be made with name='gain', fare=2: TypeError: ")
+    assert told.startswith(f"{where} cannot be constructed with name='gain', fare=2: TypeError: ")
     assert "unexpected keyword argument 'fare'" in told
 
 

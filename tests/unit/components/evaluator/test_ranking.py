@@ -142,7 +142,7 @@ def test_only_group_of_a_slice_has_bounds_whatever_its_name():
 def test_what_cannot_be_ranked_is_told(monkeypatch):
     some = np.where(GROUP == 7, np.nan, SCORES)
     lost = (
-        f"the base model answers NaN to {(GROUP == 7).sum()} of 3,000 rows of the eval split, so ndcg cannot"
+        f"the base model answers NaN for {(GROUP == 7).sum()} of 3,000 rows of the eval split, so ndcg cannot"
     )
     with pytest.raises(ComponentError, match=lost) as told:
         results(ASKED, tallied(scores=(SCORES, some)))
@@ -155,7 +155,7 @@ def test_what_cannot_be_ranked_is_told(monkeypatch):
     with pytest.raises(ComponentError, match="has several values of query"):
         group_numbers(several, 2, "query")
     monkeypatch.setattr(ranking, "MOST_ROWS", 5000)
-    with pytest.raises(ComponentError, match="of at most 5,000 rows of the eval split"):
+    with pytest.raises(ComponentError, match="limited to 5,000 rows of the eval split"):
         tallied()
 
 

@@ -239,7 +239,7 @@ def test_answers_that_are_no_number_are_counted_and_left_out():
 def test_area_of_answers_that_are_no_number_is_refused_in_words():
     tally = tallied(request("auc"), slice(0, 2), slice(2, 5), answers=np.where(LABELS == 0, np.nan, ANSWERS))
     with pytest.raises(
-        ComponentError, match="the candidate model answers NaN to 2 of 5 rows of the eval split"
+        ComponentError, match="the candidate model answers NaN for 2 of 5 rows of the eval split"
     ):
         results(request("auc"), tally)
 

@@ -93,6 +93,6 @@ def test_a_disk_that_fails_at_the_first_byte_is_told_as_that():
 def test_a_feather_file_named_parquet_is_told(ingest, tmp_path):
     path = tmp_path / "in.parquet"
     feather.write_feather(pa.table({"a": [1, 2]}), path)
-    with pytest.raises(FileError, match=r"in\.parquet is an Arrow or Feather file, and no Parquet") as caught:
+    with pytest.raises(FileError, match=r"in\.parquet is an Arrow or Feather file, not Parquet") as caught:
         ingest(path, format="parquet")
     assert "read_feather" in caught.value.hint

@@ -41,8 +41,8 @@ def reasons(limits=None, metrics=("auc",), **changes):
 
 ANSWERS, LOADS = "answers every row with a number", "loads and answers with TensorFlow alone"
 APART_NOTES = {
-    "answers as training does": "the transformed features agree, so it is the model: weights, or a step "
-    "that training skips",
+    "answers as training does": "the transformed features agree, so the cause is the model: weights, or "
+    "a step that training skips",
     "one row answered as in a batch": "the transform or the model depends on the batch",
     "serve_raw answers as serving_default": "a column is read differently",
 }

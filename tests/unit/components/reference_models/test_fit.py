@@ -75,5 +75,5 @@ def test_label_is_one_number_or_the_place_of_a_one():
     np.testing.assert_array_equal(label_of(np.array([[3.0], [0.5]]), "y"), [3.0, 0.5])
     np.testing.assert_array_equal(label_of(np.array([[0, 0, 1], [1, 0, 0]]), "y"), [2, 0])
     for several in ([[1, 1], [0, 1]], [[0, 0], [0, 1]], [[2, 0], [0, 1]]):
-        with pytest.raises(ComponentError, match="label 'y' has 2 numbers a row, and a reference model is"):
+        with pytest.raises(ComponentError, match="label 'y' has 2 numbers per row, but a reference"):
             label_of(np.array(several), "y")

@@ -106,7 +106,7 @@ def test_adding_never_waits_and_what_is_too_much_is_left_out(settings, monkeypat
     may_write.set()
     log.close()
     assert told == [
-        "Requests are left out of the log: more is asked than the disk takes.",
+        "Requests are left out of the log: requests come faster than the disk can write them.",
         "The log of requests lacks 300 rows.",
     ]
 

@@ -27,7 +27,7 @@ from slipway.components.saved_model.refused_examples import in_words
         ),
         (
             "Could not parse example input, value: '\\xff\\xff'",
-            "Could not parse example input: it is no serialized tf.Example",
+            "Could not parse example input: it is not a serialized tf.Example",
         ),
         ("indices[0] = 9 is not in [0, 4)", "indices[0] = 9 is not in [0, 4)"),
     ],

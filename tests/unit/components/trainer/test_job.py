@@ -78,7 +78,7 @@ def test_several_outputs_have_a_label_each_and_none_is_an_input(job):
     assert TrainingJob.from_json(heads.to_json()) == heads
     with pytest.raises(ComponentError, match="label 'tips' is not a transformed feature"):
         dataclasses.replace(heads, label={"tip": "tips", "cost": "cost"})
-    with pytest.raises(ComponentError, match="class weights are of one label, and there are 2"):
+    with pytest.raises(ComponentError, match="class weights need one label, but there are 2"):
         dataclasses.replace(heads, class_weights="balanced")
 
 
@@ -89,11 +89,11 @@ def test_several_outputs_have_a_label_each_and_none_is_an_input(job):
         ({"weight": "big_tip"}, "the label 'big_tip' cannot be the weight as well"),
         (
             {"features": (FARE, LABEL, Feature(name="w", dtype="float32", shape=(2,))), "weight": "w"},
-            r"weight 'w' is float32 \[2\], and must be one number a row",
+            r"weight 'w' is float32 \[2\], but must be one number per row",
         ),
         ({"features": (FARE, LABEL), "weight": "fare"}, "has only the label 'big_tip' and no feature"),
         ({"class_weights": "equal"}, r"class_weights \('equal'\) is a mapping or balanced"),
-        ({"class_weights": {"01": 2.0}}, "class_weights names '01', which is no code of a class"),
+        ({"class_weights": {"01": 2.0}}, "class_weights names '01', which is not a code of a class"),
         ({"batch_size": 0}, r"batch_size \(0\) must be a whole number >= 1"),
         ({"batch_size": "32"}, r"batch_size \('32'\)"),
         ({"batch_size": True}, r"batch_size \(True\)"),

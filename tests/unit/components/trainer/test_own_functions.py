@@ -76,7 +76,8 @@ def test_keras_module_of_that_name_is_no_function_of_callbacks(module):
     ],
 )
 def test_callbacks_of_another_form_are_refused(module, text):
-    with pytest.raises(ComponentError, match=r"other\.callbacks is no function of one parameter") as refused:
+    words = r"other\.callbacks is not a function of one parameter"
+    with pytest.raises(ComponentError, match=words) as refused:
         has_own_callbacks(module("other", f"{BUILD}{text}\n"))
     assert refused.value.hint.startswith("write def callbacks(context)")
 

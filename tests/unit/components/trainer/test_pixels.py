@@ -212,6 +212,6 @@ def test_columns_of_bytes_are_images_only_where_they_are_named():
         features_of(schema)
     assert "train.images" in caught.value.hint
     with pytest.raises(
-        ComponentError, match="names y, which is no transformed column of bytes; there are im"
+        ComponentError, match="names y, which is not a transformed column of bytes; there are im"
     ):
         features_of(schema, images={"y": [1, 1]})

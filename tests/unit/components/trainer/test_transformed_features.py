@@ -23,7 +23,7 @@ def test_columns_apart_are_no_features_whatever_they_hold():
 @pytest.mark.parametrize(
     ("column", "words"),
     [
-        (f"type: BYTES {SHAPE}", "the weight w is text, and must be a number"),
+        (f"type: BYTES {SHAPE}", "the weight w is text, but must be a number"),
         ("type: FLOAT", "the weight w is missing in some rows"),
     ],
 )

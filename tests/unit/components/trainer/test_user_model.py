@@ -210,9 +210,9 @@ def test_tensorflow_tells_errors_as_they_are_read(broken, tmp_path, monkeypatch)
         (
             [],
             ["y", "z"],
-            r"2 columns as one label, and the model of my.build_model answers \[None, 1\]",
+            r"2 columns as one label, but the model of my.build_model returns \[None, 1\]",
         ),
-        (["a", "b"], ["y", "z"], r"answers \[None, 1\], \[None, 1\]; it must answer one tensor"),
+        (["a", "b"], ["y", "z"], r"returns \[None, 1\], \[None, 1\]; it must return one tensor"),
         ([], "y", ""),
     ],
 )
@@ -242,10 +242,10 @@ def test_several_labels_of_a_row_are_answered_one_by_one():
         keras.layers.Softmax()(scores),
         keras.ops.softmax(scores),
     ):
-        with pytest.raises(ComponentError, match="ends in a softmax, whose answers share one"):
+        with pytest.raises(ComponentError, match="ends in a softmax, whose outputs sum to one"):
             require_outputs(keras.Model(given, answers), ["y", "z"], "my.build_model")
     wider = keras.Sequential([keras.Input((1,)), keras.layers.Dense(3)])
-    with pytest.raises(ComponentError, match=r"answers \[None, 3\]; it must answer one tensor \[rows, 2\]"):
+    with pytest.raises(ComponentError, match=r"returns \[None, 3\]; it must return one tensor \[rows, 2\]"):
         require_outputs(wider, ["y", "z"], "my.build_model")
 
 
@@ -283,6 +283,6 @@ def test_weights_to_begin_with_reach_the_argument_of_their_name_and_must_fit(tmp
     with pytest.raises(ComponentError, match=r"before\.weights\.h5 does not fit: begun_workload\.py, line 5"):
         build(2, file)
     with pytest.raises(
-        ComponentError, match=r"given, and begun_workload\.without takes no argument pretrained"
+        ComponentError, match=r"given, but begun_workload\.without takes no argument pretrained"
     ):
         build_model("begun_workload.without", features, {}, pretrained=file)

@@ -27,7 +27,7 @@ def test_longest_id_reaches_vertex_ai_with_its_span():
 
 @pytest.mark.parametrize("name", ["t" * 81, "Taxi", "1taxi", "taxi night", ""])
 def test_name_that_would_not_reach_it_as_it_is_is_refused(name):
-    with pytest.raises(UsageError, match="cannot be called"):
+    with pytest.raises(UsageError, match="cannot be named"):
         span_run_id(name, 7, attempt=1)
 
 

@@ -137,7 +137,7 @@ def test_parameter_from_another_task_is_of_the_type_that_this_puts_out(job, conf
         ),
         (
             "nodes={Baseline: {retries: 1}}",
-            "nodes.Baseline: the pipeline has no such task at Vertex AI, which looks that up itself",
+            "nodes.Baseline: the pipeline has no such task on Vertex AI, which looks that up itself",
         ),
     ],
 )

@@ -158,7 +158,7 @@ def test_wrong_types_and_names_are_told_before_anything_runs(spec):
     ]
     inputs["artifacts"]["examples"]["taskOutputArtifact"]["outputArtifactKey"] = "rows"
     assert (
-        next(check_wiring(spec)) == "Trainer.examples comes from Ingest.rows, which Ingest does not put out"
+        next(check_wiring(spec)) == "Trainer.examples comes from Ingest.rows, which Ingest does not produce"
     )
 
 

@@ -95,6 +95,6 @@ def test_span_of_a_schedule_is_named_as_the_source_names_it(config, sets, kind):
 def test_span_that_cannot_advance_is_refused_alike_whoever_keeps_the_schedule(config, sets, words):
     wrong = config(*sets)
     with pytest.raises(ConfigError, match=words):
-        scheduled_kind(wrong)  # what `schedule create` asks first, at Vertex AI and Kubeflow
+        scheduled_kind(wrong)  # what `schedule create` asks first, on Vertex AI and Kubeflow
     with pytest.raises(ConfigError, match=words):
         dag_text(Graph("taxi", ()), wrong, name="taxi", workload=(), place=Place("", "", ""))

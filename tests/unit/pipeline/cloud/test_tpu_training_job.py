@@ -112,12 +112,12 @@ def test_tensorflow_trains_in_an_image_with_its_own_build(request_of):
 @pytest.mark.parametrize(
     ("sets", "words"),
     [
-        ([], "train.device is tpu, and train.tpu names no slice"),
+        ([], "train.device is tpu, but train.tpu names no slice"),
         (["train.tpu=v5e-12"], r"no slice 'v5e-12'; nearest: v5e-1\S*, v5e-"),
         (["train.tpu=v6e-8", "train.backend=tensorflow"], "does not run on v6e-8: from v6e on, TPUs run JAX"),
         (["train.tpu=v7-8", "train.backend=tensorflow"], "does not run on v7-8: from v6e on"),
         (["train.tpu=v5e-16", "train.backend=tensorflow"], "v5e-16 has 4 hosts: Keras 3 trains on several"),
-        (["train.tpu=v5e-8", "train.backend=torch"], "torch, which trains on no TPU"),
+        (["train.tpu=v5e-8", "train.backend=torch"], "torch, which cannot train on a TPU"),
         (
             ["train.tpu=v5e-8", "train.batch_size=100"],
             r"\(100\) must be a multiple of the 8 replicas of v5e-8",

@@ -79,7 +79,7 @@ def test_all_that_is_missing_or_wrong_is_told_at_once_with_a_profile_to_paste(ta
     assert [line.split()[0].rstrip(":") for line in lines] == [
         *CLOUD, "cloud.vertex.project", "cloud.vertex.region", "train.device", "schema", "data.source",
     ]  # fmt: skip
-    assert lines[-1].endswith("put it on gs://, or below workloads/, which travels in the image")
+    assert lines[-1].endswith("put it on gs://, or below workloads/, which is part of the image")
     where, _, profile = refused.value.hint.partition("\n")
     assert "in place of a `prod: {}` there" in where  # as in taxi's file; twice the same key is refused
     settings = yaml.safe_load(f"profiles:\n  dev: {{}}\n{profile}")["profiles"]["prod"]
@@ -103,7 +103,9 @@ def test_span_as_the_reference_is_refused_with_what_can_be_named_instead(target)
 
 
 def test_gpu_without_an_accelerator_is_refused(target):
-    with pytest.raises(ConfigError, match=r"train\.device is gpu, and no accelerator is asked for"):
+    with pytest.raises(
+        ConfigError, match=r"train\.device is gpu, but the Trainer's container asks for no accelerator"
+    ):
         target(**{"train.device": "gpu"})
     named = {"train.device": "gpu", "cloud.tasks": "{Trainer: {accelerator: NVIDIA_TESLA_T4}}"}
     assert target(**named).config.train.device == "gpu"

@@ -51,7 +51,7 @@ def test_a_workload_that_never_ran_is_refused(tmp_path):
     make(tmp_path, "20261120-000000-0001")
     with pytest.raises(UsageError, match=r"has no run of 'taxy'; nearest: taxi") as refused:
         compared("taxy", tmp_path)
-    assert refused.value.hint.startswith("of these it has: taxi; all runs: ")
+    assert refused.value.hint.startswith("it has runs of: taxi; all runs: ")
 
 
 def test_of_an_empty_folder_nothing_is_compared_and_it_is_named(tmp_path):
@@ -76,7 +76,7 @@ def test_times_that_since_takes(since, begin):
 
 @pytest.mark.parametrize("since", ["", "yesterday", "7", "-7d", "7 years", "2026-13-01"])
 def test_what_is_no_time_is_refused(since):
-    with pytest.raises(UsageError, match="is no time") as refused:
+    with pytest.raises(UsageError, match="is not a time") as refused:
         begin_of(since)
     assert "7d" in refused.value.hint
 
@@ -90,7 +90,7 @@ def test_more_than_two_named_runs_are_side_by_side_as_given(tmp_path):
     for name in names:
         make(tmp_path, name, metrics={"auc": 0.5})
     assert ids(named(names, tmp_path)) == names
-    with pytest.raises(UsageError, match="a page shows two runs, and 3 are named"):
+    with pytest.raises(UsageError, match="a page shows two runs, but 3 are named"):
         named(names, tmp_path, page=tmp_path / "diff.html")
     with pytest.raises(UsageError, match="No run 'nope'"):
         named(["nope", *names], tmp_path)

@@ -177,5 +177,5 @@ def test_runs_that_a_tracker_has_missed_are_told_with_the_command_that_sends_the
     spool.put(tmp_path, spool.Waiting("20261124-030000-0000", 0, {"mlflow": "answered 500"}))
     diagnosis = examine(tmp_path, {})
     [finding] = named(diagnosis, "mlflow")
-    assert (finding.state, finding.found) == ("none", "1 run not yet told to it: answered 500")
+    assert (finding.state, finding.found) == ("none", "1 run not yet sent to it: answered 500")
     assert "local_runner.py track" in finding.remedy

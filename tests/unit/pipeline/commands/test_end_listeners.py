@@ -83,11 +83,11 @@ def test_a_run_is_left_to_trackers_and_a_failure_is_one_line(tmp_path, capsys, m
     monkeypatch.setattr(handover, "leave", fails)
     close(history, record, began=0.0, listeners=END_LISTENERS, interrupted=False)
     assert record.state == "complete"
-    assert capsys.readouterr().err == "warning: no tracker is told of this run: OSError: no room\n"
+    assert capsys.readouterr().err == "warning: this run is sent to no tracker: OSError: no room\n"
 
     monkeypatch.setattr(handover, "leave", lambda _record: True)
     monkeypatch.setattr(handover, "start", fails)
     close(history, record, began=0.0, listeners=END_LISTENERS, interrupted=False)
     told = capsys.readouterr().err
-    assert told.startswith("warning: trackers are not told of this run before ")
+    assert told.startswith("warning: this run is not sent to trackers until ")
     assert f"track --output {tmp_path}: OSError: no room\n" in told

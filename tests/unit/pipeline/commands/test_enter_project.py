@@ -27,7 +27,7 @@ def test_some_commands_need_no_project(words):
 
 @pytest.mark.parametrize("words", [(), ("run",), ("cloud", "compile")])
 def test_others_name_the_folder_that_is_in_none(here, words):
-    with pytest.raises(UsageError, match=r"lies in no project: .* \[tool.slipway\]") as refused:
+    with pytest.raises(UsageError, match=r"is in no project: .* \[tool.slipway\]") as refused:
         enter_project(words)
     assert str(here) in refused.value.message
     assert refused.value.hint == "go to your project's folder, or make one: slipway init my-project"

@@ -245,7 +245,7 @@ def test_flat_folder_of_images_is_refused_as_the_images_by_name_are(refusal, tmp
     (folder / "a.png").write_bytes(b"png")
     config = make_config(format="images")
     by_folder, by_name = refusal(config, source=folder), refusal(config, source=folder / "*.png")
-    assert by_folder.message.startswith("images files cannot be predicted from")
+    assert by_folder.message.startswith("images files cannot be read by predict")
     assert "Parquet" in by_folder.hint
     assert (by_folder.message, by_folder.hint) == (by_name.message, by_name.hint)
     assert by_folder.exit_code == 2

@@ -76,7 +76,7 @@ def test_damaged_record_is_told_beside_the_runs_that_can_be_listed(begun, tmp_pa
     path.write_text('{"nodes": [1]}', encoding="utf-8")
     assert [run.run_id for run in show.runs(tmp_path)] == [begun.run_id]
     told = capsys.readouterr().err
-    assert told == f"warning: {path} cannot be read: run_id is missing; it counts as no run.\n"
+    assert told == f"warning: {path} cannot be read: run_id is missing; it does not count as a run.\n"
     with pytest.raises(UsageError, match="cannot be read"):
         running.resume(None, output=tmp_path, jobs=None)
 

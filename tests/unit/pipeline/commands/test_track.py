@@ -18,7 +18,7 @@ ENTRY = Waiting("20261124-030000-0000", 0, {"mlflow": "answered 500"})
 
 def test_nothing_that_waits_is_said_so(tmp_path):
     sent = track(tmp_path)
-    assert (sent.is_all, sent.text()) == (True, "No tracker misses a run.")
+    assert (sent.is_all, sent.text()) == (True, "All runs were sent to their trackers.")
     assert waiting_line(tmp_path) == ""
 
 
@@ -49,13 +49,13 @@ def test_other_commands_name_the_command_that_sends(tmp_path, count, words):
 
 def test_the_command_says_what_still_waits_by_its_exit_code(tmp_path, local_runner, warm_runner):
     done = local_runner("track", "--output", str(tmp_path))
-    assert (done.returncode, done.stdout, done.stderr) == (0, "No tracker misses a run.\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "All runs were sent to their trackers.\n", "")
     record = History(tmp_path).new_run("taxi", Asked(target=WorkloadRun(config=json.dumps(NOBODY))))
     record.state = "failed"
     History(tmp_path).save(record)
     spool.put(tmp_path, Waiting(record.run_id, 0, {"mlflow": ""}))
     listed = warm_runner("runs", "--output", str(tmp_path))
-    assert listed.stderr.startswith("1 run not yet told to a tracker: ")
+    assert listed.stderr.startswith("1 run not yet sent to a tracker: ")
     done = warm_runner("track", "--output", str(tmp_path), "--json")
     assert done.returncode == 1
     [waiting] = json.loads(done.stdout)["waiting"]

@@ -93,7 +93,7 @@ def test_no_version_is_said(config, output):
 def test_version_made_by_hand_is_listed_as_one(config, output, base):
     (base / "7").mkdir(parents=True)
     (base / "7/saved_model.pb").touch()
-    assert "no manifest" in versions_text(versions(config, output), config, output)
+    assert "no readable manifest" in versions_text(versions(config, output), config, output)
 
 
 def test_rollback_publishes_the_earlier_model_as_the_newest_and_notes_it(config, output, base, pushed):

@@ -102,7 +102,7 @@ def test_live_metrics_are_of_one_label(output, pushed, training, monkeypatch, tm
         transform={"preprocessing_fn": "w.f.g", "label": {"a": "x", "b": "y"}},
         evaluate={"metrics": ["a/auc", "b/auc"]},
     )
-    with pytest.raises(UsageError, match="are of models with one label"):
+    with pytest.raises(UsageError, match="need a model with one label"):
         run(several, output, late=late_labels(tmp_path / "l.csv", "id"))
 
 

@@ -12,7 +12,7 @@ from slipway.pipeline.errors import ConfigError
 @pytest.mark.parametrize(
     ("setting", "words"),
     [
-        ("cloud.vertex.region=Europe", "must be a region, as europe-west4"),
+        ("cloud.vertex.region=Europe", "must be a region, such as europe-west4"),
         ("cloud.vertex.service_account=me", "must be the address of a service account"),
         ("cloud.vertex.network=default", "projects/NUMBER/global/networks/NAME"),
         ("cloud.vertex.experiment=My Trials", "lowercase letters, digits and hyphens, at most 63"),

@@ -231,13 +231,13 @@ def test_lists_and_scalars_are_replaced_not_merged(load):
         ),
         ("train.profile_steps=0:5", "--set train.profile_steps='0:5': counts from 1"),
         ("train.epochs=no", "--set train.epochs='no': must be a whole number, found text; the default is 10"),
-        ("train=3", "--set train=3: must be keys with values, as {key: value}, found a number"),
+        ("train=3", "--set train=3: must be keys with values, such as {key: value}, found a number"),
         ("data.label=1.10", "--set data.label=1.10: must be text, found a number; put it in quotes"),
         (
             "data.split={train: 1}",
             "--set data.split: must hold 'eval'; write for example {train: 2, eval: 1}",
         ),
-        ("data.split=[1]", "--set data.split: must be keys with values, as {key: value}, found a list"),
+        ("data.split=[1]", "--set data.split: must be keys with values, such as {key: value}, found a list"),
         ("data.split.train=0", "--set data.split.train=0: must be at least 1"),
         (
             "train.batch_size",
@@ -346,7 +346,7 @@ def test_mistake_in_a_profile_is_told_with_its_line_chosen_or_not(lines_of):
     [
         (
             ["train.class_weights=balance"],
-            "train.class_weights='balance': must be balanced, or keys with values, as {yes: 3}",
+            "train.class_weights='balance': must be balanced, or keys with values, such as {yes: 3}",
         ),
         (
             ["train.class_weights={a: 2}"],
@@ -367,7 +367,7 @@ def test_mistake_in_a_profile_is_told_with_its_line_chosen_or_not(lines_of):
         (["train.class_weights={'1': -2}"], "train.class_weights.1 = -2: must be above 0"),
         (
             ["train.pretrained={path: gs://bucket/w.h5}"],
-            "train.pretrained.sha256: missing: no run reads an object to know whether it has changed",
+            "train.pretrained.sha256: missing: a run does not read an object to see whether it changed",
         ),
         *(
             (
@@ -388,7 +388,7 @@ def test_mistake_in_a_profile_is_told_with_its_line_chosen_or_not(lines_of):
         (["transform.pass_through=[id, id]"], "transform.pass_through.1 = 'id': given twice; keep one"),
         (
             ["transform.pass_through=[tips]"],
-            "transform.pass_through.0 = 'tips': is the label, which is no input anyway",
+            "transform.pass_through.0 = 'tips': is the label, which is not an input anyway",
         ),
     ],
 )
@@ -413,10 +413,10 @@ TOPICS = "transform.label=[sport, music]"
         (["evaluate.metrics=[tip/auc]"], "must be the metric's name alone: transform.label names one output"),
         (
             [HEADS, "evaluate.metrics=[tip/auc]"],
-            "has none of the output cost, which would not be judged; add one",
+            "has none of the output cost, so that output would not be evaluated; add one",
         ),
         ([HEADS, "evaluate.metrics=[tip/auk, cost/auc]"], "no metric of that name; nearest: auc"),
-        ([HEADS, "evaluate.metrics=[tip/a/b]"], "all lower case; of several outputs OUTPUT/METRIC"),
+        ([HEADS, "evaluate.metrics=[tip/a/b]"], "all lower case; for several outputs OUTPUT/METRIC"),
         (["transform.label={tip: big_tip}"], "names one output; write the column's name alone"),
         (["transform.label={tip: x, cost: x}"], "names a column twice; every output has a label of its own"),
         (["transform.label=3"], "must be a column's name, one for each output"),
@@ -424,29 +424,32 @@ TOPICS = "transform.label=[sport, music]"
         (["transform.label=[a, b, a]"], "given twice; keep one"),
         (["transform.label=[a, B]"], "must be a letter, then letters, digits and _, all lower case: metrics"),
         ([TOPICS, "transform.classes=[a, b]"], "names the classes of one label"),
-        ([TOPICS, "train.class_weights=balanced"], "is of one label, and transform.label names several"),
+        ([TOPICS, "train.class_weights=balanced"], "needs one label, but transform.label names several"),
         (
             [TOPICS, "evaluate.metrics=[auc, art/auc]"],
             "must be OUTPUT/METRIC, with one of sport, music",
         ),
         ([TOPICS, "evaluate.metrics=[sport/auc]"], "has none of the output music"),
-        ([TOPICS, "beam.stock_nodes=[Evaluator]"], "has no mean of auc over the labels; name it of each"),
+        ([TOPICS, "beam.stock_nodes=[Evaluator]"], "has no mean of auc over the labels; name it for each"),
         (
             [TOPICS, QUANTILES, "evaluate.metrics=[pinball_loss]"],
-            "is of one number, and transform.label names several labels",
+            "is for one number, but transform.label names several labels",
         ),
         ([QUANTILES, "beam.stock_nodes=[Evaluator]"], "has no pinball_loss, or let our Evaluator run"),
-        ([QUANTILES, "evaluate.baselines=[logistic]"], "answer one number, and evaluate.quantiles names"),
-        ([QUANTILES, "evaluate.metrics=[auc]"], "needs a metric of quantiles, as pinball_loss"),
+        ([QUANTILES, "evaluate.baselines=[logistic]"], "predict one number, but evaluate.quantiles names"),
+        ([QUANTILES, "evaluate.metrics=[auc]"], "needs a metric of quantiles, such as pinball_loss"),
         (["evaluate.quantiles=[0.9, 0.1]"], "must rise, each above the one before"),
         (["evaluate.quantiles=[0.9]", "evaluate.metrics=[interval_width]"], "needs two quantiles or more"),
-        (["evaluate.metrics=[ndcg_10]"], "ranks the rows of a group; name its column in transform.group"),
+        (
+            ["evaluate.metrics=[ndcg_10]"],
+            "ranks rows within groups; name the group's column in transform.group",
+        ),
         (["transform.group=query"], "would have rows in both splits; write data.split_by: {key: query}"),
         (["transform.group=tips"], "is the label or the weight as well"),
-        ([*GROUPS, "data.columns=[fare, tips]"], "is none of data.columns, and the Evaluator reads it"),
+        ([*GROUPS, "data.columns=[fare, tips]"], "is not in data.columns, but the Evaluator reads it"),
         (
             [QUANTILES, "evaluate.thresholds={interval_coverage: {max_drop: 0.1, max_rise: 0.1}}"],
-            "has max_drop, where higher is better, and max_rise; keep one",
+            "has max_drop (higher is better) and max_rise (lower is better); keep one",
         ),
         (
             [*GROUPS, "evaluate.metrics=[ndcg]", "beam.stock_nodes=[Evaluator]"],
@@ -456,10 +459,10 @@ TOPICS = "transform.label=[sport, music]"
         (["transform.label={tip: 3, cost: x}"], "transform.label.tip = 3: must be text, found a number"),
         (
             [HEADS, "transform.classes=[a, b]"],
-            "names the classes of one label, and transform.label names several",
+            "names the classes of one label, but transform.label names several",
         ),
-        ([HEADS, "train.class_weights=balanced"], "is of one label, and transform.label names several"),
-        ([HEADS, "train.exports=[litert]"], "are of models with one output"),
+        ([HEADS, "train.class_weights=balanced"], "needs one label, but transform.label names several"),
+        ([HEADS, "train.exports=[litert]"], "need a model with one output"),
     ],
 )
 def test_several_outputs_are_checked_against_what_is_asked_of_them(lines_of, sets, line):
@@ -510,7 +513,10 @@ def test_a_metric_of_one_s_own_has_a_name_that_thresholds_know(load):
     ("sets", "line"),
     [
         (["evaluate.own_metrics.gain.class=no_such_module.Gain"], "no module no_such_module is here or"),
-        (["evaluate.own_metrics.gain.class=Gain"], "must be a dotted path, module and class, as workloads"),
+        (
+            ["evaluate.own_metrics.gain.class=Gain"],
+            "must be a dotted path, module and class, such as workloads",
+        ),
         (
             ["evaluate.own_metrics={auc: {class: a.B}}"],
             "is a metric of evaluate.metrics; choose another name",
@@ -523,7 +529,10 @@ def test_a_metric_of_one_s_own_has_a_name_that_thresholds_know(load):
             "has the class name of tensorflow_model_analysis",
         ),
         (["evaluate.own_metrics={x/gain: {class: a.B}}"], "must be the metric's name alone"),
-        (["evaluate.thresholds={gain: {max_drop: 1, max_rise: 1}}"], "and max_rise; keep one"),
+        (
+            ["evaluate.thresholds={gain: {max_drop: 1, max_rise: 1}}"],
+            "and max_rise (lower is better); keep one",
+        ),
         (
             ["evaluate.thresholds={gian: {min: 1}}"],
             "not one of evaluate.metrics or evaluate.own_metrics (auc, binary_accuracy, gain)",
@@ -610,17 +619,17 @@ def test_parameters_of_a_pipeline_stay_as_they_are_written_and_the_last_counts()
         ("  epochs: no", "w.yaml:9: train.epochs = 'no': must be a whole number, found text"),
         ("  seed: -1", "w.yaml:9: train.seed = -1: must be at least 0; the default is 42"),
         ("  seed: 2147483648", "w.yaml:9: train.seed = 2147483648: must be below 2147483648"),
-        ("  hyperparameters: [1]", "w.yaml:9: train.hyperparameters: must be keys with values, as {key: value}, found a list"),
+        ("  hyperparameters: [1]", "w.yaml:9: train.hyperparameters: must be keys with values, such as {key: value}, found a list"),
         ("description: 1.10", "w.yaml:9: description = 1.10: must be text, found a number; put it in quotes"),
         ("description: true", "w.yaml:9: description = true: must be text, found true or false; put it in quotes"),
         ("schema: 1", "w.yaml:9: schema = 1: must be text, found a number; put it in quotes"),
         ("schema: trip.pbtxt", "w.yaml:9: schema = 'trip.pbtxt': does not exist; null infers it from the data"),
         ("schema: ''", "w.yaml:9: schema = '': must not be empty"),
-        ("evaluate: {metrics: auc}", "w.yaml:9: evaluate.metrics = 'auc': must be a list, as [a, b], found text"),
+        ("evaluate: {metrics: auc}", "w.yaml:9: evaluate.metrics = 'auc': must be a list, such as [a, b], found text"),
         ("evaluate: {metrics: []}", "w.yaml:9: evaluate.metrics: must not be empty"),
         ("evaluate: {metrics: [AUC]}", "w.yaml:9: evaluate.metrics.0 = 'AUC': must be a letter, then letters"),
         ("evaluate: {metrics: [auc, auc]}", "w.yaml:9: evaluate.metrics.1 = 'auc': given twice; keep one"),
-        ("evaluate: {slices: [hour]}", "w.yaml:9: evaluate.slices.0 = 'hour': must be a list, as [a, b], found text"),
+        ("evaluate: {slices: [hour]}", "w.yaml:9: evaluate.slices.0 = 'hour': must be a list, such as [a, b], found text"),
         ("evaluate: {slices: [[]]}", "w.yaml:9: evaluate.slices.0: must not be empty"),
         ("evaluate: {slices: [[1]]}", "w.yaml:9: evaluate.slices.0.0 = 1: must be text, found a number; put it in quotes"),
         ("evaluate: {slices: [[a], [a]]}", "w.yaml:9: evaluate.slices.1: given twice; keep one"),
@@ -655,8 +664,8 @@ def test_parameters_of_a_pipeline_stay_as_they_are_written_and_the_last_counts()
         ("metadata: {type: mysql, user: u}", 'w.yaml:9: metadata.database: missing; add for example "database: mlmd"'),
         ("metadata: sqlite", "w.yaml:9: metadata = 'sqlite': must be keys with values"),
         ("profiles: {Dev: {}}", "w.yaml:9: profiles.Dev: the key must be a letter, then letters, digits, - and _"),
-        ("profiles: {dev: }", "w.yaml:9: profiles.dev = null: must be keys with values, as {key: value}, found nothing"),
-        ("profiles: [dev]", "w.yaml:9: profiles: must be keys with values, as {key: value}, found a list"),
+        ("profiles: {dev: }", "w.yaml:9: profiles.dev = null: must be keys with values, such as {key: value}, found nothing"),
+        ("profiles: [dev]", "w.yaml:9: profiles: must be keys with values, such as {key: value}, found a list"),
         ("profiles: dev", "w.yaml:9: profiles = 'dev': must be keys with values"),
     ],
 )  # fmt: skip
@@ -913,7 +922,7 @@ def test_exports_that_boosted_trees_have_no_form_of_are_refused_before_they_are_
     ("entry", "words"),
     [
         ("{}", "must have either choices, or low and high"),
-        ("{choices: [1], low: 1}", "must have nothing beside choices, and it has low"),
+        ("{choices: [1], low: 1}", "must have only choices, but has low"),
         ("{low: 2, high: 1}", "must have low < high; low is 2, high 1"),
         ("{low: 0, high: 1, log: true}", "must have 0 < low < high with log; low is 0, high 1"),
     ],

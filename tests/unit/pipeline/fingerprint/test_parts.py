@@ -116,7 +116,7 @@ def test_text_that_is_no_fingerprint_is_refused(text):
 def test_edited_record_is_recognised_as_damaged():
     with pytest.raises(PipelineError, match="damaged fingerprint") as error:
         Fingerprint.from_json(Fingerprint(PARTS).to_json().replace("512", "513"))
-    assert error.value.hint == "The record was cut or edited; run the node with --no-cache."
+    assert error.value.hint == "The record was truncated or edited; run the node with --no-cache."
 
 
 # ---- parameters
@@ -386,4 +386,4 @@ def test_result_of_a_version_that_did_not_tell_nodes_apart_is_explained_once():
         {"param:steps": "6", "node:id": "Trainer", "node:pipeline": "taxi", "upstream:Ingest": "b"}
     )
     [told] = explain(new, old)
-    assert told == "its earlier result was kept by an older version, which did not tell equal nodes apart"
+    assert told == "its earlier result was kept by an older version, which did not distinguish equal nodes"

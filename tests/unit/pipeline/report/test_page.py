@@ -151,7 +151,7 @@ def test_text_of_others_stays_text(report_run, tmp_path, hostile, state):
 
 def test_control_characters_are_written_out(report_run, tmp_path):
     record = report_run("a\x1b[31m\u202eb")
-    record.nodes[0].why = "a\x1b[31m\u202eb\udc80c"  # a file's name may hold bytes that are no text
+    record.nodes[0].why = "a\x1b[31m\u202eb\udc80c"  # a file's name may hold bytes that are not text
     text = page_of(record, tmp_path)
 
     assert not {"\x1b", "\u202e", "\x00", "\ufeff"} & set(text)

@@ -80,7 +80,7 @@ def test_delimiters_at_the_end_of_rows_are_told_and_make_no_column(root):
     (root / "data.csv").write_text(text.replace("churned,", "churned", 1), encoding="utf-8")
     begun = _begin(root)
     assert f"300 rows, {len(COLUMNS)} columns." in begun.text()
-    assert "Rows end with a delimiter, behind which nothing stands: no column." in begun.text()
+    assert "Rows end with a delimiter and nothing after it, which adds no column." in begun.text()
 
 
 def test_bytes_that_are_text_in_nearly_all_rows_are_read_as_text_by_the_run_too(root):
@@ -224,7 +224,7 @@ def test_spaces_and_single_quotes_are_found(root, delimiter, quote):
     assert begun.plan.label.distinct == 2
     data = load_workload(root / "workloads/customers/workload.yaml", root=root).data
     assert (data.delimiter, data.quote) == (delimiter, quote)
-    assert ("Fields stand in apostrophes" in begun.text()) == (quote == "'")
+    assert ("Fields are quoted with apostrophes" in begun.text()) == (quote == "'")
 
 
 def test_a_first_column_without_a_name_is_the_index_and_decides_over_the_split(root):
@@ -267,7 +267,7 @@ def test_a_number_that_may_stand_for_no_value_is_told_and_becomes_none_where_ask
 
 def test_a_null_value_is_for_the_texts_of_a_csv(root):
     (root / "rows.jsonl").write_text('{"a": -999, "b": 1}\n' * 30)
-    with pytest.raises(UsageError, match="--null-value -999: only the cells of a CSV are texts"):
+    with pytest.raises(UsageError, match="--null-value -999: only the cells of a CSV are text"):
         _begin(root, data="rows.jsonl", label="b", null_values=["-999"])
 
 
@@ -335,7 +335,7 @@ def test_nothing_is_ever_overwritten(root):
         ({"keep": ["agee"]}, "has no column 'agee'"),
         ({"task": "clustering"}, "--task clustering is not one of auto, binary"),
         ({"data": "workloads/__init__.py"}, "no file whose name ends in"),
-        ({"label": None}, "Which column is to be predicted"),
+        ({"label": None}, "Which column do you want to predict"),
     ],
 )
 def test_what_cannot_be_is_refused_and_leaves_nothing(root, options, words):
@@ -494,10 +494,10 @@ def test_a_weight_is_no_feature_and_in_no_request(root, column, passed):
     [
         ("w", lambda row: "abc"[row % 3], {}, "--weight w: this column holds texts"),
         ("w", lambda row: row if row else "", {}, "this column is empty in 1 row"),
-        ("w", lambda row: row - 1, {}, "this column holds -1, and weights are numbers from 0 on"),
+        ("w", lambda row: row - 1, {}, "this column holds -1, but weights must be finite and >= 0"),
         ("w", lambda row: 0, {}, "this column is 0 in every row"),
         ("w", lambda row: row, {"keep": ["w"]}, "is a feature by --keep as well"),
-        ("w", lambda row: row, {"weight": "churned"}, "this column is what is to be predicted"),
+        ("w", lambda row: row, {"weight": "churned"}, "this column is the column to predict"),
         ("w", lambda row: row, {"weight": "v"}, "has no column 'v'"),
     ],
 )
@@ -584,7 +584,7 @@ def test_a_hint_that_names_a_key_says_that_there_is_no_workload_file_yet(root):
     with pytest.raises(UsageError, match="has 5,001 columns") as refused:
         _begin(root, data="wide.csv", label="c1")
     assert refused.value.hint.endswith(
-        "There is no workload file yet: change the data, or begin with a copy of workloads/taxi"
+        "There is no workload file yet: change the data, or start with a copy of workloads/taxi"
     )
 
 
@@ -606,7 +606,7 @@ def test_a_first_line_that_is_one_column_gets_the_remedy(root, content):
 
 def test_a_column_of_lists_cannot_be_the_label(root):
     (root / "data.jsonl").write_text('{"a": 1, "churned": [1, 2]}\n' * 30)
-    with pytest.raises(UsageError, match="churned holds several values a row"):
+    with pytest.raises(UsageError, match="churned holds several values per row"):
         _begin(root, data="data.jsonl")
 
 
@@ -620,7 +620,7 @@ def test_a_column_of_lists_cannot_be_the_label(root):
             "is a ZIP file, as the workbooks of Excel are",
             "save the sheet as CSV",
         ),
-        ("data.csv", b"a,b\n\0\x01\xff", "is no text: it holds NUL bytes", "name a CSV"),
+        ("data.csv", b"a,b\n\0\x01\xff", "is not text: it holds NUL bytes", "name a CSV"),
         ("data.json", b"[{}]", "no file whose name ends in", "json.load(sys.stdin)"),
         ("data.zip", b"PK", "no file whose name ends in", "unpack it first"),
     ],

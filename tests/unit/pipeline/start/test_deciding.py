@@ -256,15 +256,15 @@ def test_notes_tell_what_the_user_should_know():
         task="binary",
         leaks={},
         suspicions={"x": "score 0.9", "line": "score 0.9"},
-        unread={"tags": "several values a row"},
+        unread={"tags": "several values per row"},
     )
     notes = " ".join(plan.notes)
     assert "5 of 1,000 rows have no churned" in notes
     assert "Only 1.5% of the rows have churned yes: accuracy says little. Look at auc, and at pre" in notes
     assert "occurs in 15 rows only" in notes
-    assert "Much of churned can be told from one column alone: x (score 0.9)." in notes
+    assert "Much of churned can be predicted from one column alone: x (score 0.9)." in notes
     assert "line (" not in notes, "it is an id, and left out"
-    assert "tags holds several values a row" in notes
+    assert "tags holds several values per row" in notes
 
 
 def test_so_many_words_of_a_text_are_read_as_nearly_all_texts_have():

@@ -59,7 +59,7 @@ def test_a_line_that_the_head_cuts_does_not_count():
 )
 def test_columns_that_are_aligned_are_refused_with_a_command_that_rewrites_them(tmp_path, text, rewritten):
     (tmp_path / "my data.txt").write_text(text)
-    with pytest.raises(UsageError, match="parted by spaces, and not by exactly one each") as refused:
+    with pytest.raises(UsageError, match="separated by several spaces") as refused:
         dialect_of(text.encode(), name="my data.txt")
     command = shlex.split(refused.value.hint, comments=True)
     assert command[0] == "python"

@@ -14,7 +14,7 @@ def _forms(values, *, has_types=False, **others):
     ("values", "number", "words"),
     [
         (["1,234", "12", "5,000,000"], {"thousands": ","}, "written as 1,234"),
-        (["1,234", "2,345"], {"thousands": ","}, "',' taken for the sign between thousands"),
+        (["1,234", "2,345"], {"thousands": ","}, "',' read as the thousands separator"),
         (["0,123", "1,500"], {"decimal": ","}, "written as 0,123"),
         (["1,5", "12"], {"decimal": ","}, "written as 1,5"),
         (["$12.50", "$1,200", None], {"thousands": ",", "unit": "$"}, "written as $1,200"),
@@ -84,7 +84,8 @@ def test_dates_are_recognised_in_the_usual_orders(values, form):
 def test_dates_that_could_be_read_in_two_orders_are_told_with_the_other_one():
     found = _forms(["3/4/2021", "5/6/2021"])
     assert found.dates == {"x": "%m/%d/%Y"}
-    assert "the month taken to come first (else write '%d/%m/%Y' in data.dates)" in found.words["x"]
+    words = "assuming that the month comes first (otherwise write '%d/%m/%Y' in data.dates)"
+    assert words in found.words["x"]
 
 
 @pytest.mark.parametrize(

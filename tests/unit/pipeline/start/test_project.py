@@ -151,7 +151,7 @@ def test_name_that_no_package_may_have_is_refused(tmp_path, wheel):
         UsageError, match="'my project' is not a valid project name: letters, digits"
     ) as refused:
         init(tmp_path / "my project", wheel=wheel)
-    assert refused.value.hint == "as: slipway init my-project"
+    assert refused.value.hint == "for example: slipway init my-project"
     assert not (tmp_path / "my project").exists()
 
 
@@ -159,7 +159,7 @@ def test_folder_that_is_not_empty_is_left_alone(tmp_path, wheel):
     folder = tmp_path / "mine"
     folder.mkdir()
     (folder / "notes.txt").write_text("mine")
-    with pytest.raises(UsageError, match=r"mine is not empty: it holds notes.txt; a project begins in"):
+    with pytest.raises(UsageError, match=r"mine is not empty: it holds notes.txt; a project starts in"):
         init(folder, wheel=wheel)
     assert [each.name for each in folder.iterdir()] == ["notes.txt"]
 
@@ -188,7 +188,7 @@ def test_projects_do_not_nest(made, wheel):
 def test_what_is_no_wheel_of_slipway_is_refused(tmp_path, name):
     if "9" not in name:
         (tmp_path / name).write_bytes(b"")
-    with pytest.raises(UsageError, match=f"--wheel .*{re.escape(name)} is no wheel of Slipway"):
+    with pytest.raises(UsageError, match=f"--wheel .*{re.escape(name)} is not a wheel of Slipway"):
         init(tmp_path / "mine", wheel=tmp_path / name)
     assert not (tmp_path / "mine").exists()
 
@@ -222,7 +222,7 @@ def test_wheel_is_the_one_that_the_installer_noted(monkeypatch, tmp_path, wheel)
 def test_wheel_that_is_gone_is_to_be_named(monkeypatch, tmp_path, noted):
     monkeypatch.setattr(module.metadata, "distribution", lambda _: _Installed(noted))
     with pytest.raises(
-        UsageError, match=r"The project keeps a copy of Slipway's wheel, and .* is no file"
+        UsageError, match=r"The project keeps a copy of Slipway's wheel, and .* is not a file"
     ) as refused:
         init(tmp_path / "mine", wheel=None)
     assert "--wheel slipway-VERSION-py3-none-any.whl" in refused.value.hint

@@ -87,7 +87,7 @@ def test_whole_numbers_beyond_53_bits_are_read(tmp_path):
         ("data.tfrecord.gz", "data.format to tfrecord"),
         ("data.dta", "pandas.read_stata"),
         ("data.xlsx", "save the sheet as CSV"),
-        ("data.bin", "rename the files by what they hold"),
+        ("data.bin", "give the files the suffix of their format"),
     ],
 )
 def test_other_files_get_the_way_that_works_for_them(tmp_path, name, remedy):
@@ -104,7 +104,7 @@ def test_a_column_with_lists_in_some_blocks_only_is_left_out(tmp_path):
     path.write_text("\n".join([*rows, '{"a": 1, "l": 3}']) + "\n")
     table = read_table(str(path), root=tmp_path)
     assert set(table.columns) == {"a", "t"}
-    assert table.unread == {"l": "several values a row"}
+    assert table.unread == {"l": "several values per row"}
 
 
 def test_a_column_of_bytes_that_are_no_text_is_left_out(tmp_path):
@@ -112,7 +112,7 @@ def test_a_column_of_bytes_that_are_no_text_is_left_out(tmp_path):
     pq.write_table(pa.table({"a": [1, 2], "raw": [b"\xff", b"\xfe"], "text": [b"a", b"b"]}), path)
     table = read_table(str(path), root=tmp_path)
     assert set(table.columns) == {"a", "text"}
-    assert table.unread == {"raw": "bytes that are no text"}
+    assert table.unread == {"raw": "bytes that are not text"}
 
 
 def test_nested_columns_of_parquet_are_left_out_and_told(tmp_path):

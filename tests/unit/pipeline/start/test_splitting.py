@@ -64,7 +64,7 @@ def test_rows_in_order_of_time_are_judged_by_the_latest():
     _, split = _split(day=DAYS, x=NOISE)
     assert split == Split(
         {"time": "day", "starts": {"train": None, "eval": "2022-08-24"}},
-        "by time: rows from 2022-08-24 on judge what was learned from the earlier ones",
+        "by time: rows from 2022-08-24 on are for evaluation, earlier ones for training",
         {"max_skew_l_infinity": 1.0, "max_skew_jensen_shannon": 1.0, "max_label_shift": 1.0},
         ROWS,
         keeps_neighbours=True,
@@ -171,8 +171,8 @@ def test_number_to_predict_may_move_by_one_deviation(later, decides):
     plan, split = _split(label=label, task="regression", day=DAYS, x=NOISE)
     assert ("time" in split.by) is decides
     moved = (
-        "Rows from 2022-08-24 on have quite another churned than earlier ones, so day does not decide over "
-        "the split: a good model fills gaps between known rows, and may know nothing of what comes next "
+        "Rows from 2022-08-24 on have a very different churned than earlier ones, so day does not decide the "
+        "split: such a model would fill gaps between known rows, and may know nothing of what comes next "
         "(data.split_by in docs/data.md)."
     )
     assert (moved in plan.notes) is not decides
@@ -218,9 +218,9 @@ def test_labels_that_are_others_in_the_later_rows_forbid_a_split_by_time():
     plan, split = _split(label=label, day=DAYS, x=NOISE)
     assert "time" not in split.by
     assert plan.notes[-1].startswith(
-        "Rows from 2022-08-24 on have quite another churned than earlier ones, so day does not decide"
+        "Rows from 2022-08-24 on have a very different churned than earlier ones, so day does not decide"
     )
-    assert not any("quite another" in note for note in _split(day=DAYS, x=NOISE)[0].notes)
+    assert not any("very different" in note for note in _split(day=DAYS, x=NOISE)[0].notes)
 
 
 def test_rows_of_one_person_stay_together_and_the_person_is_no_feature():

@@ -47,7 +47,7 @@ def test_what_is_wrong_is_refused(taxi, tmp_path, asked, error, message):
 
 
 def test_a_sweep_goes_on_with_its_own_settings(tmp_path):
-    with pytest.raises(UsageError, match="give no --set"):
+    with pytest.raises(UsageError, match="--set cannot be combined with it"):
         resume("latest", tmp_path, sets=SETS)
 
 

@@ -88,7 +88,7 @@ def test_the_rest_is_proposed(space, options, expected):
     ("space", "options", "message"),
     [
         (GRID, {"method": "bayse"}, "must be one of grid, random, bayes; nearest: bayes"),
-        (RANGES, {"method": "grid"}, "a range has no end of values: r, n"),
+        (RANGES, {"method": "grid"}, "a range has infinitely many values: r, n"),
         (GRID, {"trials": 0}, "--trials 0: must be at least 1"),
         (GRID, {"method": "grid", "trials": 3}, "--trials 3: the grid has 4 settings"),
     ],

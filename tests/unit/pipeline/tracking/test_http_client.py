@@ -104,7 +104,7 @@ def test_a_header_that_cannot_be_sent_is_told_without_it(server):
     ],
 )
 def test_credentials_that_are_no_headers_are_told_without_them(server, given):
-    with pytest.raises(TrackerError, match="no headers that HTTP takes") as error:
+    with pytest.raises(TrackerError, match="not valid HTTP headers") as error:
         HttpClient(server.address, **given).call("GET", "/a")
     assert "hunter" not in str(error.value)
     assert "20ac" not in str(error.value)

@@ -64,10 +64,10 @@ def test_a_file_that_is_gone_or_damaged_is_told_and_nothing_ends(tmp_path, mlflo
     record = left(mlflow=mlflow.address)
     (record.folder / "fingerprints.json").write_text("{", encoding="utf-8")
     [entry] = send_all(tmp_path)
-    assert entry.why["mlflow"].startswith("was not told: ")
+    assert entry.why["mlflow"].startswith("was not sent the run: ")
     mlflow.refuses["runs/search"] = (200, {"runs": [1]})
     [entry] = send_all(tmp_path)
-    assert entry.why["mlflow"].startswith("was not told: TypeError: ")
+    assert entry.why["mlflow"].startswith("was not sent the run: TypeError: ")
 
 
 def test_a_run_that_is_gone_is_not_waited_for(tmp_path, mlflow, left):

@@ -125,5 +125,5 @@ def test_what_cannot_be_joined_is_one_sentence(log):
         join(Logs.of(log((1, [0.5]))), key="id", version=7, labels={"2": 1.0})
     with pytest.raises(UsageError, match="have no column 'id' to join labels by"):
         join(Logs.of(log((1, [0.5]), key="fare")), key="id", version=7, labels={"1": 1.0})
-    with pytest.raises(UsageError, match="not as many numbers in each row"):
+    with pytest.raises(UsageError, match="differ in length"):
         join(Logs.of(log((1, {"a": 1}), (2, [0.5]))), key="id", version=7, labels={"1": 1.0, "2": 1.0})

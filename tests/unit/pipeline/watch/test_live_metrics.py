@@ -67,6 +67,6 @@ def test_model_that_answers_nan_has_become_worse():
 def test_label_that_is_no_class_is_refused_and_not_counted_as_an_error(label):
     rows = Labelled(np.array([[0.0], [label]]), np.full((2, 3), 1 / 3), 0)
     with pytest.raises(
-        ComponentError, match=f"late label is {label:g}, and the model has the classes 0 to 2"
+        ComponentError, match=f"late label is {label:g}, but the model has the classes 0 to 2"
     ):
         live_metrics(rows, ["sparse_categorical_accuracy"], {})

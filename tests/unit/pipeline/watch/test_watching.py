@@ -21,7 +21,7 @@ def test_nothing_has_drifted_in_more_of_the_same(asked, training, write_log):
         write_log(day)
     found = watch(asked(), training)
     assert found.sentence == (
-        "Nothing has drifted in what version 7 of taxi is asked: 3,000 rows, 2 columns, "
+        "Nothing has drifted in the requests to version 7 of taxi: 3,000 rows, 2 columns, "
         "2026-11-22 to 2026-11-24."
     )
     assert found.exit_code == 0
@@ -32,7 +32,7 @@ def test_what_drifted_is_told_since_when_and_with_rows(asked, training, write_lo
         write_log(day, factor=1.0 if day < 2 else 2.0)
     found = watch(asked(), training)
     assert found.sentence == (
-        "1 of 2 columns drifted in what version 7 of taxi is asked: fare since 2026-11-24."
+        "1 of 2 columns drifted in the requests to version 7 of taxi: fare since 2026-11-24."
     )
     assert found.exit_code == 3
     assert "requests-3.jsonl line" in found.text()

@@ -51,7 +51,7 @@ def test_the_zone_may_be_written_in_any_way(split, zone):
 @pytest.mark.parametrize("values", [[NOW + 3 * DAY], [NOW * 1000], [1e300]])
 def test_newest_value_in_the_future_is_found_whatever_the_limits(split, values):
     [finding] = stale(split, values)
-    assert "lies in the future" in finding.what
+    assert "is in the future" in finding.what
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_times_in_the_future_are_told_whole(split):
             "freshness",
             "t",
             (),
-            "the newest value, 2026-11-22, lies in the future, as about 2 of 3 rows (66.67%) do",
+            "the newest value, 2026-11-22, is in the future, as about 2 of 3 rows (66.67%) do",
             remedy="check that it is in seconds since 1970, and the clock that wrote it",
             query=RowQuery("t", above=1795086400.0),
         )
@@ -252,7 +252,7 @@ def test_times_in_the_future_are_told_whole(split):
             "freshness",
             "t",
             (),
-            "the newest value, 1.795e+12, lies in the future, as 2 of 2 rows (100%) do",
+            "the newest value, 1.795e+12, is in the future, as 2 of 2 rows (100%) do",
             remedy="check that it is in seconds since 1970, and the clock that wrote it",
             query=RowQuery("t", above=1795086400.0),
         )
@@ -262,7 +262,7 @@ def test_times_in_the_future_are_told_whole(split):
             "freshness",
             "t",
             (),
-            "the newest value, 2027-01-01, lies in the future",
+            "the newest value, 2027-01-01, is in the future",
             remedy="check that it is in seconds since 1970, and the clock that wrote it",
             query=RowQuery("t", values=("2027-01-01",)),
         )
@@ -296,8 +296,8 @@ def test_data_that_ends_before_the_reference_or_ran_ahead_of_it_is_told_whole(sp
             limit=31.0,
             key="data_gate.freshness.max_ahead_days",
             remedy=(
-                "check whether the times were shifted; if you read a history faster than it was "
-                "made, raise data_gate.freshness.max_ahead_days above 400"
+                "check whether the times were shifted; if you work through a history faster "
+                "than it was recorded, raise data_gate.freshness.max_ahead_days above 400"
             ),
             query=RowQuery("t", above=1777633600.0),
         )

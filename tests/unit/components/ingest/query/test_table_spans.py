@@ -46,9 +46,9 @@ def test_a_named_span_is_taken(chosen):
 @pytest.mark.parametrize(
     ("places", "words"),
     [
-        (("{SPAN}.csv", "{YYYY}-{MM}-{DD}.csv"), "spans of one kind"),
+        (("{SPAN}.csv", "{YYYY}-{MM}-{DD}.csv"), "one kind of span"),
         (("{SPAN}/v{VERSION}.csv",), "no {VERSION}"),
-        (("{YYYY}.csv",), "spans of one kind"),
+        (("{YYYY}.csv",), "one kind of span"),
         (("a-{SPAN}.csv", "b-{SPAN}.csv"), "no span in common"),
     ],
 )

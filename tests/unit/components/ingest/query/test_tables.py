@@ -27,7 +27,7 @@ def test_the_end_of_a_name_says_how_a_file_is_read(names, kind):
         (["a.parquet.gz"], "is none of"),
         (["a.csv.bz2"], "is none of"),
         (["a.csv", "b.parquet"], "files of several formats: csv, parquet"),
-        (["a[1].csv"], "would be read for a pattern"),
+        (["a[1].csv"], "would be read as a pattern"),
     ],
 )
 def test_other_files_are_refused(names, words):

@@ -116,7 +116,7 @@ def test_a_block_is_of_neighbours_and_each_part_has_some_from_everywhere():
 
 
 def test_another_way_to_hold_out_is_refused():
-    with pytest.raises(ComponentError, match="held_out is 'groups', and must be 'rows' or 'blocks'"):
+    with pytest.raises(ComponentError, match="held_out is 'groups', but must be 'rows' or 'blocks'"):
         boosted_trees.build_model(FEATURES, {"held_out": "groups"})
 
 

@@ -83,18 +83,18 @@ def test_mean_weight_far_from_one_is_told_for_it_scales_the_loss(weigh, weight, 
 
 
 def test_class_that_no_row_has_is_refused_with_those_that_are_there(weigh):
-    with pytest.raises(ComponentError, match=r"weighs the class 3, and no row .*; there are: 0, 1\n"):
+    with pytest.raises(ComponentError, match=r"weighs the class 3, but no row .*; there are: 0, 1\n"):
         weigh([(0, 1.0), (1, 1.0)], weight=None, class_weights={"1": 2.0, "3": 9.0})
 
 
 @pytest.mark.parametrize(
     ("train", "held", "words"),
     [
-        ([(0, 1.0), (0, -2.0)], [(0, 1.0)], "the weight w of a row of the train split is -2; weights are"),
+        ([(0, 1.0), (0, -2.0)], [(0, 1.0)], "the weight w of a row of the train split is -2; weights must"),
         (
             [(0, 1.0)],
             [(0, NAN)],
-            "the weight w of a row of the eval split is nan; weights are numbers from 0",
+            "the weight w of a row of the eval split is nan; weights must be finite",
         ),
         ([(0, float("inf"))], [(0, 1.0)], "the weight w of a row of the train split is inf"),
         ([(0, 0.0), (1, 0.0)], [(0, 1.0)], "the weight w is 0 in every row of the train split"),

@@ -31,5 +31,5 @@ def test_where_no_loss_is_named_all_that_is_trained_on_must_be_finite():
 def test_a_limit_of_a_loss_that_is_not_named_is_refused():
     limited = BlowUpSettings(loss_limit=10.0)
     require_losses({"loss": 1.0, "share": 11.0}, limited, "after epoch 1")
-    with pytest.raises(ComponentError, match="answers no 'loss'; there are d_loss, g_loss"):
+    with pytest.raises(ComponentError, match="returns no 'loss'; there are d_loss, g_loss"):
         require_losses({"d_loss": 0.1, "g_loss": 3.0}, limited, "after epoch 1")

@@ -120,5 +120,5 @@ def test_a_loss_for_each_row_is_refused_at_its_first_step_and_at_the_end_of_an_e
     callback.on_epoch_begin(0)
     with pytest.raises(ComponentError, match=r"a 'loss' of the shape \(8,\), and not one number"):
         callback.on_train_batch_end(0, {"loss": np.zeros(8)})
-    with pytest.raises(ComponentError, match="answers a 'loss' of the shape"):
+    with pytest.raises(ComponentError, match="returns a 'loss' of the shape"):
         numbers_of({"loss": np.zeros(8)})

@@ -38,8 +38,8 @@ def test_callbacks_are_made_with_the_facts_of_the_training(found):
     ("returned", "words"),
     [
         ("None", r"\.callbacks must return a list of Keras callbacks, not NoneType"),
-        ("[keras.callbacks.EarlyStopping]", "returns EarlyStopping, which is no Keras callback"),
-        ("[print]", "returns builtin_function_or_method, which is no Keras callback"),
+        ("[keras.callbacks.EarlyStopping]", "returns EarlyStopping, which is not a Keras callback"),
+        ("[print]", "returns builtin_function_or_method, which is not a Keras callback"),
     ],
 )
 def test_what_is_no_list_of_callbacks_is_refused(found, returned, words):

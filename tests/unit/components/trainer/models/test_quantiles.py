@@ -24,7 +24,7 @@ def test_loss_is_scikit_learns_and_is_read_back_from_its_config():
     loss = keras.losses.deserialize(keras.losses.serialize(PinballLoss(LEVELS)))
     losses = [mean_pinball_loss(labels, answers[:, at], alpha=each) for at, each in enumerate(LEVELS)]
     assert float(loss(labels, answers)) == pytest.approx(np.mean(losses), rel=1e-5)
-    with pytest.raises(ComponentError, match="the loss is of 3 quantiles, and the model answers 2"):
+    with pytest.raises(ComponentError, match="the loss is for 3 quantiles, but the model returns 2"):
         loss(labels, answers[:, :2])
     with pytest.raises(ComponentError, match="must rise, above 0 and below 1"):
         PinballLoss([0.5, 0.1])

@@ -1,4 +1,4 @@
-"""What Kubeflow's launcher gives a task, as TFX reads it; and back."""
+"""Whon Kubeflow's launcher gives a task, as TFX reads it; and back."""
 
 import pytest
 

@@ -159,8 +159,8 @@ def test_a_gate_s_refusal_keeps_its_whole_verdict(containers, program):
         (["exit 5"], [], "the container ended with code 5"),
         (["exit 124"], ["timeout", "9", "a"], "the container was ended by its task's time limit"),
         (["exit 124"], ["a"], "the container ended with code 124"),
-        (["exit 137"], ["a"], "the container, which had 1.5 GB, was killed, as happens for want of memory"),
-        (["exit 137"], ["timeout", "9", "a"], "for want of memory or by its time limit"),
+        (["exit 137"], ["a"], "the container, which had 1.5 GB, was killed, as happens when memory runs out"),
+        (["exit 137"], ["timeout", "9", "a"], "when memory runs out or by its time limit"),
         (["printf '%070000d' 1 >&2", "exit 4"], [], "0" * 500),
     ],
 )

@@ -48,10 +48,10 @@ def test_image_of_the_checkout_s_code_tells_its_user(program, image):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("echo boom >&2; exit 125", "i:1: a container of it does not tell what it holds: boom"),
+        ("echo boom >&2; exit 125", "i:1: a container of it does not report its content: boom"),
         (
             """echo '{"user": 1, "sources": "x"}'""",
-            "i:1: podman's image of that name holds other code than this folder.",
+            "i:1: podman's image of that name does not hold this folder's code.",
         ),
     ],
 )

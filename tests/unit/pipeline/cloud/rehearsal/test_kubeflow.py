@@ -1,4 +1,4 @@
-"""What Kubeflow's driver gives a task, for each kind of artifact and parameter; what its launcher brings."""
+"""Whon Kubeflow's driver gives a task, for each kind of artifact and parameter; what its launcher brings."""
 
 import os
 import shutil

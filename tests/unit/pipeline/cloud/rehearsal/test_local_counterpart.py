@@ -41,7 +41,7 @@ def test_pipeline_of_the_users_own_is_found_under_the_name_it_has_itself(request
     found = compare_with_local(asked, rehearsed)
     assert list(found.lines()) == [
         "Equal to the local run in content: Gen.examples",
-        "Not compared, for want of a rule for their types: Gen.cache (TransformCache)",
+        "Not compared, because there is no rule for their types: Gen.cache (TransformCache)",
     ]
 
 

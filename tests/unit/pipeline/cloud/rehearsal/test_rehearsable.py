@@ -72,7 +72,7 @@ def test_task_that_starts_a_job_elsewhere_is_refused_before_anything_runs():
     check_jobs(
         job_of(Train=task_of("Train", "tfx.components.trainer.executor.GenericExecutor"))["pipelineSpec"]
     )
-    with pytest.raises(UsageError, match=r"^Train \(tfx\.extensions.*: would start a job at Google Cloud"):
+    with pytest.raises(UsageError, match=r"^Train \(tfx\.extensions.*: would start a job on Google Cloud"):
         check_jobs(job_of(Train=task_of("Train", paid))["pipelineSpec"])
 
 
@@ -81,7 +81,7 @@ def test_pipeline_whose_beam_runs_on_dataflow_is_refused_unless_another_runner_c
     spec = job_of(Gen=task_of("Gen", "mine.Gen_Executor"))["pipelineSpec"]
     [(_, container)] = container_tasks(spec)
     container["args"] = [*container["args"], "--runner", runner]
-    with pytest.raises(UsageError, match=r"^Gen: would start a job of Dataflow") as refused:
+    with pytest.raises(UsageError, match=r"^Gen: would start a Dataflow job") as refused:
         check_jobs(spec)
     assert refused.value.hint.startswith("--beam=--runner=DirectRunner")
     container["args"].append("--runner=DirectRunner")

@@ -64,7 +64,7 @@ def test_service_is_handed_on_and_kubeflow_takes_no_root_and_no_other_pipeline(t
         target(root="gs://b", **there)
     assert caught.value.hint == "leave --root out"
     monkeypatch.chdir(project)
-    with pytest.raises(UsageError, match="TFX's own entry point, which fails at what Kubeflow's launcher"):
+    with pytest.raises(UsageError, match="TFX's own entry point, which fails at whon Kubeflow's launcher"):
         target(pipeline="module:function", **there)
 
 
@@ -73,7 +73,7 @@ def test_service_is_handed_on_and_kubeflow_takes_no_root_and_no_other_pipeline(t
     [(("beam.runner=flink",), r"beam\.runner"), (("train.device=tpu", "train.tpu=v5e-8"), r"train\.device")],
 )
 def test_kubeflow_refuses_other_machines_as_it_does_when_the_job_is_submitted(target, sets, key):
-    with pytest.raises(ConfigError, match=rf"{key}: at Kubeflow Pipelines .* in its container"):
+    with pytest.raises(ConfigError, match=rf"{key}: on Kubeflow Pipelines .* in its container"):
         target(*sets, service=ServiceName.KUBEFLOW)
 
 
@@ -105,10 +105,10 @@ def test_containers_need_an_image_and_nothing_of_this_machine(target):
     for given, message in (
         (target(), "cloud.image names none"),
         (target(image, service=ServiceName.KUBEFLOW), "as Vertex AI runs them, not as kubeflow does"),
-        (target(image, root="/tmp"), "--containers: /tmp is what tasks write to"),  # noqa: S108
-        (target(image, root="/opt"), "--containers: /opt is what tasks write to"),
-        (target(image, root="/data,1"), "--containers: /data,1 is what tasks write to"),
-        (target(image, root="gs://b/art", output="a,1"), "a,1/rehearsal/serving/taxi is what tasks write to"),
+        (target(image, root="/tmp"), "--containers: tasks write to /tmp, and"),  # noqa: S108
+        (target(image, root="/opt"), "--containers: tasks write to /opt, and"),
+        (target(image, root="/data,1"), "--containers: tasks write to /data,1, and"),
+        (target(image, root="gs://b/art", output="a,1"), "a,1/rehearsal/serving/taxi, and"),
         (
             target(
                 image,
@@ -117,7 +117,7 @@ def test_containers_need_an_image_and_nothing_of_this_machine(target):
                 "train.backend=jax",
                 "train.interpreter=.venv-jax/bin/python",
             ),
-            "train.interpreter, .*.venv-jax/bin/python, is a Python of this machine only",
+            "train.interpreter, .*.venv-jax/bin/python, exists on this machine only",
         ),
     ):
         with pytest.raises(UsageError, match=message):

@@ -196,12 +196,12 @@ def test_days_are_not_counted_for_a_source_with_numbers(job, config):
     [(("beam.runner=flink",), r"beam\.runner"), (("train.device=tpu", "train.tpu=v5e-8"), r"train\.device")],
 )
 def test_other_machines_would_not_find_the_artifacts(job, config, sets, key):
-    with pytest.raises(ConfigError, match=rf"{key}: at Kubeflow Pipelines .* in its container"):
+    with pytest.raises(ConfigError, match=rf"{key}: on Kubeflow Pipelines .* in its container"):
         kubeflow_job(job, config(*sets))
 
 
 def test_version_is_refused(job, config):
-    with pytest.raises(ConfigError, match=r"finds no \{VERSION\}"):
+    with pytest.raises(ConfigError, match=r"cannot resolve \{VERSION\}"):
         kubeflow_job(
             with_pattern(job, "{SPAN}-{VERSION}.csv"),
             config("data.source=gs://b/{SPAN}-{VERSION}.csv", "data.span=1"),

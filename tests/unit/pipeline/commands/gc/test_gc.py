@@ -539,7 +539,7 @@ def test_damaged_record_stops_gc_before_anything_goes(folder):
     folder.run(1)
     (folder.history.folder(damaged.run_id) / "run.json").write_text("{")
     before = folder.everything()
-    with pytest.raises(UsageError, match="nothing tells which artifacts the run needs"):
+    with pytest.raises(UsageError, match="it is not known which artifacts the run needs"):
         collect(folder.path, keep=1)
     assert folder.everything() == before
 

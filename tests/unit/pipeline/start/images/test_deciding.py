@@ -66,7 +66,7 @@ def test_a_class_without_a_readable_image_is_none():
 @pytest.mark.parametrize(
     ("classes", "words"),
     [
-        ({"cats": 3}, "pets holds images of one class, cats: there is nothing to tell apart"),
+        ({"cats": 3}, "pets holds images of one class, cats: there is nothing to distinguish"),
         ({"cats": 10, "dogs": 9}, "19 images are too few"),
         ({"cats": 0}, "pets holds no image that can be read"),
         ({str(number): 1 for number in range(1001)}, "1,001 classes"),

@@ -64,7 +64,7 @@ def test_what_lies_elsewhere_is_told(picture, tmp_path):
     picture("stray.png")
     told = " ".join(look_at(tmp_path).passed_over)
     assert "as stray.png: without a class" in told
-    assert "dogs has folders in it" in told
+    assert "dogs contains folders" in told
 
 
 def test_a_divided_set_keeps_its_division(picture, tmp_path):
@@ -74,7 +74,7 @@ def test_a_divided_set_keeps_its_division(picture, tmp_path):
     assert divided(tmp_path) == {"train": "train", "eval": "val"}
     found = look_at(tmp_path)
     assert found.classes == {"cats": 2, "dogs": 2}
-    assert found.passed_over == ("test is left out: one folder is trained on and one is judged by.",)
+    assert found.passed_over == ("test is left out: one folder is for training and one for evaluation.",)
 
 
 def test_only_some_of_many_images_are_opened(picture, tmp_path):
