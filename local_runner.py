@@ -440,16 +440,17 @@ def rollback(
 def verify(
     place: o.Place = None,
     workload: o.VersionsOf = DEFAULT_WORKLOAD,
+    verify_key: o.VerifyKey = None,
     output: o.Output = DEFAULT_OUTPUT,
     profile: Profile = None,
     as_json: o.Json = False,
     verbose: Verbose = False,
 ) -> None:
-    """Check pushed versions, byte by byte, against their manifests. Exit code 1: one differs."""
-    from slipway.pipeline.commands import versions as pushed
+    """Check pushed versions, byte by byte, against manifests and signatures. Exit code 1: one differs."""
+    from slipway.pipeline.commands.verify import verified_text, verify_all
 
-    found = pushed.verify_all(place, workload, output, profile=profile)
-    _print([each.to_json() for each in found] if as_json else pushed.verified_text(found))
+    found = verify_all(place, workload, output, profile=profile, verify_key=verify_key)
+    _print([each.to_json() for each in found] if as_json else verified_text(found))
     raise typer.Exit(1 if any(each.problem for each in found) else 0)
 
 
@@ -460,6 +461,7 @@ def predict(
     to: o.NewFolder = None,
     version: o.Version = None,
     file_format: o.Format = None,
+    verify_key: o.VerifyKey = None,
     output: o.Output = DEFAULT_OUTPUT,
     profile: Profile = None,
     beam: o.Beam = None,
@@ -478,6 +480,7 @@ def predict(
         version=version,
         file_format=file_format,
         beam_args=beam or [],
+        verify_key=verify_key,
     )
     _print({"folder": str(done.folder), **done.summary} if as_json else done.text())
 
@@ -488,6 +491,7 @@ def serve(
     port: o.Port = 8501,
     host: o.Host = "127.0.0.1",
     max_rows: o.MaxRows = None,
+    verify_key: o.VerifyKey = None,
     output: o.Output = DEFAULT_OUTPUT,
     profile: Profile = None,
     verbose: Verbose = False,
@@ -497,7 +501,12 @@ def serve(
     from slipway.pipeline.commands.serve import serve as serve_versions
 
     serve_versions(
-        pushed.workload_config(workload, profile=profile), output, host=host, port=port, most_rows=max_rows
+        pushed.workload_config(workload, profile=profile),
+        output,
+        host=host,
+        port=port,
+        most_rows=max_rows,
+        verify_key=verify_key,
     )
 
 

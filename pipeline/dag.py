@@ -64,7 +64,12 @@ from slipway.pipeline.wiring.metadata_store import connection_config
 from slipway.pipeline.wiring.own_metrics import own_metrics
 from slipway.pipeline.wiring.preflight_question import node_settings
 from slipway.pipeline.wiring.pretrained import pretrained_weights
-from slipway.pipeline.wiring.pushed_versions import about_model, endpoint_settings, serving_base
+from slipway.pipeline.wiring.pushed_versions import (
+    about_model,
+    endpoint_settings,
+    serving_base,
+    signing_settings,
+)
 from slipway.schemas.artifacts import DataVerdict
 
 # Of so many quantiles the data gate can tell where numbers lie; of TFDV's ten it could not.
@@ -209,6 +214,7 @@ def build_pipeline(
         keep=config.push.keep or 0,
         hook=list(config.push.hook),
         **({"endpoint": as_parameter(asdict(endpoint))} if endpoint else {}),
+        **({"sign": as_parameter(asdict(signing))} if (signing := signing_settings(config)) else {}),
         about=as_parameter(about_model(config)),
     )
 

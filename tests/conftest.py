@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from called import called, forked_servers
@@ -377,5 +377,26 @@ def report_run(tmp_path: Path) -> Callable[..., "RunRecord"]:
         history.save_fingerprints(record.run_id, {"last" + text: Fingerprint({f"param:{text}": text})})
         history.save(record)
         return record
+
+    return make
+
+
+@pytest.fixture
+def key_files(tmp_path: Path) -> Callable[..., tuple[Path, Path]]:
+    """Makes the files of a key that signs models, private and public; the private one for its owner alone."""
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    def make(name: str = "signing", *, key: Any = None, password: str = "") -> tuple[Path, Path]:
+        key = key or ec.generate_private_key(ec.SECP256R1())
+        pem, form = serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+        locked = serialization.BestAvailableEncryption(password.encode()) if password else None
+        private, public = tmp_path / f"{name}.pem", tmp_path / f"{name}.pub"
+        private.touch(0o600)
+        private.write_bytes(
+            key.private_bytes(pem, serialization.PrivateFormat.PKCS8, locked or serialization.NoEncryption())
+        )
+        public.write_bytes(key.public_key().public_bytes(pem, form))
+        return private, public
 
     return make

@@ -27,11 +27,19 @@ from slipway.components.pusher.provenance import (
     provenance,
     read_data,
     read_exports,
+    read_sbom,
     read_schema,
     read_verdict,
 )
+from slipway.components.pusher.signing_keys import (
+    SigningKey,
+    SigningSettings,
+    read_signing_key,
+    readable_by_others,
+)
+from slipway.components.pusher.version_files import Extras
 from slipway.components.pusher.version_store import thin_out
-from slipway.components.saved_model.digest import PROPERTY, require_unchanged
+from slipway.components.saved_model.digest import PROPERTY, SBOM_FOLDER, require_unchanged
 from slipway.components.saved_model.digest_files import exported_digest, model_digest
 from slipway.components.saved_model.reading import read_signatures
 from slipway.schemas.artifacts import DataVerdict, Quarantine
@@ -54,6 +62,7 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
     keep: Parameter[int] = 0,
     hook: Parameter[list[str]] = None,
     endpoint: Parameter[str] = "",
+    sign: Parameter[str] = "",
 ) -> None:
     """Publishes the model with its papers if it is blessed; otherwise pushes nothing and says so.
 
@@ -73,10 +82,12 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
         hook: a command to run after the push, see `run_hook`; None: none.
         endpoint: fields of `EndpointSettings` by `as_parameter`, where the version is deployed after the
             push; empty: nowhere.
+        sign: fields of `SigningSettings` by `as_parameter`, the key that versions are signed with; empty:
+            they are not signed.
 
     Raises:
         ComponentError: the blessing is about another model, or says yes but its file is gone; there is no
-            model, or its files changed after they were judged; or the model cannot be published.
+            model, or its files changed after they were judged; the model cannot be signed or published.
     """
     told: About = from_parameter(about)
     for answer in filter(None, (blessing, infra_blessing)):
@@ -84,8 +95,9 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
             pushed_model.set_int_custom_property("pushed", 0)
             _log.warning("Not pushed: %s is not blessed (%s).", model.uri, answer.uri)
             return
-    # Missing permission to deploy is reported before anything is pushed.
+    # Missing permission to deploy, or to sign, is reported before anything is pushed.
     deployment = deployment_at(EndpointSettings(**from_parameter(endpoint)) if endpoint else None)
+    key = _signing_key(SigningSettings(**from_parameter(sign)) if sign else None)
     with contextlib.ExitStack() as stack:
 
         def here(uri: str) -> Path:
@@ -116,7 +128,8 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
         )
         # With it, the copy is checked once more.
         papers["model"] = {**papers.get("model", {}), "digest": digest}
-        published = push(folder, base=base, papers=papers)
+        extras = Extras(key, sbom=read_sbom(here(f"{model.uri}/{SBOM_FOLDER}")))
+        published = push(folder, base=base, papers=papers, extras=extras)
     pushed_model.set_int_custom_property("pushed", 1)
     pushed_model.set_string_custom_property("pushed_destination", published.address)
     pushed_model.set_string_custom_property("pushed_version", str(published.version))
@@ -128,6 +141,14 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
     if keep:
         thin_out(base, keep=keep)
     _log.info("Version %d %s: %s.", published.version, done, published.address)
+
+
+def _signing_key(sign: SigningSettings | None) -> SigningKey | None:
+    if sign is None:
+        return None
+    if warning := readable_by_others(sign):
+        _log.warning("%s", warning)
+    return read_signing_key(sign)
 
 
 def _check(blessing: ModelBlessing, folder: Path, model: Model) -> None:

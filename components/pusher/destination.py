@@ -7,19 +7,22 @@ from typing import TYPE_CHECKING
 from slipway.components.pusher.endpoint import EndpointSettings
 from slipway.components.pusher.manifest_contents import Papers
 from slipway.components.pusher.publish import publish
+from slipway.components.pusher.version_files import NO_EXTRAS, Extras
 from slipway.components.pusher.versions import GS, Published
 
 if TYPE_CHECKING:
     from slipway.components.pusher.vertex_endpoint import VertexEndpoint
 
 
-def push(model_folder: Path, *, base: str, papers: Papers | None = None) -> Published:
+def push(
+    model_folder: Path, *, base: str, papers: Papers | None = None, extras: Extras = NO_EXTRAS
+) -> Published:
     """Publishes a model to `base`, as `publish` or `publish_to_bucket` says."""
     if base.startswith(GS):
         from slipway.components.pusher.publish_to_bucket import publish_to_bucket
 
-        return publish_to_bucket(model_folder, base=base, papers=papers)
-    return publish(model_folder, base=Path(base), papers=papers)
+        return publish_to_bucket(model_folder, base=base, papers=papers, extras=extras)
+    return publish(model_folder, base=Path(base), papers=papers, extras=extras)
 
 
 def find_unwritable(base: str) -> str:

@@ -11,7 +11,7 @@ from typing import Self
 
 from slipway.components.errors import ComponentError
 from slipway.components.pusher.manifest_contents import Papers
-from slipway.components.saved_model.digest import CARD, MANIFEST, PICTURE, combined_digest
+from slipway.components.saved_model.digest import MANIFEST, PAPERS, SIGNATURE, combined_digest
 
 SAVED_MODEL = "saved_model.pb"
 """The file that makes a folder a model: with it a server begins to load."""
@@ -35,7 +35,7 @@ class Manifest:
     """The content of a version's `manifest.json`.
 
     Attributes:
-        files: every file of the version but the manifest, by path in it.
+        files: every file of the version but the manifest and its signature, by path in it.
         papers: where the model comes from and how good it is.
     """
 
@@ -45,7 +45,7 @@ class Manifest:
     @property
     def model_files(self) -> dict[str, FileEntry]:
         """The files that are the model: all but its papers."""
-        return {name: entry for name, entry in self.files.items() if name not in (CARD, PICTURE)}
+        return {name: entry for name, entry in self.files.items() if name not in PAPERS}
 
     @property
     def model_digest(self) -> str:
@@ -89,10 +89,9 @@ def verify(version: Path) -> str:
         if manifest is None:
             return NO_MANIFEST
         _, sizes = contents(version)
-        sizes.pop(MANIFEST, None)
         if problem := difference(manifest, sizes):
             return problem
-        for name in sorted(sizes):
+        for name in sorted(manifest.files):
             if sha256(version / name) != manifest.files[name].sha256:
                 return CHANGED.format(name=name)
     except ComponentError as error:
@@ -106,9 +105,10 @@ def difference(manifest: Manifest, sizes: Mapping[str, int]) -> str:
     """Describe what is wrong with the names and sizes (bytes) of a version's files; "" if nothing.
 
     Args:
-        sizes: of all its files but the manifest.
+        sizes: of all its files. Those of the manifest and its signature do not matter: what they say is
+            checked otherwise.
     """
-    for name in sorted(manifest.files.keys() | sizes.keys()):
+    for name in sorted(manifest.files.keys() | (sizes.keys() - {MANIFEST, SIGNATURE})):
         if name not in manifest.files:
             return f"{name} is not in its {MANIFEST}"
         if name not in sizes:
@@ -131,9 +131,15 @@ def opened(path: Path) -> BufferedReader:
 
 def read_manifest(version: Path) -> Manifest | None:
     """Return the version's manifest; None if it has no sound one."""
+    content = read_file(version / MANIFEST)
+    return None if content is None else Manifest.from_bytes(content)
+
+
+def read_file(path: Path) -> bytes | None:
+    """Return the content of a file; None if it cannot be read."""
     try:
-        with opened(version / MANIFEST) as file:
-            return Manifest.from_bytes(file.read())
+        with opened(path) as file:
+            return file.read()
     except OSError:
         return None
 
@@ -146,7 +152,7 @@ def model_contents(folder: Path) -> tuple[list[str], dict[str, int]]:
         OSError: the folder cannot be read.
     """
     folders, sizes = contents(folder)
-    for name in (MANIFEST, CARD, PICTURE):
+    for name in PAPERS:
         sizes.pop(name, None)
     if SAVED_MODEL not in sizes:
         raise ComponentError(

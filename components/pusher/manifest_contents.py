@@ -12,6 +12,7 @@ class About(TypedDict, total=False):
     Attributes:
         model, preprocessing_fn: dotted paths.
         classes: names in the order of the label's codes.
+        task: what the model is for in the words of the Hugging Face Hub, as `tabular-classification`.
         pretrained: the file of weights that the training began with: its path and its sha256.
     """
 
@@ -22,6 +23,7 @@ class About(TypedDict, total=False):
     model: str
     preprocessing_fn: str
     classes: list[str]
+    task: str
     pretrained: dict[str, str]
 
 
@@ -84,6 +86,13 @@ class Republished(TypedDict):
     reason: NotRequired[str]
 
 
+class SbomPapers(TypedDict):
+    """The version's file that lists the software of the training, and its SHA-256."""
+
+    file: str
+    sha256: str
+
+
 class Papers(TypedDict, total=False):
     """Where a model comes from and how good it is.
 
@@ -92,13 +101,14 @@ class Papers(TypedDict, total=False):
         code: one SHA-256 for each package of code, by its name.
         metrics: overall, by name; `slices`: by slice and name.
         exports: the `exports.json` of the model's smaller forms.
-        pretrained: as `About` has it.
+        task, pretrained: as `About` has them.
     """
 
     workload: str
     description: str
     label: str
     classes: list[str]
+    task: str
     run: str
     pushed_at: str
     model: ModelPapers
@@ -113,4 +123,5 @@ class Papers(TypedDict, total=False):
     gate: GatePapers
     exports: Mapping[str, object]
     stack: dict[str, str]
+    sbom: SbomPapers
     republished: Republished

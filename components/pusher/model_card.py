@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from slipway.components.pusher.hub_metadata import front_matter
 from slipway.components.pusher.slice_chart import numbers, plain, slice_chart
 from slipway.components.saved_model.digest import PICTURE
 
@@ -19,6 +20,8 @@ _EXAMPLES: Mapping[str, object] = {"string": "", "bool": False, "float": 0.0, "d
 
 def model_card(papers: Mapping[str, object]) -> str:
     """The card as Markdown: purpose, data, metrics by slice with a picture, limits, how to call the model.
+
+    It begins with the block of YAML that the Hugging Face Hub reads.
 
     Args:
         papers: as `slipway.components.pusher.provenance` gives them; sections without anything to say are
@@ -33,7 +36,8 @@ def model_card(papers: Mapping[str, object]) -> str:
         _call(papers),
         _made(papers),
     )
-    return "\n".join(["\n".join(lines) + "\n" for lines in map(list, sections) if lines])
+    text = "\n".join(["\n".join(lines) + "\n" for lines in map(list, sections) if lines])
+    return "\n".join([*front_matter(papers), text])
 
 
 def _purpose(papers: Mapping[str, object]) -> Iterator[str]:
@@ -160,7 +164,7 @@ def _call(papers: Mapping[str, object]) -> Iterator[str]:
     if None in example.values():
         return
     body = json.dumps({"signature_name": "serve_raw", "instances": [example]})
-    path = f"http://127.0.0.1:8501/v1/models/{papers.get('workload') or 'NAME'}:predict"
+    path = f"http://127.0.0.1:8501/v1/models/{plain(papers.get('workload') or 'NAME')}:predict"
     command = f"curl -d {shlex.quote(body)} {shlex.quote(path)}"
     yield "With a server of TF Serving's REST API on this machine (replace the values with your own):"
     yield ""
@@ -180,6 +184,7 @@ def _made(papers: Mapping[str, object]) -> Iterator[str]:
         "model's digest": _mapping(papers.get("model")).get("digest"),
         "began with the weights": weights.get("path"),
         "their SHA-256": weights.get("sha256"),
+        "packages of the training": _mapping(papers.get("sbom")).get("file"),
         **{f"code of {name}": digest for name, digest in _mapping(papers.get("code")).items()},
         **_mapping(papers.get("stack")),
     }

@@ -15,6 +15,7 @@ from platform import python_version
 from typing import Any, cast
 
 from slipway.components.pusher.manifest_contents import About, DataGatePapers, Papers, SchemaPapers
+from slipway.components.saved_model.digest import SBOM
 from slipway.components.saved_model.signatures import PlainSignature
 
 # Set by the engine for each node's process.
@@ -47,6 +48,7 @@ def provenance(
         "description": about.get("description", ""),
         "label": about.get("label", ""),
         "classes": list(about.get("classes", ())),
+        "task": about.get("task", ""),
         "run": os.environ.get(RUN_VARIABLE, ""),
         "pushed_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "model": {"signatures": dict(signatures)},
@@ -81,6 +83,16 @@ def _data_gate(verdict: Mapping[str, Any]) -> DataGatePapers:
 def read_verdict(folder: Path) -> dict[str, object]:
     """The `verdict.json` beside a blessing; empty where there is none that can be read."""
     return _read_mapping(folder / "verdict.json")
+
+
+def read_sbom(folder: Path) -> bytes | None:
+    """Return the list of the training's software in this folder; None if there is none that can be read."""
+    try:
+        content = (folder / SBOM).read_bytes()
+        found = json.loads(content)
+    except (OSError, ValueError, RecursionError):
+        return None
+    return content if isinstance(found, dict) and found.get("bomFormat") == "CycloneDX" else None
 
 
 def read_exports(folder: Path) -> dict[str, object]:

@@ -23,13 +23,15 @@ from slipway.components.pusher.manifest import (
     holds,
     model_contents,
     opened,
+    read_file,
     read_manifest,
     sha256,
     verify,
 )
 from slipway.components.pusher.manifest_contents import Papers
-from slipway.components.pusher.version_files import sealed
+from slipway.components.pusher.version_files import NO_EXTRAS, Extras, sealed
 from slipway.components.pusher.versions import Published, next_version, version_number
+from slipway.components.saved_model.digest import MANIFEST, SIGNATURE
 
 LOCK_WAIT_S = 600.0
 """How long to wait for another publisher of the same base: longer than copying any model should take."""
@@ -49,8 +51,10 @@ _REMEDIES = {
 _log = logging.getLogger(__name__)
 
 
-def publish(model_folder: Path, *, base: Path, papers: Papers | None = None) -> Published:
-    """Makes the model the newest version in `base`, unless it is that already.
+def publish(
+    model_folder: Path, *, base: Path, papers: Papers | None = None, extras: Extras = NO_EXTRAS
+) -> Published:
+    """Makes the model the newest version in `base`, unless it is that already, signed as it is to be.
 
     Killed at any moment, or failed, it leaves either no new version or a whole one that is on disk; the next
     call removes what lies around, or finds the version. Publishers of one base take turns.
@@ -59,7 +63,7 @@ def publish(model_folder: Path, *, base: Path, papers: Papers | None = None) -> 
         model_folder: a SavedModel: regular files and folders only. The papers of an earlier push at its top
             are written anew.
         base: the folder of the versions; made with its parents if need be.
-        papers: see `slipway.components.pusher.version_files.sealed`.
+        papers, extras: see `slipway.components.pusher.version_files.sealed`.
 
     Raises:
         ComponentError: `model_folder` is no SavedModel or holds a link; `base` is a file, full or not
@@ -71,12 +75,12 @@ def publish(model_folder: Path, *, base: Path, papers: Papers | None = None) -> 
         with _turn(base):
             _remove_leftovers(base)
             newest = _newest(base)
-            if newest and _is_same(newest[1], model_folder, sizes):
+            if newest and _is_same(newest[1], model_folder, sizes, extras):
                 # Its publisher may have been killed between the rename and this.
                 _sync(base)
                 return Published(newest[0], str(base), was_there=True)
             version = next_version([newest[0]] if newest else [], base=str(base))
-            _write(base / str(version), model_folder, folders, sizes, papers)
+            _write(base / str(version), model_folder, folders, sizes, papers, extras)
             return Published(version, str(base), was_there=False)
 
 
@@ -95,14 +99,14 @@ def remove_version(base: Path, version: int) -> None:
         _remove_leftovers(base)
 
 
-def _is_same(version: Path, folder: Path, sizes: Mapping[str, int]) -> bool:
-    """Whether a version is whole and holds the folder's files."""
+def _is_same(version: Path, folder: Path, sizes: Mapping[str, int], extras: Extras) -> bool:
+    """Whether a version is whole, holds the folder's files and has the extras."""
     if not holds(read_manifest(version), folder, sizes):
         return False
     problem = verify(version)
     if problem:
         _log.warning("%s is damaged, so the model is pushed again: %s.", version, problem)
-    return not problem
+    return not problem and extras.are_there(read_file(version / SIGNATURE), read_file(version / MANIFEST))
 
 
 def _write(
@@ -111,6 +115,7 @@ def _write(
     folders: list[str],
     names: Mapping[str, int],
     papers: Papers | None,
+    extras: Extras,
 ) -> None:
     staging = path.with_name(_STAGING + secrets.token_hex(8))
     try:
@@ -118,7 +123,7 @@ def _write(
         for name in folders:
             (staging / name).mkdir()
         entries = {name: _copy(folder / name, staging / name) for name in sorted(names)}
-        for name, content in sealed(entries, papers).items():
+        for name, content in sealed(entries, papers, extras).items():
             with (staging / name).open("xb") as file:
                 file.write(content)
                 file.flush()

@@ -35,9 +35,9 @@ from slipway.components.pusher.manifest import (
 )
 from slipway.components.pusher.manifest_contents import Papers
 from slipway.components.pusher.model_lock import model_locked, remove_dead_locks
-from slipway.components.pusher.version_files import sealed
+from slipway.components.pusher.version_files import NO_EXTRAS, Extras, sealed
 from slipway.components.pusher.versions import Published, next_version, version_number
-from slipway.components.saved_model.digest import MANIFEST
+from slipway.components.saved_model.digest import MANIFEST, SIGNATURE
 
 DEAD_AFTER = timedelta(hours=1)
 """A publisher elsewhere that wrote nothing for this long is considered dead."""
@@ -59,8 +59,10 @@ class _File:
     crc32c: str
 
 
-def publish_to_bucket(model_folder: Path, *, base: str, papers: Papers | None = None) -> Published:
-    """Makes the model the newest version in `base`, unless it is that already.
+def publish_to_bucket(
+    model_folder: Path, *, base: str, papers: Papers | None = None, extras: Extras = NO_EXTRAS
+) -> Published:
+    """Makes the model the newest version in `base`, unless it is that already, signed as it is to be.
 
     Killed at any moment, or failed, it leaves either no `saved_model.pb` or a whole version; the next call
     removes what lies around once the publisher is known to be dead, or finds the version.
@@ -69,7 +71,7 @@ def publish_to_bucket(model_folder: Path, *, base: str, papers: Papers | None = 
         model_folder: a SavedModel: regular files and folders only. Empty folders are left out, and so are the
             papers of an earlier push.
         base: gs://BUCKET/FOLDER of the versions; the bucket must exist.
-        papers: see `slipway.components.pusher.version_files.sealed`.
+        papers, extras: see `slipway.components.pusher.version_files.sealed`.
 
     Raises:
         ComponentError: `model_folder` is no SavedModel or holds a link; the bucket is missing, denied or does
@@ -78,36 +80,42 @@ def publish_to_bucket(model_folder: Path, *, base: str, papers: Papers | None = 
     try:
         _, sizes = model_contents(model_folder)
         with contextlib.closing(Folder(base, writer=secrets.token_hex(16))) as folder:
-            return _publish(folder, model_folder, sizes, papers)
+            return _publish(folder, model_folder, sizes, papers, extras)
     except OSError as error:
         raise ComponentError(f"{model_folder} cannot be read: {error}.", hint="check the disk") from error
 
 
-def _publish(folder: Folder, model: Path, sizes: Mapping[str, int], papers: Papers | None) -> Published:
+def _publish(
+    folder: Folder, model: Path, sizes: Mapping[str, int], papers: Papers | None, extras: Extras
+) -> Published:
     seen = folder.list()
     _remove_leftovers(folder, seen)
     remove_dead_locks(folder, seen, dead_after=DEAD_AFTER)
-    if there := _found(folder, seen, model, sizes):
+    if there := _found(folder, seen, model, sizes, extras):
         return there
     with ThreadPoolExecutor(_READ_AT_ONCE) as pool:
         digests = dict(zip(sizes, pool.map(lambda name: sha256(model / name), sizes), strict=True))
         checksums = dict(zip(sizes, pool.map(lambda name: crc32c_of(model / name), sizes), strict=True))
     entries = {name: FileEntry(digests[name], size) for name, size in sizes.items()}
     files = {name: _File(model / name, checksums[name]) for name in sizes}
-    for name, content in sealed(entries, papers).items():
+    for name, content in sealed(entries, papers, extras).items():
         files[name] = _File(content, crc32c_of(content))
     with model_locked(folder, Manifest(entries).model_digest, dead_after=DEAD_AFTER):
         seen = folder.list()
         # The publisher that we waited for has published it.
-        return _found(folder, seen, model, sizes) or _published(folder, seen, files)
+        return _found(folder, seen, model, sizes, extras) or _published(folder, seen, files)
 
 
 def _found(
-    folder: Folder, seen: Mapping[str, Stored], model: Path, sizes: Mapping[str, int]
+    folder: Folder, seen: Mapping[str, Stored], model: Path, sizes: Mapping[str, int], extras: Extras
 ) -> Published | None:
-    """The newest version where it is that model, whole; else None."""
+    """The newest version where it is that model, whole and with the extras; else None."""
     newest = max(complete_versions(seen), default=0)
-    is_there = newest and _is_same(folder, seen, newest, model, sizes)
+    is_there = (
+        newest
+        and _is_same(folder, seen, newest, model, sizes)
+        and extras.are_there(*papers_in_bucket(folder, newest, seen))
+    )
     return Published(newest, folder.address, was_there=True) if is_there else None
 
 
@@ -142,8 +150,7 @@ def verify_in_bucket(folder: Folder, version: int) -> str:
     manifest = manifest_of(folder, seen)
     if manifest is None:
         return NO_MANIFEST
-    problem = difference(manifest, {name: each.size_bytes for name, each in seen.items() if name != MANIFEST})
-    if problem:
+    if problem := difference(manifest, {name: each.size_bytes for name, each in seen.items()}):
         return problem
     for name, entry in manifest.files.items():
         if hashlib.sha256(folder.read(seen[name])).hexdigest() != entry.sha256:
@@ -162,6 +169,21 @@ def manifest_of(folder: Folder, files: Mapping[str, Stored]) -> Manifest | None:
     return Manifest.from_bytes(folder.read(files[MANIFEST])) if MANIFEST in files else None
 
 
+def papers_in_bucket(
+    folder: Folder, version: int, seen: Mapping[str, Stored] | None = None
+) -> tuple[bytes | None, bytes | None]:
+    """A version's signature and manifest; None where it has none.
+
+    Args:
+        seen: what the base holds; None: it is looked up.
+    """
+    files = files_of(folder.list(f"{version}/") if seen is None else seen, version)
+    signature, manifest = (
+        folder.read(files[name]) if name in files else None for name in (SIGNATURE, MANIFEST)
+    )
+    return signature, manifest
+
+
 def _is_same(
     folder: Folder, seen: Mapping[str, Stored], version: int, model: Path, sizes: Mapping[str, int]
 ) -> bool:
@@ -170,9 +192,7 @@ def _is_same(
     manifest = manifest_of(folder, files)
     if manifest is None or not holds(manifest, model, sizes):
         return False
-    problem = difference(
-        manifest, {name: each.size_bytes for name, each in files.items() if name != MANIFEST}
-    )
+    problem = difference(manifest, {name: each.size_bytes for name, each in files.items()})
     # The model's own files are here to compare with: nothing needs to be downloaded.
     changed = [] if problem else [name for name in sizes if files[name].crc32c != crc32c_of(model / name)]
     if problem or changed:

@@ -1,34 +1,67 @@
-"""The files that a version gets beside the model's own: its manifest, its card and the card's picture."""
+"""The files that a version gets beside the model's own: manifest, signature, card and the card's picture."""
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from slipway.components.errors import ComponentError
 from slipway.components.pusher.manifest import FileEntry, Manifest
 from slipway.components.pusher.manifest_contents import ModelPapers, Papers
 from slipway.components.pusher.model_card import model_card
+from slipway.components.pusher.signature import Trust, sign
+from slipway.components.pusher.signing_keys import SigningKey
 from slipway.components.pusher.slice_chart import slice_chart
-from slipway.components.saved_model.digest import CARD, MANIFEST, PICTURE
+from slipway.components.saved_model.digest import CARD, MANIFEST, PICTURE, SBOM, SIGNATURE
 
 
-def sealed(entries: Mapping[str, FileEntry], papers: Papers | None) -> dict[str, bytes]:
-    """The papers of a version as files, by name.
+@dataclass(frozen=True)
+class Extras:
+    """What else a version gets.
+
+    Attributes:
+        key: it is signed with this one; None: it is not signed.
+        sbom: the software that its model was trained with, as `sbom.cdx.json` has it; None: nobody says.
+    """
+
+    key: SigningKey | None = None
+    sbom: bytes | None = None
+
+    def are_there(self, signature: bytes | None, manifest: bytes | None) -> bool:
+        """Whether a version with this `model.sig` and `manifest.json` has them: the key may be a new one."""
+        return self.key is None or not Trust(self.key.public).problem(signature, manifest)
+
+
+NO_EXTRAS = Extras()
+
+
+def sealed(
+    entries: Mapping[str, FileEntry], papers: Papers | None, extras: Extras = NO_EXTRAS
+) -> dict[str, bytes]:
+    """The papers of a version as files, by name; the last is the signature, if it is signed.
 
     Args:
-        papers: where the model comes from and how good it is; None: the version gets a manifest and no card.
+        papers: where the model comes from and how good it is; None: the version gets a manifest alone, and
+            its signature.
 
     Raises:
         ComponentError: the papers are of another model.
     """
     if papers is None:
-        return {MANIFEST: Manifest(entries).to_bytes()}
+        return _signed({MANIFEST: Manifest(entries).to_bytes()}, extras)
     model: ModelPapers = {**papers.get("model", {}), "digest": Manifest(entries).model_digest}
     if papers.get("model", {}).get("digest", model["digest"]) != model["digest"]:
         raise ComponentError("The model changed while it was published.", hint="push again")
     complete: Papers = {**papers, "model": model}
-    texts = {CARD: model_card(complete)}
+    files = {}
+    if sbom := extras.sbom:
+        files[SBOM] = sbom
+        complete["sbom"] = {"file": SBOM, "sha256": hashlib.sha256(sbom).hexdigest()}
+    files[CARD] = model_card(complete).encode()
     if chart := slice_chart(complete):
-        texts[PICTURE] = chart.svg()
-    files = {name: text.encode() for name, text in texts.items()}
+        files[PICTURE] = chart.svg().encode()
     own = {name: FileEntry(hashlib.sha256(text).hexdigest(), len(text)) for name, text in files.items()}
-    return {**files, MANIFEST: Manifest({**entries, **own}, complete).to_bytes()}
+    return _signed({**files, MANIFEST: Manifest({**entries, **own}, complete).to_bytes()}, extras)
+
+
+def _signed(files: dict[str, bytes], extras: Extras) -> dict[str, bytes]:
+    return files if extras.key is None else {**files, SIGNATURE: sign(files[MANIFEST], extras.key)}

@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -10,12 +11,17 @@ from typing import Protocol
 
 from slipway.components.errors import ComponentError
 from slipway.components.pusher import manifest as manifests
-from slipway.components.pusher.manifest import SAVED_MODEL, Manifest, read_manifest
+from slipway.components.pusher.manifest import SAVED_MODEL, Manifest, read_file
 from slipway.components.pusher.publish import remove_version
+from slipway.components.pusher.signature import Trust
 from slipway.components.pusher.versions import GS, version_number
-from slipway.components.saved_model.digest import MANIFEST
+from slipway.components.saved_model.digest import MANIFEST, SIGNATURE
 
 _log = logging.getLogger(__name__)
+
+
+class UntrustedError(ComponentError):
+    """A version is not what a trusted key signed."""
 
 
 class Shelf(Protocol):
@@ -27,29 +33,36 @@ class Shelf(Protocol):
         """The versions that a server would load, in order; the last is the one it serves."""
 
     def manifest(self, version: int) -> Manifest | None:
-        """Return the version's manifest; None if it has no sound one."""
+        """Return the version's manifest; None if it has no sound one, or none that is trusted."""
+
+    def signature(self, version: int) -> bytes | None:
+        """Return the content of the version's `model.sig`; None if it has none."""
 
     def problem(self, version: int) -> str:
-        """Describe what is wrong with a version; empty if every byte matches its manifest."""
+        """Describe what is wrong with a version; empty if it is what its manifest says, and trusted."""
 
     def fetched(self, version: int) -> AbstractContextManager[Path]:
         """A version as a folder of this machine, whole and checked, for as long as it is needed.
 
         Raises:
-            ComponentError: it is not what its manifest says.
+            ComponentError: it is not what its manifest says, or there is no room for a copy.
+            UntrustedError: it is not what a trusted key signed.
         """
 
     def remove(self, version: int) -> None:
         """Removes a version; no server sees it in part."""
 
 
-def shelf_at(base: str) -> Shelf:
+def shelf_at(base: str, trust: Trust | None = None) -> Shelf:
     """The versions at a directory or a gs:// address.
+
+    Args:
+        trust: which of them are trusted; None: all whose files match their manifests.
 
     Raises:
         ComponentError: the bucket cannot be used.
     """
-    return _Bucket(base) if base.startswith(GS) else _Directory(base)
+    return _Bucket(base, trust) if base.startswith(GS) else _Directory(base, trust)
 
 
 def thin_out(base: str, *, keep: int) -> list[int]:
@@ -71,17 +84,35 @@ def thin_out(base: str, *, keep: int) -> list[int]:
     return removed
 
 
-def _refuse(base: str, version: int, problem: str) -> None:
-    if problem:
-        raise ComponentError(
-            f"Version {version} in {base} is not used: {problem}.",
-            hint="choose another version, or push again",
-        )
+def _refuse(base: str, version: int, problem: str, trust: Trust | None) -> None:
+    if not problem:
+        return
+    said = f"Version {version} in {base} is not used: {problem}."
+    if trust is None:
+        raise ComponentError(said, hint="choose another version, or push again")
+    raise UntrustedError(
+        said,
+        hint="push again with push.sign, or choose a version that is signed; if another key is the right "
+        "one, name it: --verify-key FILE",
+    )
+
+
+def _problem(version: Path, trust: Trust | None) -> str:
+    """What is wrong with a version in a folder; nobody else may write there, or it may change meanwhile."""
+    problem = trust.problem(read_file(version / SIGNATURE), read_file(version / MANIFEST)) if trust else ""
+    return problem or manifests.verify(version)
+
+
+def _trusted(signature: bytes | None, manifest: bytes | None, trust: Trust | None) -> Manifest | None:
+    if manifest is None or (trust and trust.problem(signature, manifest)):
+        return None
+    return Manifest.from_bytes(manifest)
 
 
 class _Directory:
-    def __init__(self, base: str) -> None:
+    def __init__(self, base: str, trust: Trust | None) -> None:
         self.base = base
+        self._trust = trust
         self._folder = Path(base)
 
     def numbers(self) -> list[int]:
@@ -97,25 +128,48 @@ class _Directory:
         )
 
     def manifest(self, version: int) -> Manifest | None:
-        return read_manifest(self._folder / str(version))
+        manifest = read_file(self._folder / str(version) / MANIFEST)
+        return _trusted(self.signature(version), manifest, self._trust)
+
+    def signature(self, version: int) -> bytes | None:
+        return read_file(self._folder / str(version) / SIGNATURE)
 
     def problem(self, version: int) -> str:
-        return manifests.verify(self._folder / str(version))
+        return _problem(self._folder / str(version), self._trust)
 
     @contextlib.contextmanager
     def fetched(self, version: int) -> Iterator[Path]:
-        _refuse(self.base, version, self.problem(version))
-        yield self._folder / str(version)
+        there = self._folder / str(version)
+        if self._trust is None:
+            _refuse(self.base, version, self.problem(version), None)
+            yield there
+            return
+        # Who may write there is not trusted, and could change a file after it was checked: a copy is used.
+        with tempfile.TemporaryDirectory(prefix="slipway-version-") as folder:
+            target = Path(folder, str(version))
+            try:
+                manifests.contents(there)
+                shutil.copytree(there, target, symlinks=True)
+            except ComponentError as error:  # a link or a device among the files
+                _refuse(self.base, version, error.message.rstrip("."), self._trust)
+            except OSError as error:
+                raise ComponentError(
+                    f"Version {version} in {self.base} cannot be copied to {folder} to be verified: {error}.",
+                    hint="make room there, or set TMPDIR to a folder that has it",
+                ) from error
+            _refuse(self.base, version, _problem(target, self._trust), self._trust)
+            yield target
 
     def remove(self, version: int) -> None:
         remove_version(self._folder, version)
 
 
 class _Bucket:
-    def __init__(self, base: str) -> None:
+    def __init__(self, base: str, trust: Trust | None) -> None:
         from slipway.components.pusher.bucket import Folder
 
         self._folder = Folder(base)
+        self._trust = trust
         self.base = self._folder.address
 
     def numbers(self) -> list[int]:
@@ -124,15 +178,22 @@ class _Bucket:
         return complete_versions(self._folder.list())
 
     def manifest(self, version: int) -> Manifest | None:
-        from slipway.components.pusher.publish_to_bucket import manifest_of
+        signature = self.signature(version) if self._trust else None
+        return _trusted(signature, self._read(version, MANIFEST), self._trust)
 
-        stored = self._folder.find(f"{version}/{MANIFEST}")
-        return manifest_of(self._folder, {MANIFEST: stored} if stored else {})
+    def signature(self, version: int) -> bytes | None:
+        return self._read(version, SIGNATURE)
+
+    def _read(self, version: int, name: str) -> bytes | None:
+        stored = self._folder.find(f"{version}/{name}")
+        return self._folder.read(stored) if stored else None
 
     def problem(self, version: int) -> str:
-        from slipway.components.pusher.publish_to_bucket import verify_in_bucket
+        from slipway.components.pusher.publish_to_bucket import papers_in_bucket, verify_in_bucket
 
-        return verify_in_bucket(self._folder, version)
+        trust = self._trust
+        problem = trust.problem(*papers_in_bucket(self._folder, version)) if trust else ""
+        return problem or verify_in_bucket(self._folder, version)
 
     @contextlib.contextmanager
     def fetched(self, version: int) -> Iterator[Path]:
@@ -143,10 +204,10 @@ class _Bucket:
             target.mkdir()
             for name, stored in files_of(self._folder.list(f"{version}/"), version).items():
                 if not (target / name).resolve().is_relative_to(target.resolve()):
-                    _refuse(self.base, version, f"an object's name, {name!r}, leads out of it")
+                    _refuse(self.base, version, f"an object's name, {name!r}, leads out of it", self._trust)
                 self._folder.fetch(stored, target / name)
             # The files are checked where they are used.
-            _refuse(self.base, version, manifests.verify(target))
+            _refuse(self.base, version, _problem(target, self._trust), self._trust)
             yield target
 
     def remove(self, version: int) -> None:

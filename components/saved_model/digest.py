@@ -12,6 +12,14 @@ CARD = "MODEL_CARD.md"
 """The same for people, at the top of each version that has papers."""
 PICTURE = "metrics_by_slice.svg"
 """The picture in the card, beside it where there are slices to show."""
+SIGNATURE = "model.sig"
+"""The signature over the manifest and all that it lists, beside it in each version that was signed."""
+SBOM = "sbom.cdx.json"
+"""The software that the model was trained with (CycloneDX), at the top of each version of our Trainer's."""
+SBOM_FOLDER = "environment"
+"""Of a Model artifact: holds the same, until it is pushed."""
+PAPERS = frozenset({MANIFEST, CARD, PICTURE, SIGNATURE, SBOM})
+"""The files that a push adds: no part of the model."""
 PROPERTY = "model_digest"
 """Of a ModelBlessing: the digest of the model that it is about."""
 
@@ -22,7 +30,7 @@ def combined_digest(hashes: Mapping[str, str]) -> str:
     Args:
         hashes: the SHA-256 of each file, by path in the model's folder; a push's own papers do not count.
     """
-    own = {name: each for name, each in hashes.items() if name not in (MANIFEST, CARD, PICTURE)}
+    own = {name: each for name, each in hashes.items() if name not in PAPERS}
     return hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()
 
 

@@ -59,11 +59,12 @@ class Served:
 
 @dataclass
 class _Refused:
-    """A version that could not be loaded: when it is tried again, by the clock, and what was told of it."""
+    """A version that could not be loaded: when it is tried again, by the clock; what was told of it."""
 
     next_s: float
     pause_s: float
     told: str
+    remedy: str = ""
 
 
 class LiveModel:
@@ -99,7 +100,7 @@ class LiveModel:
         if self._served is None:
             raise ComponentError(
                 f"{versions.base} has no version that can be served.",
-                hint="push one, with the command run",
+                hint=self._remedy() or "push one, with the command run",
             )
         self._follower.start()
 
@@ -140,6 +141,10 @@ class LiveModel:
                 self._tell(f"Serving version {version}.")
                 return
 
+    def _remedy(self) -> str:
+        """The remedy for the newest version that could not be loaded; empty: there is none."""
+        return self._refused[max(self._refused)].remedy if self._refused else ""
+
     def _loaded(self, version: int) -> Served:
         with self._versions.fetched(version) as folder:
             manifest = self._versions.manifest(version)
@@ -150,7 +155,9 @@ class LiveModel:
         before = self._refused.get(version)
         pause_s = min(2 * before.pause_s, LONGEST_PAUSE_S) if before else POLL_S
         told = error.message if isinstance(error, ComponentError) else f"{type(error).__name__}: {error}"
-        self._refused[version] = _Refused(self._clock() + pause_s, pause_s, told)
+        self._refused[version] = _Refused(
+            self._clock() + pause_s, pause_s, told, error.hint if isinstance(error, ComponentError) else ""
+        )
         if before is None or before.told != told:
             _log.debug("Version %d cannot be served.", version, exc_info=True)
             self._tell(f"Not serving version {version}, will retry: {told}")

@@ -19,6 +19,7 @@ from tensorflow_metadata.proto.v0 import schema_pb2
 from slipway.components import progress
 from slipway.components.accelerators import keep_to_cpu
 from slipway.components.errors import ComponentError
+from slipway.components.saved_model.digest import SBOM, SBOM_FOLDER
 from slipway.components.saved_model.digest_files import keep_digest
 from slipway.components.trainer.checkpoint_storage import checkpoint_dir, forget_checkpoints
 from slipway.components.trainer.job import HISTORY_FILE, JOB_FILE, RESULT_FILE, WEIGHTS_FILE, TrainingJob
@@ -95,6 +96,9 @@ def run_fn(fn_args: Any) -> None:
         tf.io.gfile.makedirs(fn_args.model_run_dir)
         for name in (JOB_FILE, HISTORY_FILE, WEIGHTS_FILE):
             tf.io.gfile.copy(str(Path(folder, name)), f"{fn_args.model_run_dir}/{name}", overwrite=True)
+        environment = f"{_artifact(fn_args.serving_model_dir)}/{SBOM_FOLDER}"
+        tf.io.gfile.makedirs(environment)
+        tf.io.gfile.copy(str(Path(folder, SBOM)), f"{environment}/{SBOM}", overwrite=True)
     served.save(fn_args.serving_model_dir)
     keep_digest(fn_args.serving_model_dir)
     exports = _write_exports(job, served.model, settings["exports"], fn_args.serving_model_dir)
@@ -128,8 +132,12 @@ def _write_exports(
         model=model, features=job.inputs, calibration=calibration, examples=examples, labels=labels
     )
     progress.report("exports " + ", ".join(kinds))
-    artifact = serving_model_dir.rstrip("/").rpartition("/")[0]
-    return write_exports(trained, kinds, f"{artifact}/{EXPORTS_FOLDER}")["exports"]
+    return write_exports(trained, kinds, f"{_artifact(serving_model_dir)}/{EXPORTS_FOLDER}")["exports"]
+
+
+def _artifact(serving_model_dir: str) -> str:
+    """The folder of the Model artifact."""
+    return serving_model_dir.rstrip("/").rpartition("/")[0]
 
 
 def _served_model(

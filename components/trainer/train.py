@@ -44,9 +44,11 @@ from typing import Any
 from slipway.components.errors import SlipwayError
 from slipway.components.event_lines import emit
 from slipway.components.kept_state import PREEMPTED_EXIT_CODE
+from slipway.components.saved_model.digest import SBOM
 from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.devices.opening import open_devices
 from slipway.components.trainer.devices.with_jax import is_one_of_several_hosts, leave
+from slipway.components.trainer.environment import bill_of_materials
 from slipway.components.trainer.global_batch import (
     padding_advice,
     require_divisible,
@@ -102,7 +104,7 @@ def main(arguments: list[str] | None = None, *, tell: Callable[..., None] = emit
 
 
 def train(job: TrainingJob, preemption: Preemption) -> Result:
-    """Trains the job's model and writes weights, history and result into its folder.
+    """Trains the job's model and writes weights, history, result and the bill of materials into its folder.
 
     Returns:
         The result: train_rows, eval_rows, steps, epochs, parameters, and what `result.summarise` adds. A
@@ -286,7 +288,8 @@ def _save_weights(job: TrainingJob, model: Any) -> None:
 
 
 def _save_texts(job: TrainingJob, result: Result, history: Sequence[Mapping[str, float]]) -> None:
-    for name, values in ((HISTORY_FILE, {"epochs": history}), (RESULT_FILE, result)):
+    texts = ((HISTORY_FILE, {"epochs": history}), (RESULT_FILE, result), (SBOM, bill_of_materials()))
+    for name, values in texts:
         with whole_file(Path(job.output_dir, name)) as partial:
             partial.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
 

@@ -94,6 +94,7 @@ class Target:
             needed += [each for each in needed_by_vertex(config.cloud.vertex) if each not in needed]
         wrong = _errors_of(
             lambda: _refuse_destination_here(config),
+            lambda: _refuse_signing_key_here(config),
             lambda: check_cloud_engine(config.beam, config.cloud),
             lambda: _refuse_missing_accelerator(config),
             lambda: _refuse_interpreter_here(config),
@@ -156,6 +157,16 @@ def _refuse_destination_here(config: WorkloadConfig) -> None:
         raise ConfigError(
             f"push.destination: {destination} is a folder of this machine, which a cloud run cannot see",
             hint="name gs://BUCKET/PATH, for example in a profile: --profile prod",
+        )
+
+
+def _refuse_signing_key_here(config: WorkloadConfig) -> None:
+    """Rejects a private key by its path: it would have to lie in the image, where everybody can read it."""
+    if config.push.sign is not None and config.push.sign.key is not None:
+        raise ConfigError(
+            f"push.sign.key: {config.push.sign.key} is a file of this machine, which a cloud run cannot see",
+            hint="mount the key into the Pusher's container as a secret, and name the environment variable "
+            "that holds its path there: push.sign.key_env",
         )
 
 

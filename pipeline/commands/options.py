@@ -235,6 +235,10 @@ IdleMinutes = Annotated[
 EndWarm = Annotated[bool, typer.Option("--end", help="End all processes that this command has started.")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")]
 Host = Annotated[str, typer.Option(help="Address to bind; one that other machines can reach needs a token.")]
+VerifyKey = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Public key (PEM): only versions signed with its private key count."),
+]
 MaxRows = Annotated[int | None, typer.Option(min=1, help="Maximum rows per request; by default 100,000.")]
 
 # Watching.

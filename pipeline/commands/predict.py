@@ -21,7 +21,7 @@ from slipway.components.ingest.storage import GS, StoredFile, fetched, list_file
 from slipway.components.ingest.typed_rows import example_rows
 from slipway.components.predictor.input_columns import InputColumns, InputError
 from slipway.components.pusher.manifest import Manifest
-from slipway.components.pusher.version_store import shelf_at
+from slipway.components.pusher.version_store import UntrustedError, shelf_at
 from slipway.components.request_log.request_log import LogSettings, RequestLog
 from slipway.components.saved_model.class_names import classes_of, names_classes
 from slipway.components.saved_model.signatures import SERVING_DEFAULT
@@ -42,7 +42,7 @@ from slipway.pipeline.wiring.beam_engine import beam_args as workload_beam_args
 from slipway.pipeline.wiring.beam_engine import check_engine
 from slipway.pipeline.wiring.beam_ports import without_ports
 from slipway.pipeline.wiring.ingest_options import ingest_options
-from slipway.pipeline.wiring.pushed_versions import serving_base
+from slipway.pipeline.wiring.pushed_versions import serving_base, trusted_versions
 from slipway.pipeline.wiring.request_log import log_settings
 
 if TYPE_CHECKING:
@@ -167,6 +167,7 @@ def predict(
     version: int | None,
     file_format: str | None,
     beam_args: list[str],
+    verify_key: Path | None = None,
 ) -> Predicted:
     """Predicts the rows of files with a pushed version, after verifying it.
 
@@ -177,13 +178,15 @@ def predict(
         version: which; None: the newest.
         file_format: csv, jsonl, parquet or tfrecord; None: by the files' names.
         beam_args: options of the Beam pipeline, over the workload's.
+        verify_key: the public key that the version must be signed with; None: the workload's, if it names
+            one.
 
     Raises:
-        UsageError: the Beam engine is not there, no version, no file, one that cannot be read or lacks a
-            column, or `to` holds something or cannot be made.
+        UsageError: the Beam engine is not there, no version, one that the key does not trust, no file, one
+            that cannot be read or lacks a column, or `to` holds something or cannot be made.
         ComponentError: the version is damaged, or the model refuses every row.
     """
-    shelf = shelf_at(serving_base(config, output.absolute()))
+    shelf = shelf_at(serving_base(config, output.absolute()), trusted_versions(config, verify_key))
     numbers = shelf.numbers()
     if not numbers:
         raise no_version(shelf.base, config.name, output)
@@ -204,8 +207,8 @@ def predict(
     doing = f"{config.name} version {number}: predicts {source}"
     # A SIGTERM, such as from a system that shuts down, leaves nothing half done either.
     with unfinished(target) as partial, answered_by(raise_interrupt):
-        wrong_input = raised_as(UsageError, FileError, InputError)
-        with sign_of_life(doing), shelf.fetched(number) as model, wrong_input:
+        wrong_input = raised_as(UsageError, FileError, InputError, UntrustedError)
+        with sign_of_life(doing), wrong_input, shelf.fetched(number) as model:
             reading = _Reading(files, options, config.transform.copied)
             log = _Logged(log_settings(config, output, manifest), number)
             counts = _predict(manifest, model, reading, partial, engine, log)

@@ -6,14 +6,16 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from slipway.components.errors import ComponentError
 from slipway.components.pusher.manifest import Manifest
 from slipway.components.pusher.version_store import shelf_at
 from slipway.components.request_log.request_log import BackgroundLog, RequestLog
 from slipway.pipeline.commands.versions import no_version
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.engine.signal_handlers import answered_by, raise_interrupt
+from slipway.pipeline.errors import UsageError, raised_as
 from slipway.pipeline.terminal.printable import printable
-from slipway.pipeline.wiring.pushed_versions import serving_base
+from slipway.pipeline.wiring.pushed_versions import serving_base, trusted_versions
 from slipway.pipeline.wiring.request_log import log_settings
 
 TOKEN_VARIABLE = "SLIPWAY_SERVE_TOKEN"  # noqa: S105  (the variable's name)
@@ -21,23 +23,32 @@ TOKEN_VARIABLE = "SLIPWAY_SERVE_TOKEN"  # noqa: S105  (the variable's name)
 
 
 def serve(
-    config: WorkloadConfig, output: Path, *, host: str, port: int, most_rows: int | None = None
+    config: WorkloadConfig,
+    output: Path,
+    *,
+    host: str,
+    port: int,
+    most_rows: int | None = None,
+    verify_key: Path | None = None,
 ) -> None:
     """Serves until it is interrupted, by Ctrl-C or SIGTERM; follows pushes and rollbacks meanwhile.
 
     Args:
         port: 0 for a free one.
         most_rows: how many rows a request may have; None: as many as `docs/limits.md` says.
+        verify_key: the public key that versions must be signed with; None: the workload's, if it names one.
 
     Raises:
-        UsageError: there is no version, or its data lacks a column that is to be logged.
+        UsageError: there is no version, or none that the key trusts, or its data lacks a column that is to
+            be logged.
         ComponentError: there is none that can be served, or the address cannot be bound.
     """
     from slipway.components.serving.live_model import LiveModel
     from slipway.components.serving.request_decoding import MAX_ROWS
     from slipway.components.serving.server import ModelServer
 
-    versions = shelf_at(serving_base(config, output.absolute()))
+    trust = trusted_versions(config, verify_key)
+    versions = shelf_at(serving_base(config, output.absolute()), trust)
     if not versions.numbers():
         raise no_version(versions.base, config.name, output)
     # Bound first: a wrong address is reported before a model is loaded.
@@ -51,7 +62,8 @@ def serve(
         ) as server,
         _logged(config, output, versions.manifest(versions.numbers()[-1])) as server.log,
     ):
-        live = LiveModel(versions, tell=_tell)
+        with raised_as(UsageError, *([ComponentError] if trust else [])):
+            live = LiveModel(versions, tell=_tell)
         server.live = live
         _tell(
             f"{server.url}/v1/models/{config.name}:predict  (to try it out; not for production. Ctrl-C ends)"

@@ -1,27 +1,32 @@
-"""The commands around pushed versions: list, check, and go back to an earlier one."""
+"""The commands around pushed versions: list, and go back to an earlier one."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
 
-from slipway.components.project import PROJECT_ROOT
 from slipway.components.pusher.destination import deployment_at, push
 from slipway.components.pusher.hook import run_hook
-from slipway.components.pusher.manifest import Manifest
+from slipway.components.pusher.manifest import Manifest, read_manifest
 from slipway.components.pusher.manifest_contents import Papers, Republished
-from slipway.components.pusher.version_store import Shelf, shelf_at, thin_out
-from slipway.components.pusher.versions import GS, Published, version_number
+from slipway.components.pusher.provenance import read_sbom
+from slipway.components.pusher.version_files import Extras
+from slipway.components.pusher.version_store import Shelf, UntrustedError, shelf_at, thin_out
+from slipway.components.pusher.versions import Published
 from slipway.pipeline.config import WorkloadChoice, WorkloadConfig
-from slipway.pipeline.errors import PipelineError, UsageError
+from slipway.pipeline.errors import PipelineError, UsageError, raised_as
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import changing_pushes
 from slipway.pipeline.runs.user import user_name
 from slipway.pipeline.screen.wording import metrics_line
 from slipway.pipeline.terminal.invocation import command
-from slipway.pipeline.wiring.pushed_versions import endpoint_settings, serving_base
+from slipway.pipeline.wiring.pushed_versions import (
+    endpoint_settings,
+    serving_base,
+    signing_key,
+    trusted_versions,
+)
 
 
 @dataclass(frozen=True)
@@ -126,7 +131,8 @@ class RolledBack:
 def rollback(config: WorkloadConfig, output: Path, *, to: int | None, reason: str = "") -> RolledBack:
     """Publishes an earlier version again as the newest one, so that servers pick it up by themselves.
 
-    Who did it, when and why is kept in the version's manifest and among the runs.
+    Who did it, when and why is kept in the version's manifest and among the runs. As that manifest is a new
+    one, the version is signed anew where the workload's versions are signed.
 
     Args:
         output: the folder of its runs; no run of the workload may be at work there.
@@ -135,20 +141,28 @@ def rollback(config: WorkloadConfig, output: Path, *, to: int | None, reason: st
         reason: in the user's words; may be empty.
 
     Raises:
-        UsageError: there is no such version, or none to go back to; a run is at work.
+        UsageError: there is no such version, or none to go back to; a run is at work; it is not trusted, or
+            is to be trusted and cannot be signed.
         ComponentError: the version is damaged, or cannot be published.
         PipelineError: all is done, and could not be noted among the runs.
     """
     base = serving_base(config, output.absolute())
     deployment = deployment_at(endpoint_settings(config))
+    trust, key = trusted_versions(config), signing_key(config)
+    if trust and not key:
+        raise UsageError(
+            "push.verify_key asks for signed versions, and a rollback publishes a new one, which without "
+            "push.sign has no signature.",
+            hint="name the private key by push.sign",
+        )
     began = time.monotonic()
     with changing_pushes(output.absolute(), config.name, run_id="rollback"):
-        shelf = shelf_at(base)
-        found = _versions(shelf)
+        found = _versions(shelf_at(base))
         if not found:
             raise no_version(base, config.name, output)
         target = _target(found, to, base, command("versions", config.name, output=output))
-        with shelf.fetched(target.version) as folder:
+        with raised_as(UsageError, UntrustedError), shelf_at(base, trust).fetched(target.version) as folder:
+            checked = read_manifest(folder)
             again: Republished = {
                 "version": target.copy_of,
                 "instead_of": found[0].version,
@@ -157,8 +171,8 @@ def rollback(config: WorkloadConfig, output: Path, *, to: int | None, reason: st
             }
             if reason:
                 again["reason"] = reason
-            papers: Papers = {**target.papers, "republished": again}
-            published = push(folder, base=base, papers=papers)
+            papers: Papers = {**(checked.papers if checked else {}), "republished": again}
+            published = push(folder, base=base, papers=papers, extras=Extras(key, read_sbom(folder)))
         done = RolledBack(published, target.version, found[0].version)
         unnoted = _record(History(output.absolute()), target, done, again, began)
         if deployment:
@@ -175,74 +189,9 @@ def rollback(config: WorkloadConfig, output: Path, *, to: int | None, reason: st
     return done
 
 
-class Verified(NamedTuple):
-    """A version's address and its problem in words; empty if there is none."""
-
-    address: str
-    problem: str
-
-    def to_json(self) -> dict[str, object]:
-        """Plain data."""
-        return {"version": self.address, "sound": not self.problem, "problem": self.problem}
-
-
-def verify_all(place: str | None, workload: Path, output: Path, *, profile: str | None) -> list[Verified]:
-    """Checks a version, or all of a base.
-
-    Args:
-        place: a workload's name, or what `verify` takes; None: the versions of `workload`.
-        workload: whose versions, where no place is named.
-
-    Raises:
-        UsageError: there is no version, or neither a workload nor a folder of that name.
-    """
-    if place and not Path(place).exists():
-        if (PROJECT_ROOT / "workloads" / place).is_dir():
-            workload, place = Path(place), None
-        elif "/" not in place and version_number(place) is None:
-            raise UsageError(
-                f"verify {place}: there is no workload of that name, and no folder {Path(place).absolute()}.",
-                hint=command("versions"),
-            )
-    if place is None:
-        config = workload_config(workload, profile=profile)
-        place = serving_base(config, output.absolute())
-        if not shelf_at(place).numbers():
-            raise no_version(place, config.name, output)
-    return list(verify(place))
-
-
-def verified_text(found: Sequence[Verified]) -> str:
-    """One line per version."""
-    return "\n".join(f"{each.address}: {each.problem or 'is what its manifest says'}" for each in found)
-
-
 def no_version(base: str, name: str, output: Path) -> UsageError:
     """The error for a workload without versions, with the command that makes one."""
     return UsageError(f"{base} has no version.", hint=command("run", name, output=output))
-
-
-def verify(place: str) -> Iterator[Verified]:
-    """Checks a version, or all of a base.
-
-    Args:
-        place: a directory or a gs:// address, of a version or of the folder that holds versions.
-
-    Raises:
-        UsageError: there is no version.
-    """
-    place = place.rstrip("/") or "/"
-    above, _, name = place.rpartition("/")
-    if not place.startswith(GS) and not Path(place).is_absolute():
-        place = str(Path(place).absolute())
-        above, _, name = place.rpartition("/")
-    number = version_number(name)
-    shelf = shelf_at(above if number and above.count("/") else place)
-    wanted = [number] if number else shelf.numbers()
-    if not wanted:
-        raise UsageError(f"{place} has no version.", hint=command("versions"))
-    for version in wanted:
-        yield Verified(f"{shelf.base}/{version}", shelf.problem(version))
 
 
 def _record(history: History, target: Version, done: RolledBack, again: Republished, began: float) -> str:

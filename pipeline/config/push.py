@@ -14,6 +14,7 @@ from slipway.pipeline.config.section import (
     ServiceAccount,
     Text,
     Texts,
+    VariableName,
 )
 from slipway.pipeline.config.settings_errors import KeyRuleError
 
@@ -52,6 +53,32 @@ class EndpointConfig(Section):
         return self
 
 
+class SignConfig(Section):
+    """The private key that versions are signed with; needs the extra `sign`."""
+
+    key: PathText | None = Field(
+        default=None,
+        description="File of the private key (PEM; curve P-256, P-384 or P-521), relative to the project's "
+        "root; keep it out of git and images.",
+        examples=["/etc/slipway/signing.pem"],
+    )
+    key_env: VariableName | None = Field(
+        default=None,
+        description="Environment variable that holds that file's path, if it differs between machines.",
+        examples=["SLIPWAY_SIGNING_KEY"],
+    )
+    password_env: VariableName | None = Field(
+        default=None,
+        description="Environment variable that holds the password of the key's file; null: none.",
+    )
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        if (self.key is None) == (self.key_env is None):
+            raise KeyRuleError("name the private key by exactly one of key and key_env", "key")
+        return self
+
+
 class PushConfig(Section):
     """Where a blessed model goes."""
 
@@ -76,6 +103,17 @@ class PushConfig(Section):
     endpoint: EndpointConfig | None = Field(
         default=None,
         description="Endpoint of Vertex AI that each version is deployed to after the push; null: none.",
+    )
+
+    sign: SignConfig | None = Field(
+        default=None, description="Key that each version is signed with; null: they are not signed."
+    )
+
+    verify_key: PathText | None = Field(
+        default=None,
+        description="File of the public key (PEM), relative to the project's root: `serve`, `predict`, "
+        "`rollback` and `verify` then take only versions signed with its private key. null: all.",
+        examples=["keys/signing.pub"],
     )
 
     @model_validator(mode="after")

@@ -302,8 +302,9 @@ def load_workload(
 ) -> WorkloadConfig:
     """Loads a workload file, lays the profile over it and then each of `sets`, and checks all.
 
-    The functions that it names are looked for without importing them. `schema_path` and `push.destination`
-    are made absolute; `data.source` stays as written, for `slipway.components.ingest.source.resolve_source`.
+    The functions that it names are looked for without importing them. `schema_path` and the paths
+    of `push` are made absolute; `data.source` stays as written, for
+    `slipway.components.ingest.source.resolve_source`.
 
     Args:
         path: the workload file, absolute or relative to `root`.
@@ -372,7 +373,14 @@ def _with_absolute_paths(config: WorkloadConfig, root: Path) -> WorkloadConfig:
     def absolute(value: str | None) -> str | None:
         return value if value is None or "://" in value else str(root.absolute() / value)
 
-    push = config.push.model_copy(update={"destination": absolute(config.push.destination)})
+    sign = config.push.sign
+    push = config.push.model_copy(
+        update={
+            "destination": absolute(config.push.destination),
+            "sign": sign and sign.model_copy(update={"key": absolute(sign.key)}),
+            "verify_key": absolute(config.push.verify_key),
+        }
+    )
     gate = config.data_gate
     gate = gate.model_copy(
         update={

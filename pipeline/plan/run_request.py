@@ -35,6 +35,7 @@ from slipway.pipeline.wiring.gate_settings import judges_age
 from slipway.pipeline.wiring.import_folders import import_folders
 from slipway.pipeline.wiring.ingest_options import ALL, ingest_options, source_patterns
 from slipway.pipeline.wiring.metadata_store import server_of
+from slipway.pipeline.wiring.pushed_versions import signing_key
 
 
 class Options(TypedDict, total=False):
@@ -129,13 +130,14 @@ class Request(Asked):
         check_engine([*own, *self.beam_args])
 
     def check_destination(self) -> None:
-        """Rejects a directory that no model can be pushed to, and an endpoint that none can be deployed to.
+        """Rejects a place that no model can be pushed or deployed to, and a key that cannot sign it.
 
         Told now, not after the training; not where the run ends before the push.
 
         Raises:
             ConfigError: names the directory, and what is wrong there.
-            UsageError: this machine has no working credentials for the endpoint.
+            UsageError: the key that signs cannot be read or is none, or this machine has no working
+                credentials for the endpoint.
         """
         if not self.is_workload or self.end not in (None, "Pusher"):
             return
@@ -144,6 +146,7 @@ class Request(Asked):
         push = self._config.push
         if push.endpoint is not None:
             _check_credentials()
+        signing_key(self._config)
         destination = push.destination
         if destination is not None and (problem := find_unwritable(destination)):
             raise ConfigError(

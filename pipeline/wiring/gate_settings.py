@@ -66,17 +66,11 @@ def reference_models_settings(config: WorkloadConfig) -> dict[str, object]:
 
     Keras has no metrics of groups; those are not shown.
     """
-    evaluate, answers = config.evaluate, answers_of(config.transform.label)
-    labels = {"": answers} if isinstance(answers, str) else answers
-    of_classes = {
-        output_of(name)
-        for name in evaluate.metrics
-        if metric_of(name).trivial in _OF_CLASSES or metric_of(name).outputs == "classes"
-    }
+    evaluate, labels = config.evaluate, _labels(config)
     named = [name for name in evaluate.metrics if not is_of_groups(name)]
     return {
         "labels": labels,
-        "tasks": {output: "classes" if output in of_classes else "numbers" for output in labels},
+        "tasks": tasks(config),
         "metrics": {
             output: {name: metric_of(name).class_name for name in named if output_of(name) == output}
             for output in labels
@@ -88,6 +82,17 @@ def reference_models_settings(config: WorkloadConfig) -> dict[str, object]:
         },
         "models": list(evaluate.baselines),
     }
+
+
+def tasks(config: WorkloadConfig) -> dict[str, str]:
+    """Whether an output's labels are `classes` or `numbers`, by output; a single one is called ""."""
+    metrics = config.evaluate.metrics
+    of_classes = {
+        output_of(name)
+        for name in metrics
+        if metric_of(name).trivial in _OF_CLASSES or metric_of(name).outputs == "classes"
+    }
+    return {output: "classes" if output in of_classes else "numbers" for output in _labels(config)}
 
 
 def judges_age(config: WorkloadConfig) -> bool:
@@ -105,3 +110,8 @@ def _shown(schema: str | None) -> str:
         return ""
     path = Path(schema)
     return str(path.relative_to(PROJECT_ROOT)) if path.is_relative_to(PROJECT_ROOT) else schema
+
+
+def _labels(config: WorkloadConfig) -> dict[str, str]:
+    answers = answers_of(config.transform.label)
+    return {"": answers} if isinstance(answers, str) else dict(answers)

@@ -1,9 +1,20 @@
-"""The place of a workload's versions, and the workload's entries in their manifests."""
+"""The place of a workload's versions, the keys that sign and verify them, and what their manifests tell."""
 
 from pathlib import Path
 
+from slipway.components.errors import ComponentError
+from slipway.components.model_gate.metrics import is_of_groups
 from slipway.components.pusher.endpoint import EndpointSettings
+from slipway.components.pusher.signature import Trust
+from slipway.components.pusher.signing_keys import (
+    SigningKey,
+    SigningSettings,
+    read_signing_key,
+    read_verify_key,
+)
 from slipway.pipeline.config import WorkloadConfig
+from slipway.pipeline.errors import UsageError, raised_as
+from slipway.pipeline.wiring.gate_settings import tasks
 from slipway.pipeline.wiring.pretrained import pretrained_weights
 
 
@@ -31,6 +42,46 @@ def endpoint_settings(config: WorkloadConfig) -> EndpointSettings | None:
     )
 
 
+def signing_settings(config: WorkloadConfig) -> SigningSettings | None:
+    """Where the key is that versions are signed with; None: they are not signed."""
+    sign = config.push.sign
+    return SigningSettings(**sign.model_dump(exclude_none=True)) if sign else None
+
+
+def signing_key(config: WorkloadConfig) -> SigningKey | None:
+    """The key that versions are signed with; None: they are not signed.
+
+    Raises:
+        UsageError: it cannot be read, or is none.
+    """
+    settings = signing_settings(config)
+    with raised_as(UsageError, ComponentError):
+        return read_signing_key(settings) if settings else None
+
+
+def trusted_versions(config: WorkloadConfig, key_file: Path | None = None) -> Trust | None:
+    """The versions of the workload that may be used; None: all that are what their manifests say.
+
+    Args:
+        key_file: the public key, before the workload's `push.verify_key`; None: that one.
+
+    Raises:
+        UsageError: the key cannot be read, or is none.
+    """
+    path = str(key_file) if key_file else config.push.verify_key
+    return trust_in(path, config.name) if path else None
+
+
+def trust_in(path: str, workload: str = "") -> Trust:
+    """The versions that the private key of this public one has signed, see `Trust`.
+
+    Raises:
+        UsageError: the file cannot be read, or is no key.
+    """
+    with raised_as(UsageError, ComponentError):
+        return Trust(read_verify_key(path), workload)
+
+
 def about_model(config: WorkloadConfig) -> dict[str, object]:
     """The workload's entries in the manifest and the model card of its versions."""
     classes = config.transform.classes
@@ -42,5 +93,17 @@ def about_model(config: WorkloadConfig) -> dict[str, object]:
         "model": config.train.model,
         "preprocessing_fn": config.transform.preprocessing_fn,
         **({"classes": list(classes)} if classes else {}),
+        **({"task": task} if (task := _hub_task(config)) else {}),
         **({"pretrained": dict(pretrained)} if (pretrained := pretrained_weights(config)) else {}),
     }
+
+
+def _hub_task(config: WorkloadConfig) -> str:
+    """The Hugging Face Hub's name of what the model does; empty where it has none, or there are several."""
+    found = tasks(config)
+    if len(found) != 1 or any(is_of_groups(name) for name in config.evaluate.metrics):
+        return ""
+    is_classes = "classes" in found.values()
+    if config.train.images or config.data.format in ("images", "npz"):
+        return "image-classification" if is_classes else ""
+    return "tabular-classification" if is_classes else "tabular-regression"

@@ -7,8 +7,10 @@ import csv
 import importlib.util
 import json
 import os
+import platform
 import subprocess
 import textwrap
+from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -139,6 +141,13 @@ def answers(trained, taxi_examples):
 def test_model_run_keeps_weights_history_result_and_job(trained):
     found = {path.name for path in Path(trained.model_run_dir).iterdir()}
     assert found == {"model.weights.h5", "history.json", "result.json", "job.json", "tensorboard"}
+
+
+def test_packages_of_the_training_are_listed_beside_the_served_folder(trained):
+    file = Path(trained.serving_model_dir).parent / "environment/sbom.cdx.json"
+    found = {each["name"]: each["version"] for each in json.loads(file.read_text())["components"]}
+    assert found["tensorflow"] == version("tensorflow")
+    assert found["CPython"] == platform.python_version()
 
 
 def test_digest_of_the_exported_model_is_kept_beside_it(trained):

@@ -10,11 +10,18 @@ import signal
 import sys
 from pathlib import Path
 
+from cryptography.hazmat.primitives.asymmetric import ec
+
 from slipway.components.pusher import publish as publishing
+from slipway.components.pusher.signing_keys import SigningKey, VerifyKey
+from slipway.components.pusher.version_files import Extras
+
+_KEY = ec.generate_private_key(ec.SECP256R1())
+SIGNED = Extras(SigningKey(_KEY, VerifyKey(_KEY.public_key(), fingerprint="0" * 64)))
 
 
 def killed_at_line(number: int, model: Path, base: Path) -> None:
-    """Publishes, and dies by SIGKILL before the given executed line of the publisher's code."""
+    """Publishes a signed version, and dies by SIGKILL before the given line of the publisher's code."""
     lines = itertools.count(1)
 
     def on_line(frame, event, argument):
@@ -25,7 +32,7 @@ def killed_at_line(number: int, model: Path, base: Path) -> None:
         return on_line
 
     sys.settrace(on_line)
-    publishing.publish(model, base=base)
+    publishing.publish(model, base=base, extras=SIGNED)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from slipway.components.event_lines import emit
+from slipway.components.saved_model.digest import SBOM
 from slipway.components.trainer import train
 from slipway.components.trainer.checkpoint_storage import Storage, storage
 from slipway.components.trainer.devices.hosts import find_hosts
@@ -23,7 +24,7 @@ from slipway.components.trainer.job import HISTORY_FILE, RESULT_FILE, WEIGHTS_FI
 
 OUTCOME_FILE = "outcome.json"
 """The last event of the training process, as it prints it."""
-RESULTS = (WEIGHTS_FILE, HISTORY_FILE, RESULT_FILE)
+RESULTS = (WEIGHTS_FILE, HISTORY_FILE, RESULT_FILE, SBOM)
 
 
 def main(arguments: list[str]) -> int:

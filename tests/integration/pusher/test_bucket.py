@@ -21,8 +21,12 @@ from slipway.components.pusher import publish_to_bucket as publishing
 from slipway.components.pusher.artifact_folder import on_this_machine
 from slipway.components.pusher.bucket import Folder, TakenError
 from slipway.components.pusher.publish_to_bucket import complete_versions, publish_to_bucket, verify_in_bucket
-from slipway.components.pusher.version_store import shelf_at, thin_out
-from slipway.pipeline.commands.versions import rollback, verify
+from slipway.components.pusher.signature import Trust
+from slipway.components.pusher.signing_keys import SigningSettings, read_signing_key, read_verify_key
+from slipway.components.pusher.version_files import Extras
+from slipway.components.pusher.version_store import UntrustedError, shelf_at, thin_out
+from slipway.pipeline.commands.verify import Verified, verify
+from slipway.pipeline.commands.versions import rollback
 from slipway.pipeline.config import WorkloadConfig
 
 pytestmark = [
@@ -91,6 +95,25 @@ def test_version_is_complete_and_its_manifest_holds_for_every_byte(model, base, 
     }
     assert partial(base) == {}
     assert leftovers(contents()) == []
+
+
+def test_signed_version_is_verified_in_the_bucket_and_where_it_is_used(model, base, key_files, cloud):
+    key = read_signing_key(SigningSettings(str(key_files()[0])))
+    trust = Trust(read_verify_key(str(key_files("signed_by_others")[1])), "taxi")
+    unsigned = publish_to_bucket(model, base=base, papers={"workload": "taxi"})
+    signed = publish_to_bucket(model, base=base, papers={"workload": "taxi"}, extras=Extras(key))
+    assert signed.version > unsigned.version
+    again = publish_to_bucket(model, base=base, papers={"workload": "taxi"}, extras=Extras(key))
+    assert (again.version, again.was_there) == (signed.version, True)
+    shelf = shelf_at(base, Trust(key.public, "taxi"))
+    assert shelf.problem(unsigned.version) == "it is not signed: it has no model.sig"
+    assert shelf.problem(signed.version) == shelf_at(base).problem(signed.version) == ""
+    assert shelf.manifest(signed.version).papers["workload"] == "taxi"
+    assert shelf.manifest(unsigned.version) is None
+    with shelf.fetched(signed.version) as folder:
+        assert (folder / "saved_model.pb").read_bytes() == (model / "saved_model.pb").read_bytes()
+    with pytest.raises(UntrustedError, match="it is signed with the key"):
+        shelf_at(base, trust).fetched(signed.version).__enter__()
 
 
 def test_saved_model_comes_last_and_everything_is_create_only(model, base, cloud):
@@ -523,4 +546,6 @@ def test_rollback_in_a_bucket_makes_the_earlier_model_the_newest(model, base, tm
     assert (done.target, done.instead_of) == (first, second)
     with shelf_at(base).fetched(done.published.version) as folder:
         assert (folder / "saved_model.pb").read_bytes() == b"graph"
-    assert list(verify(base)) == [(f"{base}/{n}", "") for n in (first, second, done.published.version)]
+    assert list(verify(base)) == [
+        Verified(f"{base}/{n}", "") for n in (first, second, done.published.version)
+    ]

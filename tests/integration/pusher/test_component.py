@@ -10,6 +10,8 @@ import pytest
 from slipway.components.errors import ComponentError
 from slipway.components.parameters import as_parameter
 from slipway.components.pusher.endpoint import EndpointSettings
+from slipway.components.pusher.signature import Trust
+from slipway.components.pusher.signing_keys import SigningSettings, read_verify_key
 from slipway.components.pusher.version_store import shelf_at
 from slipway.components.saved_model.digest_files import keep_digest, model_digest
 
@@ -193,6 +195,25 @@ def test_papers_hold_the_gates_answer_the_run_and_the_span(push, monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_version_is_signed_and_a_key_that_others_may_read_is_warned_of(push, key_files, tmp_path, caplog):
+    private, public = key_files()
+    private.chmod(0o644)
+    sign = as_parameter(asdict(SigningSettings(str(private))))
+    path = properties(push(blessed=1, sign=sign))[1]
+    trusted = shelf_at(str(tmp_path / "serving"), Trust(read_verify_key(str(public)), "taxi"))
+    assert trusted.problem(int(Path(path).name)) == ""
+    assert f"{private}, the key that signs models, is open to other users (0644)" in caplog.text
+    secret = private.read_text(encoding="utf-8").splitlines()[1]
+    assert not any(secret.encode() in file.read_bytes() for file in Path(path).rglob("*") if file.is_file())
+    assert secret not in caplog.text
+
+
+def test_nothing_is_pushed_where_the_key_is_missing(push, tmp_path):
+    with pytest.raises(ComponentError, match="the environment variable NO_SUCH_KEY is not set"):
+        push(blessed=1, sign=as_parameter(asdict(SigningSettings(key_env="NO_SUCH_KEY"))))
+    assert not (tmp_path / "serving").exists()
+
+
 def test_bucket_is_pushed_to_as_a_directory_is(push, base):
     was_pushed, destination, version = properties(push(blessed=1, to=base))
     assert (was_pushed, destination) == (1, f"{base}/{version}")

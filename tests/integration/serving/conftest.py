@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from slipway.components.pusher.publish import publish
+from slipway.components.pusher.version_files import NO_EXTRAS
 from slipway.components.pusher.version_store import shelf_at
 
 
@@ -64,7 +65,9 @@ def pushed(saved_model, base):
             "needed": ["fare"],
         },
     }
-    return lambda factor, **more: publish(saved_model(factor), base=base, papers={**papers, **more})
+    return lambda factor, extras=NO_EXTRAS, **more: publish(
+        saved_model(factor), base=base, papers={**papers, **more}, extras=extras
+    )
 
 
 class Client:

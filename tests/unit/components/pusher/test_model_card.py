@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import yaml
 
 from slipway.components.pusher.model_card import model_card
 
@@ -66,6 +67,38 @@ def test_card_has_purpose_data_metrics_limits_and_a_request():
     assert "- **The data passed despite its gate**: reason the city told us" in card
 
 
+def test_card_begins_with_what_the_hub_reads():
+    papers = {
+        **PAPERS,
+        "task": "tabular-classification",
+        "metrics": {**PAPERS["metrics"], "loss": float("nan")},
+    }
+    card = model_card(papers)
+    assert card.startswith("---\nlibrary_name: tensorflow\n")
+    assert yaml.safe_load(card.split("---\n")[1]) == {
+        "library_name": "tensorflow",
+        "pipeline_tag": "tabular-classification",
+        "tags": ["tensorflow", "saved-model", "tfx", "slipway"],
+        "metrics": ["roc_auc"],
+        "model-index": [
+            {
+                "name": "taxi",
+                "results": [
+                    {
+                        "task": {"type": "tabular-classification"},
+                        "dataset": {"name": "trips.csv", "type": "custom", "split": "eval", "revision": "d1"},
+                        "metrics": [{"type": "roc_auc", "name": "auc", "value": 0.95}],
+                    }
+                ],
+            }
+        ],
+    }
+
+
+def test_results_of_a_model_without_a_task_are_in_no_index():
+    assert "model-index" not in yaml.safe_load(model_card(PAPERS).split("---\n")[1])
+
+
 def test_bars_are_as_long_as_the_values_with_the_lowest_first():
     lines = [line for line in model_card(PAPERS).splitlines() if "█" in line]
     assert [(line.split()[0], line.count("█")) for line in lines] == [
@@ -103,7 +136,18 @@ def test_column_of_lists_is_of_any_length_and_shown_with_one_value():
 HOSTILE = "<script>alert(1)</script> [x](javascript:1) `rm` | ~~~~\n# heading \x1b[31m ![i](http://h/i)"
 
 
-PLACES = ["description", "label", "source", "slice", "reason", "override", "metric", "finding"]
+PLACES = [
+    "description",
+    "label",
+    "source",
+    "slice",
+    "reason",
+    "override",
+    "metric",
+    "finding",
+    "task",
+    "workload",
+]
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -113,6 +157,8 @@ def test_text_of_anybody_does_nothing_in_the_card(place):
         "description": HOSTILE if place == "description" else "",
         "label": HOSTILE if place == "label" else "tips",
         "data": {"source": HOSTILE if place == "source" else "s"},
+        "task": HOSTILE if place == "task" else "tabular-classification",
+        "workload": HOSTILE if place == "workload" else "taxi",
         "metrics": {"auc": 0.5, **({HOSTILE: 0.1} if place == "metric" else {})},
         "data_gate": {"message": "m", "findings": [HOSTILE if place == "finding" else "f"]},
         "slices": {"overall": {"auc": 0.5}, (HOSTILE if place == "slice" else "x=1"): {"auc": 0.4}},
@@ -128,13 +174,19 @@ def test_text_of_anybody_does_nothing_in_the_card(place):
     assert "[x](" not in outside
     assert "\x1b" not in card
     assert not any(line.startswith("# heading") for line in card.splitlines())
+    assert yaml.safe_load(card.split("\n---\n")[0])["library_name"] == "tensorflow"
     columns = {line.count("|") - line.count("\\|") for line in card.splitlines() if line.startswith("| auc")}
     assert columns == {4}
 
 
 @pytest.mark.parametrize("papers", [{}, {"metrics": 3, "slices": [], "gate": None, "data": "x", "model": 1}])
 def test_papers_that_say_little_or_nonsense_make_a_short_card(papers):
-    assert model_card(papers).startswith("# A model")
+    block, _, card = model_card(papers).partition("\n---\n\n")
+    assert card.startswith("# A model")
+    assert yaml.safe_load(block) == {
+        "library_name": "tensorflow",
+        "tags": ["tensorflow", "saved-model", "tfx", "slipway"],
+    }
 
 
 def test_card_tells_the_size_of_each_smaller_form_and_what_it_loses():

@@ -7,6 +7,7 @@ from slipway.components.pusher.provenance import (
     provenance,
     read_data,
     read_exports,
+    read_sbom,
     read_schema,
     read_verdict,
 )
@@ -111,3 +112,13 @@ def test_smaller_forms_are_read_from_beside_the_model(tmp_path):
     assert papers["exports"] == report
     assert papers["pretrained"] == {"path": "w.h5", "sha256": "ab"}
     assert read_exports(tmp_path / "none") == {}
+
+
+def test_list_of_the_software_is_taken_as_it_is_or_not_at_all(tmp_path):
+    assert read_sbom(tmp_path) is None
+    file = tmp_path / "sbom.cdx.json"
+    for content in (b"", b"[]", b"{}", b"\xff", b"[" * 100_000):
+        file.write_bytes(content)
+        assert read_sbom(tmp_path) is None
+    file.write_bytes(b'{"bomFormat":  "CycloneDX"}')
+    assert read_sbom(tmp_path) == b'{"bomFormat":  "CycloneDX"}'

@@ -189,6 +189,8 @@ def test_publisher_killed_before_any_line_leaves_no_partial_version(model, tmp_p
         code = killed_at_line(number, model, base)
         assert code in (0, KILLED), number
         assert not partial(base), number
+        signed = [(path / "model.sig").is_file() for path in versions(base) if path not in before]
+        assert all(signed), number
         if code == 0:
             break
         published = publish(model, base=base)

@@ -148,6 +148,12 @@ def test_push_destination_on_this_machine_is_refused(target, tmp_path):
         target(**{"push.destination": str(tmp_path)})
 
 
+def test_private_key_by_its_path_is_refused_as_it_would_lie_in_the_image(target, tmp_path):
+    with pytest.raises(ConfigError, match=r"push\.sign\.key: .*signing\.pem is a file of this machine"):
+        target(**{"push.sign.key": str(tmp_path / "signing.pem")})
+    assert target(**{"push.sign.key_env": "KEY"}).config.push.sign.key_env == "KEY"
+
+
 def test_data_on_this_machine_is_refused_with_both_remedies(target, tmp_path):
     file = tmp_path / "trips.csv"
     file.write_text("tips,payment_type\n1,Cash\n")

@@ -1,5 +1,6 @@
 """The commands around pushed versions: list, check, go back, thin out."""
 
+import hashlib
 import os
 import subprocess
 from datetime import UTC, datetime
@@ -14,10 +15,13 @@ from slipway.components.pusher.publish import publish
 from slipway.components.pusher.version_store import shelf_at, thin_out
 from slipway.pipeline.commands import show
 from slipway.pipeline.commands.gc.retention import kept_runs
-from slipway.pipeline.commands.versions import rollback, verify, verify_all, versions, versions_text
+from slipway.pipeline.commands.verify import Verified, verify, verify_all
+from slipway.pipeline.commands.versions import rollback, versions, versions_text
 from slipway.pipeline.config import WorkloadConfig
+from slipway.pipeline.config.push import SignConfig
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.runs.lock import alone, working
+from slipway.pipeline.wiring.pushed_versions import trust_in
 
 NAMES = ("a", "b", "c")
 
@@ -262,20 +266,41 @@ def test_removal_that_is_cut_short_leaves_no_half_version(base, pushed, monkeypa
     assert not list(base.glob(".staging-*"))
 
 
+def test_rollback_signs_anew_where_versions_are_signed(config, output, base, pushed, key_files):
+    private, public = key_files()
+    pushed("a", "b")
+    push = config.push.model_copy(update={"verify_key": str(public)})
+    with pytest.raises(UsageError, match=r"without push\.sign has no signature"):
+        rollback(config.model_copy(update={"push": push}), output, to=None)
+    push = push.model_copy(update={"sign": SignConfig(key=str(private))})
+    with pytest.raises(UsageError, match="is not used: it is not signed"):
+        rollback(config.model_copy(update={"push": push}), output, to=None)
+    push = push.model_copy(update={"verify_key": None})
+    done = rollback(config.model_copy(update={"push": push}), output, to=None)
+    [found] = verify(done.published.address, trust_in(str(public)))
+    assert (found.problem, found.is_trusted) == ("", True)
+    [unasked] = verify(done.published.address)
+    assert unasked.signed_by == found.signed_by == hashlib.sha256(public.read_bytes()).hexdigest()
+    assert unasked.line().endswith(
+        f"signed with the key {found.signed_by[:16]}, not verified: no --verify-key"
+    )
+    assert unasked.to_json()["signature_verified"] is False
+
+
 def test_verify_takes_a_version_or_all_of_a_base(base, pushed):
     first, second = pushed("a", "b")
-    assert list(verify(str(base))) == [(f"{base}/{first}", ""), (f"{base}/{second}", "")]
+    assert list(verify(str(base))) == [Verified(f"{base}/{first}", ""), Verified(f"{base}/{second}", "")]
     (base / str(first) / "saved_model.pb").write_text("A", encoding="utf-8")
-    [(address, problem)] = verify(f"{base}/{first}/")
-    assert address == f"{base}/{first}"
-    assert problem == "saved_model.pb does not match its manifest.json"
+    [found] = verify(f"{base}/{first}/")
+    assert found.address == f"{base}/{first}"
+    assert found.problem == "saved_model.pb does not match its manifest.json"
 
 
 def test_verify_of_a_relative_path_works_from_inside_the_base(base, pushed, monkeypatch):
     (version,) = pushed("a")
     monkeypatch.chdir(base)
-    assert [problem for _, problem in verify(str(version))] == [""]
-    assert [problem for _, problem in verify(".")] == [""]
+    assert [each.problem for each in verify(str(version))] == [""]
+    assert [each.problem for each in verify(".")] == [""]
 
 
 def test_verify_of_a_name_that_is_nothing_says_what_it_may_be(output, tmp_path, monkeypatch):

@@ -106,7 +106,7 @@ evaluate:
   metrics: [auc]
   slices: [[hour], [hour, day]]
   thresholds: {auc: {min: 0, max: 1, max_drop: 0.5}}
-push: {destination: out/models}
+push: {destination: out/models, sign: {key: signing.pem}, verify_key: signing.pub}
 nodes: {Trainer: {retries: 2, timeout_s: 60, backoff_s: 0.5}, Pusher: {}}
 metadata: {type: mysql, database: mlmd, user: me, password_env: DB_PASSWORD}
 """
@@ -116,6 +116,8 @@ metadata: {type: mysql, database: mlmd, user: me, password_env: DB_PASSWORD}
     }  # fmt: skip
     assert config.schema_path == str(root / "trips.pbtxt")
     assert config.push.destination == str(root / "out/models")
+    assert config.push.sign.key == str(root / "signing.pem")
+    assert config.push.verify_key == str(root / "signing.pub")
     assert config.evaluate.slices == (("hour",), ("hour", "day"))
     assert config.evaluate.thresholds["auc"] == Threshold(min=0.0, max=1.0, max_drop=0.5)
     assert config.nodes["Trainer"].model_dump() == {"retries": 2, "timeout_s": 60.0, "backoff_s": 0.5}
@@ -652,6 +654,8 @@ def test_parameters_of_a_pipeline_stay_as_they_are_written_and_the_last_counts()
         ("evaluate: {thresholds: {auc: {max_drop: -1}}}", "w.yaml:9: evaluate.thresholds.auc.max_drop = -1: must be at least 0"),
         ("evaluate: {thresholds: {auc: {mn: 1}}}", "w.yaml:9: evaluate.thresholds.auc.mn: unknown key; nearest: min"),
         ("push: {destination: 5}", "w.yaml:9: push.destination = 5: must be text"),
+        ("push: {sign: {}}", "w.yaml:9: push.sign.key: name the private key by exactly one of key and key_env"),
+        ("push: {sign: {key: a.pem, key_env: KEY}}", "w.yaml:9: push.sign.key = 'a.pem': name the private key by exactly one of key and key_env"),
         ("push: {zeal: 5}", "w.yaml:9: push.zeal: unknown key; there are: destination"),
         ("nodes: {Trainer: {retries: -1}}", "w.yaml:9: nodes.Trainer.retries = -1: must be at least 0; the default is 0"),
         ("nodes: {Trainer: {timeout_s: 0}}", "w.yaml:9: nodes.Trainer.timeout_s = 0: must be above 0"),

@@ -155,6 +155,17 @@ def test_the_look_at_a_place_leaves_nothing_there(pushing_to, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_key_that_cannot_sign_is_refused_before_the_training(project, tmp_path, key_files):
+    def request(key):
+        path, sets = project / "workloads/taxi/workload.yaml", [f"push.sign.key={key}"]
+        return workload_request(WorkloadChoice(path, read_assignments(sets)), output=tmp_path, beam_args=())
+
+    private, public = key_files()
+    request(private).check_destination()
+    with pytest.raises(UsageError, match="holds a public key; to sign, the private one is needed"):
+        request(public).check_destination()
+
+
 @pytest.fixture
 def credentials(monkeypatch):
     """How often credentials were asked for; there are none."""

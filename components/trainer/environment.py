@@ -1,0 +1,81 @@
+"""The software that a model is trained with, as a bill of materials (CycloneDX 1.6), of this interpreter.
+
+No network is asked, and equal environments give equal bills: they have no date and no serial number.
+"""
+
+import json
+import platform
+import re
+import sys
+from collections.abc import Iterator
+from importlib.metadata import Distribution, distributions
+from typing import Any
+from urllib.parse import quote
+
+_NAME, _VERSION = re.compile(r"^Name: *(\S+)", re.MULTILINE), re.compile(r"^Version: *(\S+)", re.MULTILINE)
+# What pip notes of an archive that was installed by its address or path, in CycloneDX's names.
+_HASHES = {"sha256": "SHA-256", "sha384": "SHA-384", "sha512": "SHA-512"}
+
+
+def bill_of_materials() -> dict[str, Any]:
+    """The system, the interpreter and the packages that it finds, by name and version; hashes where known."""
+    return {
+        "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "version": 1,
+        "metadata": {
+            "component": {"type": "application", "bom-ref": "training", "name": "environment of the training"}
+        },
+        "components": [*_system(), *_packages()],
+    }
+
+
+def _system() -> Iterator[dict[str, Any]]:
+    try:
+        release = platform.freedesktop_os_release()
+    except OSError:  # a small image may not say
+        release = {}
+    yield {
+        "type": "operating-system",
+        "name": release.get("ID", platform.system()),
+        "version": release.get("VERSION_ID", platform.release()),
+    }
+    name = platform.python_implementation()
+    version = ".".join(map(str, sys.version_info[:3]))
+    yield {"type": "platform", "name": name, "version": version, "bom-ref": f"{name}@{version}"}
+
+
+def _packages() -> list[dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for each in distributions():
+        # Its head alone: parsing all of it, as `each.metadata` does, takes ten times as long.
+        text = each.read_text("METADATA") or each.read_text("PKG-INFO") or ""
+        name, version = _NAME.search(text), _VERSION.search(text)
+        if name and version:
+            package = _package(name[1], version[1], each)
+            found.setdefault(package["purl"].partition("@")[0], package)  # the first is the one imported
+    return [found[name] for name in sorted(found)]
+
+
+def _package(name: str, version: str, each: Distribution) -> dict[str, Any]:
+    purl = f"pkg:pypi/{re.sub(r'[-_.]+', '-', name).lower()}@{quote(version, safe='')}"
+    package: dict[str, Any] = {
+        "type": "library",
+        "bom-ref": purl,
+        "name": name,
+        "version": version,
+        "purl": purl,
+    }
+    hashes = [{"alg": alg, "content": content} for alg, content in sorted(_hashes(each).items())]
+    return {**package, "hashes": hashes} if hashes else package
+
+
+def _hashes(each: Distribution) -> dict[str, str]:
+    """Those of the archive; the address that is noted beside them may hold a secret, and is left out."""
+    try:
+        noted = json.loads(each.read_text("direct_url.json") or "{}")["archive_info"]["hashes"]
+        found = {_HASHES[name]: str(value).lower() for name, value in noted.items() if name in _HASHES}
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return {}
+    return {alg: value for alg, value in found.items() if re.fullmatch(r"[0-9a-f]{64,128}", value)}

@@ -1,0 +1,117 @@
+"""The command `verify`: checks pushed versions, byte by byte."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from slipway.components.project import PROJECT_ROOT
+from slipway.components.pusher.signature import Trust, claimed_key
+from slipway.components.pusher.signing_keys import short
+from slipway.components.pusher.version_store import shelf_at
+from slipway.components.pusher.versions import GS, version_number
+from slipway.pipeline.commands.versions import no_version, workload_config
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.terminal.invocation import command
+from slipway.pipeline.wiring.pushed_versions import serving_base, trust_in, trusted_versions
+
+
+class Verified(NamedTuple):
+    """A version, checked.
+
+    Attributes:
+        problem: in words; empty if there is none.
+        signed_by: the fingerprint of the key that its signature names; empty: it has none, or names none.
+        is_trusted: whether that signature was verified; False also where no key is known.
+    """
+
+    address: str
+    problem: str
+    signed_by: str = ""
+    is_trusted: bool = False
+
+    def to_json(self) -> dict[str, object]:
+        """Plain data."""
+        return {
+            "version": self.address,
+            "sound": not self.problem,
+            "problem": self.problem,
+            "signed_by": self.signed_by or None,
+            "signature_verified": self.is_trusted,
+        }
+
+    def line(self) -> str:
+        """On one line."""
+        if self.problem:
+            return f"{self.address}: {self.problem}"
+        signed = f"; signed with the key {short(self.signed_by)}" if self.signed_by else ""
+        checked = "" if self.is_trusted or not signed else ", not verified: no --verify-key"
+        return f"{self.address}: is what its manifest says{signed}{checked}"
+
+
+def verify_all(
+    place: str | None,
+    workload: Path,
+    output: Path,
+    *,
+    profile: str | None,
+    verify_key: Path | None = None,
+) -> list[Verified]:
+    """Checks a version, or all of a base.
+
+    Args:
+        place: a workload's name, or what `verify` takes; None: the versions of `workload`.
+        workload: whose versions, where no place is named.
+        verify_key: the public key that they must be signed with; None: the workload's, where no place is
+            named and it has one.
+
+    Raises:
+        UsageError: the key cannot be read; there is no version, or neither a workload nor a folder of that
+            name.
+    """
+    if place and not Path(place).exists():
+        if (PROJECT_ROOT / "workloads" / place).is_dir():
+            workload, place = Path(place), None
+        elif "/" not in place and version_number(place) is None:
+            raise UsageError(
+                f"verify {place}: there is no workload of that name, and no folder {Path(place).absolute()}.",
+                hint=command("versions"),
+            )
+    trust = trust_in(str(verify_key)) if verify_key else None
+    if place is None:
+        config = workload_config(workload, profile=profile)
+        trust = trusted_versions(config, verify_key)
+        place = serving_base(config, output.absolute())
+        if not shelf_at(place).numbers():
+            raise no_version(place, config.name, output)
+    return list(verify(place, trust))
+
+
+def verified_text(found: Sequence[Verified]) -> str:
+    """One line per version."""
+    return "\n".join(each.line() for each in found)
+
+
+def verify(place: str, trust: Trust | None = None) -> Iterator[Verified]:
+    """Checks a version, or all of a base.
+
+    Args:
+        place: a directory or a gs:// address, of a version or of the folder that holds versions.
+        trust: which are trusted; None: signatures are not verified.
+
+    Raises:
+        UsageError: there is no version.
+    """
+    place = place.rstrip("/") or "/"
+    above, _, name = place.rpartition("/")
+    if not place.startswith(GS) and not Path(place).is_absolute():
+        place = str(Path(place).absolute())
+        above, _, name = place.rpartition("/")
+    number = version_number(name)
+    shelf = shelf_at(above if number and above.count("/") else place, trust)
+    wanted = [number] if number else shelf.numbers()
+    if not wanted:
+        raise UsageError(f"{place} has no version.", hint=command("versions"))
+    for version in wanted:
+        problem, signature = shelf.problem(version), shelf.signature(version)
+        signed_by = claimed_key(signature) if signature else ""
+        yield Verified(f"{shelf.base}/{version}", problem, signed_by, trust is not None and not problem)
