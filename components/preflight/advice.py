@@ -226,7 +226,7 @@ def _expected_line(found: Expected | None, estimate: Estimate) -> str:
     if found is None:
         return ""
     if found.spread is None:
-        return f"  ~ estimate: no time to expect: {found.why}"
+        return f"  ~ estimate: no expected time: {found.why}"
     usual, low, high = (
         _time(times * estimate.step_s) for times in (found.spread.median, found.spread.low, found.spread.high)
     )

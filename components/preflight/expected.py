@@ -106,11 +106,11 @@ def expect(found: Estimate, layers: Sequence[Layer], *, rules: Collection[str]) 
         rules: of the findings about it.
     """
     apart = next((words for rule, words in UNLIKE_ALL.items() if rule in rules), None)
-    kind = kind_of(layers)
-    if apart is None and kind is None:
-        apart = "they are of models with attention, or of convolutions"
-    if apart is not None or kind is None:
+    if apart is not None:
         return Expected(spread=None, why=f"no published step is like this one: {apart}")
+    kind = kind_of(layers)
+    if kind is None:
+        return Expected(spread=None, why="all published steps are of attention or convolution models")
     alike, published = spread(kind, found.bound), f"published steps of {_WORDS[kind]}"
     if alike is None:
         return Expected(spread=None, why=f"too few {published} are {found.bound}-bound")
@@ -121,5 +121,5 @@ def expect(found: Estimate, layers: Sequence[Layer], *, rules: Collection[str]) 
     return Expected(
         spread=alike,
         why=f"{alike.rows} {found.bound}-bound {published}{only} took {alike.low:.1f} to {alike.high:.1f} "
-        "times their least time; others measured them, we did not",
+        "times their least time; measured by others, not by us",
     )

@@ -97,7 +97,7 @@ def test_a_step_like_published_ones_has_a_time_to_expect_beside_the_least(case):
     assert least.startswith("at least 93.2 ms a step, memory-bound; at most 10,991 examples/s")
     assert expected == (
         "expect about 131 ms a step, 126 ms to 194 ms: 7 memory-bound published steps of models of "
-        "convolutions (of one model) took 1.3 to 2.1 times their least time; others measured them, we did not"
+        "convolutions (of one model) took 1.3 to 2.1 times their least time; measured by others, not by us"
     )
     (training,) = [each for each in slice_lines(found) if "10,000 examples" in each]
     assert "take at least 910 ms, 0.002 USD; expect about 1.28 s, 0.0028 USD; start" in training
@@ -111,8 +111,7 @@ def test_a_step_like_none_that_was_published_has_the_least_time_only(case):
     plain = verdict(case)
 
     assert [line for line in slice_lines(plain) if "expect" in line] == [
-        "  ~ estimate: no time to expect: no published step is like this one: they are of models with "
-        "attention, or of convolutions"
+        "  ~ estimate: no expected time: all published steps are of attention or convolution models"
     ]
     told = plain.to_json()["estimate"]["expected"]
     assert told.pop("why") in slice_lines(plain)[4]

@@ -88,7 +88,7 @@ def test_a_step_like_those_of_the_table_has_their_spread_and_says_whose_they_are
     assert found.spread is spread("convolution", "memory")
     assert found.why == (
         "7 memory-bound published steps of models of convolutions (of one model) took 1.3 to 2.1 times their "
-        "least time; others measured them, we did not"
+        "least time; measured by others, not by us"
     )
     assert "(of one model)" not in expect(COMPUTE, ATTENTION, rules=[]).why
 
@@ -96,7 +96,7 @@ def test_a_step_like_those_of_the_table_has_their_spread_and_says_whose_they_are
 @pytest.mark.parametrize(
     ("found", "layers", "rules", "why"),
     [
-        (COMPUTE, DENSE, [], "they are of models with attention, or of convolutions"),
+        (COMPUTE, DENSE, [], "all published steps are of attention or convolution models"),
         (MEMORY, ATTENTION, [], "too few published steps of models with attention are memory-bound"),
         (COMPUTE, ATTENTION, ["float32"], "they compute in bfloat16"),
         (COMPUTE, CONVOLUTIONS, ["fast"], "a fast look counts"),
