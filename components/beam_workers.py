@@ -21,6 +21,7 @@ from tfx.utils import io_utils
 
 from slipway.components.beam_runner import IN_PROCESS
 from slipway.components.counted_words import counted
+from slipway.components.errors import ComponentError
 from slipway.components.progress import report as tell
 from slipway.components.shards import MOST_SHARDS, MOST_SHARDS_ELSEWHERE
 from slipway.components.worker_pool import Ended, Progress, Task, Work, WorkersTraceError, lacks_memory
@@ -92,6 +93,7 @@ class OnEngine:
             again: takes the place of `work` for a task for which there was no memory.
 
         Raises:
+            ComponentError: a result is not in the folder: the engine's workers see another.
             Exception: what Slipway's own code raised about a task, of several the first by the tasks' order.
                 Any other error fails the task, which the engine repeats, and in the end its pipeline.
         """
@@ -111,6 +113,12 @@ class OnEngine:
 
     def _result(self, folder: str, place: int) -> Any:
         path = _path(folder, place)
+        if not fileio.exists(path):
+            raise ComponentError(
+                f"the Beam engine has finished, but left no result in {folder}",
+                hint="its workers must see that folder: keep artifacts where all can write (a bucket, "
+                "a shared disk), or work on this machine: --set beam.runner=direct",
+            )
         with fileio.open(path, "rb") as file:
             content: bytes = file.read()
         fileio.remove(path)

@@ -91,6 +91,13 @@ def artifact(kind, folder, name, **properties):
     return [found]
 
 
+def without_workers():
+    """Nobody does the work: what the workers would hand over is not there."""
+    from slipway.components.errors import ComponentError
+
+    return pytest.raises(ComponentError, match="has finished, but left no result in")
+
+
 def examples_in(folder):
     return artifact("Examples", folder, "examples", split_names='["train", "eval"]')
 
@@ -117,30 +124,37 @@ def ingest(folder, context):
 
 
 def statistics(made, folder, context):
-    from tfx.components.statistics_gen.executor import Executor
+    from slipway.components.statistics_gen.executor import Executor
 
     import tensorflow_data_validation as tfdv  # isort: skip
 
     outputs = {"statistics": artifact("ExampleStatistics", folder, "statistics")}
     properties = {"stats_options_json": tfdv.StatsOptions().to_json(), "exclude_splits": "[]"}
-    Executor(context).Do({"examples": examples_in(made)}, outputs, properties)
+    with without_workers():
+        Executor(context).Do({"examples": examples_in(made)}, outputs, properties)
 
 
 def transform(made, folder, context):
-    from tfx.components.transform.executor import Executor
+    from slipway.components.transform.executor import Executor
 
     outputs = {
         "transform_graph": artifact("TransformGraph", folder, "graph"),
         "transformed_examples": artifact("Examples", folder, "transformed"),
     }
     properties = {
-        "module_file": str(folder / "identity.py"),
+        "preprocessing_fn": "a_module.doubled",
         "disable_statistics": 1,
         "force_tf_compat_v1": 0,
+        "custom_config": "null",
     }
-    (folder / "identity.py").write_text("def preprocessing_fn(inputs):\n    return dict(inputs)\n")
     inputs = {"examples": examples_in(made), "schema": artifact("Schema", made, "schema")}
-    Executor(context).Do(inputs, outputs, properties)
+    with without_workers(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Executor, "_function", lambda *_: doubled)
+        Executor(context).Do(inputs, outputs, properties)
+
+
+def doubled(inputs):
+    return {"fare": 2.0 * inputs["fare"]}
 
 
 def evaluate(made, folder, context):
@@ -165,9 +179,9 @@ def evaluate(made, folder, context):
     config = eval_config(label="tips", metrics=["binary_accuracy"], slices=[["company"]])
     properties = {"eval_config": proto_utils.proto_to_json(config), "example_splits": "null"}
     inputs = {"examples": examples_in(made), "model": artifact("Model", folder, "model")}
-    Executor(context).Do(
-        inputs, {"evaluation": artifact("ModelEvaluation", folder, "evaluation")}, properties
-    )
+    outputs = {"evaluation": artifact("ModelEvaluation", folder, "evaluation")}
+    with without_workers():
+        Executor(context).Do(inputs, outputs, properties)
 
 
 def ingest_again(made, folder, context):

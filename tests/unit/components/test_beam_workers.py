@@ -76,6 +76,14 @@ def test_a_result_that_another_has_written_is_not_read(engine, tmp_path):
         next(results)
 
 
+def test_a_result_that_is_not_there_tells_of_the_folder(engine, tmp_path):
+    results = engine.map(twice, [1], progress=never)
+    (tmp_path / "engine/results-1/0").unlink()
+    with pytest.raises(ComponentError, match=r"left no result in .*results-1") as error:
+        next(results)
+    assert "beam.runner=direct" in error.value.hint
+
+
 def test_a_folder_is_copied_only_where_the_engine_cannot_read_it(engine, monkeypatch, tmp_path):
     from slipway.components import beam_workers
 

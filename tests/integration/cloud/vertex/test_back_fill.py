@@ -173,7 +173,7 @@ def test_each_of_two_runs_that_end_together_is_told_as_it_ended(google, back_fil
 
 
 def test_name_that_is_not_fit_for_an_id_is_refused_before_anything_is_asked(google, back_fill):
-    with pytest.raises(UsageError, match="cannot be called 'Every night-prod'") as caught:
+    with pytest.raises(UsageError, match="cannot be named 'Every night-prod'") as caught:
         back_fill("7", "8", "data.source=gs://b/{SPAN}/*.csv", called="Every night")
     assert "--name" in caught.value.hint
     assert google.requests == []
