@@ -7,6 +7,7 @@ has no network, except where something of the workload is elsewhere.
 
 import contextlib
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -20,6 +21,7 @@ from slipway.components.errors import ComponentError, GateStopError
 from slipway.pipeline.cloud.container.failure import FAILURE_VARIABLE, left_failure
 from slipway.pipeline.cloud.pipeline_job import PipelineContainerSpec
 from slipway.pipeline.cloud.rehearsal.container_environment import from_outside
+from slipway.pipeline.engine.processes.os_processes import children
 from slipway.pipeline.exit_codes import GATE_STOPPED
 from slipway.pipeline.runs.run_target import ImageModuleRun, ImageRun
 
@@ -35,6 +37,8 @@ CLOSED = (
     *("--rm", "--pull", "never", "--read-only", "--log-driver", "none"),
     *("--cap-drop", "all", "--security-opt", "no-new-privileges"),
 )
+_LOOK_S = 0.2
+"""Between two looks for processes that were left behind and have ended."""
 _TAIL = 4096
 """Bytes of a container's last words that an error may quote."""
 _KILLED, _OUT_OF_TIME = 137, 124
@@ -93,7 +97,7 @@ class Containers:
                 subprocess.Popen(command, stderr=subprocess.PIPE, cwd=own) as process,
             ):
                 tail = b""
-                while process.stderr and (block := os.read(process.stderr.fileno(), 1 << 16)):
+                for block in _printed(process):
                     os.write(2, block)
                     tail = (tail + block)[-_TAIL:]
             if process.returncode:
@@ -171,6 +175,25 @@ class Containers:
 
     def _remove(self, name: str) -> None:
         output([self.program, "rm", "--force", name])
+
+
+def _printed(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
+    """What a process writes to stderr, until it closes that.
+
+    A task's process is the parent of what its children leave behind. Podman leaves its watcher, and waits up
+    to 20 s for it to be gone, which it is when somebody has asked how it ended.
+    """
+    assert process.stderr is not None  # noqa: S101  (for the type checker)
+    stderr = process.stderr.fileno()
+    while True:
+        if select.select([stderr], [], [], _LOOK_S)[0]:
+            if not (block := os.read(stderr, 1 << 16)):
+                return
+            yield block
+        for pid in children(os.getpid()):
+            if pid != process.pid:
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(pid, os.WNOHANG)
 
 
 @contextmanager

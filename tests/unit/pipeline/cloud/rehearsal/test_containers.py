@@ -15,6 +15,7 @@ import pytest
 from slipway.components.errors import ComponentError, GateStopError
 from slipway.pipeline.cloud.rehearsal.containers import Containers, containers_of, remove_left
 from slipway.pipeline.config import WorkloadConfig
+from slipway.pipeline.engine.processes.os_processes import adopt_orphans
 from slipway.pipeline.runs.run_target import ImageModuleRun, ImageRun
 
 CONTAINER = {"image": "i:1", "resources": {"cpuLimit": 64.0, "memoryLimit": 1.5}}
@@ -196,6 +197,25 @@ def test_who_ends_the_task_ends_its_container_first(containers, program, tmp_pat
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == -signal.SIGTERM
     assert "rm --force mine" in (tmp_path / "asked").read_text()
+
+
+def test_nobody_waits_for_a_watcher_that_has_ended(containers, program):
+    """As Podman does: it leaves a process to whoever takes in orphans, and ends when that is gone."""
+    path = program(
+        "sh -c 'sleep 0.05 & echo $! >'$0.watcher",
+        "while [ -e $0 ] && [ -e /proc/$(cat $0.watcher) ]; do sleep 0.02; done",
+    )
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            adopt_orphans()
+            replace(containers, program=path).run("n", CONTAINER, [], writable=())
+            code = 0
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
 
 
 def test_containers_that_were_left_are_removed_by_the_folder_of_their_rehearsals(program, tmp_path):
