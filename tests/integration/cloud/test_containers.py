@@ -33,7 +33,6 @@ pytestmark = [
         os.getuid() != 0 or not all(map(shutil.which, PROGRAMS)),
         reason=f"an image is built and run by root, with {', '.join(PROGRAMS)}",
     ),
-    pytest.mark.usefixtures("alone"),
     pytest.mark.timeout(1800),  # the first builds the image
 ]
 
@@ -108,8 +107,9 @@ def test_image_takes_no_more_than_it_may(image, storage):
 
 
 def test_rehearsal_in_containers_makes_what_the_local_run_made(
-    image, storage, first_run, fewer, rehearse, output
+    image, storage, alone, first_run, fewer, rehearse, output
 ):
+    """The image comes first: others wait for whoever is alone."""
     finished = rehearse(*fewer, "--set", f"cloud.image={image}", "--output", str(output))
     assert finished.returncode == 0, finished.stderr
     [latest] = sorted((output / "rehearsal" / "runs").glob("*/run.json"))[-1:]
