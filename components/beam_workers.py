@@ -66,7 +66,8 @@ class OnEngine:
         return self
 
     def __exit__(self, *_: object) -> None:
-        fileio.rmtree(self._folder)
+        if fileio.exists(self._folder):  # in a bucket there may be no such thing
+            fileio.rmtree(self._folder)
 
     def reachable(self, folder: str) -> str:
         """Returns a folder of the same content that the engine can read: a copy if results go to a bucket."""
@@ -123,7 +124,7 @@ class OnEngine:
             content: bytes = file.read()
         fileio.remove(path)
         signature, pickled = content[: hashlib.sha256().digest_size], content[hashlib.sha256().digest_size :]
-        if not hmac.compare_digest(signature, _signature(self._key, place, pickled)):
+        if not hmac.compare_digest(signature, _signature(self._key, path, pickled)):
             raise RuntimeError(f"{path} was not written by this run's own workers")
         ended: Ended = pickle.loads(pickled)  # noqa: S301  (signed with a key that only the workers were given)
         if ended.error is not None:
@@ -146,7 +147,7 @@ class _Do(beam.DoFn):
         path = _path(self._folder, place)
         own = f"{path}-{secrets.token_hex(8)}"  # an engine may do a task twice, even at the same time
         with fileio.open(own, "wb") as file:
-            file.write(_signature(self._key, place, pickled) + pickled)
+            file.write(_signature(self._key, path, pickled) + pickled)
         fileio.rename(own, path, overwrite=True)
 
     def _ended(self, task: Task) -> Ended:
@@ -174,5 +175,6 @@ def _path(folder: str, place: int) -> str:
     return f"{folder}/{place}"
 
 
-def _signature(key: bytes, place: int, pickled: bytes) -> bytes:
-    return hmac.digest(key, b"%d:" % place + pickled, "sha256")
+def _signature(key: bytes, path: str, pickled: bytes) -> bytes:
+    """Of a result at its own place: that of another task, or of another round, is not taken for it."""
+    return hmac.digest(key, path.encode() + b"\0" + pickled, "sha256")
