@@ -6,16 +6,18 @@ A script stands for Podman; tests/integration/cloud/test_containers.py runs the 
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
 from slipway.components.errors import ComponentError, GateStopError
+from slipway.components.project import PROJECT_ROOT
 from slipway.pipeline.cloud.rehearsal.containers import Containers, containers_of, remove_left
 from slipway.pipeline.config import WorkloadConfig
-from slipway.pipeline.engine.processes.os_processes import adopt_orphans
 from slipway.pipeline.runs.run_target import ImageModuleRun, ImageRun
 
 CONTAINER = {"image": "i:1", "resources": {"cpuLimit": 64.0, "memoryLimit": 1.5}}
@@ -31,6 +33,23 @@ def containers(program, tmp_path):
         folders=(str(tmp_path / "artifacts"),),
         is_online=False,
     )
+
+
+# A process of its own: who forks the one that runs the tests also gets the locks of its threads.
+TASK = """
+import json, sys
+from slipway.pipeline.cloud.rehearsal.containers import Containers
+from slipway.pipeline.engine.processes.os_processes import adopt_orphans
+adopt_orphans()
+fields, name, container = json.loads(sys.argv[1])
+Containers(**fields).run(name, container, [], writable=())
+"""
+
+
+def in_a_process(containers, name):
+    """A task's process that runs one container."""
+    fields = json.dumps([asdict(containers), name, CONTAINER])
+    return subprocess.Popen([sys.executable, "-c", TASK, fields], cwd=PROJECT_ROOT)
 
 
 def asked(containers, container, words):
@@ -184,18 +203,12 @@ def test_who_ends_the_task_ends_its_container_first(containers, program, tmp_pat
         '[ "$1" = rm ] && { touch $0.removed; exit; }',
         "touch $0.started; while [ -e $0 ] && [ ! -e $0.removed ]; do sleep 0.02; done",
     )
-    child = os.fork()
-    if child == 0:
-        try:
-            replace(containers, program=path).run("mine", CONTAINER, [], writable=())
-        finally:
-            os._exit(1)
-    while not Path(f"{path}.started").exists():
-        assert os.waitpid(child, os.WNOHANG) == (0, 0), "it ended before its container began"
-        time.sleep(0.01)
-    os.kill(child, signal.SIGTERM)
-    _, status = os.waitpid(child, 0)
-    assert os.waitstatus_to_exitcode(status) == -signal.SIGTERM
+    with in_a_process(replace(containers, program=path), "mine") as task:
+        while not Path(f"{path}.started").exists():
+            assert task.poll() is None, "it ended before its container began"
+            time.sleep(0.01)
+        task.send_signal(signal.SIGTERM)
+        assert task.wait() == -signal.SIGTERM
     assert "rm --force mine" in (tmp_path / "asked").read_text()
 
 
@@ -205,17 +218,8 @@ def test_nobody_waits_for_a_watcher_that_has_ended(containers, program):
         "sh -c 'sleep 0.05 & echo $! >'$0.watcher",
         "while [ -e $0 ] && [ -e /proc/$(cat $0.watcher) ]; do sleep 0.02; done",
     )
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            adopt_orphans()
-            replace(containers, program=path).run("n", CONTAINER, [], writable=())
-            code = 0
-        finally:
-            os._exit(code)
-    _, status = os.waitpid(child, 0)
-    assert os.waitstatus_to_exitcode(status) == 0
+    with in_a_process(replace(containers, program=path), "n") as task:
+        assert task.wait() == 0
 
 
 def test_containers_that_were_left_are_removed_by_the_folder_of_their_rehearsals(program, tmp_path):
