@@ -41,7 +41,8 @@ floors: ## After make test COVERAGE=1: which share of each package it has run, a
 	@$(PYTHON) -W ignore -m coverage json --quiet -o .cache/coverage/report.json
 	@PYTHONPATH=tests/support $(PYTHON) -m floors .cache/coverage/report.json
 
-test-external: setup ## The others: JAX, the TPU compiler, Airflow, MLflow, Beam's engines, databases, browser, shells, TFX's own components, random kills
+test-external: JOBS := 3
+test-external: setup ## The others: other workloads end to end, JAX, the TPU compiler, Airflow, MLflow, Beam's engines, databases, browser, shells, TFX's own components, random kills
 	@$(PYTHON) -m pytest -n $(JOBS) $(DURATIONS) -m external
 
 test-all: setup ## All tests

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from called import called, forked_servers
+from copied_run import copy_run
 from hypothesis import settings
 from made_once import Shared
 from watchdog import Watchdog
@@ -41,13 +42,16 @@ os.environ.setdefault("TF_USE_LEGACY_KERAS", "0")
 PROJECT = Path(__file__).resolve().parent.parent
 
 FEWER = ("--set", "train.epochs=3")
-# Of the files that start from the run that these arguments make, the one that does most with it begins first,
-# and the others when it is done, so that no worker waits for another: the next in its place among the others,
-# which takes as long, and these after them. The many short unit tests come last.
-FIRST = "e2e/test_taxi.py"
+# Beside the output folder of the run that these arguments make: a copy that nobody adds to.
+UNTOUCHED = "untouched"
+# The files that take longest begin first, so that no worker is still busy with one when the others are done.
+# All three start from the run that these arguments make. In `make test` that is test_taxi.py alone; among the
+# external ones, test_containers.py has an image to build before it needs the run.
+FIRST = ("test_taxi.py", "test_containers.py", "test_taxi_in_airflow.py")
+# These start from it as well: later, so that they find it made. The many short unit tests come last.
 LATER = (
     "test_damaged_slice.py",
-    "test_taxi_in_airflow.py",
+    "test_rehearse.py",
     "test_taxi_in_mlflow.py",
     "test_taxi_in_notebook.py",
     "test_taxi_kills.py",
@@ -71,9 +75,9 @@ FOREIGN = {"jax_python", "tpu_python"}
 
 
 def _place(item: pytest.Item) -> int:
-    if item.path.as_posix().endswith(FIRST):
-        return 0
-    return 2 if item.path.name in LATER else 3 if "/tests/unit/" in item.path.as_posix() else 1
+    if "/tests/unit/" in item.path.as_posix():
+        return 3
+    return 0 if item.path.name in FIRST else 2 if item.path.name in LATER else 1
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -206,8 +210,8 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Shared:
 
 
 @pytest.fixture(scope="session")
-def output(shared: Shared) -> Path:
-    """The output folder of that run. Who adds to it asks for `alone`; others look at `first_record` only."""
+def first_output(shared: Shared) -> Path:
+    """The output folder of that run. Only test_taxi.py adds to it; others copy it, see `output`."""
     return shared.folder / "output"
 
 
@@ -219,15 +223,16 @@ def temporary(shared: Shared) -> Path:
 
 @pytest.fixture(scope="session")
 def first_run(
-    local_runner: Callable[..., Finished], shared: Shared, output: Path, temporary: Path
+    local_runner: Callable[..., Finished], shared: Shared, first_output: Path, temporary: Path
 ) -> Finished:
     """The run, finished; made by the first worker that needs it."""
 
-    def make(_folder: Path) -> Finished:
+    def make(folder: Path) -> Finished:
         temporary.mkdir()
-        finished = local_runner("run", *FEWER, "--output", str(output), TMPDIR=str(temporary))
+        finished = local_runner("run", *FEWER, "--output", str(first_output), TMPDIR=str(temporary))
         assert finished.returncode == 0, finished.stderr
         assert finished.listeners == [], "a run needs no port, not even on loopback"
+        copy_run(first_output, folder / UNTOUCHED)
         return finished
 
     made: Finished = shared.made(make)
@@ -235,17 +240,16 @@ def first_run(
 
 
 @pytest.fixture(scope="session")
-def first_record(first_run: Finished, output: Path) -> "RunRecord":
+def first_record(first_run: Finished, first_output: Path) -> "RunRecord":
     """The record of that run, whatever was added since."""
-    *_, first = History(output).runs()
+    *_, first = History(first_output).runs()
     return first
 
 
 @pytest.fixture(scope="module")
-def alone(shared: Shared) -> Iterator[None]:
-    """No other module adds to the folder of that run meanwhile."""
-    with shared.alone():
-        yield
+def output(first_run: Finished, shared: Shared, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The module's own copy of the output folder of that run, as the run left it; anything may be added."""
+    return copy_run(shared.folder / UNTOUCHED, tmp_path_factory.mktemp("taxi") / "output")
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ import pytest
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.external,
     # TensorFlow's own imports warn of what they will change in themselves.
     pytest.mark.filterwarnings("default"),
 ]
@@ -81,7 +82,6 @@ def test_training_step_goes_through_the_preflight(record, preflight, output, jax
     assert found["can_train"] == (found["target"] == "tpu")  # nothing is promised without libtpu
 
 
-@pytest.mark.external  # its search, and what it found in a training, are seen in test_trainer_export.py
 def test_best_hyperparameters_of_the_tuner_go_to_the_trainer_and_into_the_report(record, output, warm_runner):
     finished = warm_runner(
         "run", "digits", "--profile", "dense", "--set", "train.epochs=2", "--set", TUNE,
@@ -103,7 +103,6 @@ def test_best_hyperparameters_of_the_tuner_go_to_the_trainer_and_into_the_report
     assert "tuned" in warm_runner("show", "--output", str(output)).stdout
 
 
-@pytest.mark.external  # its network is trained in test_digits_model.py, a file of this layout above
 def test_file_of_mnist_trains_the_network_of_the_tutorials_with_their_batch_and_epochs(
     warm_runner, project, tmp_path
 ):

@@ -10,6 +10,7 @@ import pytest
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.external,
     # TensorFlow's own imports warn of what they will change in themselves.
     pytest.mark.filterwarnings("default"),
 ]

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from copied import copy_of
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.external]
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from copied import copy_of
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.external,
     # TensorFlow's own imports warn of what they will change in themselves.
     pytest.mark.filterwarnings("default"),
 ]

@@ -1,8 +1,7 @@
 """A workload that `new` wrote from images, run as a user runs it; one from a table is in test_installed.py.
 
-Seen only here: what `new` writes for images runs as it is, up to a model that answers. From folders of them
-that is external: the rest of `make test` sees what is written for them, images from an npz up to their model
-here and on to its answers in test_digits.py, and images of files in tests of Ingest.
+Seen only here: what `new` writes for images runs as it is, up to a model that answers; and that `new` asks on
+a terminal.
 """
 
 import json
@@ -65,6 +64,7 @@ def test_folders_of_images_become_a_pushed_model_without_an_edit(copy, here, pro
     assert np.mean(right) >= 0.9
 
 
+@pytest.mark.external
 def test_an_npz_becomes_a_model_in_fewer_epochs_than_it_is_given(copy, here, project):
     """What is judged and pushed then is seen with the folders above, and with an npz in test_digits.py."""
     with np.load(project / "workloads/digits/digits.npz") as arrays:
@@ -81,6 +81,7 @@ def test_an_npz_becomes_a_model_in_fewer_epochs_than_it_is_given(copy, here, pro
     assert result["metrics"]["val_accuracy"] >= 0.85
 
 
+@pytest.mark.external
 def test_each_workload_brings_tests_that_pass(copy, here, project, warm, wine_table):
     """Those of folders of images, an npz and a table, in one process.
 

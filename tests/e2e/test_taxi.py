@@ -27,7 +27,7 @@ from slipway.components.pusher.version_store import shelf_at
 from slipway.components.saved_model.digest import CARD, MANIFEST, PICTURE
 from slipway.pipeline.report.answers import answers as shown_answers
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("alone")]
+pytestmark = [pytest.mark.slow]
 
 NODES = {
     "Ingest", "StatisticsGen", "SchemaGen", "ExampleValidator", "Reference", "DataGate", "Transform",
@@ -67,6 +67,12 @@ print(json.dumps({
     "raw_inputs": sorted(wanted),
 }))
 """
+
+
+@pytest.fixture(scope="module")
+def output(first_output):
+    """The folder of the first run itself: whether a changed Pusher reruns is seen only where it pushed."""
+    return first_output
 
 
 @pytest.fixture(scope="module")

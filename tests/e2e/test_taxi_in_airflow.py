@@ -28,7 +28,7 @@ from slipway.pipeline.engine.processes.os_processes import RUN_VARIABLE, end_lef
 from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.history import History
 
-pytestmark = [pytest.mark.slow, pytest.mark.external, pytest.mark.usefixtures("alone")]
+pytestmark = [pytest.mark.slow, pytest.mark.external]
 
 # The schedule has one time, in the past: with catch_up, the scheduler starts that run at once.
 DAY = "2025-01-02"

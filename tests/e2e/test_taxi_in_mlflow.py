@@ -104,7 +104,7 @@ def sent(output):
 
 
 def test_a_run_that_ended_while_the_server_was_down_is_there_with_the_next(
-    project, folder, alone, first_record, warm_runner, output, tmp_path, monkeypatch
+    project, folder, first_record, warm_runner, output, tmp_path, monkeypatch
 ):
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]

@@ -32,7 +32,7 @@ class Shared:
         The folder is empty then. Where it raises, the next worker tries again.
         """
         answer = self._base / f"{self._name}.made"
-        with self._locked("making"):
+        with self._locked():
             if not answer.exists():
                 shutil.rmtree(self.folder, ignore_errors=True)
                 self.folder.mkdir()
@@ -40,13 +40,7 @@ class Shared:
             return pickle.loads(answer.read_bytes())  # noqa: S301 (written by a worker of this run)
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Hold other workers out of such a block: for tests that add to what was made."""
-        with self._locked("alone"):
-            yield
-
-    @contextmanager
-    def _locked(self, purpose: str) -> Iterator[None]:
-        with (self._base / f"{self._name}.{purpose}").open("w") as lock:
+    def _locked(self) -> Iterator[None]:
+        with (self._base / f"{self._name}.making").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield

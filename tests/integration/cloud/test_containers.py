@@ -106,17 +106,11 @@ def test_image_takes_no_more_than_it_may(image, storage):
     assert inspected["Size"] <= LARGEST, size
 
 
-def test_rehearsal_in_containers_makes_what_the_local_run_made(
-    image, storage, alone, first_run, fewer, rehearse, output, request
-):
-    """The image comes first: others wait for whoever is alone."""
-    # Others rehearse on gs://, where no container finds its baseline; and they none in this folder.
-    shutil.rmtree(output / "rehearsal", ignore_errors=True)
-    request.addfinalizer(lambda: shutil.rmtree(output / "rehearsal", ignore_errors=True))
+def test_rehearsal_in_containers_makes_what_the_local_run_made(image, storage, fewer, rehearse, output):
     finished = rehearse(*fewer, "--set", f"cloud.image={image}", "--output", str(output))
     assert finished.returncode == 0, finished.stderr
-    [latest] = sorted((output / "rehearsal" / "runs").glob("*/run.json"))[-1:]
-    record = json.loads(latest.read_text())
+    [made] = (output / "rehearsal" / "runs").glob("*/run.json")
+    record = json.loads(made.read_text())
     assert {node["state"] for node in record["nodes"]} == {"complete"}
     assert "Equal to the local run" in finished.stderr
     assert "Differs" not in finished.stderr

@@ -22,7 +22,7 @@ from copied import commands_in
 from stored_names import stored_names
 
 pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("alone")]
+pytestmark = [pytest.mark.slow]
 
 ON_GS = (
     "--set", "cloud.cache=true", "--set", "cloud.image=slipway:1.0", "--root", "gs://bucket/pipelines",
