@@ -1,4 +1,4 @@
-"""Puts the errors of Google's clients into words, and checks that a run's resources exist. Thin."""
+"""Turns errors of Google's clients into readable errors, and checks that a run's resources exist."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,11 +13,11 @@ _RETRY_S = 30.0
 
 @contextmanager
 def in_words(doing: str, *, project: str, address: str) -> Iterator[None]:
-    """Turns errors of Google's clients into errors that a user can act on.
+    """Turn errors of Google's clients into errors that a user can act on.
 
     Args:
-        doing: what is asked for, e.g. "starting the run".
-        address: who is asked.
+        doing: the action in progress, e.g. "starting the run".
+        address: the address of the service, for the message.
 
     Raises:
         PipelineError: the service refused, or did not answer.
@@ -41,7 +41,7 @@ def in_words(doing: str, *, project: str, address: str) -> Iterator[None]:
 
 
 def _answer(error: Any) -> refusal.Answer:
-    # The client puts the method and the address before the service's own words.
+    # The client prepends the HTTP method and the URL to the service's own message.
     message = str(error.message or "")
     _, colon, said = (
         message.partition(": ") if message.startswith(("GET ", "POST ", "DELETE ")) else ("", "", "")
@@ -55,16 +55,16 @@ def _answer(error: Any) -> refusal.Answer:
 
 
 def check_bucket(root: str, *, credentials: Any, project: str, region: str) -> Iterator[str]:
-    """Fails if the bucket for artifacts does not exist; yields warnings.
+    """Raise an error if the bucket for artifacts does not exist; yield warnings.
 
     Args:
         root: gs://BUCKET/PATH.
-        credentials: of google.auth.
-        project: where the bucket would be made.
-        region: where the pipeline runs.
+        credentials: google.auth credentials.
+        project: the project in which the user would create a missing bucket.
+        region: the region in which the pipeline runs.
 
     Raises:
-        PipelineError: there is no such bucket, or Cloud Storage could not be asked.
+        PipelineError: there is no such bucket, or Cloud Storage could not be queried.
     """
     from google.api_core.exceptions import Forbidden, NotFound
     from google.cloud import storage
@@ -88,14 +88,14 @@ def check_bucket(root: str, *, credentials: Any, project: str, region: str) -> I
 
 
 def check_images(images: Mapping[str, str], *, credentials: Any) -> Iterator[str]:
-    """Fails if a registry lacks an image; yields why a registry could not be asked.
+    """Raise an error if a registry lacks an image; yield a warning for each image that cannot be looked up.
 
     Args:
-        images: their names, each with the target that it is built by.
-        credentials: of google.auth; None: no token is sent.
+        images: the images' names, each with the Dockerfile target that builds it.
+        credentials: google.auth credentials; with None, no token is sent.
 
     Raises:
-        PipelineError: one is not there.
+        PipelineError: an image is missing.
     """
     for image, build_target in images.items():
         found = find_image(image, credentials=credentials)

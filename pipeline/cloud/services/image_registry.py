@@ -1,4 +1,4 @@
-"""Asks a container registry whether an image is there. Thin."""
+"""Looks up an image in its container registry."""
 
 import re
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ _TIMEOUT_S = 10.0
 _DOCKER_HUB = "registry-1.docker.io"
 _HOSTS_HERE = ("localhost", "127.0.0.1", "[::1]")
 _GOOGLE = (".pkg.dev", ".gcr.io")
-# The characters allowed in the parts of a name. Any other, as # or @, could lead to another host.
+# The characters allowed in the parts of a name. Others, such as # or @, could lead to another host.
 _HOST = re.compile(r"([A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(:[0-9]{1,5})?")
 _REPOSITORY = re.compile(r"[a-z0-9._/-]+")
 _REFERENCE = re.compile(r"[A-Za-z0-9_.:+-]+")
@@ -25,8 +25,8 @@ class ImageName:
     """The parts of an image's name.
 
     Attributes:
-        host: of the registry, with its port.
-        reference: a tag, or a digest.
+        host: the registry's host name, with the port if there is one.
+        reference: a tag or a digest.
     """
 
     host: str
@@ -35,7 +35,7 @@ class ImageName:
 
     @classmethod
     def parse(cls, name: str) -> "ImageName":
-        """Reads a name as Docker does: without a host it is on Docker Hub, without a tag it is `latest`."""
+        """Parse a name as Docker does: without a host it is on Docker Hub, without a tag it is `latest`."""
         first, slash, rest = name.partition("/")
         is_host = bool(slash) and ("." in first or ":" in first or first == "localhost")
         host, path = (first, rest) if is_host else (_DOCKER_HUB, name)
@@ -49,7 +49,7 @@ class ImageName:
 
     @property
     def is_sound(self) -> bool:
-        """Whether the parts are valid for a registry, so that `url` is one of the host's."""
+        """Whether all parts are valid, so that `url` leads to the named host."""
         return bool(
             _HOST.fullmatch(self.host)
             and _REPOSITORY.fullmatch(self.repository)
@@ -58,21 +58,21 @@ class ImageName:
 
     @property
     def url(self) -> str:
-        """The address of the manifest; unencrypted if the registry is on this machine, as with Docker."""
+        """The address of the manifest; plain HTTP if the registry is on this machine, as with Docker."""
         is_here = self.host.rsplit(":", 1)[0] in _HOSTS_HERE
         return f"http{'' if is_here else 's'}://{self.host}/v2/{self.repository}/manifests/{self.reference}"
 
     @property
     def takes_google_tokens(self) -> bool:
-        """Whether Google runs the registry: no other registry gets a token."""
+        """Whether Google runs the registry; no other registry is sent a token."""
         return self.host == "gcr.io" or self.host.endswith(_GOOGLE)
 
 
 def find_image(name: str, *, credentials: Any) -> bool | str:
-    """Whether an image is in its registry; if that cannot be determined, a text that says why.
+    """Return True if an image is in its registry, False if not, or a text that says why this is unknown.
 
     Args:
-        credentials: of google.auth, with a token; None: none is sent.
+        credentials: google.auth credentials with a token; with None, no token is sent.
     """
     import requests
 

@@ -1,6 +1,7 @@
-"""Kubeflow Pipelines, through the generated client of its API. Thin; imports it when first used.
+"""Runs jobs on Kubeflow Pipelines, through the generated client of its API.
 
-That client comes with kfp. kfp.Client itself prints, writes to the user's home and has no time limits.
+The client comes with kfp and is imported when first used. kfp.Client itself is not used: it prints, writes
+to the user's home folder and has no timeouts.
 """
 
 import json
@@ -23,10 +24,10 @@ from slipway.pipeline.config.cloud_services import ScheduleConfig
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.runs.record import NodeState
 
-# To connect, and for the answer: a single number counts for this client only where it is an int.
+# For connecting and reading. A pair, because this client ignores a single number that is not an int.
 _TIMEOUT_S = (30.0, 30.0)
 _TRIES = 4
-_WAIT_S = 0.5  # before the second try; doubles
+_WAIT_S = 0.5  # before the first retry; doubles
 _PAGE = 100
 _PHASES: dict[str, JobPhase] = {
     "PENDING": "waiting",
@@ -61,16 +62,19 @@ class Kubeflow:
         self._host = str(self._settings.host).rstrip("/")
 
     def check(self, *, root: str, images: Mapping[str, str]) -> Iterator[str]:
-        """Looks for the images; only the cluster's own accounts can reach the artifacts. See `Service`."""
+        """Look for the images; see `Service`.
+
+        The artifacts' folder is not checked: only the cluster's own accounts can reach it.
+        """
         yield f"not checked: whether the cluster may write to {root}"
         yield from check_images(images, credentials=None)
 
     def request(self, job: PipelineJob, *, when: ScheduleConfig | None = None) -> PipelineJob:
-        """A compiled job without the parts thon Kubeflow cannot run; see `Service`."""
+        """Return a compiled job without the parts that Kubeflow cannot run; see `Service`."""
         return kubeflow_job(job, self._config, when=when)
 
     def submit(self, job: PipelineJob, *, run_id: str) -> Submitted:
-        """Starts a run; see `Service`."""
+        """Start a run; see `Service`."""
         body = self._api.V2beta1Run(display_name=run_id, **self._body(job))
         runs = self._runs
         made = self._made_once(
@@ -81,34 +85,34 @@ class Kubeflow:
         return Submitted(made.run_id, self.link(made.run_id))
 
     def find(self, run_id: str) -> tuple[Submitted, JobState] | None:
-        """Looks for a run by its name, of which there may be several; see `Service`."""
+        """Return the latest run of that name, which is not unique on Kubeflow; see `Service`."""
         with self._in_words(f"looking for the run {run_id}"):
             found = self._named(self._runs.run_service_list_runs, "runs", run_id)
         return (Submitted(found.run_id, self.link(found.run_id)), _state(found)) if found else None
 
     def link(self, name: str) -> str:
-        """The page of a run; see `Service`."""
+        """Return the address of a run's page; see `Service`."""
         return f"{self._host}/#/runs/details/{name}"
 
     def job(self, name: str) -> PipelineJob:
-        """The job of a run; see `Service`."""
+        """Return the job of a run; see `Service`."""
         with self._in_words(f"looking for the run {name}"):
             found = self._runs.run_service_get_run(name, _request_timeout=_TIMEOUT_S)
         return {"pipelineSpec": found.pipeline_spec.get("pipeline_spec", found.pipeline_spec)}
 
     def cancel(self, name: str) -> None:
-        """Cancels a run; see `Service`."""
+        """Cancel a run; see `Service`."""
         with self._in_words(f"cancelling the run {name}"):
             self._runs.run_service_terminate_run(name, _request_timeout=_TIMEOUT_S)
 
     def state(self, name: str) -> JobState:
-        """The state of a run; see `Service`."""
+        """Return the state of a run; see `Service`."""
         with self._in_words(f"looking at the run {name}"):
             found = self._runs.run_service_get_run(name, _request_timeout=_TIMEOUT_S)
         return _state(found)
 
     def create_schedule(self, job: PipelineJob, *, name: str, when: ScheduleConfig) -> Schedule:
-        """Creates a recurring run; see `Service`."""
+        """Create a recurring run; see `Service`."""
         api = self._api
         cron = api.V2beta1CronSchedule(
             cron=kubeflow_cron(when), start_time=_utc(when.starts_at), end_time=_utc(when.ends_at)
@@ -130,7 +134,7 @@ class Kubeflow:
         return self._schedule(made)
 
     def schedules(self) -> Sequence[Schedule]:
-        """All recurring runs; see `Service`."""
+        """Return all recurring runs; see `Service`."""
         found: list[Schedule] = []
         token = ""
         with self._in_words("listing the schedules"):
@@ -153,21 +157,21 @@ class Kubeflow:
         *,
         workload: str,  # noqa: ARG002
     ) -> Sequence[tuple[Submitted, JobState]]:
-        """Its runs do not tell their spans; see `Service`."""
+        """Return no runs, since runs on Kubeflow do not report their spans; see `Service`."""
         return ()
 
     def pause(self, schedule: Schedule) -> None:
-        """See `Service`."""
+        """Pause a recurring run; see `Service`."""
         with self._in_words(f"pausing {schedule.name}"):
             self._recurring.recurring_run_service_disable_recurring_run(
                 schedule.id, _request_timeout=_TIMEOUT_S
             )
 
     def resume(self, schedule: Schedule, *, catch_up: bool) -> None:
-        """See `Service`.
+        """Resume a recurring run; see `Service`.
 
         Raises:
-            UsageError: the schedule was made to deal with missed runs otherwise, which cannot be changed.
+            UsageError: the schedule was created with the opposite of `catch_up`, which cannot be changed.
         """
         if self._get(schedule).no_catchup is catch_up:
             raise UsageError(
@@ -181,14 +185,14 @@ class Kubeflow:
             )
 
     def delete(self, schedule: Schedule) -> None:
-        """See `Service`."""
+        """Delete a recurring run; see `Service`."""
         with self._in_words(f"deleting {schedule.name}"):
             self._recurring.recurring_run_service_delete_recurring_run(
                 schedule.id, _request_timeout=_TIMEOUT_S
             )
 
     def scheduled_job(self, schedule: Schedule, *, at: datetime) -> PipelineJob:
-        """The job that a recurring run starts; see `Service`."""
+        """Return the job that a recurring run starts; see `Service`."""
         found = self._get(schedule)
         spec = found.pipeline_spec
         settings = found.runtime_config
@@ -205,7 +209,7 @@ class Kubeflow:
             )
 
     def _body(self, job: PipelineJob) -> dict[str, object]:
-        """The common part of the requests for a run and for a recurring run."""
+        """Return the common part of the requests for a run and for a recurring run."""
         runtime = job["runtimeConfig"]
         return {
             "experiment_id": self._experiment_id,
@@ -241,7 +245,7 @@ class Kubeflow:
         )
 
     def _named(self, list_some: Callable[..., Any], key: str, name: str) -> Any:
-        """The latest item of that display name in the service's list; None if there is none."""
+        """Return the latest item with that display name in a list of the service; None if there is none."""
         predicate = {"operation": "EQUALS", "key": "display_name", "stringValue": name}
         page = list_some(
             filter=json.dumps({"predicates": [predicate]}),
@@ -253,9 +257,11 @@ class Kubeflow:
         return next(iter(getattr(page, key) or ()), None)
 
     def _made_once(self, doing: str, make: Callable[[], Any], find: Callable[[], Any]) -> Any:
-        """Creates something; if no answer comes, looks by name for what may have been created all the same.
+        """Create an object only once, even if the service's answer is lost.
 
-        It is not asked for again then: the service may still be at it, and would make a second one.
+        After a server error, the request is repeated only if the object is not found by name. If no answer
+        comes, it is not repeated at all: the service may still be processing it, and would create a second
+        object.
         """
         from urllib3.exceptions import HTTPError
 
@@ -296,7 +302,7 @@ class Kubeflow:
         from urllib3 import Retry
 
         configuration = self._api.Configuration(host=self._host)
-        # What was never sent, or changes nothing, is asked again.
+        # Requests that were never sent, and those that change nothing, are retried.
         configuration.retries = Retry(
             total=_TRIES,
             backoff_factor=_WAIT_S,
@@ -336,7 +342,7 @@ class Kubeflow:
 
 
 def _said(error: Any) -> str:
-    """The service's own message."""
+    """Return the service's own error message."""
     try:
         body = json.loads(error.body)
     except (TypeError, ValueError):

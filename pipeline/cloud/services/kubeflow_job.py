@@ -1,8 +1,8 @@
-"""A compiled job as Kubeflow Pipelines can carry it out. Pure.
+"""Adapts a compiled job to what Kubeflow Pipelines can run. Pure.
 
-Its backend refuses resolvers ("resolver not implemented yet", backend/src/v2/compiler/argocompiler/argo.go in
-kubeflow/pipelines) and runs no drivers of components, by which TFX finds spans. Its launcher gives containers
-other inputs than TFX expects: see `slipway.pipeline.cloud.container.kubeflow_input`.
+Its backend rejects resolvers ("resolver not implemented yet", backend/src/v2/compiler/argocompiler/argo.go
+in kubeflow/pipelines) and runs no component drivers, with which TFX finds spans. Its launcher gives
+containers inputs in another form than TFX expects: see `slipway.pipeline.cloud.container.kubeflow_input`.
 """
 
 import copy
@@ -35,7 +35,7 @@ from slipway.pipeline.errors import ConfigError
 
 _TASK_HERE = "slipway.pipeline.cloud.container.kubeflow_task"
 _INPUT_CONFIG = "input_config"
-# Macros of recurring runs, filled in when a run starts, in UTC; the format is that of Go's package time.
+# Macros that a recurring run fills in when it starts, in UTC; the format is that of Go's time package.
 _MACROS = {"YYYY": "[[ScheduledTime.2006]]", "MM": "[[ScheduledTime.01]]", "DD": "[[ScheduledTime.02]]"}
 _LEFT = re.compile(r"\{(?:SPAN|VERSION|YYYY|MM|DD)(?::\d+)?\}")
 _WORD = re.compile(r"[A-Za-z][A-Za-z_-]*")
@@ -49,19 +49,21 @@ def kubeflow_job(
     when: ScheduleConfig | None = None,
     records: str | None = None,
 ) -> PipelineJob:
-    """A compiled job without drivers, its resolvers tasks; the patterns of files hold the span itself.
+    """Return a compiled job without drivers and resolvers.
+
+    Tasks of ours replace the resolvers, and the span is written into the file patterns.
 
     Args:
-        job: as `slipway.pipeline.cloud.compile` makes it; it stays as it is.
-        when: the schedule that it is for; None: a run of its own.
-        records: the folder, here or on gs://, that tells of the artifacts of earlier runs; None: in the job's
-            folder for artifacts.
+        job: as `slipway.pipeline.cloud.compile` returns it; it is not changed.
+        when: the schedule of the job; None for a single run.
+        records: the folder, here or on gs://, with the records of earlier runs' artifacts; None means a
+            folder below the job's artifact root.
 
     Returns:
         `pipelineSpec`, and `runtimeConfig` with `gcsOutputDirectory` and `parameterValues`.
 
     Raises:
-        ConfigError: the span cannot be told beforehand, a parameter is wrong, or other machines than the
+        ConfigError: the span is not known beforehand, a parameter is wrong, or machines other than the
             task's own would read its artifacts.
     """
     check_machines(config)
@@ -85,10 +87,11 @@ def kubeflow_job(
 
 
 def kubeflow_package(job: PipelineJob) -> str:
-    """The YAML thon Kubeflow Pipelines takes as a pipeline, by its page or its own client.
+    """Return the YAML that Kubeflow Pipelines accepts as a pipeline, in its UI or through its own client.
 
     Args:
-        job: as `kubeflow_job` gives it. Its folder and its parameters' values become the pipeline's defaults.
+        job: as `kubeflow_job` returns it. Its artifact root and parameter values become the pipeline's
+            defaults.
     """
     spec = copy.deepcopy(job["pipelineSpec"])
     spec["defaultPipelineRoot"] = job["runtimeConfig"]["gcsOutputDirectory"]
@@ -98,7 +101,7 @@ def kubeflow_package(job: PipelineJob) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes what other readers of YAML might take for no text, such as 1e5."""
+    """Quotes strings that other YAML parsers might not read as strings, such as 1e5."""
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
@@ -110,10 +113,10 @@ _Dumper.add_representer(str, _text)
 
 
 def check_machines(config: WorkloadConfig) -> None:
-    """Rejects what reads artifacts from elsewhere: the launcher brings them to the task's own folders.
+    """Reject settings by which other machines would read artifacts, which are only on the task's own.
 
     Raises:
-        ConfigError: `beam.runner` or `train.device` names other machines than the task's own.
+        ConfigError: `beam.runner` or `train.device` names machines other than the task's own.
     """
     if config.beam.runner != "direct":
         raise ConfigError(
@@ -130,11 +133,11 @@ def check_machines(config: WorkloadConfig) -> None:
 
 
 def fill_macros(values: Mapping[str, object], moment: datetime) -> dict[str, object]:
-    """The parameters of a recurring run for a run that starts now.
+    """Return the parameters of a recurring run, with their macros filled in for a run that starts now.
 
     Args:
-        values: by name.
-        moment: in UTC.
+        values: the parameters by name.
+        moment: the current time, in UTC.
     """
     formats = {"YYYY": "%Y", "MM": "%m", "DD": "%d"}
     filled = {}
@@ -146,9 +149,10 @@ def fill_macros(values: Mapping[str, object], moment: datetime) -> dict[str, obj
 
 
 def kubeflow_cron(when: ScheduleConfig) -> str:
-    """The cron expression as Kubeflow Pipelines reads it: seconds first, Sunday is 0, UTC by default.
+    """Return the cron expression for Kubeflow Pipelines: seconds first, Sunday is 0, UTC by default.
 
-    Source: kfp.Client.create_recurring_run, and github.com/robfig/cron v1, which the backend parses it with.
+    Source: kfp.Client.create_recurring_run, and github.com/robfig/cron v1, with which the backend parses
+    it.
     """
     *fields, day = when.cron.split()
     cron = " ".join(["0", *fields, "0" if day == "7" else day])
@@ -156,21 +160,22 @@ def kubeflow_cron(when: ScheduleConfig) -> str:
 
 
 def _producers(spec: PipelineSpec, name: str) -> str:
-    """The argument by which a task can name whom an input that is gone comes from."""
+    """Return the argument that names the producer of each input, for the error if an input is gone."""
     inputs = tasks_of(spec)[name].get("inputs", {}).get("artifacts", {})
     makers = {
         key: source["taskOutputArtifact"]["producerTask"]
         for key, source in sorted(inputs.items())
-        if "taskOutputArtifact" in source  # another kind, as the pipeline's own input, has no producer
+        if "taskOutputArtifact" in source  # other inputs, such as the pipeline's own, have no producer
     }
     return f"--producers={','.join(f'{key}={maker}' for key, maker in makers.items())}"
 
 
 def _look_up(spec: PipelineSpec, config: WorkloadConfig, records: str) -> list[str]:
-    """Has a task of ours answer in place of each resolver.
+    """Replace each resolver with a task of ours.
 
     Returns:
-        The arguments by which the other tasks keep records of what is looked for; none if nothing is.
+        The arguments with which the other tasks keep records of what these tasks look for; none if there
+        are no resolvers.
     """
     tasks = tasks_of(spec)
     found = {
@@ -178,16 +183,17 @@ def _look_up(spec: PipelineSpec, config: WorkloadConfig, records: str) -> list[s
     }
     if not found:
         return []
-    # A task of ours has what the look-up imports; another component's image may not.
+    # The image of our own tasks has what the look-up imports; another component's image may not.
     image = next(each["image"] for _, each in container_tasks(spec) if TASK in each["command"])
     titles = set()
     for name, resolver in found.items():
         queries = {key: query["filter"] for key, query in resolver["outputArtifactQueries"].items()}
         made = component_of(spec, name)["outputDefinitions"]["artifacts"]
         titles |= {title_of(made[key]["artifactType"]) for key in queries}
-        # Neither the driver and the launcher nor Argo are to see placeholders in a filter.
+        # The placeholders in a filter are escaped, so that neither the driver, the launcher nor Argo fills
+        # them in.
         text = json.dumps(queries, sort_keys=True).replace("{{$", "\\u007b\\u007b\\u0024")
-        # Its own settings, or those of the node that it is a part of.
+        # The settings of the resolver itself, or of the node that it belongs to.
         named = next((key for key in (name, node_of(name)) if key in config.cloud.tasks), name)
         container: PipelineContainerSpec = {
             "image": image,
@@ -195,7 +201,7 @@ def _look_up(spec: PipelineSpec, config: WorkloadConfig, records: str) -> list[s
             "args": ["--given={{$}}", f"--queries={text}", f"--records={records}"],
             "resources": resources_of(named, config.cloud),
         }
-        container["resources"].pop("accelerator", None)  # nothing here computes
+        container["resources"].pop("accelerator", None)  # a look-up needs none
         executors = spec["deploymentSpec"]["executors"]
         executors[component_of(spec, name)["executorLabel"]] = {"container": container}
         tasks[name]["cachingOptions"] = {"enableCache": False}  # another run may find something else
@@ -226,7 +232,7 @@ def _remove_resolvers(spec: PipelineSpec) -> None:
 def _fill_spans(
     spec: PipelineSpec, name: str, config: WorkloadConfig, when: ScheduleConfig | None
 ) -> dict[str, str]:
-    """Puts the span into the patterns of Ingest; returns the parameters for it."""
+    """Write the span into Ingest's file patterns; return the pipeline parameters that these need."""
     given = tasks_of(spec)[name]["inputs"]["parameters"]
     text = given[_INPUT_CONFIG]["runtimeValue"]["constant"]
     if not _LEFT.search(text):
@@ -247,7 +253,7 @@ def _fill_spans(
     if span is not None:
         given[_INPUT_CONFIG] = {"runtimeValue": {"constant": filled}}
         return {}
-    # Macros are filled in only within parameters of the pipeline.
+    # The service fills in macros only in parameters of the pipeline.
     given[_INPUT_CONFIG] = {"componentInputParameter": _INPUT_CONFIG}
     root = spec["root"].setdefault("inputDefinitions", {}).setdefault("parameters", {})
     root[_INPUT_CONFIG] = {"parameterType": "STRING"}
@@ -263,7 +269,7 @@ def _with_span(pattern: str, span: int | str) -> str:
 
 
 def _check_macros(config: WorkloadConfig, when: ScheduleConfig | None) -> None:
-    """Rejects what the service's macros cannot fill in: they know a schedule's day in UTC only."""
+    """Reject a span that the service's macros cannot express: they know only the scheduled day, in UTC."""
     kind = scheduled_kind(config) if when is not None else None
     if when is None or kind is None:
         raise ConfigError(

@@ -17,8 +17,8 @@ class Submitted:
     """A run that the service has accepted.
 
     Attributes:
-        name: by which the service knows it.
-        link: where a person looks at it.
+        name: the service's name of the run.
+        link: the address of the run's page.
     """
 
     name: str
@@ -30,8 +30,8 @@ class TaskState:
     """One task of a run, as reported by the service.
 
     Attributes:
-        error: what the service says of a failure.
-        wall_s: seconds that it took, or takes so far; 0 if unknown.
+        error: the service's message about a failure.
+        wall_s: seconds that the task took, or has taken so far; 0 if unknown.
         outputs: output key -> artifacts, each `{uri, type, properties}`; empty if unknown.
     """
 
@@ -47,9 +47,9 @@ class JobState:
     """A run, as reported by the service.
 
     Attributes:
-        phase: of the run as a whole.
-        error: what the service says of a failure.
-        tasks: those that it knows of already.
+        phase: the state of the run as a whole.
+        error: the service's message about a failure.
+        tasks: the tasks that the service has reported so far.
     """
 
     phase: JobPhase
@@ -58,21 +58,21 @@ class JobState:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more will happen."""
+        """Whether the run has ended."""
         return self.phase in ("complete", "failed", "cancelled")
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """A schedule, as the service keeps it.
+    """A schedule, as the service stores it.
 
     Attributes:
-        id: by which the service knows it.
-        name: by which a person does.
+        id: the service's id of the schedule.
+        name: the user's name of the schedule.
         state: `active`, `paused` or `completed`.
-        cron: as the service has it, with its time zone.
-        next_run: when it runs next; None: never, or unknown.
-        link: where a person looks at it.
+        cron: the cron expression in the service's form, with its time zone.
+        next_run: the time of the next run; None if there is none, or unknown.
+        link: the address of the schedule's page.
     """
 
     id: str
@@ -86,57 +86,57 @@ class Schedule:
 class Service(Protocol):
     """Vertex AI Pipelines, or an installation of Kubeflow Pipelines.
 
-    Every method may raise PipelineError: the service refused, or could not be reached; the message says what
+    Every method may raise PipelineError if the service refuses or cannot be reached; the message says what
     is missing.
     """
 
     title: str
 
     def check(self, *, root: str, images: Mapping[str, str]) -> Iterable[str]:
-        """Fails if something that a run needs is missing; returns warnings in words.
+        """Raise an error if something that a run needs is missing; return warnings as text.
 
         Args:
-            images: the container images, each with the target that it is built by.
+            images: the container images, each with the Dockerfile target that builds it.
         """
 
     def request(self, job: PipelineJob, *, when: ScheduleConfig | None = None) -> PipelineJob:
-        """A compiled job as this service takes it; with `when`, its runs take the span of their day."""
+        """Return a compiled job in this service's form; with `when`, its runs take the span of their day."""
 
     def submit(self, job: PipelineJob, *, run_id: str) -> Submitted:
-        """Starts a run; an answer that is lost on the way does not start a second one."""
+        """Start a run; if the service's answer is lost, no second run is started."""
 
     def find(self, run_id: str) -> tuple[Submitted, JobState] | None:
-        """The run that was submitted with that id, and its state; None if there is none."""
+        """Return the run that was submitted with that id, and its state; None if there is none."""
 
     def state(self, name: str) -> JobState:
-        """The state of a run."""
+        """Return the state of a run."""
 
     def job(self, name: str) -> PipelineJob:
-        """The job of a run: at least its `pipelineSpec`."""
+        """Return the job of a run: at least its `pipelineSpec`."""
 
     def link(self, name: str) -> str:
-        """The page of a run, for people."""
+        """Return the address of a run's page."""
 
     def cancel(self, name: str) -> None:
-        """Cancels a run; its tasks are told to end."""
+        """Cancel a run; its tasks are signalled to end."""
 
     def create_schedule(self, job: PipelineJob, *, name: str, when: ScheduleConfig) -> Schedule:
-        """Creates a schedule for a job."""
+        """Create a schedule for a job."""
 
     def schedules(self) -> Sequence[Schedule]:
-        """All schedules, the latest first."""
+        """Return all schedules, the latest first."""
 
     def scheduled_runs(self, schedule: Schedule, *, workload: str) -> Iterable[tuple[Submitted, JobState]]:
-        """The runs that a schedule has started and that are done or at work; none where that is unknown."""
+        """Return the runs of a schedule that are complete or in progress; none if they are unknown."""
 
     def pause(self, schedule: Schedule) -> None:
-        """Keeps a schedule from starting runs."""
+        """Keep a schedule from starting runs."""
 
     def resume(self, schedule: Schedule, *, catch_up: bool) -> None:
-        """Lets a schedule start runs again; with `catch_up` also those that it missed."""
+        """Let a schedule start runs again; with `catch_up`, also those that it missed."""
 
     def delete(self, schedule: Schedule) -> None:
-        """Removes a schedule; its runs stay."""
+        """Remove a schedule; its runs stay."""
 
     def scheduled_job(self, schedule: Schedule, *, at: datetime) -> PipelineJob:
-        """The job that a schedule starts, for a run at the given moment."""
+        """Return the job that a schedule starts, for a run at the given time."""

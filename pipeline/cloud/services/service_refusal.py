@@ -1,4 +1,4 @@
-"""Explains a service's refusal, and what to do about it. Pure."""
+"""Explains why a service refused a request, and what to do about it. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from slipway.components.google_credentials import LOG_IN
 from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.terminal.invocation import image_command
 
-# The console and Google's pages say the new name, and search finds either.
+# The console and Google's documentation use the new name; a search finds either.
 _APIS = {
     "aiplatform.googleapis.com": "Vertex AI (now Gemini Enterprise Agent Platform)",
     "storage.googleapis.com": "Cloud Storage",
@@ -15,8 +15,8 @@ _APIS = {
 }
 _QUOTAS = "https://console.cloud.google.com/iam-admin/quotas"
 _ACT_AS = "iam.serviceAccounts.actAs"
-# In Google's words where a person's own credentials name no project for quotas; the reason is then
-# SERVICE_DISABLED, of the project of gcloud itself.
+# Google's wording if a user's own credentials name no quota project; the reason is then SERVICE_DISABLED,
+# for the project of gcloud itself.
 _NO_QUOTA_PROJECT = "requires a quota project"
 
 
@@ -25,10 +25,10 @@ class Answer:
     """A service's error response.
 
     Attributes:
-        status: of HTTP.
-        message: the service's own.
-        reason: of `google.rpc.ErrorInfo`, as SERVICE_DISABLED; empty if there is none.
-        metadata: of the same.
+        status: the HTTP status.
+        message: the service's own message.
+        reason: the reason in `google.rpc.ErrorInfo`, e.g. SERVICE_DISABLED; empty if there is none.
+        metadata: the metadata in `google.rpc.ErrorInfo`.
     """
 
     status: int
@@ -38,10 +38,10 @@ class Answer:
 
 
 def refusal(answer: Answer, *, doing: str, project: str) -> PipelineError:
-    """The error for a service's answer.
+    """Return the error for a service's error response.
 
     Args:
-        doing: what was asked for, e.g. "start the run".
+        doing: the requested action, e.g. "starting the run".
     """
     message, hint = _words(answer, project)
     return PipelineError(f"{doing} failed: {message}", hint=hint)
@@ -87,12 +87,12 @@ def _words(answer: Answer, project: str) -> tuple[str, str]:
 
 
 def kubeflow_refusal(status: int, said: str, *, doing: str, token_env: str) -> PipelineError:
-    """The error for an error response of Kubeflow Pipelines.
+    """Return the error for an error response of Kubeflow Pipelines.
 
     Args:
-        status: of HTTP.
-        said: by the service.
-        token_env: the environment variable with the token.
+        status: the HTTP status.
+        said: the service's own message.
+        token_env: the environment variable that holds the token.
     """
     said = _first_line(said)
     if status == 401:
@@ -109,14 +109,14 @@ def kubeflow_refusal(status: int, said: str, *, doing: str, token_env: str) -> P
 
 
 def stale_credentials(said: str) -> PipelineError:
-    """The error for credentials that no longer give a token."""
+    """Return the error for credentials that no longer give a token."""
     return PipelineError(
         f"the credentials for Google Cloud are no longer valid ({_first_line(said)})", hint=LOG_IN
     )
 
 
 def unreachable(address: str, said: str, *, doing: str) -> PipelineError:
-    """The error for a service that does not answer."""
+    """Return the error for a service that does not answer."""
     return PipelineError(
         f"{doing} failed: {address} does not answer ({_first_line(said)})",
         hint="check the network, a proxy (https_proxy), and the address",
@@ -124,7 +124,7 @@ def unreachable(address: str, said: str, *, doing: str) -> PipelineError:
 
 
 def no_bucket(bucket: str, *, project: str, region: str) -> PipelineError:
-    """The error for a missing bucket for artifacts."""
+    """Return the error for a missing bucket for artifacts."""
     return PipelineError(
         f"cloud.root: there is no bucket gs://{bucket}",
         hint=f"gcloud storage buckets create gs://{bucket} --project {project} --location {region} "
@@ -133,7 +133,7 @@ def no_bucket(bucket: str, *, project: str, region: str) -> PipelineError:
 
 
 def no_image(image: str, *, build_target: str) -> PipelineError:
-    """The error for an image that the registry does not have."""
+    """Return the error for an image that the registry does not have."""
     return PipelineError(
         f"{'cloud.training.image' if build_target else 'cloud.image'}: {image} is not in its registry",
         hint=f"{image_command(image, target=build_target)} && docker push {image}",

@@ -1,8 +1,8 @@
-"""Vertex AI Pipelines, through Google's own clients of its API. Thin; imports them when first used.
+"""Runs jobs on Vertex AI Pipelines, through Google's generated clients of its API, imported when first used.
 
-These are the generated clients of google-cloud-aiplatform, not its `PipelineJob`: that one makes the bucket
-where it is missing and swallows what goes wrong there, imports for three times as long, and its `resume` of a
-schedule does not hand `catch_up` on.
+google-cloud-aiplatform's own `PipelineJob` is not used: it creates a missing bucket and swallows the errors
+of doing so, takes three times as long to import, and does not pass `catch_up` on when it resumes a
+schedule.
 """
 
 import json
@@ -28,9 +28,9 @@ from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.cloud_services import ScheduleConfig
 from slipway.pipeline.runs.record import Artifact, NodeState
 
-_TIMEOUT_S = 30.0  # of one request
-_RETRY_S = 60.0  # of all tries of one
-# Google asks for at least a second before the next try.
+_TIMEOUT_S = 30.0  # for one request
+_RETRY_S = 60.0  # for a request with all its retries
+# Google asks clients to wait at least a second before a retry.
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 1.0, 10.0
 _PHASES: dict[str, JobPhase] = {
     "PIPELINE_STATE_QUEUED": "waiting",
@@ -53,10 +53,10 @@ _TASK_STATES: dict[str, NodeState] = {
 
 
 class Vertex:
-    """The service in one project and region.
+    """Vertex AI Pipelines in one project and region.
 
     Raises:
-        ConfigError: project or region are not set.
+        ConfigError: the project or the region is not set.
         ComponentError: there are no credentials that work.
     """
 
@@ -70,18 +70,18 @@ class Vertex:
         self._credentials = find_credentials("Google Cloud")
 
     def check(self, *, root: str, images: Mapping[str, str]) -> Iterator[str]:
-        """Looks for the bucket and the images; see `Service`."""
+        """Look for the bucket and the images; see `Service`."""
         yield from check_bucket(
             root, credentials=self._credentials, project=self._project, region=self._region
         )
         yield from check_images(images, credentials=self._credentials)
 
     def request(self, job: PipelineJob, *, when: ScheduleConfig | None = None) -> PipelineJob:
-        """A compiled job with account, network, key and policy; see `Service`."""
+        """Return a compiled job with service account, network, key and failure policy; see `Service`."""
         return vertex_request(follow_schedule(job, when) if when else job, self._cloud)
 
     def submit(self, job: PipelineJob, *, run_id: str) -> Submitted:
-        """Starts a run; an answer that was lost on the way does not start a second one."""
+        """Start a run; see `Service`."""
         from google.api_core.exceptions import Conflict
         from google.cloud.aiplatform_v1.types import PipelineJob as Message
 
@@ -93,13 +93,13 @@ class Vertex:
                     parent=self._parent, pipeline_job=asked, pipeline_job_id=name, **self._patience
                 )
             except Conflict:
-                # No other run has that id: it is this one, whose first answer did not arrive, or which
-                # another process has started for the same span.
+                # No other run has this id: the answer to a first request was lost, or another process
+                # started the run for the same span.
                 self._pipelines.get_pipeline_job(name=self._run_name(name), **self._patience)
         return Submitted(name, self.link(name))
 
     def find(self, run_id: str) -> tuple[Submitted, JobState] | None:
-        """Looks for a run by its id; see `Service`."""
+        """Return the run with that id, and its state; see `Service`."""
         from google.api_core.exceptions import NotFound
 
         name = job_id(run_id)
@@ -111,11 +111,11 @@ class Vertex:
         return Submitted(name, self.link(name)), _state(found)
 
     def link(self, name: str) -> str:
-        """The page of a run; see `Service`."""
+        """Return the address of a run's page; see `Service`."""
         return run_link(self._region, self._project, name)
 
     def job(self, name: str) -> PipelineJob:
-        """The job of a run; see `Service`."""
+        """Return the job of a run; see `Service`."""
         from google.cloud.aiplatform_v1.types import PipelineJob as Message
 
         with self._in_words(f"looking for the run {name}"):
@@ -124,28 +124,28 @@ class Vertex:
         return job
 
     def cancel(self, name: str) -> None:
-        """Cancels a run; see `Service`."""
+        """Cancel a run; see `Service`."""
         with self._in_words(f"cancelling the run {name}"):
             self._pipelines.cancel_pipeline_job(name=self._run_name(name), **self._patience)
 
     def state(self, name: str) -> JobState:
-        """The state of a run; see `Service`."""
+        """Return the state of a run; see `Service`."""
         with self._in_words(f"looking at the run {name}"):
             found = self._pipelines.get_pipeline_job(name=self._run_name(name), **self._patience)
         return _state(found)
 
     def create_schedule(self, job: PipelineJob, *, name: str, when: ScheduleConfig) -> Schedule:
-        """Creates a schedule for a job; see `Service`."""
+        """Create a schedule for a job; see `Service`."""
         from google.cloud.aiplatform_v1.types import Schedule as Asked
 
         asked = Asked.from_json(json.dumps(schedule_request(job, name, when, parent=self._parent)))
         with self._in_words("making the schedule"):
-            # Without further tries: a schedule has no id of ours by which a second one would be noticed.
+            # No retries: the service chooses a schedule's id, so a duplicate would go unnoticed.
             made = self._schedules.create_schedule(parent=self._parent, schedule=asked, timeout=_TIMEOUT_S)
         return self._schedule(made)
 
     def schedules(self) -> Sequence[Schedule]:
-        """All schedules of the project in the region; see `Service`."""
+        """Return all schedules of the project in the region; see `Service`."""
         with self._in_words("listing the schedules"):
             request = {"parent": self._parent, "order_by": "create_time desc"}
             return [
@@ -153,7 +153,7 @@ class Vertex:
             ]
 
     def scheduled_runs(self, schedule: Schedule, *, workload: str) -> Iterator[tuple[Submitted, JobState]]:
-        """What a schedule has started; see `Service`."""
+        """Yield the runs of a schedule that are complete or in progress; see `Service`."""
         with self._in_words(f"looking for the runs of {schedule.name}"):
             asked = {
                 "parent": self._parent,
@@ -166,22 +166,22 @@ class Vertex:
                 if each.schedule_name.rpartition("/")[2] == schedule.id
                 and _PHASES.get(each.state.name, "running") in ("complete", "running")
             ]
-        # The list leaves out what the tasks made, which tells a run's span.
+        # The list omits the tasks' outputs, from which a run's span is read.
         yield from filter(None, map(self.find, listed))
 
     def pause(self, schedule: Schedule) -> None:
-        """See `Service`."""
+        """Pause a schedule; see `Service`."""
         with self._in_words(f"pausing {schedule.name}"):
             self._schedules.pause_schedule(name=self._schedule_name(schedule), **self._patience)
 
     def resume(self, schedule: Schedule, *, catch_up: bool) -> None:
-        """See `Service`."""
+        """Resume a schedule; see `Service`."""
         request = {"name": self._schedule_name(schedule), "catch_up": catch_up}
         with self._in_words(f"resuming {schedule.name}"):
             self._schedules.resume_schedule(request, **self._patience)
 
     def delete(self, schedule: Schedule) -> None:
-        """Removes a schedule and waits until it is gone; see `Service`."""
+        """Remove a schedule and wait until it is gone; see `Service`."""
         with self._in_words(f"deleting {schedule.name}"):
             operation = self._schedules.delete_schedule(
                 name=self._schedule_name(schedule), timeout=_TIMEOUT_S
@@ -189,7 +189,7 @@ class Vertex:
             operation.result(timeout=_RETRY_S)
 
     def scheduled_job(self, schedule: Schedule, *, at: datetime) -> PipelineJob:
-        """The job that a schedule starts; see `Service`."""
+        """Return the job that a schedule starts; see `Service`."""
         from google.cloud.aiplatform_v1.types import PipelineJob as Message
 
         with self._in_words(f"reading {schedule.name}"):
@@ -222,7 +222,7 @@ class Vertex:
 
     @cached_property
     def _patience(self) -> dict[str, object]:
-        """How long to wait for an answer, and when to ask again."""
+        """The timeout and the retry policy of a request."""
         import requests
         from google.api_core import exceptions
         from google.api_core.retry import Retry, if_exception_type

@@ -1,4 +1,4 @@
-"""Whon Vertex AI's metadata keeps: the blessings that its resolvers look for, and experiments. Thin."""
+"""Reads and writes Vertex AI's metadata: the blessings that its resolvers look for, and experiments."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -10,23 +10,24 @@ from typing import Any
 from slipway.pipeline.cloud.services.vertex import Vertex
 from slipway.pipeline.errors import PipelineError
 
-# What TFX has the service's resolver look for; see `artifact_query`.
+# The filter that TFX gives the service's resolver; see `artifact_query`.
 _BLESSED = 'schema_title="tfx.ModelBlessing" AND state=LIVE AND metadata.blessed.number_value=1'
 _LONGEST_DESCRIPTION = 1000
-# Of an experiment's run with the experiment's name before it: ExperimentRun in google.cloud.aiplatform.
+# The longest name of an experiment's run, which begins with the experiment's name: see ExperimentRun in
+# google.cloud.aiplatform.
 _LONGEST_RUN = 121
 _SCHEMA_VERSION = "0.0.1"
 
 
 @dataclass(frozen=True)
 class Blessing:
-    """A blessing that counts.
+    """A blessing that resolvers find.
 
     Attributes:
-        name: by which the service knows it.
+        name: the service's name of the artifact.
         uri: its folder.
-        run: the run that gave it.
-        at: when.
+        run: the run that issued it.
+        at: the time of its creation.
     """
 
     name: str
@@ -36,10 +37,10 @@ class Blessing:
 
 
 class VertexMetadata(Vertex):
-    """The service's metadata in one project and region; errors as `Vertex`."""
+    """Vertex AI's metadata store in one project and region; raises the errors of `Vertex`."""
 
     def blessings(self, workload: str) -> Sequence[Blessing]:
-        """The blessings of a workload's runs that resolvers find, the latest first."""
+        """Return the blessings of a workload's runs that resolvers find, the latest first."""
         with self._in_words("looking for blessed models"):
             asked = {
                 "parent": self._parent,
@@ -55,14 +56,14 @@ class VertexMetadata(Vertex):
         return sorted(blessings, key=lambda each: each.at, reverse=True)
 
     def retire(self, blessing: Blessing, *, why: str) -> None:
-        """Has resolvers pass over a blessing; what it says of its model stays.
+        """Make resolvers ignore a blessing; its verdict on the model stays.
 
         Args:
-            why: is noted in its description.
+            why: the reason, which is kept in the artifact's description.
         """
         from google.cloud.aiplatform_v1.types import Artifact
 
-        # The service leaves an artifact's state to its clients; resolvers ask for LIVE ones.
+        # The service leaves an artifact's state to its clients; resolvers look only for LIVE artifacts.
         retired = {
             "name": blessing.name,
             "state": Artifact.State.PENDING,
@@ -81,19 +82,19 @@ class VertexMetadata(Vertex):
         metrics: Mapping[str, float],
         state: str,
     ) -> None:
-        """Notes a run in an experiment, as the service's own client does; noted again, it is replaced.
+        """Log a run to an experiment, as the service's own client does; logging it again replaces the entry.
 
         Args:
-            experiment: its name; made where there is none.
+            experiment: its name; it is created if it does not exist.
             state: COMPLETE, FAILED or CANCELLED.
 
         Raises:
-            PipelineError: the service refused, or the name belongs to something else there.
+            PipelineError: the service refused, or the name belongs to an object of another kind.
         """
         noted = {"_params": dict(settings), "_metrics": dict(metrics), "_state": state}
         with self._in_words(f"logging the run to the experiment {experiment}"):
             parent = self._context(experiment, experiment, "system.Experiment", {"experiment_deleted": False})
-            # Of a long name the end is kept, by which the runs of a workload differ.
+            # A long name keeps its end, in which the runs of a workload differ.
             name = f"{experiment}-{run[-(_LONGEST_RUN - len(experiment) - 1) :]}"
             child = self._context(name, run, "system.ExperimentRun", noted)
             changed = {"context": {"name": child, "metadata": noted}, "update_mask": {"paths": ["metadata"]}}
@@ -103,9 +104,10 @@ class VertexMetadata(Vertex):
             )
 
     def _context(self, name: str, title: str, schema: str, metadata: Mapping[str, object]) -> str:
-        """The resource name of a context, which is made unless it is there.
+        """Return the resource name of a context; create the context if it does not exist.
 
-        All kinds share their names: the service itself keeps each pipeline as a context of its name.
+        Contexts of all kinds share one namespace: the service itself keeps each pipeline as a context of
+        its name.
         """
         from google.api_core.exceptions import Conflict
 
@@ -140,10 +142,10 @@ class VertexMetadata(Vertex):
 
 
 def _run_of(uri: str, workload: str, runs: set[str]) -> str:
-    """The run that an artifact's address names, ROOT/PROJECT/RUN/TASK/KEY; empty: another workload's.
+    """Return the workload's run that an artifact's address names, ROOT/PROJECT/RUN/TASK/KEY; else empty.
 
     Args:
-        runs: those that the service still lists; a run that was deleted there is known by its name.
+        runs: the runs that the service still lists; a run that was deleted there is recognised by its name.
     """
     own = re.compile(rf"{re.escape(workload)}-\d{{8}}-?\d{{6}}.*")
     return next((part for part in uri.split("/") if part in runs or own.fullmatch(part)), "")
