@@ -1,12 +1,12 @@
-"""Evaluates a task's condition: the part of CEL that TFX's compiler writes. Pure.
+"""Evaluates a task's condition, in the subset of CEL that TFX's compiler writes. Pure.
 
     condition := and ('||' and)*          and := comparison ('&&' comparison)*
     comparison := sum (('==' | '<' | '>') sum)?    sum := value ('+' value)*
     value := number | 'text' | '!' value | '(' condition ')'
            | inputs.artifacts['KEY'].artifacts[INDEX] ('.uri' | ".metadata['NAME']")
 
-Source: `placeholder_to_cel` in tfx/orchestration/kubeflow/v2/compiler_utils.py; the language is specified at
-github.com/google/cel-spec.
+Source: `placeholder_to_cel` in tfx/orchestration/kubeflow/v2/compiler_utils.py; the language is specified
+at github.com/google/cel-spec.
 """
 
 import operator
@@ -22,14 +22,15 @@ _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {"==": operator.eq, "<": op
 
 
 def holds(condition: str, artifacts: Mapping[str, Sequence[RuntimeArtifact]]) -> bool:
-    """Whether a task's condition is met.
+    """Return True if a task's condition is met.
 
     Args:
         condition: CEL, as in `triggerPolicy.condition`.
         artifacts: the task's inputs by key, each with `uri` and `metadata`.
 
     Raises:
-        ComponentError: it cannot be read, compares values of different types, or names what is not there.
+        ComponentError: the condition cannot be parsed, compares values of different types, or names
+            something that does not exist.
     """
     result = _Reader(condition, artifacts).read()
     if not isinstance(result, bool):
@@ -87,7 +88,7 @@ class _Reader:
     def _either(self) -> Any:
         value = self._both()
         while self._takes("||"):
-            other = self._both()  # read in any case
+            other = self._both()  # parsed even if its value does not matter
             value = value or other
         return value
 

@@ -1,22 +1,22 @@
-"""The variables of a rehearsed task: the image's, and of this machine only its way to the world. Pure."""
+"""The environment variables of a rehearsed task: the image's, and some of this machine's. Pure."""
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from slipway.pipeline.cloud.image import image_environment, on_this_machine
 
-# A container gets these from the service and not from its image: its identity, and its network access.
+# A container gets these from the service, not from its image: its identity and its network access.
 _IDENTITY = ("GOOGLE_", "CLOUDSDK_", "NO_GCE_CHECK", "STORAGE_EMULATOR_HOST")
-# And these where it is a process of this machine: an image has its own.
+# A task that is a process of this machine also gets these; an image has its own.
 _OF_MACHINE = ("CURL_CA_BUNDLE", "SSL_CERT_", "TMPDIR")
 _PROXIES = ("http_proxy", "https_proxy", "no_proxy")
 
 
 def from_outside(here: Mapping[str, str]) -> dict[str, str]:
-    """The variables that a service gives to any container, as far as this machine has them.
+    """Return the variables that a service gives to any container, as far as this machine has them.
 
     Args:
-        here: this machine's.
+        here: the variables of this machine.
     """
     return {
         name: value for name, value in here.items() if name.startswith(_IDENTITY) or name.lower() in _PROXIES
@@ -26,16 +26,16 @@ def from_outside(here: Mapping[str, str]) -> dict[str, str]:
 def container_environment(
     here: Mapping[str, str], *, staged: Path, own: Collection[str] = ()
 ) -> dict[str, str]:
-    """The variables of a task that runs as a process of this machine, in a container's stead.
+    """Return the variables of a task that runs as a process of this machine, in place of a container.
 
     Args:
-        here: this machine's.
-        staged: where the project's files of the image are.
-        own: variables that count as they are here, where they are set: the image of a pipeline of the user's
-            own is his, too.
+        here: the variables of this machine.
+        staged: the folder with the image's project files.
+        own: variables that keep their value on this machine if they are set: the image of a user's own
+            pipeline belongs to the user, too.
     """
     given = from_outside(here) | {name: here[name] for name in here if name.startswith(_OF_MACHINE)}
-    # The image's HOME is empty; the service gives an account in another way.
+    # The image's HOME is empty; the service provides the account in another way.
     given.setdefault("CLOUDSDK_CONFIG", str(Path.home() / ".config" / "gcloud"))
     return (
         given

@@ -1,8 +1,8 @@
-"""Docker or Podman on this machine: each task of a rehearsal in a container of its image.
+"""Runs each task of a rehearsal in a container of its image, with Docker or Podman on this machine.
 
 A container gets what the service would give it: its image's files, read-only, and its variables, the
-artifacts' folder in the place of the bucket, a folder of its own at /tmp, and the job's memory and cores. It
-has no network, except where something of the workload is elsewhere.
+artifacts' folder in place of the bucket, its own folder at /tmp, and the job's memory and cores. It has no
+network, unless the workload uses something that is elsewhere.
 """
 
 import contextlib
@@ -31,32 +31,33 @@ _TEMPORARY = "/tmp"  # noqa: S108 (the container's)
 _FAILURE = "failure.json"
 _KEY, _GCLOUD = "GOOGLE_APPLICATION_CREDENTIALS", "CLOUDSDK_CONFIG"
 _LOGIN = "application_default_credentials.json"
-"""In gcloud's folder: what `gcloud auth application-default login` leaves for programs."""
-# Nothing is pulled, and what is printed stays in no log of Podman's or Docker's.
+"""The file in gcloud's folder that `gcloud auth application-default login` writes for programs."""
+# No image is pulled, and the output is kept in no log of Podman's or Docker's.
 CLOSED = (
     *("--rm", "--pull", "never", "--read-only", "--log-driver", "none"),
     *("--cap-drop", "all", "--security-opt", "no-new-privileges"),
 )
 _LOOK_S = 0.2
-"""Between two looks for processes that were left behind and have ended."""
+"""Seconds between two checks for orphaned processes that have ended."""
 _TAIL = 4096
-"""Bytes of a container's last words that an error may quote."""
+"""Bytes at the end of a container's output that an error may quote."""
 _KILLED, _OUT_OF_TIME = 137, 124
-"""Exit codes: of a process that got SIGKILL (128 + 9), as the kernel sends it for want of memory; and of
+"""Exit codes of a process that got SIGKILL (128 + 9), which the kernel sends if memory runs out, and of
 coreutils' `timeout`."""
 
 
 @dataclass(frozen=True)
 class Containers:
-    """Where the tasks' containers run.
+    """The program, image and folders with which the tasks' containers run.
 
     Attributes:
-        program: path of Podman or Docker.
-        image: id of the image that was asked for its code.
-        user: number of the user that the image's commands run as.
-        rehearsals: the folder of rehearsals, by which containers that were left are known.
-        folders: of this machine, in the containers under the same paths.
-        is_online: whether they share this machine's network, loopback with it, where stores of tests are.
+        program: the path of Podman or Docker.
+        image: the id of the image whose code was checked.
+        user: the user id that the image's commands run as.
+        rehearsals: the folder of rehearsals, by which leftover containers are recognised.
+        folders: folders of this machine, which are mounted in the containers under the same paths.
+        is_online: whether the containers share this machine's network, including loopback, where tests run
+            their stores.
     """
 
     program: str
@@ -69,16 +70,17 @@ class Containers:
     def run(
         self, name: str, container: PipelineContainerSpec, words: Sequence[str], *, writable: Iterable[Path]
     ) -> None:
-        """Runs one command to its end; what it prints is passed on.
+        """Run one command to its end; its output is passed on.
 
         Args:
-            name: of the container; no other may have it.
-            container: of the job; its limits.
-            writable: folders, new or of the rehearsal alone, that the command may write into.
+            name: the container's name, which must be unique.
+            container: the container's specification in the job, with its limits.
+            writable: folders that the command may write into; each is new or belongs to the rehearsal
+                alone.
 
         Raises:
-            GateStopError: a gate in it refused.
-            ComponentError: it ended with another error.
+            GateStopError: a gate in the container refused.
+            ComponentError: the command ended with another error.
         """
         for folder in (*map(Path, self.folders), *writable):
             folder.mkdir(parents=True, exist_ok=True)
@@ -92,8 +94,8 @@ class Containers:
                 name, container, words, temporary=own, variables=variables, cores=os.cpu_count() or 1
             )
             with (
-                _ended_by_sigterm(lambda: self._remove(name)),  # first: the container may start at once
-                # There, for Podman's watcher leaves a file where it is when memory is short.
+                _ended_by_sigterm(lambda: self._remove(name)),  # before the container can start
+                # In `own`: Podman's monitor leaves a file in its working directory if memory runs out.
                 subprocess.Popen(command, stderr=subprocess.PIPE, cwd=own) as process,
             ):
                 tail = b""
@@ -113,12 +115,13 @@ class Containers:
         variables: Mapping[str, str],
         cores: int,
     ) -> list[str]:
-        """The command that runs the container.
+        """Return the command that runs the container.
 
         Args:
-            temporary: a folder of its own.
-            variables: beside the image's own; only paths are on the command line, where others could read it.
-            cores: of this machine: more cannot be given.
+            temporary: the container's own folder.
+            variables: variables beside the image's own; only paths are put on the command line, where
+                others could read them.
+            cores: the number of this machine's cores; a container cannot get more.
         """
         limits = container.get("resources", {})
         is_podman = Path(self.program).name == "podman"
@@ -126,7 +129,7 @@ class Containers:
         command += ["--security-opt", "label=disable", "--network", "host" if self.is_online else "none"]
         command += ["--http-proxy=false"] if is_podman else []
         if os.getuid() != 0:
-            # Whoever rehearses owns what the tasks write.
+            # The user who rehearses owns what the tasks write.
             command += ["--user", f"{os.getuid()}:{os.getgid()}"]
             command += ["--userns", "keep-id"] if is_podman else []
         if "memoryLimit" in limits:
@@ -139,38 +142,38 @@ class Containers:
             command += ["--env", f"{variable}={value}" if value.startswith(f"{_TEMPORARY}/") else variable]
         for source, place in ((str(temporary), _TEMPORARY), *((each, each) for each in self.folders)):
             command += ["--mount", f"type=bind,src={source},dst={place}"]
-        # A process that is the first of a container ignores SIGTERM; `timeout` passes it on. As at a service,
-        # the command takes the place of the image's ENTRYPOINT.
+        # The first process of a container ignores SIGTERM; `timeout` passes the signal on. As on a service,
+        # the command replaces the image's ENTRYPOINT.
         limited = words[1:] if words[:1] == ["timeout"] else ["0", *words]
         return [*command, "--entrypoint", "timeout", self.image, *limited]
 
     def _bring_account(self, temporary: Path, here: Mapping[str, str]) -> dict[str, str]:
-        """The variables of a container with the network, and copies of the files that they name."""
+        """Return the variables of a container with network access, and copy the files that they name."""
         variables = from_outside(here) if self.is_online else {}
         key, folder = Path(variables.get(_KEY, "")), Path(variables.get(_GCLOUD, ""))
         if key.is_file():
             shutil.copy2(key, temporary / _KEY)
             variables[_KEY] = f"{_TEMPORARY}/{_KEY}"
         if (login := folder / _LOGIN).is_file():
-            # Of gcloud's folder this alone: beside it are all accounts that were ever logged in.
+            # Only this file of gcloud's folder, which also holds every account that ever logged in.
             (temporary / _GCLOUD).mkdir()
             shutil.copy2(login, temporary / _GCLOUD)
             variables[_GCLOUD] = f"{_TEMPORARY}/{_GCLOUD}"
         return variables
 
     def _give(self, folder: Path, *, whole: bool) -> None:
-        """Has the containers' user own a folder, where this process is root and may give it away.
+        """Make the containers' user the owner of a folder, if this process is root and may do so.
 
         Args:
-            whole: with all that is in it, which nobody else can have put there.
+            whole: whether to include everything in the folder, which nobody else can have put there.
         """
         if os.getuid() != 0:
             return
         os.chown(folder, self.user, -1, follow_symlinks=False)
-        # By open folders, not by paths: another task, which works there as well, could put a link in the way.
+        # By open directories, not by paths: another task that works there could put a link in the way.
         for _, folders, files, here in os.fwalk(folder) if whole else ():
             for name in (*folders, *files):
-                with contextlib.suppress(FileNotFoundError):  # the other task's, gone since
+                with contextlib.suppress(FileNotFoundError):  # removed by the other task
                     os.chown(name, self.user, -1, dir_fd=here, follow_symlinks=False)
 
     def _remove(self, name: str) -> None:
@@ -178,10 +181,10 @@ class Containers:
 
 
 def _printed(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
-    """What a process writes to stderr, until it closes that.
+    """Yield what a process writes to stderr, until it closes stderr.
 
-    A task's process is the parent of what its children leave behind. Podman leaves its watcher, and waits up
-    to 20 s for it to be gone, which it is when somebody has asked how it ended.
+    A task's process becomes the parent of the orphans of its children. Podman leaves its monitor behind,
+    and waits up to 20 s for it to be gone, which needs its exit status to be collected.
     """
     assert process.stderr is not None  # noqa: S101  (for the type checker)
     stderr = process.stderr.fileno()
@@ -198,7 +201,7 @@ def _printed(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
 
 @contextmanager
 def _ended_by_sigterm(end: Callable[[], None]) -> Iterator[None]:
-    """Calls a function when this process is told to end, which the container alone might not hear."""
+    """Call a function when this process gets SIGTERM, which the container itself might not get."""
 
     def ended(_signum: int, _frame: object) -> None:
         end()
@@ -213,11 +216,11 @@ def _ended_by_sigterm(end: Callable[[], None]) -> Iterator[None]:
 
 
 def remove_left(program: str, rehearsals: Path) -> None:
-    """Removes the containers of rehearsals that still run, as after a kill.
+    """Remove the containers of rehearsals that still run, e.g. after a rehearsal was killed.
 
     Args:
         program: Podman or Docker.
-        rehearsals: the folder of rehearsals; none of them is running.
+        rehearsals: the folder of rehearsals, none of which is running.
     """
     found = output([program, "ps", "--all", "--quiet", "--filter", f"label={_LABEL}={rehearsals}"])
     if left := found.stdout.split():
@@ -225,7 +228,7 @@ def remove_left(program: str, rehearsals: Path) -> None:
 
 
 def containers_of(target: ImageRun | ImageModuleRun, *, rehearsals: Path) -> Containers | None:
-    """The containers of a rehearsal; None where its tasks run as processes of this machine.
+    """Return the containers of a rehearsal; None if its tasks run as processes of this machine.
 
     Args:
         rehearsals: the folder of rehearsals.
@@ -244,7 +247,7 @@ def containers_of(target: ImageRun | ImageModuleRun, *, rehearsals: Path) -> Con
 
 
 def _is_elsewhere(target: ImageRun) -> bool:
-    """Whether tasks read or write outside this machine: artifacts, data, checkpoints, weights, ..."""
+    """Return True if tasks read or write outside this machine: artifacts, data, checkpoints, weights, ..."""
     settings = target.settings
     used = settings.model_dump_json(exclude={"cloud", "push", "description"})
     return any("gs://" in text for text in (target.root, target.source[0], used)) or (
@@ -255,7 +258,7 @@ def _is_elsewhere(target: ImageRun) -> bool:
 def _failure(
     container: PipelineContainerSpec, words: Sequence[str], code: int, tail: bytes
 ) -> ComponentError | GateStopError:
-    """The error of a container that left none."""
+    """Return the error of a container that left no error itself."""
     last = last_line(tail.decode(errors="replace"))
     said = f": {last}" if last else ""
     is_limited = words[:1] == ["timeout"]
@@ -275,10 +278,10 @@ def _failure(
 
 
 def last_line(text: str) -> str:
-    """The last line of what a program has said that is not empty, shortened."""
+    """Return the last line of a program's output that is not empty, shortened."""
     return next((line.strip()[:500] for line in reversed(text.splitlines()) if line.strip()), "")
 
 
 def output(command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
-    """Runs a command to its end, and returns what it said."""
+    """Run a command to its end; return its exit code and output."""
     return subprocess.run(command, check=False, capture_output=True, text=True, stdin=subprocess.DEVNULL)

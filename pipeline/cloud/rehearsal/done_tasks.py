@@ -1,6 +1,6 @@
-"""The tasks that rehearsals have completed, on disk: in place of the service's metadata store.
+"""The tasks that rehearsals have completed, on disk; replaces the service's metadata store.
 
-Resolvers look for artifacts here, and a task that may be cached for an equal one.
+Resolvers look for artifacts here, and a task that may be cached looks for an equal one.
 """
 
 import hashlib
@@ -29,10 +29,10 @@ class DoneTask(TypedDict):
 
 
 class DoneTasks:
-    """The completed tasks of one run of a pipeline, and of the runs before it.
+    """The completed tasks of one run of a pipeline, and of earlier runs.
 
     Args:
-        pipeline: the pipeline's name; resolvers and the cache look at its runs only.
+        pipeline: the pipeline's name; resolvers and the cache see only its runs.
     """
 
     def __init__(self, runs: Path, run_id: str, pipeline: str) -> None:
@@ -48,12 +48,12 @@ class DoneTasks:
         parameters: Mapping[str, object],
         key: str,
     ) -> None:
-        """Records the outputs of a task of this run.
+        """Record the outputs of a task of this run.
 
         Args:
             artifacts: by output key.
             parameters: by output key.
-            key: its cache key; empty if it did not run itself.
+            key: the task's cache key; empty if the task did not run itself.
         """
         self._folder.mkdir(parents=True, exist_ok=True)
         document: DoneTask = {
@@ -67,29 +67,29 @@ class DoneTasks:
         write_json(self._folder / f"{file_name(task)}.json", document)
 
     def of_this_run(self) -> dict[str, Done]:
-        """The outputs of this run's tasks, by task."""
+        """Return the outputs of this run's tasks, by task."""
         return {
             document["task"]: {"artifacts": document["artifacts"], "parameters": document["parameters"]}
             for document in _read(self._folder)
         }
 
     def cached(self, key: str) -> DoneTask | None:
-        """The latest equal task, of whatever name, whose artifacts are still there."""
+        """Return the latest equal task, of any name, whose artifacts still exist."""
         equal = (d for d in self._all() if d["key"] == key)
         there = [document for document in equal if all(map(_is_there, _artifacts(document)))]
         return there[-1] if there else None
 
     def find(self, query: str) -> list[RuntimeArtifact]:
-        """The latest artifact that a resolver's filter lets through; none if there is none.
+        """Return the latest artifact that a resolver's filter selects; empty if there is none.
 
         Args:
-            query: as TFX's compiler writes it: clauses `a="b"` joined by AND.
+            query: the filter, as TFX's compiler writes it: clauses `a="b"` joined by AND.
 
         Raises:
-            ComponentError: a clause of another form.
+            ComponentError: a clause has another form.
         """
         wanted = ArtifactQuery(query)
-        produced = (d for d in self._all() if d["key"])  # not what was found or taken from the cache
+        produced = (d for d in self._all() if d["key"])  # excludes tasks that found or reused artifacts
         artifacts = [a for document in produced for a in _artifacts(document) if _is_there(a)]
         return [artifact for artifact in artifacts if wanted.fits(artifact)][-1:]
 
@@ -100,7 +100,7 @@ class DoneTasks:
 
 
 def cache_key(component: ComponentSpec, container: PipelineContainerSpec, given: ExecutorInput) -> str:
-    """The key by which the service finds an equal task: interface, image, command, inputs and parameters.
+    """Return the key by which the service finds an equal task: interface, image, command, inputs, parameters.
 
     Source: "Configure execution caching", documentation of Vertex AI Pipelines.
     """

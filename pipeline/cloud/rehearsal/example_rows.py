@@ -1,4 +1,4 @@
-"""Examples of TFRecord files as rows that can be compared, read without TensorFlow. Pure."""
+"""Reads the examples of TFRecord files as rows that can be compared, without TensorFlow."""
 
 import gzip
 import math
@@ -9,27 +9,27 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FLOAT_TOLERANCE = 1e-5
-"""Relative and absolute tolerance of a float in an example: Beam's order of addition changes them."""
+"""Relative and absolute tolerance of a float in an example, which depends on Beam's order of addition."""
 
 _RECORD_HEAD = struct.Struct("<Q")
 _RECORD_EXTRA = 4  # bytes of each checksum
-_MOST_BYTES = 2**31 - 1  # of a message of Protocol Buffers
+_MOST_BYTES = 2**31 - 1  # the largest message of Protocol Buffers
 _FIELD_1, _FIELD_2, _FIELD_3 = (number << 3 | 2 for number in (1, 2, 3))  # with the wire type LEN
 
 
 def records_of(file: Path) -> Iterator[bytes]:
-    """The records of a TFRecord file, gzip-compressed or not; checksums are not verified.
+    """Yield the records of a TFRecord file, gzip-compressed or not; checksums are not verified.
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is not of that format, or ends inside a record.
+        ValueError: the file has another format, or ends inside a record.
     """
     try:
         with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as stream:
             while head := stream.read(_RECORD_HEAD.size):
                 size = _RECORD_HEAD.unpack(head)[0]
                 stream.read(_RECORD_EXTRA)
-                # In a file of another format the size is any number: as much as there is, not more.
+                # In a file of another format, the size can be any number: limit what is read.
                 record = stream.read(min(size, _MOST_BYTES))
                 if len(record) != size:
                     raise ValueError(f"{file.name} is not a TFRecord file")
@@ -41,13 +41,13 @@ def records_of(file: Path) -> Iterator[bytes]:
 
 @dataclass(frozen=True, order=True)
 class Row:
-    """An example: the part that must agree to the bit, and the floats, which need not."""
+    """An example: the part that must agree exactly, and the floats, which need not."""
 
     exact: bytes
     floats: tuple[float, ...]
 
     def is_near(self, other: "Row") -> bool:
-        """Whether it is the same example, apart from rounding."""
+        """Return True if it is the same example, apart from rounding."""
         return (
             self.exact == other.exact
             and len(self.floats) == len(other.floats)
@@ -60,9 +60,9 @@ class Row:
 
 
 def row_of(record: bytes) -> Row:
-    """Reads a serialized tf.train.Example; protobuf gives its features in any order.
+    """Parse a serialized tf.train.Example, whose features protobuf stores in any order.
 
-    What is no such message must agree to the bit.
+    A record that is not such a message must agree exactly.
 
     Source: "Encoding", documentation of Protocol Buffers; tensorflow/core/example/feature.proto.
     """
@@ -88,7 +88,7 @@ def row_of(record: bytes) -> Row:
 
 
 def _fields(data: bytes) -> list[tuple[int, bytes]]:
-    """Tag and content of each field; all must be of the wire type LEN."""
+    """Return the tag and the content of each field; all must have the wire type LEN."""
     found = []
     at = 0
     while at < len(data):

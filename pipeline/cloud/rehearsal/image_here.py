@@ -1,4 +1,4 @@
-"""Whether Podman or Docker has the image of a rehearsal in containers, and of which code that is."""
+"""Checks that Podman or Docker has the image of a rehearsal, and that it holds this checkout's code."""
 
 import json
 import re
@@ -16,14 +16,14 @@ _ASK_LIMIT_S = 120
 
 
 def find_image(name: str, *, path: str | None = None) -> tuple[str, str]:
-    """The path of Podman or Docker, whichever has an image, and the image's id there.
+    """Return the path of Podman or Docker, whichever has an image, and the image's id there.
 
     Args:
-        name: of the image.
-        path: where to look for them; None: PATH.
+        name: the image's name.
+        path: where to look for the programs; None means PATH.
 
     Raises:
-        UsageError: there is neither, or neither has it, or says so.
+        UsageError: neither program is installed, or neither reports that it has the image.
     """
     programs = [found for program in _PROGRAMS if (found := shutil.which(program, path=path))]
     if not programs:
@@ -43,15 +43,15 @@ def find_image(name: str, *, path: str | None = None) -> tuple[str, str]:
 
 
 def ask_image(program: str, found: str, image: Image, *, name: str) -> Inside:
-    """Asks an image who its commands run as, and whether it holds the checkout's code.
+    """Check that an image holds the checkout's code; return what the image reports about itself.
 
     Args:
-        program, found: as `find_image` gives them.
+        program, found: as `find_image` returns them.
         image: what the checkout's image would hold.
-        name: by which the user knows it.
+        name: the image's name for the user.
 
     Raises:
-        UsageError: no container of it starts, or it holds other code.
+        UsageError: no container of the image starts, or the image holds other code.
     """
     alone = [*CLOSED, "--network", "none", "--entrypoint", "timeout"]
     module = ["python", "-m", "slipway.pipeline.cloud.container.sources"]

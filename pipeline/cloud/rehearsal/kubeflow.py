@@ -1,6 +1,6 @@
-"""Kubeflow Pipelines' way with a task: what its driver hands over, and its launcher brings and takes away.
+"""Imitates how Kubeflow Pipelines runs a task: its driver's inputs, and its launcher's downloads and uploads.
 
-After kubeflow/pipelines, backend/src/v2: driver/driver.go (`provisionOutputs`), driver/resolve.go,
+Modelled on kubeflow/pipelines, backend/src/v2: driver/driver.go (`provisionOutputs`), driver/resolve.go,
 driver/cache.go, cacheutils/cache.go, component/launcher_v2.go, metadata/client.go, metadata/converter.go of
 2.17.0, component/importer_launcher.go of master at 7b70c7b; without ML Metadata: driver/container.go,
 cacheutils/cache.go, component/launcher_v2.go of its branch mlmd-removal at e2520ff. The object store is a
@@ -38,7 +38,7 @@ from slipway.pipeline.cloud.pipeline_job import (
 from slipway.pipeline.cloud.rehearsal.tasks import Files
 
 BUCKET = "minio://rehearsal"
-"""The address of the object store: no code of a container reaches it."""
+"""The address of the object store, which no code in a container can reach."""
 _GS = "gs://"
 
 _OUTPUT_FILE = "output_metadata.json"
@@ -56,8 +56,8 @@ class ObjectStore:
     """The object store.
 
     Args:
-        folder: in place of the bucket.
-        others: what lies elsewhere, such as on gs://.
+        folder: the folder that replaces the bucket.
+        others: the files at other addresses, such as on gs://.
     """
 
     def __init__(self, folder: Path, *, others: Files) -> None:
@@ -65,25 +65,25 @@ class ObjectStore:
         self._others = others
 
     def exists(self, address: str) -> bool:
-        """Whether any object lies below an address."""
+        """Return True if there is any object below an address."""
         return self._at(address).exists() if _is_ours(address) else self._others.exists(address)
 
     def read(self, address: str) -> str | None:
-        """The text of an object; None if there is none."""
+        """Return the text of an object; None if there is none."""
         if not _is_ours(address):
             return self._others.read(address)
         path = self._at(address)
         return path.read_text(encoding="utf-8") if path.is_file() else None
 
     def fetch(self, address: str, folder: Path) -> None:
-        """Copies all objects below an address; does nothing if there are none."""
+        """Copy all objects below an address; do nothing if there are none."""
         if not _is_ours(address):
             self._others.fetch(address, folder)
         elif self._at(address).exists():
             shutil.copytree(self._at(address), folder, dirs_exist_ok=True)
 
     def put(self, folder: Path, address: str) -> None:
-        """Uploads the files of a folder; empty folders are nothing in an object store."""
+        """Upload the files of a folder; an object store has no empty folders."""
         for path in folder.rglob("*"):
             if path.is_file():
                 target = self._at(address) / path.relative_to(folder)
@@ -95,12 +95,12 @@ class ObjectStore:
 
 
 class Kubeflow:
-    """Kubeflow Pipelines.
+    """Kubeflow Pipelines, as a service of rehearsals.
 
     Args:
         store: where artifacts are kept.
-        with_mlmd: whether it keeps metadata in ML Metadata.
-        place: in which the launcher's folders are; None: a temporary folder, new for each task.
+        with_mlmd: whether metadata is kept in ML Metadata.
+        place: the parent of the launcher's folders; None means a new temporary folder for each task.
     """
 
     def __init__(self, store: ObjectStore, *, with_mlmd: bool, place: str | None = None) -> None:
@@ -109,7 +109,7 @@ class Kubeflow:
         self._place = place
 
     def known_as(self, pipeline: str) -> str:
-        """The name under which a pipeline's artifacts are kept; the same with and without ML Metadata."""
+        """Return the name under which a pipeline's artifacts are kept; ML Metadata makes no difference."""
         return f"{pipeline} on Kubeflow"
 
     def inputs(
@@ -121,12 +121,12 @@ class Kubeflow:
         parameters: Mapping[str, object],
         folder: str,
     ) -> ExecutorInput:
-        """What the driver gives a task.
+        """Return the ExecutorInput that the driver gives a task.
 
         Raises:
             ComponentError: a parameter is missing, or of another type than the component declares.
         """
-        # `{{$}}` names no container's folders beforehand, but the output file is in one of them.
+        # Chosen before the container runs, because `{{$}}` names the output file, which is in this folder.
         if self._place is None:
             self._place = f"{tempfile.gettempdir()}/container-{uuid.uuid4()}"
         folder = f"{folder}/{uuid.uuid4()}"
@@ -156,7 +156,7 @@ class Kubeflow:
         return given
 
     def _sent(self, recorded: RuntimeArtifact) -> RuntimeArtifact:
-        """An artifact as the driver sends it to later tasks."""
+        """Return an artifact as the driver sends it to later tasks."""
         if self._with_mlmd:
             return {
                 "name": recorded["artifactId"],
@@ -173,7 +173,7 @@ class Kubeflow:
     def cache_key(
         self, component: ComponentSpec, container: PipelineContainerSpec, given: ExecutorInput
     ) -> str:
-        """The key by which the driver finds an equal task: not the task's name, nor where outputs go."""
+        """Return the key by which the driver finds an equal task, without its name and output addresses."""
         outputs = component.get("outputDefinitions", {}).get("parameters", {})
         parts = {
             "inputArtifactNames": {
@@ -195,10 +195,10 @@ class Kubeflow:
     def imported(
         self, given: ExecutorInput, uri: str, importer: ImporterSpec
     ) -> dict[str, list[RuntimeArtifact]]:
-        """The artifact at that address, the same one each time unless it is asked for anew.
+        """Return the artifact at that address, the same one each time unless `reimport` is set.
 
         Raises:
-            ComponentError: the launcher would bring nothing from there.
+            ComponentError: the launcher would find nothing there.
         """
         if not uri.startswith((f"{BUCKET}/", _GS)):
             raise ComponentError(
@@ -209,7 +209,7 @@ class Kubeflow:
         known = str(int.from_bytes(hashlib.sha256(uri.encode()).digest()[:7]))
         artifact_id = str(time.time_ns()) if importer.get("reimport") else known
         made = {key: entry["artifacts"] for key, entry in given["outputs"]["artifacts"].items()}
-        made.pop(LOGS)  # which only a container has
+        made.pop(LOGS)  # only a container has logs
         for artifacts in made.values():
             for artifact in artifacts:
                 artifact["uri"], artifact["artifactId"] = uri, artifact_id
@@ -217,9 +217,9 @@ class Kubeflow:
         return made
 
     def before(self, given: ExecutorInput) -> None:
-        """Brings the inputs to the container's folders, and makes those above the outputs."""
+        """Download the inputs to the container's folders, and create the parent folders of the outputs."""
         os.environ[PLACE_VARIABLE] = str(self._place)
-        # Others use the temporary folder, too.
+        # Private, because other users use the temporary folder, too.
         Path(str(self._place)).mkdir(mode=0o700, parents=True, exist_ok=True)
         for entry in given["inputs"]["artifacts"].values():
             for artifact in entry["artifacts"]:
@@ -231,10 +231,10 @@ class Kubeflow:
             Path(parameter["outputFile"]).parent.mkdir(parents=True, exist_ok=True)
 
     def after(self, given: ExecutorInput, output: ExecutorOutput) -> dict[str, list[RuntimeArtifact]]:
-        """Uploads the outputs.
+        """Upload the outputs.
 
         Raises:
-            ComponentError: the launcher would fail at the output file, or at what is missing.
+            ComponentError: the launcher would fail because of the output file or a missing output.
         """
         made = {}
         for key, entry in given["outputs"]["artifacts"].items():
@@ -242,14 +242,14 @@ class Kubeflow:
             for artifact, new in zip(entry["artifacts"], changed, strict=False):
                 artifact["uri"] = new.get("uri") or artifact["uri"]
                 artifact["metadata"] = {**artifact["metadata"], **new.get("metadata", {})}
-            if key != LOGS:  # which the engine keeps
+            if key != LOGS:  # the engine keeps the logs
                 for artifact in entry["artifacts"]:
                     self._take(key, artifact)
                 made[key] = entry["artifacts"]
         return made
 
     def ends(self) -> None:
-        """Removes the container's folders, with the inputs that were brought."""
+        """Remove the container's folders with the downloaded inputs."""
         shutil.rmtree(str(self._place), ignore_errors=True)
 
     def _take(self, key: str, artifact: RuntimeArtifact) -> None:
@@ -271,7 +271,11 @@ def _is_ours(address: str) -> bool:
 
 
 def _checked(name: str, key: str, value: object, kind: str) -> object:
-    """A parameter's value as the driver hands it over: it turns any into text, and converts nothing else."""
+    """Return a parameter's value as the driver passes it on: any value becomes text where text is declared.
+
+    Raises:
+        ComponentError: the value does not have the declared type; the driver converts nothing else.
+    """
     if kind == "STRING":
         return value if isinstance(value, str) else _text(value)
     if kind in _KINDS and (
@@ -290,7 +294,7 @@ def _text(value: object) -> str:
 
 
 def _through_mlmd(value: object) -> object:
-    """A value of metadata after ML Metadata has kept it."""
+    """Return a metadata value as ML Metadata returns it."""
     if isinstance(value, bool):
         return float(value)
     if isinstance(value, list):
@@ -299,7 +303,7 @@ def _through_mlmd(value: object) -> object:
 
 
 def _title_without_mlmd(kind: ArtifactTypeSchema) -> str:
-    """What becomes of a type that is not Kubeflow's own: the whole schema is kept as if it was the title."""
+    """Return the title kept for a type; for a type that is not Kubeflow's own, that is its whole schema."""
     title = title_of(kind)
     return (
         title.removeprefix("system.")

@@ -15,14 +15,14 @@ from slipway.pipeline.terminal.invocation import command
 
 @dataclass
 class Compared:
-    """A rehearsal beside the local results of the same code, data and settings.
+    """A rehearsal compared with the local results of the same code, data and settings.
 
     Attributes:
         comparisons: one for each output that was compared.
         without_local: why a node was not compared, by node id.
-        without_rule: the outputs whose types nothing here can compare, each with its type.
-        hint: what makes a local result, where there is none at all.
-        why_not: why nothing was compared, where the pipeline cannot be planned for a run here.
+        without_rule: the outputs whose types cannot be compared here, each with its type.
+        hint: the command that makes a local result, if there is none at all.
+        why_not: why nothing was compared, if the pipeline cannot be planned for a local run.
     """
 
     comparisons: list[Comparison] = field(default_factory=list)
@@ -37,7 +37,7 @@ class Compared:
         return any(comparison.differences for comparison in self.comparisons)
 
     def lines(self) -> Iterator[str]:
-        """The report: differences by name first, then what is equal, then what was not compared."""
+        """Yield the report: first the differences, then the equal outputs, then what was not compared."""
         if self.hint:
             yield "Not compared with a local run: there is none."
             yield f"hint: {self.hint}"
@@ -59,10 +59,10 @@ class Compared:
 
 
 def compare_with_local(request: Request, rehearsal: RunRecord) -> Compared:
-    """Compares a rehearsal with the local engine's results for the same code, data and settings.
+    """Compare a rehearsal with the local engine's results for the same code, data and settings.
 
     Args:
-        request: what a local run of the workload is asked for; decides which results are its own.
+        request: the request for a local run of the workload, which decides which results belong to it.
     """
     compared = Compared()
     if not any(_is_of(run, request) for run in History(request.output).runs()):
@@ -73,7 +73,7 @@ def compare_with_local(request: Request, rehearsal: RunRecord) -> Compared:
     except SlipwayError as error:
         if request.is_workload:
             raise
-        compared.why_not = str(error.message)  # TFX compiles for a service what its own runner refuses
+        compared.why_not = str(error.message)  # TFX can compile for a service what its own runner rejects
         return compared
     for node in rehearsal.nodes:
         if node.id not in decisions or not node.is_done or node.is_resolver:
@@ -84,7 +84,7 @@ def compare_with_local(request: Request, rehearsal: RunRecord) -> Compared:
         else:
             found = list(compare_outputs(node.id, decision.source["outputs"], node.outputs))
             compared.comparisons += found
-            if not request.is_workload:  # a workload's are always the same ones
+            if not request.is_workload:  # for a workload, these outputs are always the same
                 keys = node.outputs.keys() - {each.output for each in found}
                 compared.without_rule += [
                     f"{node.id}.{key} ({node.outputs[key][0]['type']})"
@@ -95,12 +95,12 @@ def compare_with_local(request: Request, rehearsal: RunRecord) -> Compared:
 
 
 def _is_of(run: RunRecord, request: Request) -> bool:
-    """Whether a local run is of the rehearsed pipeline; a `--pipeline` run has that pipeline's own name."""
+    """Return True if a local run is of the rehearsed pipeline; a `--pipeline` run has the pipeline's name."""
     return request.workload in (run.workload, run.target.workload)
 
 
 def _words(request: Request) -> Iterator[str]:
-    """The arguments with which `run` runs the same."""
+    """Yield the arguments with which `run` runs the same pipeline."""
     if not isinstance(request.target, ModuleRun):
         yield request.workload
         return

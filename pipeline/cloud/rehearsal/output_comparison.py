@@ -1,7 +1,7 @@
-"""Compares a rehearsal's outputs with a local run's, by content: never by path, time or file layout.
+"""Compares a rehearsal's outputs with a local run's by content, never by path, time or file layout.
 
-Examples are compared in any order, protos field by field, numbers within a tolerance. Pure, but for
-the files that it reads.
+Examples are compared in any order, protos field by field, numbers within a tolerance. Pure, except for
+reading the files.
 """
 
 import functools
@@ -21,11 +21,11 @@ from slipway.pipeline.cloud.rehearsal.example_rows import records_of, row_of
 from slipway.pipeline.runs.record import Outputs
 
 STATISTICS_TOLERANCE = 1e-6
-"""Relative. Sums of floats depend on the order in which Beam adds them."""
+"""Relative and absolute. Sums of floats depend on the order in which Beam adds them."""
 HISTOGRAM_TOLERANCE = 1e-4
-"""Relative, and in hundreds of rows, of the count in one of equally wide buckets."""
+"""For the count in one of equally wide buckets: relative, and absolute in hundreds of rows."""
 METRICS_TOLERANCE = 0.01
-"""Absolute, for shares and areas. Two trainings from one seed need not agree to the bit on other devices."""
+"""Absolute, for ratios and areas. Two trainings with the same seed need not agree exactly across devices."""
 
 _MAX_NAMED = 3
 Content = Any
@@ -36,10 +36,10 @@ class Comparison:
     """One output of one node, in both runs.
 
     Attributes:
-        node: its id.
-        output: its key.
-        differences: in words; none if the contents agree.
-        unread: why they could not be read; empty if they were.
+        node: the node's id.
+        output: the output's key.
+        differences: the differences in words; none if the contents agree.
+        unread: why the contents could not be read; empty if they could.
     """
 
     node: str
@@ -49,7 +49,7 @@ class Comparison:
 
 
 def compare_outputs(node: str, local: Outputs, rehearsed: Outputs) -> Iterator[Comparison]:
-    """Compares the outputs of a node whose artifact types can be compared.
+    """Compare the outputs of a node whose artifact types can be compared.
 
     Args:
         local, rehearsed: artifacts by output key, each with `uri` and `type`.
@@ -65,7 +65,7 @@ def compare_outputs(node: str, local: Outputs, rehearsed: Outputs) -> Iterator[C
                 try:
                     found = tuple(_differences(read(Path(ours["uri"])), read(Path(theirs["uri"]))))
                 except (OSError, ValueError, LookupError, ProtoError, text_format.Error) as error:
-                    # A user's own component need not keep its artifacts as TFX's components do.
+                    # A custom component need not store its artifacts as TFX's components do.
                     yield Comparison(node, key, unread=f"{type(error).__name__}: {error}")
                 else:
                     yield Comparison(node, key, found)
@@ -87,7 +87,7 @@ def _different_records(name: str, local: list[bytes], rehearsed: list[bytes]) ->
     if len(local) != len(rehearsed):
         yield f"{name}: {len(local):,} records locally, {len(rehearsed):,} rehearsed"
     elif local != rehearsed:
-        # Rows that differ only by rounding are in the same place of both, once they are sorted.
+        # Once sorted, rows that differ only by rounding are at the same place in both lists.
         pairs = zip(sorted(map(row_of, local)), sorted(map(row_of, rehearsed)), strict=True)
         if count := sum(not ours.is_near(theirs) for ours, theirs in pairs):
             yield f"{name}: {count:,} of {len(local):,} records differ"
@@ -160,7 +160,7 @@ def _statistics(split: Path) -> Content:
 
 
 def _by_feature(statistics: statistics_pb2.DatasetFeatureStatisticsList) -> dict[str, Any]:
-    """Plain data with the features by name: their order depends on Beam's runner."""
+    """Return the statistics as plain data with features by name; their order depends on Beam's runner."""
     found: dict[str, Any] = json_format.MessageToDict(statistics)
     for dataset in found.get("datasets", ()):
         dataset["features"] = {
@@ -171,7 +171,7 @@ def _by_feature(statistics: statistics_pb2.DatasetFeatureStatisticsList) -> dict
 
 
 def _with_near_histograms(feature: dict[str, Any]) -> dict[str, Any]:
-    """TFDV divides the rows among equally wide buckets in single precision; our executor does not."""
+    """Give bucket counts a tolerance: TFDV, but not our executor, assigns rows in single precision."""
     for histogram in feature.get("numStats", {}).get("histograms", ()):
         if histogram.get("type", "STANDARD") == "STANDARD":
             for bucket in histogram["buckets"]:
@@ -209,12 +209,12 @@ def _blessing(folder: Path) -> dict[str, Content]:
 
 
 def _model(folder: Path) -> dict[str, Content]:
-    """The files of the SavedModel; its behaviour is compared by its metrics."""
+    """Return the names of the SavedModel's files; its behaviour is compared by its metrics."""
     return {"files": {p.relative_to(folder).as_posix(): "" for p in folder.rglob("*") if p.is_file()}}
 
 
 def _value(file: Path) -> dict[str, Content]:
-    """What a component has returned, or written as an artifact's value."""
+    """Return the value that a component returned, or wrote as an artifact's value."""
     text = file.read_text(encoding="utf-8", errors="backslashreplace")
     if text.startswith("/") or "://" in text:
         raise ValueError("it holds an address, which differs in every run")
@@ -222,12 +222,12 @@ def _value(file: Path) -> dict[str, Content]:
 
 
 def _number(file: Path) -> dict[str, Content]:
-    # Relative: it may be a learning rate as well as a metric.
+    # Relative, because the number may be a learning rate as well as a metric.
     return {"value": _Near(float(_value(file)["value"]), relative=METRICS_TOLERANCE)}
 
 
 def _hyperparameters(folder: Path) -> dict[str, Content]:
-    """The names of what a Tuner has chosen; its search may draw at random."""
+    """Return the names of the hyperparameters that a Tuner chose; its search may be random."""
     chosen = json.loads((folder / "best_hyperparameters.txt").read_text(encoding="utf-8"))
     return {"chosen": dict.fromkeys(chosen["values"], "")}
 

@@ -1,6 +1,7 @@
-"""What a rehearsal accepts: values for all parameters, no containers, no pushes to where models are served.
+"""Checks and adapts a compiled job for a rehearsal. Pure.
 
-Pure.
+All parameters need values, and there may be no container components and no pushes to where models are
+served.
 """
 
 import json
@@ -27,15 +28,15 @@ _NUMBERS: Mapping[str, tuple[type, str]] = {
 def runtime_values(
     spec: PipelineSpec, *, name: str, given: Mapping[str, str], defaults: Mapping[str, object]
 ) -> dict[str, object]:
-    """The values of a user's runtime parameters, of the types that the job declares.
+    """Return the values of a user's runtime parameters, in the types that the job declares.
 
     Args:
-        name: the pipeline's.
-        given: text by name.
-        defaults: what the pipeline declares, and TFX drops when it compiles: for hints only.
+        name: the pipeline's name.
+        given: the values as text, by name.
+        defaults: the pipeline's declared defaults, which TFX drops when it compiles; used only in hints.
 
     Raises:
-        UsageError: a name that is not a parameter's, a value of another type, or a parameter without one.
+        UsageError: a name is not a parameter's, a value has another type, or a parameter has no value.
     """
     declared = spec["root"].get("inputDefinitions", {}).get("parameters", {})
     values: dict[str, object] = {}
@@ -59,13 +60,13 @@ def runtime_values(
 
 
 def check_containers(spec: PipelineSpec, *, image: str) -> None:
-    """Rejects container components: a rehearsal runs Python modules, and no containers.
+    """Reject container components: a rehearsal runs Python modules, and no containers.
 
     Args:
-        image: of all tasks that are none.
+        image: the image of all other tasks.
 
     Raises:
-        UsageError: names them.
+        UsageError: names the components.
     """
     own = [
         f"{name} ({container['image']})"
@@ -81,22 +82,23 @@ def check_containers(spec: PipelineSpec, *, image: str) -> None:
 
 
 def run_every_task(spec: PipelineSpec) -> None:
-    """Has no task of a user's own pipeline taken from the cache; changes the spec in place.
+    """Turn off caching for all tasks of a user's own pipeline; the spec is changed in place.
 
-    A service knows code by its image alone, and a rehearsal builds none: an edited component would not run.
+    A service identifies code by its image alone, and a rehearsal builds no image: an edited component would
+    not run.
     """
     for task in tasks_of(spec).values():
         task["cachingOptions"] = {"enableCache": False}
 
 
 def check_jobs(spec: PipelineSpec) -> None:
-    """Rejects tasks that start jobs at Google Cloud, which cost money: TFX's own Trainer for it, and others.
+    """Reject tasks that start jobs on Google Cloud, which cost money, such as TFX's Trainer for AI Platform.
 
     Args:
-        spec: with all options of Beam: a pipeline may name Dataflow itself.
+        spec: the pipeline, with all Beam options, since a pipeline may name Dataflow itself.
 
     Raises:
-        UsageError: names them.
+        UsageError: names the tasks.
     """
     executors = ((name, _executor(container)) for name, container in container_tasks(spec))
     paid = [f"{name} ({executor})" for name, executor in executors if executor.startswith(_PAID)]
@@ -116,14 +118,14 @@ def check_jobs(spec: PipelineSpec) -> None:
 
 
 def redirect_pushes(job: PipelineJob, *, folder: str) -> None:
-    """Has TFX's Pusher push into a folder of the rehearsal; changes the job in place.
+    """Make TFX's Pusher push into a folder of the rehearsal; the job is changed in place.
 
     Args:
-        job: of a user's own pipeline.
-        folder: gets a folder for each task that pushes.
+        job: the job of a user's own pipeline.
+        folder: gets a subfolder for each task that pushes.
 
     Raises:
-        UsageError: another component pushes, to where it alone knows; names it.
+        UsageError: another component pushes, to a destination that only it knows; names the component.
     """
     spec = job["pipelineSpec"]
     pushers = list(_pushers(spec))
@@ -147,7 +149,7 @@ def redirect_pushes(job: PipelineJob, *, folder: str) -> None:
 
 
 def _pushers(spec: PipelineSpec) -> Iterator[tuple[str, str]]:
-    """The tasks that make a PushedModel, each with its executor's class; empty if none is named."""
+    """Yield the tasks that produce a PushedModel, each with its executor's class; empty if none is named."""
     for name, container in container_tasks(spec):
         made = component_of(spec, name).get("outputDefinitions", {}).get("artifacts", {})
         if any(title_of(each["artifactType"]).endswith("PushedModel") for each in made.values()):
@@ -160,6 +162,6 @@ def _names_dataflow(container: PipelineContainerSpec) -> bool:
 
 
 def _executor(container: PipelineContainerSpec) -> str:
-    """The class of a task's executor; empty if none is named."""
+    """Return the class of a task's executor; empty if none is named."""
     words = [*container.get("command", ()), *container.get("args", ())]
     return words[words.index(_EXECUTOR_FLAG) + 1] if _EXECUTOR_FLAG in words else ""

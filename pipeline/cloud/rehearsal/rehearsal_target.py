@@ -1,4 +1,4 @@
-"""The target of a rehearsal: a workload, or any TFX pipeline, with places on this machine. Pure."""
+"""The target of a rehearsal: a workload, or any TFX pipeline, with paths on this machine. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,9 +16,9 @@ from slipway.pipeline.wiring.vertex_tpu_machines import tpu_slice
 
 _OF_THE_IMAGE = ("/tmp", IMAGE_ROOT, IMAGE_PACKAGES)  # noqa: S108 (every container has its own there)
 WITHOUT_IMAGE = "slipway:rehearsed"
-"""Used if the workload names no image: a rehearsal needs only the image's files."""
+"""The image's name if the workload sets none: a rehearsal needs only the image's files."""
 _AFTER_A_PUSH: Mapping[str, object] = {"hook": (), "endpoint": None}
-"""What a push leads to elsewhere, by its key, and the value with which it leads to nothing."""
+"""The keys of `push` that have effects elsewhere after a push, with the values that turn them off."""
 
 
 def rehearsal_target(
@@ -30,25 +30,25 @@ def rehearsal_target(
     root: str | None,
     service: ServiceName = ServiceName.VERTEX,
 ) -> ImageRun | ImageModuleRun:
-    """The target that the task server compiles.
+    """Return the target that the task server compiles.
 
     Args:
         output: the folder of rehearsals.
-        root: folder for the artifacts, on gs:// or here; None: in `output`.
-        service: the service as which the tasks are run; only Vertex AI's takes `root` and other pipelines.
+        root: the folder for the artifacts, on gs:// or here; None means a folder in `output`.
+        service: the service that is imitated; only Vertex AI allows `root` and other pipelines.
 
     Raises:
-        ConfigError: the workload cannot run in containers, or asks for machines that the service rules out.
-        UsageError: the service takes no such pipeline or folder.
+        ConfigError: the workload cannot run in containers, or requests machines that the service rules out.
+        UsageError: the service does not allow such a pipeline or folder.
     """
     name = request.workload.replace(":", ".")
     if service is not ServiceName.VERTEX:
         _check_kubeflow(request, root)
     root = (root or str(output / "artifacts" / name)).rstrip("/") or "/"
-    if "://" not in root:  # by a path of its own: the tasks run elsewhere, and containers mount it there
+    if "://" not in root:  # absolute: the tasks run in other folders, and containers mount it there
         root = str(Path(root).resolve())
     if isinstance(request.target, ModuleRun):
-        # Files of the project are found only as far as they are in the image.
+        # Tasks find only the project's files that are in the image.
         is_ours = Path(request.target.folder) == image.root
         return ImageModuleRun(
             pipeline=request.target.pipeline,
@@ -73,16 +73,16 @@ def rehearsal_target(
 
 
 def left_out(config: WorkloadConfig) -> tuple[str, ...]:
-    """The keys of what would follow a push, and does not follow a rehearsal's: nothing is published."""
+    """Return the keys of settings that take effect after a push; a rehearsal publishes nothing."""
     return tuple(f"push.{key}" for key in _AFTER_A_PUSH if getattr(config.push, key))
 
 
 def with_image(target: ImageRun | ImageModuleRun) -> ImageRun:
-    """A target whose tasks can run in containers of its image.
+    """Return a target whose tasks can run in containers of its image.
 
     Raises:
         UsageError: the target's image is not known, it is rehearsed as Kubeflow Pipelines runs it, or it
-            needs something of this machine that no container has.
+            needs something on this machine that no container has.
     """
     if isinstance(target, ImageModuleRun):
         raise UsageError(
@@ -127,23 +127,23 @@ def _check_kubeflow(request: Request, root: str | None) -> None:
             f"--root {root}: Kubeflow's launcher brings artifacts to its tasks and away, here from a folder.",
             hint="leave --root out",
         )
-    # Now: what is compiled has Beam and the training on this machine.
+    # Checked now, because the compiled job runs Beam and the training on this machine.
     check_machines(request.workload_run.settings)
 
 
 def _with_beam_here(target: Target) -> Target:
-    """Beam's steps inside the tasks' processes: other engines may not see this machine's disk."""
+    """Return the target with Beam in the tasks' processes: other engines may not see this machine's disk."""
     return replace(target, config=target.config.model_copy(update={"beam": BeamConfig()}))
 
 
 def _publishing_nothing(target: Target) -> Target:
-    """Without the endpoint, whose machines cost money, and without the command that announces a version."""
+    """Return the target without the endpoint, whose machines cost money, and without the push hook."""
     push = target.config.push.model_copy(update=_AFTER_A_PUSH)
     return replace(target, config=target.config.model_copy(update={"push": push}))
 
 
 def _trained_here(target: Target, image: Image) -> Target:
-    """A training for TPUs, on this machine's devices; what no TPU supports is still rejected."""
+    """Return the target with a TPU training moved to this machine; what no TPU supports is still rejected."""
     train = target.config.train
     if train.device != "tpu":
         return target

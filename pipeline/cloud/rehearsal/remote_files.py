@@ -1,4 +1,4 @@
-"""Remote artifacts, read through TFX's file systems. Imports TFX."""
+"""Reads remote artifacts through TFX's file systems. Imports TFX."""
 
 from pathlib import Path
 
@@ -10,11 +10,11 @@ class TfxFiles:
     """Files by address, on gs:// or any other file system that TFX knows."""
 
     def exists(self, address: str) -> bool:
-        """Whether there is a file or a folder."""
+        """Return True if there is a file or a folder at an address."""
         return bool(fileio.exists(address))
 
     def read(self, address: str) -> str | None:
-        """The text of a file; None if there is none."""
+        """Return the text of a file; None if there is none."""
         if not self.exists(address):
             return None
         with fileio.open(address) as file:
@@ -22,6 +22,6 @@ class TfxFiles:
         return text
 
     def fetch(self, address: str, folder: Path) -> None:
-        """Copies the folder at an address; does nothing if there is none."""
+        """Copy the folder at an address; do nothing if there is none."""
         if self.exists(address):
             io_utils.copy_dir(address, str(folder))

@@ -1,7 +1,7 @@
-"""A rehearsal from beginning to end: the compiled job's tasks, run on this machine by the engine.
+"""A rehearsal from start to end: the engine runs the compiled job's tasks on this machine.
 
-The tasks run from a staged copy of the image's files, with the image's environment, in processes of their
-own, or in containers of the image; their artifacts are kept under `output/rehearsal/`.
+The tasks run from a staged copy of the image's files, with the image's environment, in separate processes
+or in containers of the image; their artifacts are kept under `output/rehearsal/`.
 """
 
 import functools
@@ -43,7 +43,7 @@ _STAGED = "image"
 
 
 def rehearsal_folder(output: Path) -> Path:
-    """The folder of rehearsals: beside the local runs, with runs of its own."""
+    """Return the folder of rehearsals, which has its own runs beside the local ones."""
     return output / "rehearsal"
 
 
@@ -57,21 +57,22 @@ def rehearse(
     service: ServiceName = ServiceName.VERTEX,
     in_containers: bool = False,
 ) -> RunRecord:
-    """Runs the compiled job of a workload or another pipeline, task by task, as the service would.
+    """Run the compiled job of a workload or another pipeline, task by task, as the service would.
 
     Args:
         request: what to run; `request.output` is the folder of the local runs.
         again: the command that rehearses once more, for hints.
-        jobs: tasks at once, >= 1; None: from the machine.
-        root: folder for the artifacts, on gs:// or here; None: among the rehearsals.
-        service: the service as which the tasks are run.
+        jobs: the number of tasks that run at once, >= 1; None means a default for this machine.
+        root: the folder for the artifacts, on gs:// or here; None means a folder among the rehearsals.
+        service: the service that is imitated.
         in_containers: whether each task runs in a container of the workload's image.
 
     Returns:
-        The finished record, as of a local run.
+        The finished record, in the form of a local run's.
 
     Raises:
-        UsageError: the workload cannot run in containers, or this machine runs none; the message says why.
+        UsageError: the workload cannot run in containers, or this machine cannot run containers; the
+            message says why.
     """
     began = time.monotonic()
     output = rehearsal_folder(request.output)
@@ -92,7 +93,7 @@ def rehearse(
         history.save(record)
         display.begins(record)
         with closed_at_end(history, record, began=began) as end:
-            # In one place, not in the run's folder: its path is in parameters, which the cache compares.
+            # Always the same folder, not the run's: its path is in parameters, which the cache compares.
             shutil.rmtree(staged, ignore_errors=True)
             image.stage(staged)
             with _containers_removed(target, output):
@@ -102,7 +103,7 @@ def rehearse(
 
 
 def _in_containers(target: ImageRun | ImageModuleRun, image: Image) -> ImageRun:
-    """The target, with the program that runs containers of its image.
+    """Return the target with the program that runs containers of its image.
 
     Raises:
         UsageError: there is no such program or image, or the image holds other code.
@@ -115,7 +116,7 @@ def _in_containers(target: ImageRun | ImageModuleRun, image: Image) -> ImageRun:
 
 @contextmanager
 def _containers_removed(target: ImageRun | ImageModuleRun, output: Path) -> Iterator[None]:
-    """Leaves no container behind, of this rehearsal or of one that was killed."""
+    """Remove the containers that a killed rehearsal left, and at the end those of this one."""
     program = target.containers if isinstance(target, ImageRun) else ""
     if not program:
         yield
@@ -130,14 +131,14 @@ def _containers_removed(target: ImageRun | ImageModuleRun, output: Path) -> Iter
 def _run(
     target: ImageRun | ImageModuleRun, history: History, record: RunRecord, display: RunDisplay, jobs: int
 ) -> bool:
-    """Compiles and runs; True when the user interrupted."""
+    """Compile and run the job; return True if the user interrupted."""
     folder = history.folder(record.run_id)
     staged = history.output / _STAGED
     is_ours = isinstance(target, ImageRun)
     own = () if is_ours else tuple(KERAS_VARIABLES)
     environment = container_environment(os.environ, staged=staged, own=own)
     if isinstance(target, ImageRun) and target.containers:
-        # No task runs there; what starts their containers is this user's own.
+        # No task runs in this environment; the program that starts their containers needs the user's own.
         environment |= {name: value for name, value in os.environ.items() if name not in image_environment()}
         environment |= {name: os.environ[name] for name in ("HOME", "PATH") if name in os.environ}
     with (
@@ -170,7 +171,7 @@ def _run(
         display.planned(record, {})
         main = engine(tasks)
         main.run()
-        # As the service does: after all tasks have ended, however they did.
+        # As on the service, exit handlers run after all tasks have ended, whatever the outcome.
         handlers = [replace(node, upstream=()) for node in graph.nodes if node.type == EXIT_HANDLER]
         if handlers and not main.interrupted:
             write_json(folder / STATUS_FILE, final_status(record))
@@ -187,7 +188,7 @@ def _records(graph: Graph) -> list[NodeRecord]:
 
 
 def final_status(record: RunRecord) -> PipelineTaskFinalStatus:
-    """The PipelineTaskFinalStatus that an exit handler gets, as the service writes it.
+    """Return the PipelineTaskFinalStatus that an exit handler gets, as the service writes it.
 
     Source: `PipelineTaskFinalStatus` in kfp's pipeline_spec.proto.
     """

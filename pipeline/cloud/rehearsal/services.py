@@ -1,4 +1,4 @@
-"""The services as which a rehearsal runs its tasks: how inputs are made, and outputs kept."""
+"""The services that a rehearsal can imitate: how each prepares a task's inputs and keeps its outputs."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -23,7 +23,7 @@ from slipway.pipeline.cloud.rehearsal.done_tasks import cache_key
 
 
 class ServiceName(StrEnum):
-    """The services; Kubeflow Pipelines kept its metadata in ML Metadata up to 2.17."""
+    """The services; Kubeflow Pipelines up to 2.17 keeps its metadata in ML Metadata."""
 
     VERTEX = "vertex"
     KUBEFLOW = "kubeflow"
@@ -31,10 +31,10 @@ class ServiceName(StrEnum):
 
 
 class Service(Protocol):
-    """What is special about a service."""
+    """The steps in which services differ."""
 
     def known_as(self, pipeline: str) -> str:
-        """The name under which a pipeline's artifacts are kept apart from other services'."""
+        """Return the name under which a pipeline's artifacts are kept, apart from those of other services."""
 
     def inputs(
         self,
@@ -45,20 +45,20 @@ class Service(Protocol):
         parameters: Mapping[str, object],
         folder: str,
     ) -> ExecutorInput:
-        """What a task is given; see `slipway.pipeline.cloud.execution.executor_input`."""
+        """Return the inputs of a task; see `slipway.pipeline.cloud.execution.executor_input`."""
 
     def cache_key(
         self, component: ComponentSpec, container: PipelineContainerSpec, given: ExecutorInput
     ) -> str:
-        """The key by which it finds an equal task."""
+        """Return the key by which the service finds an equal task."""
 
     def imported(
         self, given: ExecutorInput, uri: str, importer: ImporterSpec
     ) -> dict[str, list[RuntimeArtifact]]:
-        """What an importer makes, which has no container.
+        """Return the outputs of an importer, which has no container.
 
         Args:
-            uri: the address of the artifact that is there already.
+            uri: the address of the existing artifact.
 
         Returns:
             The artifacts by output key.
@@ -68,24 +68,24 @@ class Service(Protocol):
         """
 
     def before(self, given: ExecutorInput) -> None:
-        """Brings to a container what it needs."""
+        """Prepare the files that a container needs."""
 
     def after(self, given: ExecutorInput, output: ExecutorOutput) -> dict[str, list[RuntimeArtifact]]:
-        """Takes away what a container has made.
+        """Collect the outputs of a container.
 
         Returns:
             The artifacts by output key, as later tasks and resolvers find them.
         """
 
     def ends(self) -> None:
-        """Removes a container, however its task ended."""
+        """Clean up after a container, however its task ended."""
 
 
 class Vertex:
     """Vertex AI Pipelines: tasks read and write the artifacts where they are."""
 
     def known_as(self, pipeline: str) -> str:
-        """The pipeline's own name."""
+        """Return the pipeline's own name."""
         return pipeline
 
     def inputs(
@@ -97,19 +97,19 @@ class Vertex:
         parameters: Mapping[str, object],
         folder: str,
     ) -> ExecutorInput:
-        """What a task is given."""
+        """Return the inputs of a task."""
         return executor_input(spec, name, done=done, parameters=parameters, folder=folder)
 
     def cache_key(
         self, component: ComponentSpec, container: PipelineContainerSpec, given: ExecutorInput
     ) -> str:
-        """The key by which it finds an equal task."""
+        """Return the key by which the service finds an equal task."""
         return cache_key(component, container, given)
 
     def imported(
         self, given: ExecutorInput, uri: str, importer: ImporterSpec
     ) -> dict[str, list[RuntimeArtifact]]:
-        """The artifact at that address; nobody looks there."""
+        """Return the artifact at that address; whether it exists is not checked."""
         made = {key: entry["artifacts"] for key, entry in given["outputs"]["artifacts"].items()}
         for artifacts in made.values():
             for artifact in artifacts:
@@ -117,14 +117,14 @@ class Vertex:
         return made
 
     def before(self, given: ExecutorInput) -> None:
-        """Makes the folder of the output file, where it is on this machine."""
+        """Create the folder of the output file, if it is on this machine."""
         if "://" not in given["outputs"]["outputFile"]:
             Path(given["outputs"]["outputFile"]).parent.mkdir(parents=True, exist_ok=True)
 
     def after(self, given: ExecutorInput, output: ExecutorOutput) -> dict[str, list[RuntimeArtifact]]:
-        """Adds what is new of the artifacts."""
+        """Add the executor's changes to the artifacts."""
         fold(given, output)
         return {key: entry["artifacts"] for key, entry in given["outputs"]["artifacts"].items()}
 
     def ends(self) -> None:
-        """There is nothing to remove: artifacts are used where they are."""
+        """Do nothing: artifacts are used where they are."""

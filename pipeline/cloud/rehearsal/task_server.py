@@ -1,7 +1,7 @@
 """The process that imports TFX once and forks one child per task of a rehearsal.
 
-It is started as the engine's fork server is, but from the staged copy of the image's files and with the
-image's environment: what is not in the image is not found.
+It is started like the engine's fork server, but from the staged copy of the image's files and with the
+image's environment, so that it finds only what is in the image.
 """
 
 import json
@@ -25,7 +25,7 @@ class TaskProcess(NodeProcess):
     """The process of one task."""
 
     def launch(self, compiled: Any) -> Made:
-        """Runs the task as its container would: without the engine's folders and name."""
+        """Run the task as its container would, without the variables that the engine sets for a node."""
         for variable in (STATE_VARIABLE, LEFT_VARIABLE, RUN_VARIABLE):
             del os.environ[variable]
         result: Made = compiled.run_task(self.start.node, attempt=self.start.attempt)
@@ -38,7 +38,7 @@ class TaskServer(ForkServer):
     node_process = TaskProcess
 
     def load(self, order: Order) -> Any:
-        """Compiles the job, as `cloud_runner.py compile` does, and adapts it to this machine."""
+        """Compile the job, as `cloud_runner.py compile` does, and adapt it to this machine."""
         from slipway.pipeline.cloud.compile import compile_job, compile_other
         from slipway.pipeline.cloud.complete_job import to_text
         from slipway.pipeline.cloud.container.task import find_our_types
@@ -65,7 +65,7 @@ class TaskServer(ForkServer):
         elif isinstance(target, ImageRun):
             job = compile_job(Target.of_run(target))
             if target.service != ServiceName.VERTEX:
-                # What only the launcher reaches has another address than what tasks reach themselves.
+                # Only the launcher can reach these artifacts, so their address is not one that tasks can use.
                 job["runtimeConfig"]["gcsOutputDirectory"] = f"{BUCKET}/{target.settings.name}"
                 records = str(output / "records" / target.settings.name)
                 job = kubeflow_job(job, target.settings, records=records)
@@ -77,7 +77,7 @@ class TaskServer(ForkServer):
         text = to_text(job)
         (order.folder / "job.json").write_text(text, encoding="utf-8")
         containers = containers_of(target, rehearsals=output)
-        # Containers have the image's paths.
+        # Inside containers, the image's paths are valid.
         job = json.loads(text if containers else on_this_machine(text, staged=Path.cwd()))
         if isinstance(target, ImageModuleRun):
             run_every_task(job["pipelineSpec"])
@@ -98,7 +98,7 @@ class TaskServer(ForkServer):
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Entry point: `python -m slipway.pipeline.cloud.rehearsal.task_server FD PARENT_PID`."""
+    """Run the server: `python -m slipway.pipeline.cloud.rehearsal.task_server FD PARENT_PID`."""
     fork_server.main(arguments, TaskServer)
 
 

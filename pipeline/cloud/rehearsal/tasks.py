@@ -1,7 +1,7 @@
-"""A compiled job as the engine runs it on this machine: a graph, and each task by its container's command.
+"""Presents a compiled job to the engine: as a graph, with each task run by its container's command.
 
-Runs in the task server (task_server.py), from a staged copy of what the image holds; a task runs in a process
-that was forked for it.
+This code runs in the task server (task_server.py), from a staged copy of the image's files; each task runs
+in a process that was forked for it.
 """
 
 import json
@@ -56,20 +56,20 @@ _RESOLVER = "Resolver"
 EXIT_HANDLER = "ExitHandler"
 """The type of a node that runs after all others have ended."""
 STATUS_FILE = "status.json"
-"""In the run's folder: the tasks' final states, for exit handlers."""
+"""The file in the run's folder with the final status of the tasks, for exit handlers."""
 
 
 class Files(Protocol):
     """Files by address; see `remote_files.TfxFiles`."""
 
     def exists(self, address: str) -> bool:
-        """Whether there is a file or a folder."""
+        """Return True if there is a file or a folder at an address."""
 
     def read(self, address: str) -> str | None:
-        """The text of a file; None if there is none."""
+        """Return the text of a file; None if there is none."""
 
     def fetch(self, address: str, folder: Path) -> None:
-        """Copies the folder at an address; does nothing if there is none."""
+        """Copy the folder at an address; do nothing if there is none."""
 
 
 @dataclass(frozen=True)
@@ -77,10 +77,10 @@ class Rehearsed:
     """A job to rehearse.
 
     Attributes:
-        job: compiled, with the paths of this machine.
-        files: where artifacts lie elsewhere.
-        service: the service as which the tasks are run.
-        containers: in which the tasks run; None: each runs in a process of this machine.
+        job: the compiled job, with paths that are valid where its tasks run.
+        files: reads artifacts that are not on this machine.
+        service: the service that is imitated.
+        containers: the containers that the tasks run in; None: each runs in a process of this machine.
     """
 
     job: PipelineJob
@@ -97,7 +97,7 @@ class Rehearsed:
 
     @property
     def graph(self) -> Graph:
-        """The tasks in topological order, with retries and time limits as the job says."""
+        """The tasks in topological order, with the job's retries and time limits."""
         tasks = tasks_of(self.spec)
         ordered: list[str] = []
         while len(ordered) < len(tasks):
@@ -134,7 +134,7 @@ class Rehearsed:
         )
 
     def executor_modules(self) -> list[str]:
-        """The modules that the tasks' executors and commands live in; none where containers import them."""
+        """Return the modules of the tasks' executors and commands; none if the containers import them."""
         return [] if self.containers else list(dict.fromkeys(self._modules()))
 
     def _modules(self) -> Iterator[str]:
@@ -148,14 +148,14 @@ class Rehearsed:
                     yield words[words.index(_EXECUTOR_FLAG) + 1].rpartition(".")[0]
 
     def run_task(self, name: str, *, attempt: int) -> record.Made:
-        """Runs one task to its end, in this process.
+        """Run one task to its end, in this process.
 
         Args:
-            attempt: from 1.
+            attempt: the number of the attempt, from 1.
 
         Returns:
-            As `slipway.pipeline.engine.tfx.launch.launch`; the state is `cached` where an equal task's
-            outputs were taken.
+            As `slipway.pipeline.engine.tfx.launch.launch`; the state is `cached` if an equal task's outputs
+            were reused.
 
         Raises:
             Exception: whatever the task raised.
@@ -190,7 +190,7 @@ class Rehearsed:
         found = {}
         for key, query in resolver["outputArtifactQueries"].items():
             inputs = given["inputs"]["artifacts"].values()
-            # A query that depends on another one that found nothing finds nothing.
+            # A query that depends on another query without a result finds nothing.
             is_open = all(entry["artifacts"] for entry in inputs)
             found[key] = tasks.find(filled(query["filter"], given)) if is_open else []
         tasks.keep(name, artifacts=found, parameters={}, key="")
@@ -244,7 +244,7 @@ class Rehearsed:
         if self.containers is None:
             _run_here(words)
             return
-        # The task's own folder, that of the checkpoints, and the one that versions are pushed into.
+        # The task's own folder, the folder of checkpoints, and the folder that versions are pushed into.
         root = self.job["runtimeConfig"]["gcsOutputDirectory"]
         writable = [] if _is_remote(root) else [Path(output_file).parent, Path(root, CHECKPOINTS)]
         writable += [Path(each) for each in self.containers.folders if each != root]
@@ -253,7 +253,7 @@ class Rehearsed:
     def _result(
         self, name: str, made: Mapping[str, list[RuntimeArtifact]], *, is_new: bool = True
     ) -> record.Made:
-        """The result for the engine; remote artifacts as local copies, which can be inspected."""
+        """Return the result for the engine, with local copies of remote artifacts, which can be inspected."""
         outputs = {
             key: [
                 record.Artifact(
@@ -289,7 +289,7 @@ class Rehearsed:
 
 
 def _run_here(words: list[str]) -> None:
-    """Runs a command. A Python module runs in this process, which has already imported TFX.
+    """Run a command. A Python module runs in this process, which has already imported TFX.
 
     Raises:
         ComponentError: another command ended with an error.
@@ -320,7 +320,7 @@ def _run_here(words: list[str]) -> None:
 
 
 def _missing_module(error: BaseException | None) -> str:
-    """The missing module, and the module that imports it: TFX names only the latter."""
+    """Return a message that names the missing module and its importer: TFX names only the latter."""
     while error is not None:
         if isinstance(error, ModuleNotFoundError) and error.name:
             frames = [Path(frame.filename) for frame in traceback.extract_tb(error.__traceback__)]
