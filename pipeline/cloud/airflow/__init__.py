@@ -1,1 +1,1 @@
-"""The same pipeline as an Airflow DAG."""
+"""Writes a workload's pipeline as an Airflow DAG."""

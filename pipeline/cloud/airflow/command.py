@@ -12,15 +12,15 @@ from slipway.pipeline.terminal.invocation import DEFAULT_OUTPUT
 
 
 def write_dag(chosen: WorkloadChoice, *, folder: Path, place: Place) -> Path:
-    """Writes the DAG of a workload; returns the file.
+    """Write the DAG of a workload; return the file.
 
     Args:
-        chosen: which workload. What is laid over its file holds for every run of the DAG, and the profile is
-            part of the DAG's name.
-        folder: Airflow's folder of DAGs; made where it is not there.
+        chosen: the workload. Its profile and overridden keys apply to every run of the DAG, and the profile
+            is part of the DAG's name.
+        folder: Airflow's folder of DAGs; created if it does not exist.
 
     Raises:
-        UsageError: the workload is not there or wrong, or the folder cannot be written.
+        UsageError: the workload is missing or wrong, or the folder cannot be written.
     """
     request = workload_request(chosen, output=DEFAULT_OUTPUT.absolute(), beam_args=())
     config = request.workload_run.settings
@@ -37,5 +37,5 @@ def write_dag(chosen: WorkloadChoice, *, folder: Path, place: Place) -> Path:
 
 
 def _known_there(file: Path) -> str:
-    """The workload file as seen from the checkout's folder, wherever that lies."""
+    """Return the path of the workload file relative to the checkout, or its own path if it is elsewhere."""
     return str(file.relative_to(PROJECT_ROOT) if file.is_relative_to(PROJECT_ROOT) else file)

@@ -14,11 +14,11 @@ from slipway.pipeline.engine.retries import MAX_BACKOFF_S
 from slipway.pipeline.exit_codes import GATE_STOPPED, WRONG_USAGE
 from slipway.pipeline.runs.graph import Graph, Node
 
-# Around a node's own time limit, which the step keeps: the start of its process, the end of one that must
-# wait for another engine, and the time to save when it is told to end. Airflow's limit is the net below.
+# Added to a node's own time limit, which the step itself enforces: seconds for its process to start, to wait
+# until another engine has ended, and to save when it is signalled to end. Airflow's limit is a safety net.
 AROUND_S = 900
 
-# How the project's interpreter is made the command line of local runs, and what writes the file.
+# The interpreter's arguments for the command line of local runs, and the command that writes the file.
 _RUNNER = '"local_runner.py"' if IS_CHECKOUT else '"-m", "slipway"'
 _AIRFLOW = "cloud_runner.py airflow" if IS_CHECKOUT else "slipway cloud airflow"
 
@@ -144,13 +144,13 @@ def again(context):
     dates = f"--from-date {{day.isoformat()}} --to-date {{day.isoformat()}}"
     return f"airflow backfill create --dag-id {{dag_id}} {{dates}} --reprocess-behavior failed --dag-run-conf"
 '''
-# TFX numbers the days from 1970-01-01, whose ordinal Python gives as 719163.
+# TFX numbers the days from 1970-01-01, whose ordinal in Python is 719163.
 _SPANS = {"date": "'{day.to_date_string()}'", "number": "{day.toordinal() - 719163}"}
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where the tasks work, as Airflow's machines see it.
+    """The paths of the tasks, as Airflow's machines see them.
 
     Attributes:
         output: the folder for everything that runs write; the same for all tasks.
@@ -162,19 +162,19 @@ class Place:
 
 
 def dag_id(config: WorkloadConfig, profile: str | None) -> str:
-    """The name of the DAG: the workload's, and the profile's where one is chosen."""
+    """Return the name of the DAG: the workload's, followed by the profile's if one is chosen."""
     return f"{config.name}-{profile}" if profile else config.name
 
 
 def dag_text(
     graph: Graph, config: WorkloadConfig, *, name: str, workload: Sequence[str], place: Place
 ) -> str:
-    """The DAG file.
+    """Return the text of the DAG file.
 
     Args:
-        graph: the workload, compiled; retries and time limits filled in.
+        graph: the compiled workload, with retries and time limits filled in.
         config: the workload; `cloud.schedule` says when it runs.
-        workload: the words that name the workload on the command line, with its options.
+        workload: the arguments that name the workload on the command line, with its options.
 
     Raises:
         ConfigError: see `scheduled_kind`.
@@ -257,12 +257,12 @@ def _limits(node: Node) -> Iterator[str]:
         yield "retry_exponential_backoff=2"
         yield f"max_retry_delay=timedelta(seconds={MAX_BACKOFF_S:g})"
     if node.timeout_s is not None:
-        # The step ends the node at its own limit, and says so; this is for a step that hangs itself.
+        # The step ends the node at the node's own limit and reports it; this limit is for a step that hangs.
         yield f"execution_timeout=timedelta(seconds={node.timeout_s + AROUND_S:g})"
 
 
 def _direct(node: Node, graph: Graph) -> list[str]:
-    """The upstream nodes, except those that another upstream node already waits for."""
+    """Return the upstream nodes, except those that another upstream node already waits for."""
     behind = {far for up in node.upstream for far in graph.upstream_of([up]) - {up}}
     return [up for up in node.upstream if up not in behind]
 
@@ -276,13 +276,13 @@ def _moment(moment: datetime, time_zone: str) -> str:
 
 
 def _variable(node_id: str) -> str:
-    """A node's id as a Python name: `StatisticsGen` is `statistics_gen`."""
+    """Return a node's id as a Python name: `StatisticsGen` becomes `statistics_gen`."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", node_id)
     return re.sub(r"\W", "_", words).lower()
 
 
 def _quoted(text: str) -> str:
-    """Text as a Python literal: whatever stands in it stays text."""
+    """Return text as a Python string literal, so that nothing in it can become code."""
     return json.dumps(text, ensure_ascii=False)
 
 

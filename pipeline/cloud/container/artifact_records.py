@@ -1,7 +1,7 @@
-"""The artifacts that later runs look for on Kubeflow Pipelines, which answers no such question. Imports TFX.
+"""Records of the artifacts that later runs look for on Kubeflow Pipelines. Imports TFX.
 
-Its resolvers are not implemented, and where its metadata is kept changes between versions. So a task keeps a
-record of what it made, beside the artifacts, and the next run's look-up reads the records.
+Kubeflow's resolvers are not implemented, and where it keeps its metadata changes between versions. So each
+task writes a record of its outputs beside the artifacts, and the look-up of the next run reads the records.
 """
 
 import json
@@ -20,7 +20,7 @@ from slipway.pipeline.runs.typed_json import DocumentError, typed_text
 
 
 class ArtifactRecords:
-    """Records of one pipeline's artifacts: a folder for each type, with a file for each artifact.
+    """The records of one pipeline's artifacts: a folder for each type, with a file for each artifact.
 
     Args:
         address: a folder, here or on gs://.
@@ -30,12 +30,12 @@ class ArtifactRecords:
         self._address = address.rstrip("/")
 
     def keep(self, artifact: RuntimeArtifact) -> None:
-        """Adds an artifact; it is the latest of its type."""
+        """Add an artifact, which becomes the latest of its type."""
         folder = self._folder(title_of(artifact["type"]))
         fileio.makedirs(folder)
-        # In the order of time also by name; two tasks may end in the same moment.
+        # The names sort by time; the random part is for two tasks that end at the same moment.
         name = f"{time.time_ns():020d}-{uuid.uuid4().hex[:8]}.json"
-        # Whole or not at all: an object of a bucket is so anyway, a file once it has its name.
+        # Written atomically: an object in a bucket always is, a local file is by being renamed.
         part = f"{folder}/{name}" if _is_in_store(folder) else f"{folder}/{name}.part"
         with fileio.open(part, "w") as file:
             file.write(json.dumps(artifact))
@@ -43,9 +43,9 @@ class ArtifactRecords:
             fileio.rename(part, f"{folder}/{name}")
 
     def find(self, query: ArtifactQuery) -> RuntimeArtifact | None:
-        """The latest artifact that fits and is still there, its record named in it; None if there is none.
+        """Return the latest matching artifact that still exists, with its record's name; None if none does.
 
-        Says on stderr which records it passed over: of an artifact that was removed, or damaged.
+        Reports on stderr which records were skipped because the artifact is gone or the record is damaged.
         """
         titles = [query.title] if query.title else _names(self._address)
         records = [(name, title) for title in titles for name in _names(self._folder(title))]
@@ -71,7 +71,7 @@ def _names(folder: str) -> list[str]:
 
 
 def _read(record: str) -> RuntimeArtifact | None:
-    """A record; None if it is damaged."""
+    """Return a record; None if it is damaged."""
     try:
         with fileio.open(record, "r") as file:
             return typed_text(RuntimeArtifact, file.read())
@@ -81,7 +81,7 @@ def _read(record: str) -> RuntimeArtifact | None:
 
 
 def _is_gone(uri: str) -> bool:
-    # Other stores, such as minio://, only the service's launcher reads: what lies there counts as there.
+    # Only the service's launcher reads other stores, such as minio://: artifacts there are taken to exist.
     return (not _is_in_store(uri) or uri.startswith("gs://")) and not fileio.exists(uri)
 
 

@@ -1,4 +1,4 @@
-"""What a task's container leaves for a rehearsal where an error of ours ends it: a file with the whole error.
+"""Passes an error of ours from a task's container to a rehearsal, in a file that holds the whole error.
 
 A service reads the exit code and the last lines instead.
 """
@@ -10,11 +10,11 @@ from pathlib import Path
 from slipway.components.errors import ComponentError, GateStopError, SlipwayError
 
 FAILURE_VARIABLE = "SLIPWAY_FAILURE"
-"""Names the file, in a container that a rehearsal has started."""
+"""The environment variable that names the file, in a container that a rehearsal started."""
 
 
 def leave_failure(error: SlipwayError) -> None:
-    """Writes an error into the file that the rehearsal has named; does nothing elsewhere."""
+    """Write an error into the file that the rehearsal named; do nothing elsewhere."""
     if file := os.environ.get(FAILURE_VARIABLE):
         verdict = error.verdict if isinstance(error, GateStopError) else None
         start = error.start if isinstance(error, ComponentError) else ""
@@ -23,7 +23,7 @@ def leave_failure(error: SlipwayError) -> None:
 
 
 def left_failure(file: Path) -> GateStopError | ComponentError | None:
-    """The error that a container has left; None if it left none.
+    """Return the error that a container left; None if it left none.
 
     Args:
         file: need not exist.

@@ -1,9 +1,9 @@
-"""A resolver's task on Kubeflow Pipelines, which has none: finds artifacts of earlier runs by their records.
+"""The task that replaces a resolver on Kubeflow Pipelines: finds artifacts of earlier runs by their records.
 
 python -m slipway.pipeline.cloud.container.find_artifacts --given={{$}} --queries=JSON --records=ADDRESS
 
-What it finds is its output, at the address where it is. Where there is nothing yet, its output says so, and
-`kubeflow_task` leaves that input out. Imports TFX.
+The artifact that it finds becomes its output, at the artifact's own address. If there is none yet, the
+output says so, and `kubeflow_task` omits that input. Imports TFX.
 """
 
 import argparse
@@ -24,12 +24,12 @@ from slipway.pipeline.exit_codes import FAILED
 def find(
     given: ExecutorInput, queries: Mapping[str, str], records: ArtifactRecords, *, place: str = ""
 ) -> ExecutorOutput:
-    """Looks for the artifacts.
+    """Look for the artifacts.
 
     Args:
-        given: the launcher's.
+        given: the ExecutorInput from the launcher.
         queries: a filter for each output.
-        records: of earlier runs.
+        records: the records of earlier runs.
         place: see `kubeflow_input.local_path`.
 
     Raises:
@@ -37,7 +37,7 @@ def find(
     """
     output: ExecutorOutput = {"artifacts": {}}
     known = for_tfx(given, {}, place=place)
-    # A question about an artifact that was not found finds nothing.
+    # A query that depends on an artifact that was not found finds nothing.
     is_open = len(known["inputs"]["artifacts"]) == len(given.get("inputs", {}).get("artifacts", {}))
     for key, query in queries.items():
         found = records.find(ArtifactQuery(filled(query, known))) if is_open else None
@@ -52,13 +52,13 @@ def find(
 
 
 def main(argv: Sequence[str]) -> None:
-    """Entry point.
+    """Run the program.
 
     Args:
         argv: the command line, without the program's name.
 
     Raises:
-        SystemExit: with code 1 where a filter cannot be read; it says so on stderr.
+        SystemExit: with code 1 if a filter cannot be read; the reason is printed on stderr.
     """
     parser = argparse.ArgumentParser()
     for name in ("--given", "--queries", "--records"):
@@ -73,7 +73,7 @@ def main(argv: Sequence[str]) -> None:
         raise SystemExit(FAILED) from error
     for key, entry in output["artifacts"].items():
         uri = entry["artifacts"][0].get("uri") or given["outputs"]["artifacts"][key]["artifacts"][0]["uri"]
-        # Nothing is to be uploaded, but the launcher looks for it.
+        # There is nothing to upload, but the launcher expects the folder.
         Path(local_path(uri, place=place)).mkdir(parents=True, exist_ok=True)
     file = Path(given["outputs"]["outputFile"])
     file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,9 +1,10 @@
-"""Refuses a task on Kubeflow Pipelines whose inputs are gone from the store. Pure, but for the files.
+"""Rejects a task on Kubeflow Pipelines whose inputs are gone from the store. Pure, except for reading files.
 
-Its launcher brings what lies at an address (`DownloadBlob` in backend/src/v2/objectstore/object_store.go of
-kubeflow/pipelines). Where everything was removed, as by a rule of the bucket, it brings nothing and says
-nothing, and its cache still answers with that address. An empty artifact looks the same. So each task notes
-how many files it leaves, and the next one counts what arrived.
+The launcher downloads whatever is at an address (`DownloadBlob` in
+backend/src/v2/objectstore/object_store.go of kubeflow/pipelines). If everything there was removed, e.g. by
+a rule of the bucket, it downloads nothing and reports no error, and its cache still returns that address.
+An empty artifact looks the same. So each task records how many files it leaves, and the next task counts
+what arrived.
 """
 
 from collections.abc import Mapping
@@ -15,34 +16,35 @@ from slipway.pipeline.cloud.execution import ExecutorInput, ExecutorOutput, Runt
 
 
 def note_files(output: ExecutorOutput, given: ExecutorInput, *, place: str = "") -> None:
-    """Notes in the metadata of each output how many files it has; `output` is changed.
+    """Record in the metadata of each output how many files it has; `output` is changed.
 
     Args:
-        output: as `kubeflow_input.for_launcher` gives it.
-        given: what the launcher gave the task.
+        output: as `kubeflow_input.for_launcher` returns it.
+        given: the ExecutorInput from the launcher.
         place: see `kubeflow_input.local_path`.
     """
     for key, entry in output.get("artifacts", {}).items():
-        # What the launcher has not asked for it does not keep.
+        # The launcher keeps only the outputs that it requested.
         asked = given["outputs"]["artifacts"].get(key, {"artifacts": []})["artifacts"]
         for artifact, new in zip(asked, entry["artifacts"], strict=False):
             uri = new.get("uri") or artifact["uri"]
             folder = local_path(uri, place=place)
             if folder != uri:
-                # A float: ML Metadata gives any number back as one.
+                # A float, because ML Metadata returns every number as a float.
                 new["metadata"] = {**new.get("metadata", {}), FILES: float(_files_in(folder))}
 
 
 def refuse_gone(given: ExecutorInput, *, producers: Mapping[str, str], place: str = "") -> None:
-    """Refuses a task of whose inputs files are missing.
+    """Reject a task if files of its inputs are missing.
 
     Args:
-        given: what the launcher gives the task. An artifact without a note, such as an importer's, passes.
-        producers: the task that makes or finds an input, by the input's key.
+        given: the ExecutorInput from the launcher. An artifact without a number of files, such as an
+            importer's, passes.
+        producers: the task that makes or finds each input, by the input's key.
         place: see `kubeflow_input.local_path`.
 
     Raises:
-        ComponentError: names the input, its producer, and how there will be another one.
+        ComponentError: names the input, its producer, and the way to get a new one.
     """
     for key, entry in given.get("inputs", {}).get("artifacts", {}).items():
         for artifact in entry.get("artifacts", ()):
@@ -65,6 +67,6 @@ def _gone(key: str, artifact: RuntimeArtifact, producer: str, *, noted: int, the
 
 
 def _files_in(folder: str) -> int:
-    """How many files are at that path: one where it is itself a file."""
+    """Return the number of files at a path; 1 if the path is itself a file."""
     path = Path(folder)
     return 1 if path.is_file() else sum(each.is_file() for each in path.rglob("*"))

@@ -1,17 +1,19 @@
-"""A task's inputs and outputs on Kubeflow Pipelines, as TFX's entry point understands them. Pure.
+"""Translates a task's inputs and outputs between Kubeflow Pipelines and TFX's entry point. Pure.
 
-Its driver and launcher differ from what TFX expects in these points (kubeflow/pipelines, backend/src/v2):
+Kubeflow's driver and launcher differ from what TFX expects in these points (kubeflow/pipelines,
+backend/src/v2):
 
-- The type of an input is `{"instanceSchema": ""}`: the driver does not know it (metadata/client.go). After ML
-  Metadata was removed it is a title that holds the whole schema (component/importer_launcher.go). TFX fails
-  at both. Here the type is the one that the component declares.
-- An artifact's name is a number, or the output's key, which others share. Here it is its address.
-- The launcher brings inputs to folders of the container, and takes outputs from there (`LocalPathForURI` in
-  component/launcher_v2.go); TFX would write to the store itself, where the launcher stumbles over what
-  TensorFlow leaves there (kubeflow/pipelines issue 13476), or misses the outputs. Here TFX gets the folders.
-- A task has one output more than its component declares, its log (`provisionOutputs` in driver/driver.go), of
-  a type that TFX does not have. Here it is left out.
-- Lists and mappings in metadata come back wrapped, without ML Metadata they do not; nulls are refused
+- The type of an input is `{"instanceSchema": ""}`, because the driver does not know it
+  (metadata/client.go). Since ML Metadata was removed, the type is a title that holds the whole schema
+  (component/importer_launcher.go). TFX fails on both. Here the type is the one that the component declares.
+- An artifact's name is a number, or the output's key, which is not unique. Here the name is the address.
+- The launcher downloads inputs to folders of the container, and uploads outputs from there
+  (`LocalPathForURI` in component/launcher_v2.go). TFX would write to the store itself, where the launcher
+  trips over what TensorFlow leaves there (kubeflow/pipelines issue 13476), or misses the outputs. Here TFX
+  gets the folders.
+- A task has one output more than its component declares, its log (`provisionOutputs` in driver/driver.go),
+  of a type that TFX does not have. Here it is left out.
+- Lists and mappings in metadata come back wrapped, but not without ML Metadata; nulls are rejected
   (metadata/converter.go).
 """
 
@@ -23,25 +25,25 @@ from slipway.pipeline.cloud.execution import ExecutorInput, ExecutorOutput, Runt
 from slipway.pipeline.cloud.pipeline_job import ComponentInputsSpec
 
 PLACE_VARIABLE = "ARTIFACT_LOCAL_PATH"
-"""The environment variable with a folder in which the launcher's folders are; by default the root."""
+"""The environment variable that names the parent of the launcher's folders; by default, the root."""
 ABSENT = "slipway_absent"
-"""The metadata of an artifact that stands for none: an output of Kubeflow Pipelines cannot be left out."""
+"""The metadata key that marks a missing artifact: an output of Kubeflow Pipelines cannot be left out."""
 
 FILES = "slipway_files"
-"""The metadata of an artifact that says how many files its task left; see `gone_artifacts`."""
+"""The metadata key for the number of files that the artifact's task left; see `gone_artifacts`."""
 RECORD = "slipway_record"
-"""The metadata of an artifact of an earlier run: the record by which it was found."""
+"""The metadata key for the record by which an artifact of an earlier run was found."""
 
 LOGS = "executor-logs"
-"""The output that the launcher writes itself."""
+"""The key of the output that the launcher writes itself."""
 
 _FOLDERS = {"gs://": "/gcs/", "s3://": "/s3/", "minio://": "/minio/"}
-# Kubeflow's and ours, which no component has given.
+# Metadata keys that Kubeflow or we set, not a component.
 _OTHERS_METADATA = ("display_name", "store_session_info", FILES, RECORD)
 
 
 def local_path(uri: str, *, place: str = "") -> str:
-    """The launcher's folder for an artifact; an address of another kind stays as it is.
+    """Return the launcher's folder for an artifact; an address of another kind is returned unchanged.
 
     Args:
         uri: the artifact's address.
@@ -54,15 +56,15 @@ def local_path(uri: str, *, place: str = "") -> str:
 
 
 def component_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """The metadata that a component gave to its artifact: without Kubeflow's, and our notes."""
+    """Return the metadata that a component gave to its artifact, without Kubeflow's and ours."""
     return {name: value for name, value in metadata.items() if name not in _OTHERS_METADATA}
 
 
 def for_tfx(given: ExecutorInput, declared: ComponentInputsSpec, *, place: str = "") -> ExecutorInput:
-    """What the launcher gives a task, as TFX reads it.
+    """Return the launcher's ExecutorInput in the form that TFX reads.
 
     Args:
-        given: the launcher's; parts that are empty are missing in it.
+        given: the ExecutorInput from the launcher, which omits empty parts.
         declared: the component's inputs, with their types.
         place: see `local_path`.
     """
@@ -96,11 +98,11 @@ def for_tfx(given: ExecutorInput, declared: ComponentInputsSpec, *, place: str =
 
 
 def for_launcher(output: ExecutorOutput, given: ExecutorInput, *, place: str = "") -> ExecutorOutput:
-    """What TFX writes at a task's end, as the launcher reads it.
+    """Return TFX's ExecutorOutput in the form that the launcher reads.
 
     Args:
-        output: TFX's.
-        given: what the launcher gave the task.
+        output: the ExecutorOutput that TFX wrote.
+        given: the ExecutorInput from the launcher.
         place: see `local_path`.
     """
     addresses = {path: uri for uri, path in _places(given, place).items()}
@@ -119,7 +121,7 @@ def for_launcher(output: ExecutorOutput, given: ExecutorInput, *, place: str = "
 
 
 def _places(given: ExecutorInput, place: str) -> dict[str, str]:
-    """The launcher's folder of each artifact that is kept in a store, by its address."""
+    """Return the launcher's folder of each artifact that is kept in a store, by the artifact's address."""
     sides: tuple[Mapping[str, Any], ...] = (given.get("inputs", {}), given.get("outputs", {}))
     uris = [
         artifact.get("uri", "")
@@ -145,7 +147,7 @@ def _unwrapped(value: object) -> object:
 
 
 def _renamed(value: object, names: Mapping[str, str]) -> object:
-    """A text that names a place gets the other name of it."""
+    """Return a value; in a string that begins with one of `names`, that part is replaced."""
     if isinstance(value, str):
         for before, after in names.items():
             if value == before or value.startswith(f"{before}/"):

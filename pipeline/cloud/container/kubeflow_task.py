@@ -1,8 +1,8 @@
-"""The entry point of a task's container on Kubeflow Pipelines: as `task`, for what its launcher gives a task.
+"""The entry point of a task's container on Kubeflow Pipelines: `task`, adapted to Kubeflow's launcher.
 
 python -m slipway.pipeline.cloud.container.kubeflow_task ARGUMENTS [--records=ADDRESS --keep=TYPE,...]
 
-It keeps records of the artifacts that later runs look for. Imports TFX.
+It also keeps records of the artifacts that later runs look for. Imports TFX.
 """
 
 import argparse
@@ -24,10 +24,10 @@ from slipway.pipeline.cloud.execution import ExecutorInput, ExecutorOutput
 
 
 def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, Any]:
-    """Parses the arguments: our own, and those of TFX's entry point.
+    """Parse our own arguments and those of TFX's entry point.
 
     Args:
-        argv: the command line, the program's name first.
+        argv: the command line, with the program's name first.
     """
     parser = argparse.ArgumentParser()
     parser.add_argument("--records", default="")
@@ -38,10 +38,10 @@ def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, Any]:
 
 
 def main(parsed: tuple[argparse.Namespace, Any]) -> None:
-    """Runs one executor.
+    """Run one executor.
 
     Args:
-        parsed: the flags, as `parse` gives them.
+        parsed: the flags, as `parse` returns them.
 
     Raises:
         SystemExit: see `task.main`.
@@ -57,7 +57,7 @@ def main(parsed: tuple[argparse.Namespace, Any]) -> None:
     flags.json_serialized_invocation_args = json.dumps(understood)
     for entry in understood["outputs"]["artifacts"].values():
         for artifact in entry["artifacts"]:
-            # TFX's own launcher makes them; without ML Metadata, a missing one is an error.
+            # TFX's own launcher creates these folders; without ML Metadata, a missing one is an error.
             Path(artifact["uri"]).mkdir(parents=True, exist_ok=True)
     task.main((flags, beam_args))
     file = Path(given["outputs"]["outputFile"])
@@ -71,10 +71,10 @@ def main(parsed: tuple[argparse.Namespace, Any]) -> None:
 def keep_records(
     given: ExecutorInput, output: ExecutorOutput, *, records: ArtifactRecords, titles: Sequence[str]
 ) -> None:
-    """Keeps records of what a task has made.
+    """Keep records of a task's outputs.
 
     Args:
-        given, output: as the launcher gave and gets them.
+        given, output: the ExecutorInput from the launcher, and the ExecutorOutput for it.
         titles: the types that later runs look for.
     """
     for key, entry in given["outputs"].get("artifacts", {}).items():

@@ -1,7 +1,7 @@
-"""Gives a function component local files where the service keeps artifacts on gs://. Imports TFX.
+"""Gives a function component local files if the service keeps artifacts on gs://. Imports TFX.
 
-Components of ours read and write plain paths. On this machine TFX's launcher makes the folders of their
-outputs; in a container nothing does, and a gs:// address is no path.
+Our components read and write plain paths. On this machine, TFX's launcher creates the folders of their
+outputs; in a container nothing does, and a gs:// address is not a path.
 """
 
 import tempfile
@@ -18,11 +18,11 @@ Artifacts = Mapping[str, Sequence[Any]]
 
 @contextmanager
 def local_files(inputs: Artifacts, outputs: Artifacts) -> Iterator[None]:
-    """Makes every artifact a local folder for as long as a component runs.
+    """Make every artifact a local folder while a component runs.
 
-    What lies elsewhere is copied here before, and what was made is copied there after; the addresses are then
-    the remote ones again. So it is with properties that name a place. Where the component fails,
-    nothing is copied.
+    Remote inputs are downloaded first, and the outputs are uploaded at the end; then the artifacts have
+    their remote addresses again. Properties that name a place are changed in the same way. If the component
+    fails, nothing is uploaded.
 
     Args:
         inputs, outputs: TFX's artifacts by key; changed while the component runs.
@@ -65,7 +65,7 @@ def _is_remote(uri: str) -> bool:
 
 
 def _rename(artifact: Any, names: Mapping[str, str]) -> None:
-    """Properties that name a place get the other one, such as the model that a blessing is about."""
+    """Replace addresses in an artifact's properties, such as that of the model that a blessing is about."""
     for key in list(artifact.mlmd_artifact.custom_properties):
         text = artifact.get_string_custom_property(key)
         for before, after in names.items():

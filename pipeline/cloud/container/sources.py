@@ -1,6 +1,6 @@
-"""Which code a folder holds, as one digest: `python -m slipway.pipeline.cloud.container.sources` in an image.
+"""Digests the code in a folder: `python -m slipway.pipeline.cloud.container.sources` in an image.
 
-A rehearsal in containers compares the image's with the checkout's, before anything runs. Imports nothing but
+A rehearsal in containers compares the image's digest with the checkout's before anything runs. Imports only
 the standard library.
 """
 
@@ -15,10 +15,10 @@ _MADE = "__pycache__"
 
 
 class Inside(TypedDict):
-    """What a container tells of itself.
+    """What a container reports about itself.
 
     Attributes:
-        user: the number of the user that its commands run as.
+        user: the user id that its commands run as.
         sources: the digest of the project's files.
     """
 
@@ -27,11 +27,12 @@ class Inside(TypedDict):
 
 
 def digest_of(root: Path, names: Iterable[str]) -> str:
-    """The SHA-256 of files, by name and content, whatever their order, time and owner.
+    """Return the SHA-256 of files, by name and content, independent of their order, times and owners.
 
     Args:
-        root: the folder that they are in.
-        names: relative to it; bytecode does not count, nor do folders. Of a link, where it leads to counts.
+        root: the folder of the files.
+        names: the files, relative to `root`; bytecode and folders are ignored. For a link, the path of its
+            target counts.
     """
     digest = hashlib.sha256()
     for name in sorted(names):
@@ -44,7 +45,7 @@ def digest_of(root: Path, names: Iterable[str]) -> str:
 
 
 def main() -> None:
-    """Prints what the current folder holds, and who asks."""
+    """Print the user id and the digest of the current folder."""
     here = Path.cwd()
     names = [path.relative_to(here).as_posix() for path in here.rglob("*")]
     print(json.dumps(Inside(user=os.getuid(), sources=digest_of(here, names))))

@@ -1,4 +1,4 @@
-"""Ingest's driver: TFX's own, which finds our artifact types and, if scheduled, its span. Imports TFX.
+"""Ingest's driver: TFX's own, but it finds our artifact types and a scheduled run's span. Imports TFX.
 
 python -m slipway.pipeline.cloud.container.span_driver ARGUMENTS
     [--scheduled_at=MOMENT --lag_days=N --time_zone=ZONE]
@@ -20,13 +20,13 @@ from slipway.pipeline.exit_codes import FAILED
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
-    """Parses the arguments of TFX's driver; in a scheduled run, adds the span to the parameters of Ingest.
+    """Parse the arguments of TFX's driver; in a scheduled run, add the span to Ingest's parameters.
 
     Args:
-        argv: the command line, the program's name first.
+        argv: the command line, with the program's name first.
 
     Raises:
-        ComponentError: the service did not say for when the run is scheduled.
+        ComponentError: the service did not say when the run was scheduled.
     """
     parser = argparse.ArgumentParser()
     parser.add_argument("--scheduled_at")
@@ -53,7 +53,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def parse_or_exit(argv: Sequence[str]) -> argparse.Namespace:
-    """As `parse`; an error ends the process with two lines and the exit code of a failed task."""
+    """Like `parse`, but an error ends the process with two lines and the exit code of a failed task."""
     try:
         return parse(argv)
     except ComponentError as error:

@@ -1,14 +1,13 @@
-"""The entry point of a task's container: `python -m slipway.pipeline.cloud.container.task ARGUMENTS`. Imports
-TFX.
+"""The entry point of a task's container: `python -m slipway.pipeline.cloud.container.task ARGUMENTS`.
 
-It is TFX's own entry point, with five things added:
+Imports TFX. It is TFX's own entry point with five changes:
 
-- TFX names the model that a blessing is about only where its own Evaluator blesses. Here it is named for each
-  blessing, or the next run would find no baseline.
-- TFX hands gs:// addresses to our function components, which take files. Here they get files.
-- TFX hands lists and mappings to function components as text. Here they are what the function asks for.
-- TFX imports an artifact's class by its type's name. Existing stores name ours `schemas...`; here they are
-  imported from `slipway.schemas`.
+- TFX names the model of a blessing only if its own Evaluator issues it. Here the model is named for every
+  blessing; otherwise the next run would find no baseline.
+- TFX passes gs:// addresses to our function components, which take files. Here they get files.
+- TFX passes lists and mappings to function components as text. Here they get what the function declares.
+- TFX imports an artifact's class by the name of its type. Existing stores name our types `schemas...`; here
+  they are imported from `slipway.schemas`.
 - An error that a user can fix ends in two lines and the command line's exit code, not in a traceback.
 """
 
@@ -46,7 +45,7 @@ _MODEL_IDS = ("current_model_id", "baseline_model_id")
 
 
 def name_models(outputs: _Outputs, name_from_id: Mapping[int, str]) -> None:
-    """Puts the service's names of models, in place of TFX's numbers, into the blessings among the outputs."""
+    """Replace TFX's numbers of models with the service's names in the blessings among the outputs."""
     for artifacts in outputs.values():
         for artifact in artifacts:
             if isinstance(artifact, ModelBlessing):
@@ -57,11 +56,11 @@ def name_models(outputs: _Outputs, name_from_id: Mapping[int, str]) -> None:
 
 
 def decode_parameters(parameters: Mapping[str, object], executor_class: type) -> dict[str, object]:
-    """Parses the parameters that a function component declares as lists or mappings.
+    """Parse the parameters that a function component declares as lists or mappings.
 
     Args:
-        parameters: by name; lists and mappings as JSON.
-        executor_class: of any component.
+        parameters: the parameters by name; lists and mappings are JSON text.
+        executor_class: the executor class of any component.
     """
     function = getattr(executor_class, "_FUNCTION", None)
     declared = {
@@ -89,16 +88,16 @@ def _with_names(outputs: _Outputs, name_from_id: Mapping[int, str]) -> Any:
 
 
 def _passed_by(error: SlipwayError) -> str:
-    """The `cloud_runner.py` option that lets a stopped gate pass; empty for other errors."""
+    """Return a hint that names the `cloud_runner.py` option that passes a stopped gate; else empty."""
     name = error.verdict.get("override") if isinstance(error, GateStopError) else None
     return f'submitted with {OVERRIDES[name]} "{WHY}" it passes, on the record' if name else ""
 
 
 def class_path(kind: Any) -> str:
-    """The dotted path of an artifact's class.
+    """Return the dotted path of an artifact's class.
 
     Args:
-        kind: its type, as in a job of Kubeflow Pipelines.
+        kind: the artifact's type, as in a job of Kubeflow Pipelines.
     """
     path: str = _class_path(kind)
     package, _, name = path.rpartition(".")
@@ -106,18 +105,18 @@ def class_path(kind: Any) -> str:
 
 
 def find_our_types() -> None:
-    """Has TFX import the classes of our artifacts from where `class_path` says."""
+    """Make TFX import the classes of our artifacts by the paths that `class_path` returns."""
     entrypoint._retrieve_class_path = class_path
 
 
 def main(parsed: Any) -> None:
-    """Runs one executor.
+    """Run one executor.
 
     Args:
         parsed: the flags, as TFX's entry point parses them.
 
     Raises:
-        SystemExit: with code 3 where a gate stopped, 1 where a component refused; it says why on stderr.
+        SystemExit: with code 3 if a gate stopped, 1 if a component failed; the reason is printed on stderr.
     """
     executor_class = import_utils.import_class_by_path(parsed[0].executor_class_path)
     if hasattr(executor_class, "_FUNCTION") and executor_class.__module__.startswith(_OURS):
@@ -131,7 +130,7 @@ def main(parsed: Any) -> None:
 
 @contextmanager
 def errors_in_words() -> Iterator[None]:
-    """Has what a user can act on end the process in words.
+    """End the process with a readable message on an error that a user can act on.
 
     Raises:
         SystemExit: as `main`.
