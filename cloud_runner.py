@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The command line for cloud runs: parse, call slipway.pipeline.cloud, exit code. Nothing else."""
+"""The command line for cloud runs: parses arguments, calls slipway.pipeline.cloud, sets the exit code."""
 
-if __name__ == "__main__":  # before what takes its time to import
+if __name__ == "__main__":  # before the slow imports
     from slipway.pipeline.terminal.early_interrupt import answer_at_once
 
     answer_at_once()
@@ -47,7 +47,7 @@ def _chosen(
 
 @app.callback()
 def default() -> None:
-    """Keeps the commands' names where there is only one."""
+    """Keep the commands' names even if there is only one."""
 
 
 @app.command("compile")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The command line for local runs: parse, call pipeline.commands, exit code. Nothing else."""
+"""The command line for local runs: parses arguments, calls slipway.pipeline.commands, sets the exit code."""
 
-if __name__ == "__main__":  # before what takes its time to import
+if __name__ == "__main__":  # before the slow imports
     from slipway.pipeline.terminal.early_interrupt import answer_at_once
 
     answer_at_once()
@@ -35,7 +35,7 @@ app = typer.Typer(
 
 @app.callback(invoke_without_command=True)
 def default(context: typer.Context) -> None:
-    """Runs the default workload when no command is given."""
+    """Run the default workload when no command is given."""
     if context.invoked_subcommand is None:
         raise typer.Exit(running.run(running.request(DEFAULT_WORKLOAD, output=DEFAULT_OUTPUT)))
 
@@ -590,7 +590,7 @@ def new(
 
 
 def _screen_width() -> int | None:
-    """Columns of the terminal that the result goes to; None where it goes into a file or another program."""
+    """Return the terminal's width in columns; None if the output goes to a file or another program."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 

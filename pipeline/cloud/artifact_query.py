@@ -1,4 +1,4 @@
-"""A resolver's filter, as TFX's compiler writes it: clauses `a="b"` joined by AND. Pure."""
+"""Evaluates a resolver's filter, as TFX's compiler writes it: clauses `a="b"` joined by AND. Pure."""
 
 import re
 from collections.abc import Iterator
@@ -12,13 +12,13 @@ _AND = " AND "
 
 
 class ArtifactQuery:
-    """What a resolver looks for.
+    """The filter with which a resolver selects artifacts.
 
     Args:
         text: the filter, with its placeholders filled in.
 
     Raises:
-        ComponentError: a clause of another form.
+        ComponentError: a clause has another form.
     """
 
     def __init__(self, text: str) -> None:
@@ -26,16 +26,16 @@ class ArtifactQuery:
 
     @property
     def title(self) -> str:
-        """The name of the type that is looked for; empty: any."""
+        """The name of the artifact type that the filter selects; empty if it selects any type."""
         return next((str(value) for attribute, _, value in self._clauses if attribute == "schema_title"), "")
 
     def fits(self, artifact: RuntimeArtifact) -> bool:
-        """Whether the artifact is one of those."""
+        """Return True if the filter selects the artifact."""
         return all(_fits(artifact, *clause) for clause in self._clauses)
 
 
 def _clauses(text: str) -> Iterator[tuple[str, str, str | float]]:
-    """The clauses from the left, since a value in quotes may hold the word between them."""
+    """Yield the clauses from left to right; a quoted value may itself contain AND."""
     while True:
         match = _CLAUSE.match(text)
         rest = text[match.end() :] if match else text
@@ -67,4 +67,4 @@ def _fits(artifact: RuntimeArtifact, attribute: str, name: str, value: str | flo
         return artifact["metadata"].get(name) == value
     if attribute == "schema_title":
         return title_of(artifact["type"]) == value
-    return attribute == "state" or artifact["name"] == value  # whatever is on disk is live
+    return attribute == "state" or artifact["name"] == value  # an artifact on disk is always live

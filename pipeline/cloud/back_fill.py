@@ -1,7 +1,7 @@
 """`cloud_runner.py schedule back-fill`: runs a workload once for each span of a range.
 
-A run's id is made of the schedule and the span, and the service is asked for that id before a run is started.
-So after any interruption, the same command continues the back-fill.
+A run's id is derived from the schedule and the span, and the service is asked for a run with that id before
+a new one is started. So after any interruption, the same command continues the back-fill.
 """
 
 import contextlib
@@ -29,37 +29,39 @@ from slipway.pipeline.wiring.ingest_options import source_patterns
 _LOOK_S = 10.0
 _LONGEST = 1000
 _UNDONE: tuple[JobPhase, ...] = ("failed", "cancelled")
-# With the span and the try, an id stays within the 128 characters of Vertex AI.
+# Leaves room for the span and the attempt within the 128 characters that Vertex AI allows for an id.
 _NAME = re.compile(r"[a-z][a-z0-9._-]{0,79}")
 
 
 def back_fill(chosen: CloudChoice, *, first: str, last: str) -> int:
-    """Runs the workload for each span of a range, `max_concurrent_runs` at once; returns the exit code.
+    """Run the workload for each span of a range, `max_concurrent_runs` at a time; return the exit code.
 
-    A span whose run is done, or at work, is not run again: the latter is followed. One whose run failed, was
-    stopped or was cancelled is tried again. After a run that ends so, no more are started; the exit code is
-    the first such run's.
+    A span whose run has completed or is in progress is not run again; a run in progress is followed. A span
+    whose run failed, was stopped by a gate or was cancelled is tried again. After a run ends with an exit
+    code other than 0, no more are started; the first such code is returned.
 
     Args:
-        chosen: which workload; the name of its schedule is part of the runs' ids.
+        chosen: the workload; the name of its schedule is part of the runs' ids.
         first: the first span, a number or a day.
+        last: the last span, included.
 
     Raises:
-        UsageError: the range is none, the source has no such spans, or the name is not fit for an id.
-        PipelineError: the service refused, or no longer answers; the same command continues.
+        UsageError: the range is not valid, the source has no such spans, or the name cannot be part of an
+            id.
+        PipelineError: the service refused, or stopped answering; the same command continues.
     """
     target = target_of(chosen)
     spans = span_range(first, last, kind=span_kind(source_patterns(target.config.data).values()))
     name = chosen.schedule or target.config.name
     name = f"{name}-{chosen.profile}" if chosen.profile else name
-    span_run_id(name, spans[0], attempt=1)  # rejects a name before the service is asked
+    span_run_id(name, spans[0], attempt=1)  # rejects a bad name before the service is called
     service = service_of(target.config)
     check(service, target)
     return _Backfill(chosen, service, target, name, spans).run()
 
 
 def span_range(first: str, last: str, *, kind: str | None) -> list[int | str]:
-    """The spans from the first to the last.
+    """Return the spans from `first` to `last`, both included.
 
     Args:
         first: a number or a day.
@@ -67,7 +69,7 @@ def span_range(first: str, last: str, *, kind: str | None) -> list[int | str]:
         kind: how the source names its spans; see `span_kind`.
 
     Raises:
-        UsageError: they are none of the source's, or in the wrong order, or more than 1000.
+        UsageError: the source has no such spans, they are in the wrong order, or there are more than 1000.
     """
     if kind is None:
         raise UsageError(
@@ -89,15 +91,15 @@ def span_range(first: str, last: str, *, kind: str | None) -> list[int | str]:
 
 
 def span_run_id(name: str, span: int | str, *, attempt: int) -> str:
-    """The id of a span's run: `taxi-prod-back-fill-20270131`, and `-try-2` behind it for the second try.
+    """Return the id of a span's run, e.g. `taxi-prod-back-fill-20270131`; a second attempt ends in `-try-2`.
 
     Args:
-        name: of the schedule, with the profile.
+        name: the schedule's name, with the profile's.
         span: a number, or a day as 2027-01-31.
-        attempt: which try, from 1.
+        attempt: the number of the attempt, from 1.
 
     Raises:
-        UsageError: the name is not fit for an id.
+        UsageError: the name cannot be part of an id.
     """
     if not _NAME.fullmatch(name):
         raise UsageError(
@@ -110,7 +112,7 @@ def span_run_id(name: str, span: int | str, *, attempt: int) -> str:
 
 
 def span_read(state: JobState) -> int | None:
-    """The number of the span that a run's Ingest has read; None where it has not, or does not say."""
+    """Return the number of the span that a run's Ingest read; None if it read none or does not report it."""
     for task in state.tasks:
         made = task.outputs.get("examples", ()) if task.name == "Ingest" else ()
         for artifact in made:
@@ -120,13 +122,13 @@ def span_read(state: JobState) -> int | None:
 
 
 def _number(span: int | str) -> int:
-    """The span as TFX counts it; a day before 1970, which has none, is below 0."""
+    """Return the span as TFX counts it; a day before 1970, which TFX does not count, is below 0."""
     return span if isinstance(span, int) else (date.fromisoformat(span) - date(1970, 1, 1)).days
 
 
 @dataclass
 class _Followed:
-    """A run whose end we wait for."""
+    """A run that is followed to its end."""
 
     submitted: Submitted
     record: RunRecord
@@ -134,7 +136,7 @@ class _Followed:
 
 
 class _Backfill:
-    """Runs for spans, a few at a time."""
+    """Runs a workload for a list of spans, a few at a time."""
 
     def __init__(
         self, chosen: CloudChoice, service: Service, target: Target, name: str, spans: Sequence[int | str]
@@ -189,7 +191,7 @@ class _Backfill:
         say(f"{span}: is already running, {submitted.link}")
 
     def _latest(self, span: int | str) -> tuple[str, tuple[Submitted, JobState] | None]:
-        """The id and the run of a span's latest try; None if it was not started yet."""
+        """Return the id of a span's current attempt, and its run; None if it was not started yet."""
         for attempt in itertools.count(1):
             run_id = span_run_id(self._name, span, attempt=attempt)
             found = self._service.find(run_id)
@@ -199,7 +201,7 @@ class _Backfill:
 
     @cached_property
     def _scheduled(self) -> dict[int, tuple[Submitted, JobState]]:
-        """The runs that the schedule of that name has started itself, by the number of their span."""
+        """The runs that the schedule of that name started itself, by the number of their span."""
         config = self._target.config
         name = self._chosen.schedule or config.name
         runs = [
@@ -223,7 +225,7 @@ class _Backfill:
         self._running[span] = _Followed(submitted, record, time.monotonic())
 
     def _look(self) -> int:
-        """Reports runs that ended; returns the first exit code among them that is not 0."""
+        """Report runs that ended; return the first exit code among them that is not 0."""
         code = 0
         for span, run in list(self._running.items()):
             state = self._service.state(run.submitted.name)
@@ -245,7 +247,7 @@ class _Backfill:
             say(f"{span}: stopped following; the run continues: {run.submitted.link}")
 
     def _say_how_to_go_on(self) -> None:
-        """Prints the command for the range from the first unfinished span on; it skips finished spans."""
+        """Print the command for the range from the first unfinished span on; it skips finished spans."""
         rest = [span for span in self._spans if span not in self._done]
         if not rest:
             return

@@ -1,4 +1,4 @@
-"""The command `baseline` of cloud_runner.py: which blessed model the next cloud run is compared with."""
+"""The command `baseline` of cloud_runner.py: shows or clears the model that cloud runs are compared with."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -10,14 +10,14 @@ from slipway.pipeline.runs.user import user_name
 
 
 def baseline(chosen: CloudChoice, *, clear: bool, reason: str) -> Iterator[str]:
-    """Lines that show the baseline; with `clear`, after every blessed model was retired.
+    """Yield lines that show the baseline; with `clear`, retire every blessed model first.
 
     Args:
-        reason: in the user's words; may be empty.
+        reason: the user's reason; may be empty.
 
     Raises:
-        UsageError: the workload's service keeps its baselines elsewhere, or a setting is missing, or a reason
-            comes without `clear`.
+        UsageError: the workload's service keeps its baselines elsewhere, a setting is missing, or a reason
+            is given without `clear`.
         PipelineError: the service refused, or did not answer.
     """
     config = chosen.config()
@@ -34,7 +34,7 @@ def baseline(chosen: CloudChoice, *, clear: bool, reason: str) -> Iterator[str]:
     if clear:
         at = datetime.now(UTC).isoformat(timespec="seconds")
         why = f"baseline cleared {at} by {user_name()}" + (f": {reason}" if reason else "")
-        # The latest last: where this is interrupted, no earlier model becomes the baseline unnoticed.
+        # The latest is retired last: an interruption must not silently make an earlier model the baseline.
         for blessing in reversed(found):
             service.retire(blessing, why=why)
             yield f"retired: {_line(blessing)}"

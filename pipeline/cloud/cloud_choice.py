@@ -1,4 +1,4 @@
-"""The workload that a command of cloud_runner.py is about, as named on its command line. Pure."""
+"""The workload that a command of cloud_runner.py works on, as named on its command line. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,10 +9,10 @@ from slipway.pipeline.terminal.invocation import CLOUD, command
 
 @dataclass(frozen=True)
 class CloudChoice(WorkloadChoice):
-    """Which workload, and which of its schedules.
+    """A workload, and one of its schedules.
 
     Attributes:
-        schedule: the name of the schedule; None: the workload's.
+        schedule: the name of the schedule; None means the workload's name.
         overrides: reasons to let a run pass a gate despite its findings; see `Request`.
     """
 
@@ -20,6 +20,6 @@ class CloudChoice(WorkloadChoice):
     overrides: Mapping[str, str] = field(default_factory=dict)
 
     def command(self, verb: str, *words: str) -> str:
-        """A command for this workload, to paste: first words, the workload's, and more; no overrides."""
+        """Return a command to paste: `verb`, this workload with its options, and `words`; no overrides."""
         name = ("--name", self.schedule) if self.schedule else ()
         return command(*verb.split(), str(self.workload), *self.options, *name, *words, program=CLOUD)

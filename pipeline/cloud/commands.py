@@ -25,17 +25,17 @@ from slipway.pipeline.terminal.sign_of_life import sign_of_life
 
 
 def compile_workload(chosen: WorkloadChoice, *, file: Path | None) -> Path | str:
-    """Compiles a workload: to a job for Vertex AI Pipelines, or to a pipeline for Kubeflow.
+    """Compile a workload to a job for Vertex AI Pipelines, or to a pipeline for Kubeflow.
 
     Args:
-        file: where it goes; None: it is returned.
+        file: the file to write; None means that the text is returned.
 
     Returns:
-        The file, or its text.
+        The file, or the text.
 
     Raises:
-        UsageError: kfp is not installed, or the workload cannot run in containers, or not there; the message
-            says why.
+        UsageError: kfp is not installed, or the workload does not exist or cannot run in containers; the
+            message says why.
     """
     target = cloud_target(chosen)
     job = compiled_job(target)
@@ -54,10 +54,10 @@ def compile_workload(chosen: WorkloadChoice, *, file: Path | None) -> Path | str
 def cloud_target(
     chosen: WorkloadChoice, *, overrides: Mapping[str, str] | None = None, is_sent: bool = False
 ) -> Target:
-    """A workload as it will run in containers.
+    """Return a workload as it will run in containers.
 
     Args:
-        overrides: reasons to let the run pass a gate despite its findings; none if None.
+        overrides: reasons to let the run pass a gate despite its findings.
 
     Raises:
         UsageError: kfp is not installed, or the workload cannot run in containers; the message says why.
@@ -70,7 +70,7 @@ def cloud_target(
 
 
 def compiled_job(target: Target) -> PipelineJob:
-    """Compiles a workload; imports TFX, which takes seconds.
+    """Compile a workload. This imports TFX, which takes seconds.
 
     Raises:
         UsageError: see `compile.compile_job`.
@@ -91,7 +91,7 @@ def rehearse_request(
     again: str,
     in_containers: bool = False,
 ) -> int:
-    """Runs the compiled job of a workload, or of any TFX pipeline, on this machine, as the service would.
+    """Run the compiled job of a workload, or of any TFX pipeline, on this machine, as the service would.
 
     Args:
         request: what to run; `request.output` is the folder of the local runs, and rehearsals are kept in
@@ -99,7 +99,7 @@ def rehearse_request(
         jobs, root, service, in_containers, again: as in `slipway.pipeline.cloud.rehearsal.run.rehearse`.
 
     Returns:
-        The exit code; 1 also where what the rehearsal made differs from what a local run made.
+        The exit code; 1 also if the outputs of the rehearsal differ from those of a local run.
 
     Raises:
         UsageError: kfp is not installed, or the pipeline cannot run in containers; the message says why.
@@ -138,7 +138,7 @@ def rehearse_request(
 
 
 def require_kfp() -> None:
-    """Fails if TFX's compiler for Kubeflow lacks its package."""
+    """Raise an error if kfp, which TFX's compiler for Kubeflow needs, is not installed."""
     if importlib.util.find_spec("kfp") is None:
         raise UsageError(
             "kfp is not installed, and jobs for Vertex and Kubeflow are compiled with it",
@@ -148,9 +148,9 @@ def require_kfp() -> None:
 
 @contextmanager
 def _libraries_silent() -> Iterator[None]:
-    """Keeps TensorFlow's messages about this machine's processor off the screen.
+    """Keep TensorFlow's messages about this machine's processor off the screen.
 
-    Its C++ code writes to descriptor 2 before it reads any setting of log levels.
+    Its C++ code writes to file descriptor 2 before it reads any log level.
     """
     os.environ.setdefault("TF_USE_LEGACY_KERAS", "0")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")

@@ -1,4 +1,4 @@
-"""From a workload to a job for Vertex AI Pipelines and Kubeflow, through TFX's own compiler. Imports TFX."""
+"""Compiles a workload to a job for Vertex AI Pipelines and Kubeflow with TFX's own compiler. Imports TFX."""
 
 import importlib
 import re
@@ -20,21 +20,21 @@ from slipway.pipeline.errors import UsageError
 from slipway.pipeline.runs.run_target import ImageModuleRun
 from slipway.pipeline.wiring.beam_engine import completed_args
 
-# As `_check_name` of TFX's pipeline_builder.
+# The names that `_check_name` of TFX's pipeline_builder accepts.
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,127}")
 
 
 def compile_job(target: Target) -> PipelineJob:
-    """Compiles a workload to the JSON of a PipelineJob.
+    """Compile a workload to the JSON of a PipelineJob.
 
     Args:
         target: the workload with the paths of the image.
 
     Raises:
-        ConfigError: see `job.complete`.
-        UsageError: the pipeline holds what TFX cannot compile for Kubeflow.
+        ConfigError: see `complete_job.complete`.
+        UsageError: the pipeline contains something that TFX cannot compile for Kubeflow.
     """
-    # The folder is a placeholder: the job's runtime configuration says where artifacts go.
+    # The output folder is a placeholder: the job's runtime configuration says where artifacts go.
     pipeline = build_pipeline(
         config=target.config,
         data=target.source,
@@ -54,17 +54,17 @@ def compile_job(target: Target) -> PipelineJob:
 
 
 def compile_other(target: ImageModuleRun) -> PipelineJob:
-    """Compiles any TFX pipeline, to be rehearsed; its containers run TFX's own entry point.
+    """Compile any TFX pipeline for a rehearsal; its containers run TFX's own entry point.
 
     Returns:
         The JSON of a PipelineJob.
 
     Raises:
-        UsageError: there is no such pipeline, it holds what TFX cannot compile for Kubeflow, pushes to where
-            only it knows, or its Beam steps would listen on the network.
+        UsageError: there is no such pipeline, it contains something that TFX cannot compile for Kubeflow,
+            it pushes to a destination that only it knows, or its Beam steps would listen on the network.
     """
     module = target.pipeline.partition(":")[0].rpartition(".")[2]
-    # Arguments that a function may ask for; the service allows no underscores in them.
+    # The arguments that the pipeline's function may take; the service allows no underscores in them.
     known = {"pipeline_name": module.replace("_", "-").lower()}
     pipeline, parameters = load_pipeline(target, {**known, **target.parameters})
     _check_name(pipeline.pipeline_info.pipeline_name)
@@ -73,7 +73,7 @@ def compile_other(target: ImageModuleRun) -> PipelineJob:
     wanted = completed_args(pipeline.beam_pipeline_args, target.beam_args)
     for _, container in container_tasks(job["pipelineSpec"]):
         for part in (container, container.get("lifecycle", {}).get("preCacheCheck", {})):
-            # An executor passes options that it does not know itself on to Beam, and so does the driver.
+            # Executors and drivers pass options that they do not know themselves on to Beam.
             part.setdefault("args", []).extend(wanted)
     check_jobs(job["pipelineSpec"])
     redirect_pushes(job, folder=target.serving)
@@ -87,7 +87,7 @@ def compile_other(target: ImageModuleRun) -> PipelineJob:
 
 
 def _defaults(pipeline: Any) -> dict[str, object]:
-    """The defaults of a pipeline's runtime parameters, where they have one."""
+    """Return the defaults of those runtime parameters of a pipeline that have one."""
     values = (value for node in pipeline.components for value in node.exec_properties.values())
     found = (value for value in values if isinstance(value, RuntimeParameter))
     return {each.name: each.default for each in found if each.default is not None}
@@ -108,7 +108,7 @@ def _compiled(
         display_name=name,
         default_image=image,
         default_commands=commands,
-        use_pipeline_spec_2_1=True,  # 2.0 breaks {SPAN} when it runs
+        use_pipeline_spec_2_1=True,  # with 2.0, {SPAN} breaks at run time
     )
     runner = kubeflow_v2_dag_runner.KubeflowV2DagRunner(config=config)
     if exit_handler is not None:
@@ -127,7 +127,7 @@ def _compiled(
 
 
 def _node_of(error: BaseException) -> str:
-    """The node at which TFX's compiler failed, which its messages leave out; empty if at none."""
+    """Return the node at which TFX's compiler failed, which its messages omit; empty if at none."""
     for frame, _ in traceback.walk_tb(error.__traceback__):
         if frame.f_code.co_filename == pipeline_builder.__file__ and "component" in frame.f_locals:
             return str(frame.f_locals["component"].id)
@@ -135,7 +135,7 @@ def _node_of(error: BaseException) -> str:
 
 
 def _check_name(name: str) -> None:
-    """Rejects a name that the service does not take; TFX's own message leaves it out."""
+    """Reject a pipeline name that the service does not accept; TFX's own message omits the name."""
     if not _NAME.fullmatch(name):
         raise UsageError(
             f"the pipeline is named {name!r}; a job's name may have only lower-case letters, digits and "
@@ -145,7 +145,7 @@ def _check_name(name: str) -> None:
 
 
 def _check_values(pipeline: Any) -> None:
-    """Rejects functions that take another node's value: TFX's entry point has not read it by then."""
+    """Reject functions that take another node's value: TFX's entry point calls them before it has read it."""
     for node in pipeline.components:
         formats = getattr(getattr(node.executor_spec, "executor_class", None), "_ARG_FORMATS", {})
         taken = [key for key in node.inputs if formats.get(key) is ArgFormats.ARTIFACT_VALUE]

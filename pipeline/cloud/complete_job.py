@@ -33,33 +33,33 @@ TASK = "slipway.pipeline.cloud.container.task"
 """The entry point of our containers."""
 
 FIND = "slipway.pipeline.cloud.container.find_artifacts"
-"""The entry point of the containers that stand for resolvers."""
+"""The entry point of the containers that replace resolvers."""
 
-# As the local engine's: the wait before a retry doubles up to this.
+# As in the local engine: the wait before a retry doubles up to this limit.
 _BACKOFF_FACTOR = 2.0
 _MAX_BACKOFF = "600s"
 # Between SIGTERM and SIGKILL for a task that exceeds its time limit, as in the local engine.
 _GRACE_S = 10
 DRIVER = ("python", "-m", "slipway.pipeline.cloud.container.span_driver")
-"""In place of TFX's own, which would not find artifact types of ours."""
+"""Replaces TFX's own driver, which would not find our artifact types."""
 _TITLE = re.compile(r"^title: (\S+)", re.MULTILINE)
-# The property by which TFX finds an artifact type that is not its own: no artifact has it.
+# The title that TFX's queries use for an artifact type that is not its own; no artifact has it.
 _NO_TITLE = 'schema_title="tfx.Artifact"'
-# By which TFX's entry point is told the types of its parameters.
+# The flag that gives TFX's entry point the types of its parameters.
 _TYPES_FLAG = "--json_serialized_inputs_spec_args"
 _ABSOLUTE = re.compile(r"/[^\s/:]+/[^\s:]+")
 
 
 def complete(job: PipelineJob, config: WorkloadConfig, *, root: str) -> PipelineJob:
-    """Fills in what TFX's compiler drops; the job is changed in place and returned.
+    """Fill in what TFX's compiler drops; the job is changed in place and returned.
 
     Args:
         job: as KubeflowV2DagRunner compiles it.
         config: the workload; `nodes` holds retries and time limits, `cloud` the rest.
 
     Raises:
-        ConfigError: `nodes` or `cloud.tasks` name a task that the pipeline has not, or a parameter names a
-            file that is on this machine only.
+        ConfigError: `nodes` or `cloud.tasks` names a task that the pipeline does not have, or a parameter
+            names a file that is on this machine only.
     """
     spec = job["pipelineSpec"]
     containers = dict(container_tasks(spec))
@@ -78,7 +78,7 @@ def complete(job: PipelineJob, config: WorkloadConfig, *, root: str) -> Pipeline
 
 
 def mend(job: PipelineJob, *, root: str) -> PipelineJob:
-    """Fills in what a job needs to run; it is changed in place and returned."""
+    """Fill in what any job needs to run; it is changed in place and returned."""
     spec = job["pipelineSpec"]
     job["runtimeConfig"] = {**job.get("runtimeConfig", {}), "gcsOutputDirectory": root}
     _complete_dependencies(spec)
@@ -89,9 +89,10 @@ def mend(job: PipelineJob, *, root: str) -> PipelineJob:
 
 
 def tasks_of(spec: PipelineSpec) -> dict[str, PipelineTaskSpec]:
-    """The tasks of a pipeline by name; where it has an exit handler, that is one of them.
+    """Return the tasks of a pipeline by name, including an exit handler.
 
-    TFX then wraps the other tasks in a task of their own, which the exit handler waits for.
+    If there is an exit handler, TFX wraps the other tasks in a single task, which the exit handler waits
+    for.
     """
     tasks = spec["root"]["dag"]["tasks"]
     if TFX_DAG not in tasks:
@@ -101,28 +102,28 @@ def tasks_of(spec: PipelineSpec) -> dict[str, PipelineTaskSpec]:
 
 
 def is_exit_handler(task: PipelineTaskSpec) -> bool:
-    """Whether a task runs at the end, whatever happened to the others."""
+    """Return True if a task runs at the end, whatever happened to the others."""
     return task.get("triggerPolicy", {}).get("strategy") == "ALL_UPSTREAM_TASKS_COMPLETED"
 
 
 def executor_of(spec: PipelineSpec, name: str) -> ExecutorSpec:
-    """The executor of a task: a mapping with the one key `container`, `importer` or `resolver`."""
+    """Return the executor of a task: a mapping whose only key is `container`, `importer` or `resolver`."""
     component = component_of(spec, name)
     return spec["deploymentSpec"]["executors"][component["executorLabel"]]
 
 
 def looks_up(executor: ExecutorSpec) -> bool:
-    """Whether a task only finds artifacts of earlier runs: a resolver, or our container in its place."""
+    """Return True if a task only finds artifacts of earlier runs: a resolver, or our own container for it."""
     return "resolver" in executor or FIND in executor.get("container", {}).get("command", ())
 
 
 def component_of(spec: PipelineSpec, name: str) -> ComponentSpec:
-    """The interface of a task."""
+    """Return the component of a task, which is its interface."""
     return spec["components"][tasks_of(spec)[name]["componentRef"]["name"]]
 
 
 def container_tasks(spec: PipelineSpec) -> Iterator[tuple[str, PipelineContainerSpec]]:
-    """The tasks that run in a container, each with its container's specification."""
+    """Yield the tasks that run in a container, each with its container's specification."""
     for name in tasks_of(spec):
         executor = executor_of(spec, name)
         if "container" in executor:
@@ -130,13 +131,13 @@ def container_tasks(spec: PipelineSpec) -> Iterator[tuple[str, PipelineContainer
 
 
 def drivers(spec: PipelineSpec) -> list[Exec]:
-    """The tasks with a driver, which resolves the files to read: Ingest, or for example TFX's ExampleGens."""
+    """Return the drivers of all tasks, which resolve the files to read, e.g. Ingest's or an ExampleGen's."""
     containers = (container for _, container in container_tasks(spec))
     return [each["lifecycle"]["preCacheCheck"] for each in containers if "lifecycle" in each]
 
 
 def title_of(artifact_type: ArtifactTypeSchema) -> str:
-    """The name of an artifact's type, e.g. `tfx.Examples`."""
+    """Return the name of an artifact's type, e.g. `tfx.Examples`."""
     if "schemaTitle" in artifact_type:
         return str(artifact_type["schemaTitle"])
     match = _TITLE.search(artifact_type.get("instanceSchema", ""))
@@ -144,7 +145,7 @@ def title_of(artifact_type: ArtifactTypeSchema) -> str:
 
 
 def producers_of(task: PipelineTaskSpec) -> set[str]:
-    """The tasks whose outputs a task takes."""
+    """Return the tasks whose outputs a task takes."""
     inputs = task.get("inputs", {})
     found = {
         source["taskOutputArtifact"]["producerTask"]
@@ -159,12 +160,12 @@ def producers_of(task: PipelineTaskSpec) -> set[str]:
 
 
 def node_of(task: str) -> str:
-    """The pipeline's node that a task is made from: the resolver of a blessed model becomes two tasks."""
+    """Return the node that a task was made from: the resolver of a blessed model becomes two tasks."""
     return task.removesuffix("-model-resolver").removesuffix("-model-blessing-resolver")
 
 
 def hand_parameters_down(spec: PipelineSpec) -> None:
-    """Gives the task that wraps all others the pipeline's parameters that they take; TFX leaves that out."""
+    """Pass the pipeline's parameters to the task that wraps all others, which TFX does not do."""
     wrapper = spec["root"]["dag"]["tasks"].get(TFX_DAG)
     if wrapper is None:
         return
@@ -179,12 +180,12 @@ def hand_parameters_down(spec: PipelineSpec) -> None:
 
 
 def to_text(job: PipelineJob) -> str:
-    """The job as a file: the same text for the same job."""
+    """Return the job as the text of a file; equal jobs give equal text."""
     return json.dumps(job, indent=2, sort_keys=True) + "\n"
 
 
 def limit(task: PipelineTaskSpec, container: PipelineContainerSpec, limits: NodeConfig) -> None:
-    """Gives a task its retries, and its container a time limit; both are changed in place."""
+    """Set a task's retries and its container's time limit; both are changed in place."""
     if limits.retries:
         task["retryPolicy"] = {
             "maxRetryCount": limits.retries,
@@ -193,7 +194,7 @@ def limit(task: PipelineTaskSpec, container: PipelineContainerSpec, limits: Node
             "backoffMaxDuration": _MAX_BACKOFF,
         }
     if limits.timeout_s:
-        # The specification has no time limit for a task: coreutils' timeout ends it from inside.
+        # The specification has no time limit for a task, so coreutils' timeout ends it inside the container.
         seconds = str(math.ceil(limits.timeout_s))
         container["command"] = ["timeout", f"--kill-after={_GRACE_S}", seconds, *container["command"]]
 
@@ -202,7 +203,7 @@ def _complete_dependencies(spec: PipelineSpec) -> None:
     tasks = tasks_of(spec)
     for task in tasks.values():
         for source in task.get("inputs", {}).get("parameters", {}).values():
-            # TFX writes ID_task for the producer of a parameter, and names no task like that.
+            # TFX writes ID_task for the producer of a parameter, but no task has that name.
             output = source.get("taskOutputParameter", {})
             producer = output.get("producerTask", "")
             if producer and producer not in tasks:
@@ -213,9 +214,9 @@ def _complete_dependencies(spec: PipelineSpec) -> None:
 
 
 def _complete_types(spec: PipelineSpec) -> None:
-    """Declares a parameter that is another task's output as what that is: TFX declares all of them as text.
+    """Give each parameter that is another task's output that output's type; TFX declares all as strings.
 
-    Its entry point, which is told the types as an argument, would hand a whole number on as 4.0.
+    TFX's entry point, which gets the types as an argument, would otherwise pass a whole number on as 4.0.
     """
     for name, task in tasks_of(spec).items():
         declared = component_of(spec, name).get("inputDefinitions", {}).get("parameters", {})
@@ -271,10 +272,10 @@ def _check_names(spec: PipelineSpec, config: WorkloadConfig) -> None:
 
 
 def _check_paths(spec: PipelineSpec, *, root: str, but: tuple[str | None, ...]) -> None:
-    """Rejects parameters that name a file of this machine: it exists here, but not in the image.
+    """Reject parameters that name a file of this machine that is not in the image.
 
-    What a rehearsal itself keeps below its root, where it pushes to, and the Python that stands in for the
-    TPUs', are another matter.
+    The files below a rehearsal's root, its push destination and its interpreter for TPU trainings are
+    exempt.
     """
     for name, task in tasks_of(spec).items():
         for key, source in task.get("inputs", {}).get("parameters", {}).items():
@@ -297,7 +298,7 @@ def _is_only_here(text: str) -> bool:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """All texts in a value; one that holds JSON is opened."""
+    """Yield all strings in a value; a string that holds JSON is parsed."""
     if isinstance(value, str):
         try:
             opened = json.loads(value)

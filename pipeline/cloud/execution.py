@@ -1,4 +1,4 @@
-"""The inputs of a task, as the service gives them: its ExecutorInput, and its command filled in.
+"""Builds a task's inputs as a service does: its ExecutorInput, and its command with placeholders filled in.
 
 Pure. The names and forms are those of ml_pipelines.ExecutorInput in kfp's pipeline_spec.proto.
 """
@@ -50,20 +50,20 @@ class ArtifactList(TypedDict):
 
 
 class OutputParameter(TypedDict):
-    """The file that takes a parameter's value."""
+    """The file into which a parameter's value is written."""
 
     outputFile: str
 
 
 class Inputs(TypedDict):
-    """All that a task takes, by key."""
+    """The inputs of a task, by key."""
 
     artifacts: dict[str, ArtifactList]
     parameterValues: dict[str, Any]
 
 
 class Outputs(TypedDict):
-    """Where a task puts all that it makes, by key; `outputFile`: for its `ExecutorOutput`."""
+    """The places for a task's outputs, by key; `outputFile` is for its `ExecutorOutput`."""
 
     artifacts: dict[str, ArtifactList]
     parameters: dict[str, OutputParameter]
@@ -71,14 +71,14 @@ class Outputs(TypedDict):
 
 
 class ExecutorInput(TypedDict):
-    """What a task is given."""
+    """The inputs of a task, and the places for its outputs."""
 
     inputs: Inputs
     outputs: Outputs
 
 
 class MadeArtifact(TypedDict, total=False):
-    """What is new of an artifact."""
+    """The fields of an artifact that an executor sets."""
 
     uri: str
     metadata: dict[str, object]
@@ -91,7 +91,7 @@ class MadeArtifacts(TypedDict):
 
 
 class ExecutorOutput(TypedDict, total=False):
-    """What an executor writes, or a driver for its executor, by key."""
+    """The document that an executor writes, or a driver for its executor, by key."""
 
     artifacts: dict[str, MadeArtifacts]
     parameterValues: dict[str, object]
@@ -105,7 +105,7 @@ class Status(TypedDict):
 
 
 class PipelineTaskFinalStatus(TypedDict):
-    """How all tasks ended, as an exit handler is told."""
+    """The outcome of all tasks, as an exit handler gets it."""
 
     state: str
     pipelineJobResourceName: str
@@ -114,7 +114,7 @@ class PipelineTaskFinalStatus(TypedDict):
 
 
 class Done(TypedDict):
-    """What a task put out, by key; `status`: of the one that wraps all others."""
+    """The outputs of a finished task, by key; only the task that wraps all others has a `status`."""
 
     artifacts: Mapping[str, list[RuntimeArtifact]]
     parameters: Mapping[str, object]
@@ -122,7 +122,7 @@ class Done(TypedDict):
 
 
 def check_wiring(spec: PipelineSpec) -> Iterator[str]:
-    """Reports what the service would reject at submission, one line each: names and types that do not fit."""
+    """Yield a line for each mismatch of names or types for which the service would reject the job."""
     tasks = tasks_of(spec)
     for name, task in tasks.items():
         declared = component_of(spec, name).get("inputDefinitions", {})
@@ -154,11 +154,11 @@ def check_wiring(spec: PipelineSpec) -> Iterator[str]:
 def executor_input(
     spec: PipelineSpec, name: str, *, done: Mapping[str, Done], parameters: Mapping[str, object], folder: str
 ) -> ExecutorInput:
-    """The ExecutorInput of a task.
+    """Return the ExecutorInput of a task.
 
     Args:
-        done: what the tasks before it put out, by task; for an exit handler, also of `tfx-dag`.
-        folder: the task's own folder, for its outputs; its last part is taken for an id.
+        done: the outputs of the tasks before it, by task; for an exit handler, also the entry `tfx-dag`.
+        folder: the task's own folder, for its outputs; its last part is used as an id.
 
     Raises:
         ComponentError: a runtime parameter has no value.
@@ -190,7 +190,7 @@ def executor_input(
 
 
 def _new(uri: str, entry: ArtifactSpec) -> RuntimeArtifact:
-    # The service's form of the name; TFX takes a number for the artifact from it.
+    # The service's form of a name, from which TFX derives a number for the artifact.
     name = f"projects/rehearsal/locations/here/metadataStores/default/artifacts/{uri}"
     metadata = dict(entry.get("metadata", {}))
     return {"name": name, "uri": uri, "type": entry["artifactType"], "metadata": metadata}
@@ -228,13 +228,13 @@ def _value(
 
 
 def filled(text: str, given: ExecutorInput) -> str:
-    """A word of a command, or a resolver's filter, with its placeholders filled in.
+    """Fill in the placeholders in a word of a command, or in a resolver's filter.
 
     Args:
         text: with `{{$}}` for the whole ExecutorInput, or `{{$.inputs...}}` for a part of it.
 
     Raises:
-        ComponentError: a placeholder names what is not there.
+        ComponentError: a placeholder names a value that does not exist.
     """
     return _PLACEHOLDER.sub(lambda match: _filled(match, given), text)
 
@@ -267,10 +267,10 @@ def _text(value: object) -> str:
 
 
 def fold(given: ExecutorInput, output: ExecutorOutput) -> None:
-    """Applies an executor's or driver's output file; `given` is changed.
+    """Apply an executor's or driver's output file to `given`, which is changed.
 
     Args:
-        output: metadata of artifacts; parameters, which a driver hands to its executor.
+        output: the metadata of artifacts, and the parameters that a driver passes to its executor.
     """
     for key, entry in output.get("artifacts", {}).items():
         for ours, theirs in zip(
@@ -282,6 +282,6 @@ def fold(given: ExecutorInput, output: ExecutorOutput) -> None:
 
 
 def command_of(container: PipelineContainerSpec | Exec, given: ExecutorInput) -> list[str]:
-    """The command line of a container, or of its driver, with the placeholders filled in."""
+    """Return the command line of a container, or of its driver, with the placeholders filled in."""
     words: Sequence[str] = [*container.get("command", ()), *container.get("args", ())]
     return [filled(word, given) for word in words]

@@ -1,4 +1,4 @@
-"""Notes a followed run on Vertex AI in an experiment there: its settings, its metrics, how it ended."""
+"""Logs a followed run on Vertex AI to an experiment there: its settings, its metrics and its outcome."""
 
 import json
 
@@ -14,14 +14,14 @@ _STATES: dict[JobPhase, str] = {"complete": "COMPLETE", "cancelled": "CANCELLED"
 
 
 def note_in_experiment(config: WorkloadConfig, record: RunRecord, phase: JobPhase) -> str:
-    """Notes a run that is over, where `cloud.vertex.experiment` names an experiment.
+    """Log a finished run if `cloud.vertex.experiment` names an experiment.
 
     Args:
-        config: the workload, as the command that follows the run gives it.
-        phase: how the run ended.
+        config: the workload's settings, from the command that follows the run.
+        phase: the final state of the run.
 
     Returns:
-        What was done or why not, in words; empty where no experiment is named.
+        What was done or why not, in words; empty if no experiment is named.
     """
     experiment = config.cloud.vertex.experiment
     if experiment is None or config.cloud.service != "vertex":

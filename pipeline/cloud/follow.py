@@ -1,4 +1,4 @@
-"""Reports a run at a service in the engine's words: its record, its changes, how it ended."""
+"""Reports a service's run in the engine's terms: its record, its changes and its outcome."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ _SHOWN_LINES = 12
 
 
 def new_record(job: PipelineJob, *, run_id: str) -> RunRecord:
-    """The record of a run that was just submitted: every task waits; tasks come after those they need."""
+    """Return the record of a run that was just submitted: all tasks wait, in topological order."""
     spec = job["pipelineSpec"]
     nodes = [
         NodeRecord(id=name, type="Resolver" if looks_up(executor_of(spec, name)) else "")
@@ -32,9 +32,9 @@ def new_record(job: PipelineJob, *, run_id: str) -> RunRecord:
 
 
 def update(record: RunRecord, state: JobState) -> list[NodeRecord]:
-    """Brings a record up to date; returns the nodes whose state changed.
+    """Update a record; return the nodes whose state changed.
 
-    Tasks that the record has not, such as the one that stands for the whole pipeline, are passed over.
+    Tasks that the record does not have, such as the one for the whole pipeline, are ignored.
     """
     by_name = {node.id: node for node in record.nodes}
     changed = []
@@ -55,7 +55,7 @@ def update(record: RunRecord, state: JobState) -> list[NodeRecord]:
 
 
 def finish(record: RunRecord, state: JobState, *, wall_s: float) -> int:
-    """Completes the record of a run that is over; returns the exit code.
+    """Complete the record of a run that is over; return the exit code.
 
     0: done; 1: a task failed, or the run was cancelled; 3: a gate stopped it, or did not bless the model.
     """
@@ -72,13 +72,13 @@ def finish(record: RunRecord, state: JobState, *, wall_s: float) -> int:
 def ending(
     record: RunRecord, state: JobState, *, link: str, bless: str, width: int | None = None
 ) -> Iterator[str]:
-    """The last lines: the outcome, its causes, the numbers as after a local run, and where to look.
+    """Yield the last lines: the outcome, its causes, the numbers as after a local run, and the run's link.
 
     Args:
-        record: where its gates' outputs are folders of this machine, their verdicts are told.
-        state: its last one.
-        bless: the command that runs it again and has its model pass.
-        width: of the screen, in columns, which tables keep within; None: as wide as they come.
+        record: the verdicts of its gates are reported if the gates' outputs are folders of this machine.
+        state: the last state of the run.
+        bless: the command that runs the workload again and lets its model pass.
+        width: the width of the screen in columns, which tables do not exceed; None means no limit.
     """
     took = seconds(record.wall_s)
     failed = [node for node in record.nodes if node.state == "failed"]
@@ -106,10 +106,10 @@ def ending(
 
 
 def read_failure(text: str) -> tuple[str, str, int | None]:
-    """Extracts a failed task's message, hint and exit code from a service's error.
+    """Extract a failed task's message, hint and exit code from a service's error.
 
-    Services quote the last lines of the container's output. Ours ends with `error: ...`, perhaps more lines,
-    and `hint: ...`; another container's error is reported as the service reports it.
+    Services quote the last lines of the container's output. Our containers' output ends with `error: ...`,
+    perhaps more lines, and `hint: ...`; another container's error is returned as the service reports it.
     """
     found = _EXIT_CODE.search(text)
     code = int(found[1]) if found else None
@@ -133,7 +133,7 @@ def _explain(node: NodeRecord, task: TaskState) -> None:
 
 
 def _in_order(tasks: Mapping[str, PipelineTaskSpec]) -> list[str]:
-    """The names of tasks, each after those that it needs; otherwise by name."""
+    """Return the names of tasks, each after those that it needs; otherwise by name."""
     needs = {name: {*task.get("dependentTasks", ()), *producers_of(task)} for name, task in tasks.items()}
     ordered: list[str] = []
     while len(ordered) < len(needs):

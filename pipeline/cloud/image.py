@@ -1,6 +1,7 @@
-"""The contents of the container image, as its Dockerfile and .dockerignore describe them. Pure.
+"""The contents of the container image, as its Dockerfile and .dockerignore describe them.
 
-Nothing is built here. `stage` copies its files to a folder, so that a rehearsal runs what the image holds.
+Nothing is built here. `Image.stage` copies the image's files to a folder, so that a rehearsal runs what the
+image holds.
 """
 
 import re
@@ -17,9 +18,9 @@ from slipway.components.project import PROJECT_ROOT
 from slipway.pipeline.errors import ConfigError
 
 IMAGE_ROOT = "/opt/slipway"
-"""WORKDIR of the image: the project's root there."""
+"""The image's WORKDIR, which is the project's root there."""
 IMAGE_PACKAGES = "/opt/venv/lib/python3.11/site-packages"
-"""Where the locked packages are in the image."""
+"""The folder of the locked packages in the image."""
 _IMAGE_PROGRAMS = "/opt/venv/bin"
 _STAGE = "pipeline"
 _INSTRUCTION = re.compile(r"^(FROM|ENV)\s+(.*)$", re.IGNORECASE)
@@ -31,8 +32,8 @@ class Image:
 
     Attributes:
         root: the project's root on this machine.
-        files: of the project, relative to it, sorted.
-        packages: the folder of installed packages on this machine; the image has the same ones.
+        files: the project's files that the image holds, relative to `root`.
+        packages: the folder of installed packages on this machine; the image has the same packages.
     """
 
     root: Path
@@ -40,10 +41,10 @@ class Image:
     packages: Path
 
     def path_of(self, path: Path) -> str | None:
-        """The place of a local file or folder in the image; None if it is not in there.
+        """Return the path in the image of a local file or folder; None if the image does not hold it.
 
         Args:
-            path: absolute. A folder is in the image when a file in it is.
+            path: absolute. A folder is in the image if any file in it is.
         """
         if path.is_relative_to(self.packages):
             return str(PurePosixPath(IMAGE_PACKAGES, path.relative_to(self.packages)))
@@ -55,10 +56,10 @@ class Image:
         return None
 
     def stage(self, folder: Path) -> None:
-        """Copies the project's files of the image into a folder.
+        """Copy the project's files that the image holds into a folder.
 
         Raises:
-            ConfigError: a link leads out of the project: in the image it would lead nowhere.
+            ConfigError: a link points outside the project, so it would be broken in the image.
         """
         for name in sorted(self.files):
             source, target = self.root / name, folder / name
@@ -70,18 +71,19 @@ class Image:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, target, follow_symlinks=False)
             if source.suffix == ".py" and (bytecode := Path(cache_from_source(str(source)))).is_file():
-                # As in the image. It holds time and size of its source, so that an old one is not used.
+                # The image has bytecode, too. It records its source's time and size, so stale bytecode is
+                # not used.
                 there = Path(cache_from_source(str(target)))
                 there.parent.mkdir(exist_ok=True)
                 shutil.copy2(bytecode, there)
 
 
 def on_this_machine(text: str, *, staged: Path) -> str:
-    """A text with the image's paths replaced by this machine's.
+    """Return a text with the image's paths replaced by those of this machine.
 
     Args:
         text: e.g. a compiled job.
-        staged: where `Image.stage` has put the project's files.
+        staged: the folder into which `Image.stage` copied the project's files.
     """
     pairs = {
         IMAGE_PACKAGES: sysconfig.get_path("purelib"),
@@ -94,12 +96,12 @@ def on_this_machine(text: str, *, staged: Path) -> str:
 
 
 def read_image(root: Path = PROJECT_ROOT) -> Image:
-    """Reads the contents of a project's image.
+    """Read the contents of a project's image.
 
     Raises:
-        ConfigError: the project has no .dockerignore, or none that can be read.
+        ConfigError: the project has no .dockerignore that can be read.
     """
-    # The client's own reading of .dockerignore.
+    # Docker's own client reads .dockerignore with this function.
     from docker.utils.build import exclude_paths  # type: ignore[import-untyped]
 
     patterns = [
@@ -109,7 +111,7 @@ def read_image(root: Path = PROJECT_ROOT) -> Image:
     ]
     found = exclude_paths(str(root), patterns, dockerfile="Dockerfile")
     names = {name for name in found if not (root / name).is_dir() or (root / name).is_symlink()}
-    # The client sends these for its own use; no COPY takes them while they are ignored.
+    # The client always sends these two for its own use; COPY leaves them out while they are ignored.
     return Image(
         root=root,
         files=frozenset(names - {"Dockerfile", ".dockerignore"}),
@@ -118,10 +120,10 @@ def read_image(root: Path = PROJECT_ROOT) -> Image:
 
 
 def image_environment(root: Path = PROJECT_ROOT) -> Mapping[str, str]:
-    """The environment variables that the image sets, as its Dockerfile says.
+    """Return the environment variables that the image sets, as its Dockerfile says.
 
     Raises:
-        ConfigError: the project has no Dockerfile, or none that can be read.
+        ConfigError: the project has no Dockerfile that can be read.
     """
     text = _read(root / "Dockerfile").replace("\\\n", " ")
     stage = ""
@@ -136,7 +138,7 @@ def image_environment(root: Path = PROJECT_ROOT) -> Mapping[str, str]:
 
 
 def _read(file: Path) -> str:
-    """One of the two files that describe the image, as `slipway init` writes them."""
+    """Read one of the two files that describe the image; `slipway init` writes them."""
     try:
         return file.read_text(encoding="utf-8")
     except FileNotFoundError as error:

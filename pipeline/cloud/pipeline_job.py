@@ -1,7 +1,7 @@
-"""A compiled job, as far as it is read or written here: its parts by the names that kfp gives them.
+"""The parts of a compiled job that are read or written here, under the names that kfp gives them.
 
-They are the messages of kfp's pipeline_spec.proto in JSON, with the keys thon Vertex AI adds to a job. A job
-may have more keys, which pass through.
+They are the messages of kfp's pipeline_spec.proto in JSON, plus the keys that Vertex AI adds to a job. A
+job may have more keys, which pass through.
 """
 
 from typing import Any, NotRequired, TypedDict
@@ -17,14 +17,14 @@ class ArtifactTypeSchema(TypedDict, total=False):
 
 
 class ArtifactSpec(TypedDict):
-    """An artifact that a component takes or makes."""
+    """An artifact that a component takes or produces."""
 
     artifactType: ArtifactTypeSchema
     metadata: NotRequired[dict[str, object]]
 
 
 class ParameterSpec(TypedDict, total=False):
-    """A parameter that a component takes or makes; its type e.g. `NUMBER_INTEGER`."""
+    """A parameter that a component takes or produces; its type is e.g. `NUMBER_INTEGER`."""
 
     parameterType: str
     defaultValue: object
@@ -32,54 +32,54 @@ class ParameterSpec(TypedDict, total=False):
 
 
 class ComponentInputsSpec(TypedDict, total=False):
-    """All that a component takes, by key."""
+    """The inputs of a component, by key."""
 
     artifacts: dict[str, ArtifactSpec]
     parameters: dict[str, ParameterSpec]
 
 
 class ComponentOutputsSpec(TypedDict, total=False):
-    """All that a component makes, by key."""
+    """The outputs of a component, by key."""
 
     artifacts: dict[str, ArtifactSpec]
     parameters: dict[str, ParameterSpec]
 
 
 class TaskOutputArtifactSpec(TypedDict):
-    """An artifact that another task made."""
+    """An artifact that another task produces."""
 
     producerTask: str
     outputArtifactKey: str
 
 
 class TaskOutputParameterSpec(TypedDict):
-    """A parameter that another task put out."""
+    """A parameter that another task produces."""
 
     producerTask: str
     outputParameterKey: str
 
 
 class TaskFinalStatus(TypedDict):
-    """How another task ended; exit handlers may ask for it."""
+    """The final state of another task, which an exit handler may take."""
 
     producerTask: str
 
 
 class ValueOrRuntimeParameter(TypedDict, total=False):
-    """A value of any type that JSON has, or the name of the parameter that holds it."""
+    """A value of any JSON type, or the name of the parameter that holds it."""
 
     constant: Any
     runtimeParameter: str
 
 
 class InputArtifactSpec(TypedDict, total=False):
-    """Where an artifact comes from."""
+    """The source of an artifact."""
 
     taskOutputArtifact: TaskOutputArtifactSpec
 
 
 class InputParameterSpec(TypedDict, total=False):
-    """Where a parameter comes from: one of these."""
+    """The source of a parameter: exactly one of these keys."""
 
     runtimeValue: ValueOrRuntimeParameter
     componentInputParameter: str
@@ -88,7 +88,7 @@ class InputParameterSpec(TypedDict, total=False):
 
 
 class TaskInputsSpec(TypedDict, total=False):
-    """Where all that a task takes comes from, by key."""
+    """The sources of a task's inputs, by key."""
 
     artifacts: dict[str, InputArtifactSpec]
     parameters: dict[str, InputParameterSpec]
@@ -101,14 +101,14 @@ class ComponentRef(TypedDict):
 
 
 class TriggerPolicy(TypedDict, total=False):
-    """When a task runs; `condition` is CEL."""
+    """The condition under which a task runs; `condition` is CEL."""
 
     strategy: str
     condition: str
 
 
 class RetryPolicy(TypedDict):
-    """How often a failed task is tried again; durations e.g. `1.5s`."""
+    """The retries of a failed task; durations are written as e.g. `1.5s`."""
 
     maxRetryCount: int
     backoffDuration: str
@@ -117,7 +117,7 @@ class RetryPolicy(TypedDict):
 
 
 class CachingOptions(TypedDict, total=False):
-    """Whether an equal task's outputs may be taken."""
+    """Whether the outputs of an equal task may be reused."""
 
     enableCache: bool
 
@@ -140,7 +140,7 @@ class DagSpec(TypedDict):
 
 
 class ComponentSpec(TypedDict, total=False):
-    """A component: its interface, and its executor's key or the tasks that it is made of."""
+    """A component: its interface, and its executor's key or the tasks that it consists of."""
 
     inputDefinitions: ComponentInputsSpec
     outputDefinitions: ComponentOutputsSpec
@@ -156,13 +156,13 @@ class Exec(TypedDict, total=False):
 
 
 class Lifecycle(TypedDict, total=False):
-    """What runs before a container: a driver."""
+    """The command that runs before a container: a driver."""
 
     preCacheCheck: Exec
 
 
 class AcceleratorConfig(TypedDict):
-    """Accelerators of a container, each number as text."""
+    """The accelerators of a container, with each number as text."""
 
     type: str
     count: str
@@ -171,7 +171,7 @@ class AcceleratorConfig(TypedDict):
 
 
 class ResourceSpec(TypedDict, total=False):
-    """Cores and GB of a container, as numbers and as texts."""
+    """The cores and GB of a container, both as numbers and as text."""
 
     cpuLimit: float
     resourceCpuLimit: str
@@ -192,19 +192,19 @@ class PipelineContainerSpec(TypedDict):
 
 
 class ArtifactQuerySpec(TypedDict):
-    """A resolver's question: clauses `a="b"` joined by AND."""
+    """A resolver's query: clauses `a="b"` joined by AND."""
 
     filter: str
 
 
 class ResolverSpec(TypedDict, total=False):
-    """A resolver's questions by output key."""
+    """A resolver's queries by output key."""
 
     outputArtifactQueries: dict[str, ArtifactQuerySpec]
 
 
 class ImporterSpec(TypedDict):
-    """An artifact that is there already."""
+    """An artifact that exists already."""
 
     artifactUri: ValueOrRuntimeParameter
     reimport: NotRequired[bool]
@@ -212,7 +212,7 @@ class ImporterSpec(TypedDict):
 
 
 class ExecutorSpec(TypedDict, total=False):
-    """What carries out a component: one of these."""
+    """The executor of a component: exactly one of these keys."""
 
     container: PipelineContainerSpec
     importer: ImporterSpec
@@ -242,7 +242,7 @@ class PipelineSpec(TypedDict):
 
 
 class RuntimeConfig(TypedDict, total=False):
-    """The folder for artifacts, runtime parameters by name, and what a failure means to Vertex AI."""
+    """The artifact root, runtime parameters by name, and Vertex AI's failure policy."""
 
     gcsOutputDirectory: str
     parameterValues: dict[str, object]
@@ -250,7 +250,7 @@ class RuntimeConfig(TypedDict, total=False):
 
 
 class PipelineJob(TypedDict):
-    """A pipeline, and the settings of its runs; the last three are Vertex AI's."""
+    """A pipeline and the settings of its runs; the last three keys are Vertex AI's."""
 
     pipelineSpec: PipelineSpec
     labels: NotRequired[dict[str, str]]

@@ -1,4 +1,4 @@
-"""Brings the reports of a run's tasks from Cloud Storage, so that it is told as a local run is."""
+"""Downloads the reports of a run's tasks from Cloud Storage, so that the run is reported like a local one."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,20 +14,20 @@ _FILES = {
     "schemas.DataVerdict": "verdict.json",
     "ModelRun": "result.json",
 }
-"""The file of each type of artifact."""
+"""The report file in each type of artifact."""
 _TIMEOUT_S = 20.0
 _RETRY_S = 30.0
 
 
 def bring_reports(record: RunRecord, folder: Path) -> str:
-    """Copies the gates' verdicts and the training's report into a folder, and has the record name it.
+    """Copy the gates' verdicts and the training's report into a folder, and point the record to the copies.
 
     Args:
-        record: of a run at a service; artifacts that are not in gs:// stay as they are.
-        folder: which is there, and empty.
+        record: the record of a service's run; artifacts that are not on gs:// stay as they are.
+        folder: an empty folder.
 
     Returns:
-        Why some are missing, in words; empty: all that exist are there.
+        Why some reports are missing, in words; empty if all that exist were copied.
     """
     found = list(_reports(record))
     if not found:

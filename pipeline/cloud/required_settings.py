@@ -19,9 +19,9 @@ class RequiredSetting:
 
     Attributes:
         key: its dotted path in the workload file.
-        value: what it is set to; None: it is missing.
-        what: what belongs there, in words.
-        example: a value; the user replaces what is in capitals.
+        value: its current value; None if it is missing.
+        what: a description of the value.
+        example: an example value; the user replaces the parts in capitals.
     """
 
     key: str
@@ -31,7 +31,7 @@ class RequiredSetting:
 
 
 def needed_to_run(config: WorkloadConfig) -> list[RequiredSetting]:
-    """The settings that a job needs, whichever service runs it."""
+    """Return the settings that a job needs on any service."""
     cloud = config.cloud
     return [
         RequiredSetting(
@@ -53,7 +53,7 @@ def needed_to_run(config: WorkloadConfig) -> list[RequiredSetting]:
 
 
 def needed_by_vertex(vertex: VertexConfig) -> list[RequiredSetting]:
-    """The settings thon Vertex AI needs, for a pipeline or for a training job."""
+    """Return the settings that Vertex AI needs for a pipeline or a training job."""
     return [
         RequiredSetting(
             "cloud.vertex.project", vertex.project, "the id of your Google Cloud project", "PROJECT"
@@ -68,7 +68,7 @@ def needed_by_vertex(vertex: VertexConfig) -> list[RequiredSetting]:
 
 
 def needed_by_service(config: WorkloadConfig) -> list[RequiredSetting]:
-    """The further settings that the service named by `cloud.service` needs."""
+    """Return the further settings that the service named by `cloud.service` needs."""
     if config.cloud.service == "vertex":
         return needed_by_vertex(config.cloud.vertex)
     what = (
@@ -79,14 +79,14 @@ def needed_by_service(config: WorkloadConfig) -> list[RequiredSetting]:
 
 
 def require(needed: Iterable[RequiredSetting], *, who: str, wrong: Sequence[ConfigError] = ()) -> None:
-    """Raises one error for all settings that are missing or wrong.
+    """Raise one error for all settings that are missing or wrong.
 
     Args:
-        who: needs them, in words.
-        wrong: what else was found.
+        who: the thing that needs the settings, in words.
+        wrong: errors that other checks found.
 
     Raises:
-        ConfigError: names each key, with a piece of a workload file that sets those that are missing.
+        ConfigError: names each key, and shows a piece of a workload file that sets the missing ones.
     """
     missing = [each for each in needed if each.value is None]
     lines = [f"{each.key} is not set, and {who} needs it: {each.what}" for each in missing]

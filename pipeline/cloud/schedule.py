@@ -12,14 +12,14 @@ from slipway.pipeline.errors import UsageError
 
 
 def create(chosen: CloudChoice) -> Schedule:
-    """Creates a schedule as `cloud.schedule` says.
+    """Create a schedule according to `cloud.schedule`.
 
     Raises:
-        UsageError: there is one of that name already, or something is missing; the message says what.
+        UsageError: a schedule of that name exists, or something is missing; the message says what.
         PipelineError: the service refused.
     """
     target = target_of(chosen)
-    scheduled_kind(target.config)  # rejects what cannot advance, before the service is asked
+    scheduled_kind(target.config)  # rejects a span that cannot advance, before the service is called
     service = service_of(target.config)
     name = chosen.schedule or target.config.name
     for there in service.schedules():
@@ -35,7 +35,7 @@ def create(chosen: CloudChoice) -> Schedule:
 
 
 def listed(chosen: CloudChoice) -> Iterator[str]:
-    """One line for each of the service's schedules, or one that says there are none."""
+    """Yield a line for each of the service's schedules, or a line that says there are none."""
     service = service_of(chosen.config())
     schedules = service.schedules()
     if not schedules:
@@ -49,17 +49,17 @@ def listed(chosen: CloudChoice) -> Iterator[str]:
 
 
 def pause(chosen: CloudChoice) -> Schedule:
-    """Keeps a schedule from starting runs; runs in progress continue."""
+    """Keep a schedule from starting runs; runs in progress continue."""
     service, schedule = _find(chosen)
     service.pause(schedule)
     return schedule
 
 
 def resume(chosen: CloudChoice, *, catch_up: bool | None) -> Schedule:
-    """Lets a paused schedule start runs again.
+    """Let a paused schedule start runs again.
 
     Args:
-        catch_up: whether missed runs are made up for; None: as `cloud.schedule.catch_up` says.
+        catch_up: whether to make up for missed runs; None means the value of `cloud.schedule.catch_up`.
     """
     service, schedule = _find(chosen)
     wanted = chosen.config().cloud.schedule.catch_up if catch_up is None else catch_up
@@ -68,24 +68,24 @@ def resume(chosen: CloudChoice, *, catch_up: bool | None) -> Schedule:
 
 
 def delete(chosen: CloudChoice) -> Schedule:
-    """Removes a schedule; its runs stay."""
+    """Remove a schedule; its runs stay."""
     service, schedule = _find(chosen)
     service.delete(schedule)
     return schedule
 
 
 def run_now(chosen: CloudChoice) -> str:
-    """Starts a run of a schedule now, and returns the link to it."""
+    """Start a run of a schedule now, and return the link to the run."""
     service, schedule = _find(chosen)
     job = service.scheduled_job(schedule, at=datetime.now(UTC))
     return service.submit(job, run_id=run_name(chosen.config())).link
 
 
 def _find(chosen: CloudChoice) -> tuple[Service, Schedule]:
-    """The service and the schedule; the latest if there are several of that name.
+    """Return the service and the schedule; the latest one if several have that name.
 
     Raises:
-        UsageError: there is none of that name.
+        UsageError: no schedule has that name.
     """
     config = chosen.config()
     service = service_of(config)

@@ -1,4 +1,4 @@
-"""The span of a scheduled run: that of the day for which it is scheduled. Pure.
+"""Determines the span of a scheduled run from the day that the run is scheduled for. Pure.
 
 The service writes that day into the command of Ingest's driver, which resolves spans before Ingest runs.
 """
@@ -15,16 +15,16 @@ from slipway.pipeline.config.cloud_services import ScheduleConfig
 from slipway.pipeline.errors import ConfigError
 from slipway.pipeline.wiring.ingest_options import source_patterns
 
-# kfp.dsl.PIPELINE_JOB_SCHEDULE_TIME_UTC_PLACEHOLDER
+# The value of kfp.dsl.PIPELINE_JOB_SCHEDULE_TIME_UTC_PLACEHOLDER.
 _SCHEDULED_AT = "{{$.pipeline_job_schedule_time_utc}}"
 
 
 def follow_schedule(job: PipelineJob, when: ScheduleConfig) -> PipelineJob:
-    """A compiled job whose runs take the span of their scheduled day.
+    """Return a compiled job whose runs take the span of their scheduled day.
 
     Args:
-        job: it stays as it is.
-        when: with `lag_days`; without, the job is returned unchanged.
+        job: it is not changed.
+        when: the schedule; without `lag_days`, the job itself is returned.
     """
     if when.lag_days is None:
         return job
@@ -40,11 +40,11 @@ def follow_schedule(job: PipelineJob, when: ScheduleConfig) -> PipelineJob:
 
 
 def fix_time(job: PipelineJob, moment: datetime) -> PipelineJob:
-    """A job of `follow_schedule` that runs now, as if scheduled for a given moment.
+    """Return a copy of a job of `follow_schedule` that runs now as if it were scheduled for `moment`.
 
     Args:
-        job: it stays as it is.
-        moment: for which it is taken to be scheduled.
+        job: it is not changed.
+        moment: the scheduled time to assume.
     """
     job = copy.deepcopy(job)
     for driver in drivers(job["pipelineSpec"]):
@@ -53,15 +53,15 @@ def fix_time(job: PipelineJob, moment: datetime) -> PipelineJob:
 
 
 def span_of(scheduled_at: str, *, lag_days: int, time_zone: str) -> int:
-    """The span of a scheduled run, as TFX counts it.
+    """Return the span of a scheduled run, as TFX counts it.
 
     Args:
-        scheduled_at: the moment for which the run is scheduled, ISO 8601; without an offset in UTC.
-        lag_days: how many days before it the span lies.
-        time_zone: in which the day is that of the schedule.
+        scheduled_at: the time that the run is scheduled for, ISO 8601; without an offset, UTC.
+        lag_days: how many days before the scheduled day the span lies.
+        time_zone: the schedule's time zone, in which the day is taken.
 
     Raises:
-        ValueError: that is no moment, as where the service did not fill it in.
+        ValueError: `scheduled_at` is not a time, e.g. because the service did not fill it in.
     """
     moment = datetime.fromisoformat(scheduled_at)
     if moment.tzinfo is None:
@@ -71,11 +71,11 @@ def span_of(scheduled_at: str, *, lag_days: int, time_zone: str) -> int:
 
 
 def scheduled_kind(config: WorkloadConfig) -> Kind | None:
-    """How the span of a scheduled run is named; None: it takes the latest one available.
+    """Return how the source names the span of a scheduled run; None if a run takes the latest span.
 
-    The rule of every service that can follow a schedule: with `cloud.schedule.lag_days` a run takes the span
-    of the day for which it is scheduled, less those days. In a source with {SPAN} that is the number of that
-    day, counted from 1970-01-01 as TFX counts days.
+    The rule is the same for every service that can follow a schedule. With `cloud.schedule.lag_days`, a run
+    takes the span of the day that it is scheduled for, minus those days. In a source with {SPAN}, that is
+    the number of the day, counted from 1970-01-01 as TFX counts days.
 
     Raises:
         ConfigError: the source has no spans, or `data.span` fixes one.

@@ -1,11 +1,11 @@
-"""Takes out of the image's virtual environment what no task needs. Runs while the image is built, by itself.
+"""Removes from the image's virtual environment what no task needs. A script that the image's build runs.
 
     python3 slim_packages.py /opt/venv
 
-What goes: headers for C++ code that nobody compiles there, the packages' own tests, whon Vertex AI's package
-brings for language models, Arrow's server of tables, and the symbols of libraries, which only a debugger
-reads: 430 MB of TensorFlow's headers and 330 MB of symbols. pip stays: Beam's launcher of workers asks it
-what is installed.
+It removes headers for C++ code, which nobody compiles there; the packages' own tests; the language-model
+parts of Vertex AI's package; Arrow Flight; and the libraries' symbols, which only a debugger reads.
+TensorFlow's headers take 430 MB and the symbols 330 MB. pip stays: Beam's worker launcher asks it what is
+installed.
 """
 
 import shutil
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _LARGE = 1 << 20
-"""Bytes; smaller libraries have no symbols to speak of."""
+"""Bytes; smaller libraries have hardly any symbols."""
 
 _WITH_TESTS_BESIDE = (
     "apache_beam",
@@ -25,19 +25,19 @@ _WITH_TESTS_BESIDE = (
     "tfx",
     "tfx_bsl",
 )
-"""Packages whose modules `x_test` test the module x beside them. Elsewhere that name means other things, such
-as a test of statistics."""
+"""Packages in which a module `x_test` tests the module x beside it. Elsewhere such a name can mean something
+else, such as a statistical test."""
 
 _FLIGHT = ("libarrow_flight.so*", "libarrow_python_flight.so*", "_flight.*.so")
-"""Arrow's server of tables; only pyarrow.flight loads it."""
+"""The libraries of Arrow Flight; only pyarrow.flight loads them."""
 
 _STRIPPED = ("apache_beam", "ml_metadata", "pyarrow", "tensorflow", "tfx_bsl", "zstandard")
-"""Packages whose libraries have symbols. Those of NumPy, SciPy, scikit-learn and TFDV were laid out anew when
-their wheels were made (auditwheel), and do not load after `strip`."""
+"""Packages whose libraries have symbols. Those of NumPy, SciPy, scikit-learn and TFDV were rewritten when
+their wheels were built (auditwheel), and do not load after `strip`."""
 
 
 def slim(packages: Path) -> None:
-    """Removes what no task needs.
+    """Remove what no task needs.
 
     Args:
         packages: the folder of installed packages.
@@ -61,14 +61,14 @@ def slim(packages: Path) -> None:
 
 def _unneeded(packages: Path) -> Iterator[Path]:
     yield from packages.glob("*/include")
-    # What is called testing is imported by others.
+    # Folders named testing stay, because other packages import them.
     yield from (each for each in packages.rglob("tests") if each.is_dir())
     for name in _WITH_TESTS_BESIDE:
         for pattern in ("*_test.py", "*_test.*.pyc"):
             yield from (packages / name).rglob(pattern)
     for pattern in _FLIGHT:
         yield from (packages / "pyarrow").glob(pattern)
-    # Parts of google-cloud-aiplatform, which nothing else of it imports.
+    # Parts of google-cloud-aiplatform that its other parts do not import.
     yield from (packages / name for name in ("vertexai", "agentplatform") if (packages / name).is_dir())
 
 

@@ -24,13 +24,13 @@ from slipway.pipeline.screen.run_display import stderr_display
 from slipway.pipeline.terminal.printable import printable
 from slipway.pipeline.tracking.handover import TRACKERS
 
-# Between two checks of a run; a short run is reported at once, a long one costs the service little.
+# Seconds between two checks of a run; a short run is reported at once, a long one costs the service little.
 _FIRST_LOOK_S, _LONGEST_LOOK_S = 1.0, 15.0
 _TICK_S = 0.5
 
 
 def submit_workload(chosen: CloudChoice, *, wait: bool) -> int:
-    """Starts a run of a workload at its service and prints the link to it; returns the exit code.
+    """Start a run of a workload on its service and print the link to it; return the exit code.
 
     Args:
         wait: whether to follow the run to its end; the exit code is then the run's.
@@ -61,11 +61,11 @@ def submit_workload(chosen: CloudChoice, *, wait: bool) -> int:
 
 
 def follow_run(run: str, chosen: CloudChoice) -> int:
-    """Shows an earlier run until it ends; returns its exit code.
+    """Show an earlier run until it ends; return its exit code.
 
     Args:
         run: the last part of its link.
-        chosen: its workload, which says where it runs.
+        chosen: its workload, whose settings name the service.
 
     Raises:
         PipelineError: the service has no such run, or does not answer.
@@ -78,11 +78,11 @@ def follow_run(run: str, chosen: CloudChoice) -> int:
 
 
 def cancel_run(run: str, chosen: CloudChoice) -> str:
-    """Cancels a run; returns the link to it.
+    """Cancel a run; return the link to it.
 
     Args:
         run: the last part of its link.
-        chosen: its workload, which says where it runs.
+        chosen: its workload, whose settings name the service.
 
     Raises:
         PipelineError: the service has no such run, or does not answer.
@@ -93,7 +93,7 @@ def cancel_run(run: str, chosen: CloudChoice) -> str:
 
 
 def target_of(chosen: CloudChoice) -> Target:
-    """The target of a workload, for its service.
+    """Return the target of a workload for its service.
 
     Raises:
         UsageError: see `cloud_target`.
@@ -102,7 +102,7 @@ def target_of(chosen: CloudChoice) -> Target:
 
 
 def service_of(config: WorkloadConfig) -> Service:
-    """The service that `cloud.service` names.
+    """Return the service that `cloud.service` names.
 
     Raises:
         UsageError: a setting that it needs is missing.
@@ -118,7 +118,7 @@ def service_of(config: WorkloadConfig) -> Service:
 
 
 def check(service: Service, target: Target) -> None:
-    """Has the service check what a run needs, and prints its warnings; trackers are not told of it.
+    """Let the service check what a run needs; print its warnings, and a note if trackers are configured.
 
     Raises:
         PipelineError: something is missing; the message says what.
@@ -130,7 +130,7 @@ def check(service: Service, target: Target) -> None:
 
 
 def run_name(config: WorkloadConfig) -> str:
-    """A unique name for a new run."""
+    """Return a unique name for a new run."""
     return f"{config.name}-{new_run_id()}"
 
 
@@ -143,14 +143,15 @@ def follow(
     display: RunDisplay,
     config: WorkloadConfig | None = None,
 ) -> int:
-    """Shows a run until it ends; returns its exit code, or 130 if the user stopped watching.
+    """Show a run until it ends; return its exit code, or 130 if the user stopped watching.
 
     Args:
-        chosen: its workload, for the commands that go on.
-        config: its settings, for the experiment that they name; None: it is noted in none.
+        chosen: its workload, for the commands in hints.
+        config: the workload's settings, which may name an experiment; None means that the run is logged to
+            none.
 
     Raises:
-        PipelineError: the service no longer answers; the run continues without us.
+        PipelineError: the service no longer answers; the run itself continues.
     """
     began = time.monotonic()
     record = new_record(job, run_id=submitted.name)
@@ -182,7 +183,7 @@ def follow(
 
 
 def _watch(service: Service, name: str, record: RunRecord, display: RunDisplay) -> JobState:
-    """Reports each change until the run is over; returns its last state."""
+    """Report each change until the run is over; return its last state."""
     look_s = _FIRST_LOOK_S
     while True:
         state = service.state(name)
@@ -204,5 +205,5 @@ def _say_it_goes_on(submitted: Submitted, chosen: CloudChoice) -> None:
 
 
 def say(line: str) -> None:
-    """Prints a message; the service's text is made safe for a terminal."""
+    """Print a message; text from the service is made safe for a terminal."""
     print(printable(line), file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""What a task's container asks for: cores, memory in GB, accelerators. Pure."""
+"""The resources that a task's container requests: cores, memory in GB, accelerators. Pure."""
 
 from slipway.pipeline.cloud.pipeline_job import ResourceSpec
 from slipway.pipeline.config import CloudConfig
@@ -6,17 +6,18 @@ from slipway.pipeline.config.cloud import ResourcesConfig
 
 
 def resources_of(name: str, cloud: CloudConfig) -> ResourceSpec:
-    """The resources of a task's container; a value that nobody sets is left to the service.
+    """Return the resources of a task's container; a value that is not set is left to the service.
 
     Args:
-        cloud: `tasks` holds its own values, which come first; `resources` those of all tasks.
+        cloud: `tasks` holds the task's own values, which take precedence; `resources` holds those of all
+            tasks.
     """
     own, common = cloud.tasks.get(name, ResourcesConfig()), cloud.resources
     cpu = own.cpu or common.cpu
     memory_gb = own.memory_gb or common.memory_gb
     named = own if own.accelerator else common
     found: ResourceSpec = {}
-    # Vertex reads the numbers, newer versions of Kubeflow the texts.
+    # Vertex AI reads the numbers, newer versions of Kubeflow the strings.
     if cpu:
         found |= {"cpuLimit": cpu, "resourceCpuLimit": f"{cpu:g}"}
     if memory_gb:

@@ -1,8 +1,8 @@
-"""The request for a training job on TPUs of Vertex AI, from the workload file. Pure.
+"""Builds the request for a training job on Vertex AI's TPUs from the workload file. Pure.
 
-The task of the Trainer stays what it is everywhere: it lays the training out and exports the model. Its
-training process becomes that of a CustomJob, which the task sends when it runs
-(slipway.components.trainer.remote): the job's machines need Keras, its backend and the files, and nothing of
+The Trainer's task does the same as elsewhere: it prepares the training and exports the model. But its
+training process is replaced by a CustomJob, which the task sends when it runs
+(slipway.components.trainer.remote). So the job's machines need Keras, its backend and the files, but not
 TFX.
 """
 
@@ -26,15 +26,16 @@ WORKER = ("python", "-m", "slipway.components.trainer.remote.worker")
 
 
 def training_job(config: WorkloadConfig) -> CustomJobRequest | None:
-    """The training job that `slipway.components.trainer.remote.vertex.VertexTraining` sends; None: the
-    Trainer's task trains itself.
+    """Return the training job; None if the Trainer's task trains itself.
+
+    `slipway.components.trainer.remote.vertex.VertexTraining` sends the job.
 
     Args:
         config: the workload; `cloud.root` is set.
 
     Raises:
-        ConfigError: `train.tpu` and `train.backend` do not fit together, the batch does not fit the slice, or
-            `cloud.vertex.project` or `.region`, or the image is missing.
+        ConfigError: `train.tpu` and `train.backend` do not fit together, the batch does not fit the slice,
+            or `cloud.vertex.project`, `cloud.vertex.region` or the image is missing.
     """
     if config.train.device != "tpu":
         return None
@@ -62,7 +63,7 @@ def _job_spec(config: WorkloadConfig, tpu: TpuSlice) -> CustomJobSpec:
     limit_s = config.nodes["Trainer"].timeout_s if "Trainer" in config.nodes else None
     scheduling: Scheduling = {"strategy": "SPOT" if config.cloud.training.spot else "STANDARD"}
     if tpu.hosts > 1:
-        # The hosts compute one step together: one that comes back alone would wait for the others' old step.
+        # The hosts compute each step together: one that restarts alone would wait for the others' old step.
         scheduling["restartJobOnWorkerRestart"] = True
     if limit_s:
         scheduling["timeout"] = f"{math.ceil(limit_s)}s"
@@ -70,11 +71,11 @@ def _job_spec(config: WorkloadConfig, tpu: TpuSlice) -> CustomJobSpec:
         "workerPoolSpecs": [
             {
                 "machineSpec": tpu.machine,
-                "replicaCount": "1",  # a slice is one, whatever its hosts
+                "replicaCount": "1",  # a slice is one replica, however many hosts it has
                 "containerSpec": {
                     "imageUri": _image(config),
                     "command": list(WORKER),
-                    # The image's own is the backend that models are exported with.
+                    # Overrides the image's own value, the backend with which models are exported.
                     "env": [{"name": "KERAS_BACKEND", "value": config.train.backend}],
                 },
             }

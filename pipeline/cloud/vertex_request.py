@@ -1,4 +1,4 @@
-"""The request to Vertex AI Pipelines: a compiled job with account, keys and policy. Pure."""
+"""Builds requests to Vertex AI Pipelines: a compiled job with account, encryption key and policy. Pure."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -13,14 +13,14 @@ from slipway.pipeline.errors import ConfigError
 
 
 class CreatePipelineJobRequest(TypedDict):
-    """The start of a run, as Vertex AI is asked for it; `parent`: projects/PROJECT/locations/REGION."""
+    """The request that starts a run; `parent` is projects/PROJECT/locations/REGION."""
 
     parent: str
     pipelineJob: PipelineJob
 
 
 class VertexSchedule(TypedDict):
-    """The JSON of a Schedule; moments in RFC 3339."""
+    """The JSON of a Schedule; times are in RFC 3339."""
 
     displayName: str
     cron: str
@@ -37,10 +37,10 @@ _CONSOLE = "https://console.cloud.google.com/vertex-ai/locations"
 
 
 def vertex_request(job: PipelineJob, cloud: CloudConfig) -> PipelineJob:
-    """A compiled job plus what only the service needs, as the JSON of a PipelineJob.
+    """Return a compiled job with the settings that only Vertex AI needs, as the JSON of a PipelineJob.
 
     Args:
-        job: as `slipway.pipeline.cloud.compile` makes it; it stays as it is.
+        job: as `slipway.pipeline.cloud.compile` returns it; it is not changed.
 
     Raises:
         ConfigError: see `checked_parameters`.
@@ -64,13 +64,13 @@ def vertex_request(job: PipelineJob, cloud: CloudConfig) -> PipelineJob:
 
 
 def checked_parameters(spec: PipelineSpec, values: Mapping[str, object]) -> dict[str, object]:
-    """The values of a pipeline's runtime parameters.
+    """Check and return the values of a pipeline's runtime parameters.
 
     Args:
-        values: by name, as the workload gives them.
+        values: the values by name, as the workload sets them.
 
     Raises:
-        ConfigError: the pipeline has no such parameter, or one of its own is given no value.
+        ConfigError: the pipeline has no such parameter, or one of its parameters has no value.
     """
     declared = spec["root"].get("inputDefinitions", {}).get("parameters", {})
     for name in values:
@@ -92,10 +92,10 @@ def checked_parameters(spec: PipelineSpec, values: Mapping[str, object]) -> dict
 
 
 def vertex_place(config: WorkloadConfig) -> tuple[str, str]:
-    """Project and region of the runs.
+    """Return the project and the region of the runs.
 
     Raises:
-        ConfigError: they are not set.
+        ConfigError: one of them is not set.
     """
     vertex = config.cloud.vertex
     require(needed_by_vertex(vertex), who="Vertex AI")
@@ -103,10 +103,10 @@ def vertex_place(config: WorkloadConfig) -> tuple[str, str]:
 
 
 def job_id(run_id: str) -> str:
-    """The id of a run on Vertex AI: at most 128 lower-case letters, digits and '-', starting with a letter.
+    """Return the id of a run on Vertex AI: at most 128 lower-case letters, digits and '-', a letter first.
 
     Args:
-        run_id: the workload's name, time and chance.
+        run_id: the workload's name, a time and a random part.
 
     Source: the pattern of `PipelineJob` ids, google.cloud.aiplatform.constants.pipeline.
     """
@@ -114,28 +114,28 @@ def job_id(run_id: str) -> str:
 
 
 def run_link(region: str, project: str, name: str) -> str:
-    """The page of a run in the console."""
+    """Return the address of a run's page in the console."""
     return f"{_CONSOLE}/{region}/pipelines/runs/{name}?project={project}"
 
 
 def schedule_link(region: str, project: str, name: str) -> str:
-    """The page of a schedule in the console."""
+    """Return the address of a schedule's page in the console."""
     return f"{_CONSOLE}/{region}/pipelines/schedules/{name}?project={project}"
 
 
 def schedule_request(asked: PipelineJob, name: str, when: ScheduleConfig, *, parent: str) -> VertexSchedule:
-    """A schedule of Vertex AI, as the JSON of a Schedule.
+    """Return a schedule of Vertex AI, as the JSON of a Schedule.
 
     Args:
-        asked: as `vertex_request` makes it.
-        name: for people.
-        when: when it runs.
+        asked: the job, as `vertex_request` returns it.
+        name: the schedule's display name.
+        when: when the schedule starts runs.
         parent: projects/PROJECT/locations/REGION.
     """
     schedule: VertexSchedule = {
         "displayName": name,
         "cron": f"TZ={when.time_zone} {when.cron}",
-        # Of runs that start, and of those that have not ended.
+        # The first limits the runs that start, the second those that have not ended.
         "maxConcurrentRunCount": when.max_concurrent_runs,
         "maxConcurrentActiveRunCount": when.max_concurrent_runs,
         "allowQueueing": when.catch_up,

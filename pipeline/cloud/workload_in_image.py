@@ -1,4 +1,4 @@
-"""The target of a cloud run: the workload with every path as the image has it. Pure."""
+"""The target of a cloud run: the workload with every path as it is in the image. Pure."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ from slipway.pipeline.wiring.ingest_options import source_patterns
 from slipway.pipeline.wiring.vertex_tpu_machines import IMAGE_TARGETS
 
 CHECKPOINTS = "checkpoints"
-"""The folder below the root of a run's artifacts that its trainings keep their states in."""
+"""The folder below a run's artifact root in which trainings keep their checkpoints."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,10 @@ class Target:
     """A workload as it will run in containers.
 
     Attributes:
-        config: its paths are those of the image.
-        source: the folder of the data, there or on gs://, and the patterns in it by input split.
+        config: the workload, with the paths of the image.
+        source: the folder of the data, in the image or on gs://, and the patterns in it by input split.
         overrides: reasons to pass a gate despite its findings; see `slipway.pipeline.dag.build_pipeline`.
-        training_job: other machines to train on; see `slipway.pipeline.cloud.tpu_training_job`.
+        training_job: the job that trains on other machines; see `slipway.pipeline.cloud.tpu_training_job`.
     """
 
     config: WorkloadConfig
@@ -52,7 +52,7 @@ class Target:
 
     @property
     def images(self) -> dict[str, str]:
-        """The container images that a run needs, each with the Dockerfile's target that builds it."""
+        """The container images that a run needs, each with the Dockerfile target that builds it."""
         images = {self.image: ""}
         if self.training_job is not None:
             for pool in self.training_job["customJob"]["jobSpec"]["workerPoolSpecs"]:
@@ -61,7 +61,7 @@ class Target:
 
     @property
     def image_run(self) -> ImageRun:
-        """The same for another process, and for the record of a rehearsal."""
+        """This target in a form that another process and the record of a rehearsal can hold."""
         return ImageRun(
             config=self.config.model_dump_json(by_alias=True),
             source=(self.source[0], dict(self.source[1])),
@@ -72,19 +72,19 @@ class Target:
 
     @classmethod
     def of_run(cls, run: ImageRun) -> Self:
-        """Restores what `image_run` gave."""
+        """Restore a target from its `image_run`."""
         return cls(run.settings, run.source, run.image, run.root, run.overrides)
 
     @classmethod
     def of(cls, request: Request, image: Image, *, is_sent: bool = False) -> Self:
-        """The target of a cloud run.
+        """Return the target of a cloud run.
 
         Args:
-            is_sent: whether it goes to a service, which then must be named, too.
+            is_sent: whether the run goes to a service; the settings of that service are then required, too.
 
         Raises:
-            ConfigError: settings are missing, data or schema are on this machine only, or no machine can
-                train as asked; everything that was found.
+            ConfigError: settings are missing, the data or the schema is on this machine only, or no machine
+                can train as requested; the message lists every problem found.
         """
         config = request.workload_run.settings
         needed = needed_to_run(config)
@@ -113,16 +113,16 @@ class Target:
         )
         if (job := training_job(config)) is None:
             return target
-        # The image that trains there has the backend in its one environment.
+        # The training image has the backend in its only environment.
         train = target.config.train.model_copy(update={"interpreter": None})
         return replace(target, config=target.config.model_copy(update={"train": train}), training_job=job)
 
     @classmethod
     def at(cls, request: Request, image: Image, *, name: str, root: str, destination: str) -> Self:
-        """The target of a run whose artifacts and models go to the given places; otherwise as `of`.
+        """Return the target of a run whose artifacts and models go to the given places; otherwise like `of`.
 
         Raises:
-            ConfigError: the first of what `of` finds wrong in the workload.
+            ConfigError: the first problem that `of` would report in the workload.
         """
         config = request.workload_run.settings
         _refuse_interpreter_here(config)
@@ -161,7 +161,7 @@ def _refuse_destination_here(config: WorkloadConfig) -> None:
 
 
 def _refuse_signing_key_here(config: WorkloadConfig) -> None:
-    """Rejects a private key by its path: it would have to lie in the image, where everybody can read it."""
+    """Reject a private key given by its path: it would have to be in the image, readable by everybody."""
     if config.push.sign is not None and config.push.sign.key is not None:
         raise ConfigError(
             f"push.sign.key: {config.push.sign.key} is a file of this machine, which a cloud run cannot see",
@@ -171,7 +171,7 @@ def _refuse_signing_key_here(config: WorkloadConfig) -> None:
 
 
 def _refuse_named_span(config: WorkloadConfig) -> None:
-    """Rejects a named span: Vertex AI's resolvers find only the latest artifact and blessed model."""
+    """Reject a named span: Vertex AI's resolvers find only the latest artifact and blessed model."""
     if span_of(config.data_gate.reference) is not None:
         raise ConfigError(
             f"data_gate.reference: {config.data_gate.reference} can be looked up by a run on this machine, "
@@ -182,7 +182,7 @@ def _refuse_named_span(config: WorkloadConfig) -> None:
 
 
 def _refuse_missing_accelerator(config: WorkloadConfig) -> None:
-    """Rejects train.device gpu without a GPU to run on: it would fail only after an hour of other tasks."""
+    """Reject train.device gpu without a GPU: the run would fail only after an hour of other tasks."""
     trainer = config.cloud.tasks.get("Trainer", config.cloud.resources)
     asked = trainer.accelerator or config.cloud.resources.accelerator
     if config.train.device == "gpu" and asked is None:
@@ -211,7 +211,7 @@ def _schema(config: WorkloadConfig, image: Image) -> str | None:
 
 
 def _pretrained(config: WorkloadConfig, image: Image) -> PretrainedConfig | None:
-    """The file of weights to begin with, relative to the project's root here as in the image."""
+    """Return the pretrained weights, with a path relative to the project's root here and in the image."""
     given = config.train.pretrained
     if given is None or is_remote(given.path):
         return given
@@ -222,7 +222,7 @@ def _pretrained(config: WorkloadConfig, image: Image) -> PretrainedConfig | None
 
 
 def _train(config: WorkloadConfig, image: Image, root: str) -> TrainConfig:
-    """The training settings, with checkpoints in a place that the next attempt finds."""
+    """Return the training settings, with a checkpoint folder that the next attempt finds."""
     train = config.train.model_copy(update={"pretrained": _pretrained(config, image)})
     if train.checkpoint.folder is not None:
         return train
@@ -235,7 +235,7 @@ def _source(request: Request, config: WorkloadConfig, image: Image) -> tuple[str
     refuse_sql(config)
     if config.data.query is not None or source.directory.startswith(GS):
         return source.directory, source.patterns
-    with raised_as(ConfigError, SourceError):  # gone since the request was checked
+    with raised_as(ConfigError, SourceError):  # files may be gone since the request was checked
         found = resolve_sources(source_patterns(config.data), root=image.root, file_format=config.data.format)
     for file in found.files:
         if image.path_of(file) is None:
@@ -247,10 +247,10 @@ def _source(request: Request, config: WorkloadConfig, image: Image) -> tuple[str
 
 
 def refuse_sql(config: WorkloadConfig) -> None:
-    """Refuses a source by SQL, whose rows are kept on this machine.
+    """Reject a SQL source, whose rows are kept on this machine.
 
     Raises:
-        ConfigError: the workload has one.
+        ConfigError: the workload has a SQL source.
     """
     if config.data.format == SQL:
         raise ConfigError(
