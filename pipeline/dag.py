@@ -1,7 +1,7 @@
-"""The pipeline: all components are created and wired here, and nowhere else.
+"""The pipeline definition: the only module that creates and wires the components.
 
 files -> Ingest -> StatisticsGen -> SchemaGen -> ExampleValidator -> DataGate (+ Reference)
-            \\-> Transform (once DataGate lets it) [-> Preflight] -> Trainer -> Evaluator (+ Baseline)
+            \\-> Transform (after DataGate passes) [-> Preflight] -> Trainer -> Evaluator (+ Baseline)
             -> ModelGate -> Pusher
 """
 
@@ -72,7 +72,7 @@ from slipway.pipeline.wiring.pushed_versions import (
 )
 from slipway.schemas.artifacts import DataVerdict
 
-# Of so many quantiles the data gate can tell where numbers lie; of TFDV's ten it could not.
+# Buckets of the quantiles histogram. TFDV's default of 10 is too coarse for the data gate to locate values.
 _QUANTILES = 100
 
 
@@ -85,22 +85,21 @@ def build_pipeline(
     today: str = "",
     training_job: Mapping[str, object] | None = None,
 ) -> Pipeline:
-    """Wires a workload into a TFX pipeline.
+    """Wire a workload into a TFX pipeline.
 
     Args:
-        config: the workload, checked, its paths absolute.
-        data: what `config.data.source` stands for here: a folder, and a pattern for the files in it by
-            input split; see `slipway.pipeline.wiring.ingest_options.source_patterns`. Not used where there is
-            a query.
+        config: the checked workload, with absolute paths.
+        data: the resolved `config.data.source`: a folder, and a file pattern in it for each input split;
+            see `slipway.pipeline.wiring.ingest_options.source_patterns`. Ignored for a BigQuery query.
         output: the folder for artifacts, metadata and, unless the workload says otherwise, served models.
-        overrides: reasons to pass a gate despite its findings: `accept_data` for the data's, `bless` for the
-            model's, each with its reason. A component gets its own as a setting, so that a result that was
-            let through is not taken for one that passed.
-        today: the date, where a verdict must not outlive the day.
-        training_job: other machines to train on; see `slipway.pipeline.cloud.tpu_training_job`.
+        overrides: reasons to pass a gate despite its findings: `accept_data` for the data gate, `bless` for
+            the model gate. Each gate receives its reason as a setting, so that a result that was let
+            through is not taken from the cache as one that passed.
+        today: the date, if the data gate's verdict is valid for one day only.
+        training_job: a job on other machines to train with; see `slipway.pipeline.cloud.tpu_training_job`.
 
     Returns:
-        The pipeline, not yet run. Its name is the workload's.
+        The pipeline, not yet run, named after the workload.
 
     Raises:
         ConfigError: `beam.options` holds a name that Beam does not know.
@@ -118,7 +117,7 @@ def build_pipeline(
         schema_gen = ImportSchemaGen(schema_file=config.schema_path)
     schema = schema_gen.with_id("SchemaGen").outputs["schema"]
     validator = ExampleValidator(statistics=statistics_gen.outputs["statistics"], schema=schema)
-    # Rows of a query have no place in a file.
+    # BigQuery's ExampleGen has no quarantine: the rows of a query have no position in a file.
     quarantine = {name: ingest.outputs[name] for name in ("quarantine",) if name in ingest.outputs}
     reference, compared_with = _reference(config.data_gate.reference)
     data_gate = DataGate(
@@ -137,9 +136,9 @@ def build_pipeline(
         examples=examples,
         schema=schema,
         preprocessing_fn=config.transform.preprocessing_fn,
-        # Statistics of the transformed examples would take a quarter of the time, and nothing reads them yet.
+        # Statistics of the transformed examples would take a quarter of the time, and nothing reads them.
         disable_statistics=True,
-        # Nothing reads it either.
+        # Nothing reads the analyzer cache either.
         disable_analyzer_cache=True,
     )
     transform.add_upstream_node(data_gate)
@@ -228,7 +227,7 @@ def build_pipeline(
         components=nodes,
         metadata_connection_config=connection_config(config.metadata, output),
         beam_pipeline_args=beam_args(config.beam, config.cloud),
-        # For the engine, which decides by the content of data and code; TFX's own key covers neither.
+        # Read by our engine, whose cache key covers the content of data and code; TFX's key covers neither.
         enable_cache=True,
     )
 
@@ -244,7 +243,7 @@ def _stats_options(wanted: StatisticsConfig) -> tfdv.StatsOptions:
 
 
 def _reference(wanted: str) -> tuple[BaseNode | None, dict[str, Channel]]:
-    """The node that finds the data to compare with (None if not needed), and the DataGate's input."""
+    """Return the node that finds the data to compare with (None if not needed), and the DataGate's input."""
     span = span_of(wanted)
     if wanted == LAST_BLESSED:
         node = _latest_blessed("Reference")
@@ -299,7 +298,7 @@ def _reference_models(config: WorkloadConfig, transform: BaseNode) -> BaseNode |
 
 
 def _preflight(config: WorkloadConfig, transform: BaseNode, statistics_gen: BaseNode) -> BaseNode | None:
-    """The node that compiles the training step for its TPU beforehand, if the workload asks for it."""
+    """Return the node that compiles the training step for its TPU beforehand, if the workload asks for it."""
     if not config.train.preflight or config.train.device != "tpu":
         return None
     return Preflight(
@@ -311,7 +310,7 @@ def _preflight(config: WorkloadConfig, transform: BaseNode, statistics_gen: Base
 
 
 def _tuner(config: WorkloadConfig, transform: BaseNode, settings: Mapping[str, object]) -> BaseNode | None:
-    """The search for hyperparameters, if the workload asks for one."""
+    """Return the hyperparameter search, if the workload asks for one."""
     if config.tune is None:
         return None
     return Tuner(
@@ -334,7 +333,7 @@ def _ingest(config: WorkloadConfig, data: tuple[str, Mapping[str, str]]) -> Base
         partition_feature_name=by.key if by is not None else None,
     )
     if config.data.format == "bigquery":
-        # Imported here: it needs a client library that no other workload needs.
+        # Imported here because it needs a client library that no other workload needs.
         from tfx.extensions.google_cloud_big_query.example_gen.component import BigQueryExampleGen
 
         return BigQueryExampleGen(
@@ -356,7 +355,7 @@ def _ingest(config: WorkloadConfig, data: tuple[str, Mapping[str, str]]) -> Base
 
 
 def _one_span(span: int | str | None) -> range_config_pb2.RangeConfig | None:
-    """Exactly that span; None: the latest."""
+    """Return the range of exactly that span; None means the latest."""
     if span is None:
         return None
     number = span_number(span)

@@ -1,11 +1,11 @@
 """The errors of the pipeline and their exit codes.
 
 SlipwayError (slipway.components.errors)
-└── PipelineError           exit_code says how the command ends
+└── PipelineError           exit_code is the command's exit code
     └── UsageError          2: wrong arguments
         └── ConfigError     2: wrong workload file; names file, line, key, value, rule
 
-A node that fails and a gate that says no are outcomes for the engine (slipway.pipeline.runs.outcome).
+A failed node and a gate that rejects are outcomes of a run, not errors (slipway.pipeline.runs.outcome).
 """
 
 import errno
@@ -35,11 +35,11 @@ class ConfigError(UsageError):
 
 @contextmanager
 def raised_as(kind: type[SlipwayError], *errors: type[SlipwayError]) -> Iterator[None]:
-    """Raises such errors as one of another kind, such as a component's as one of usage: exit code 2.
+    """Re-raise errors of the block as another kind, e.g. a component's as a usage error (exit code 2).
 
     Args:
-        kind: takes over message and hint.
-        errors: of the statements in the block; others pass.
+        kind: the class to raise; takes over message and hint.
+        errors: the classes to convert; others pass through.
     """
     try:
         yield
@@ -48,7 +48,7 @@ def raised_as(kind: type[SlipwayError], *errors: type[SlipwayError]) -> Iterator
 
 
 def of_the_machine(error: OSError | MemoryError) -> PipelineError:
-    """A message for an error of the machine, e.g. a full disk."""
+    """Return the error to report for a failure of the machine, e.g. a full disk."""
     if isinstance(error, MemoryError):
         return PipelineError("This machine ran out of memory.")
     where = f"{error.filename}: " if error.filename else ""

@@ -3,22 +3,26 @@
 import signal
 from dataclasses import dataclass
 
-# A node has this long between SIGTERM and SIGKILL, to save what it can.
+# Time between SIGTERM and SIGKILL, in which a node may save its state.
 GRACE_S = 10.0
-# A process that someone stopped (SIGSTOP, ^Z) and nobody continued within this time counts as hung.
+# A process that was stopped (SIGSTOP, ^Z) and not continued within this time counts as hung.
 STOPPED_LIMIT_S = 30.0
 
 
 @dataclass
 class Attempt:
-    """A node's process.
+    """One attempt to run a node, and the state of its process.
+
+    All times are seconds of `time.monotonic()`.
 
     Attributes:
-        began: when it was asked for; all times are seconds of `time.monotonic()`.
-        pid: its process id; 0 until the fork server has reported it.
-        stopped_since: since when it is seen stopped.
-        told_to_end: when it was last told to end.
-        is_at_fault: whether that is the node's failure; False if it was ended for another's sake.
+        began: when the process was requested.
+        pid: the process id; 0 until the fork server has reported it.
+        stopped_since: since when the process has been seen stopped.
+        told_to_end: when the process was last signalled to end.
+        reason: why it was signalled to end; empty if it was not.
+        is_at_fault: True if ending it is the node's own failure; False if it was ended because of something
+            else, such as an interrupt.
     """
 
     began: float
@@ -29,16 +33,17 @@ class Attempt:
     is_at_fault: bool = True
 
     def end(self, now: float, reason: str, *, is_at_fault: bool = True) -> None:
-        """Notes that it was told to end; the first reason is kept."""
+        """Note that the process was signalled to end; the first reason is kept."""
         if not self.reason:
             self.reason, self.is_at_fault = reason, is_at_fault
         self.told_to_end = now
 
     def check(self, now: float, *, limit_s: float | None, is_stopped: bool) -> signal.Signals | None:
-        """The signal to send to the process now: SIGTERM, later SIGKILL, or none.
+        """Return the signal to send to the process now: SIGTERM, later SIGKILL, or none.
 
         Args:
-            limit_s: how long it may take; None: as long as it wants.
+            limit_s: the time limit of the attempt; None for no limit.
+            is_stopped: whether the process is stopped now.
         """
         if self.told_to_end is not None:
             if now - self.told_to_end <= GRACE_S:

@@ -1,4 +1,4 @@
-"""Whether this machine has a Docker, which container components and InfraValidator ask for."""
+"""Checks that this machine has Docker, which container components and InfraValidator need."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -11,17 +11,17 @@ _CONDITION = "condition"
 
 
 def check_docker(due: Iterable[Node], environment: Mapping[str, str]) -> None:
-    """Rejects a run whose nodes start containers where there is no Docker: they would fail late.
+    """Reject a run whose nodes start containers if there is no Docker, instead of letting them fail late.
 
     Args:
-        due: the nodes that are to run; one under a condition may never start, and is left to the run.
-        environment: names another Docker by DOCKER_HOST.
+        due: the nodes that are to run. Conditional nodes are not checked: they may never start.
+        environment: may name another Docker daemon with DOCKER_HOST.
 
     Raises:
-        UsageError: names the nodes.
+        UsageError: there is no Docker; names the nodes.
     """
     names = [node.id for node in due if node.by_docker and not _has_condition(node)]
-    address = environment.get("DOCKER_HOST") or _SOCKET  # empty: as Docker takes it
+    address = environment.get("DOCKER_HOST") or _SOCKET  # Docker treats an empty value as unset
     if names and address.startswith("unix://") and not _is_socket(address.removeprefix("unix://")):
         raise UsageError(
             f"{', '.join(names)} would start a container, and there is no Docker at {address}.",
@@ -32,7 +32,7 @@ def check_docker(due: Iterable[Node], environment: Mapping[str, str]) -> None:
 def _is_socket(path: str) -> bool:
     try:
         return Path(path).is_socket()
-    except OSError:  # in a folder that may not be looked into, e.g. another user's
+    except OSError:  # in a folder without read access, e.g. another user's
         return False
 
 

@@ -1,4 +1,4 @@
-"""A local run from beginning to end: lock, plan, run, outcome. For the command line and notebooks."""
+"""A local run from start to end: lock, plan, run, outcome. Used by the command line and notebooks."""
 
 import functools
 import os
@@ -27,7 +27,7 @@ from slipway.pipeline.screen.display import RunDisplay
 from slipway.pipeline.screen.wording import DONE_BEFORE
 
 _SERVING_CHECK = "ServingCheck"
-# How many earlier runs are searched for a node's time: without one in them, there is no estimate.
+# Number of earlier runs to search for a node's duration; a node in none of them gets no estimate.
 _RUNS_FOR_EXPECTATION = 50
 
 
@@ -39,19 +39,20 @@ def execute(
     warm: WarmProcess | None = None,
     listeners: Sequence[Listener] = (),
 ) -> RunRecord:
-    """Runs a pipeline, or continues a run.
+    """Run a pipeline, or continue a run.
 
     Args:
-        display: is told of the run from its beginning to its end; the caller closes it.
+        display: receives the run's events from start to end; the caller closes it.
         resumed: the record of a run that did not complete; its finished nodes are kept.
-        warm: forks the processes; None: TFX is imported afresh.
+        warm: the process to fork from; None imports TFX in a new process.
+        listeners: called when the run has ended.
 
     Returns:
-        The run's record, finished, as `run.json` holds it.
+        The finished run's record, as `run.json` holds it.
 
     Raises:
-        UsageError: the request does not fit; nothing was run.
-        PipelineError: the engine itself could not go on, or the machine, for want of room or memory.
+        UsageError: the request is invalid; nothing was run.
+        PipelineError: the engine itself failed, or the machine ran out of disk space or memory.
     """
     began = time.monotonic()
     history = History(request.output)
@@ -85,7 +86,7 @@ def _run(
     warm: WarmProcess | None,
     began: float,
 ) -> bool:
-    """Plans and runs; True if the user interrupted."""
+    """Plan and run; return True if the user interrupted."""
 
     def alive() -> None:
         history.note_alive(record.run_id, time.monotonic() - began)
@@ -94,14 +95,14 @@ def _run(
     if is_all_known(known, request, history, record, display):
         return False
     jobs = request.jobs or default_jobs()
-    # Where it is all the machine has room for, one node runs at a time.
+    # With a single job, the machine may have no room for a second process.
     may_start_ahead = jobs > 1
     folder = history.folder(record.run_id)
     with (
         temporary_folder(folder) as temporary,
         Server(folder, temporary=temporary, warm=warm, is_ours=request.is_workload) as server,
     ):
-        # While TFX is imported, another core has nothing to do.
+        # Another core is idle while TFX is imported.
         if may_start_ahead and _will_check_serving(request, history, known):
             server.start_ahead(CLIENT)
         plan = prepare(request, history, record, display, server, alive=alive)
@@ -123,7 +124,7 @@ def _run(
 
 
 def _will_check_serving(request: Request, history: History, known: Plan | None) -> bool:
-    """Whether the node will run, as far as that is certain before the pipeline is compiled."""
+    """Return True if it is certain, before the pipeline is compiled, that ServingCheck will run."""
     if known is not None:
         return _checks_serving(known)
     return request.checks_serving and next(history.begun_runs(request.workload), None) is None
@@ -136,7 +137,7 @@ def _checks_serving(plan: Plan) -> bool:
 
 
 def known_plan(request: Request, history: History, record: RunRecord) -> Plan | None:
-    """The plan, if it is known without TFX."""
+    """Return the plan, if it is known without importing TFX."""
     graph = known_graph(request, history)
     return make_plan(request, history, graph, resumed=_resumed(record)) if graph else None
 
@@ -144,19 +145,19 @@ def known_plan(request: Request, history: History, record: RunRecord) -> Plan | 
 def is_all_known(
     plan: Plan | None, request: Request, history: History, record: RunRecord, display: RunDisplay
 ) -> bool:
-    """Whether no node has to run, as far as that is known without TFX; if so, the record says it.
+    """Return True if no node has to run, as far as is known without TFX, and record the results.
 
-    If nodes have to run, requests that cannot be carried out are rejected.
+    If nodes have to run, invalid requests are rejected.
 
     Args:
-        plan: as `known_plan` gave it.
+        plan: the result of `known_plan`.
         request: what to run.
-        history: where the record is kept.
-        record: the run's.
+        history: stores the record.
+        record: the run's record.
         display: receives the reports.
 
     Raises:
-        UsageError: the Beam steps' engine, or the place that the model is pushed to, cannot be used.
+        UsageError: the Beam engine, or the destination that the model is pushed to, cannot be used.
     """
     due = {i for i, d in plan.decisions.items() if d.action == "run"} if plan else None
     if plan is None or due:
@@ -178,13 +179,13 @@ def prepare(
     *,
     alive: Callable[[], None] = lambda: None,
 ) -> Plan:
-    """Compiles and plans; registers reused results as this run's. The record then holds every node.
+    """Compile and plan the run, and register reused results as its own. The record then holds every node.
 
     Args:
-        alive: called now and then while that takes its time.
+        alive: called from time to time meanwhile.
 
     Raises:
-        UsageError: the pipeline cannot be compiled, or a node needs a Docker that is not here.
+        UsageError: the pipeline cannot be compiled, or a node needs Docker and there is none.
     """
     folder, resumed = history.folder(record.run_id), _resumed(record)
     attempt = f"{record.run_id}.{record.resumed}" if record.resumed else record.run_id
@@ -195,7 +196,7 @@ def prepare(
 
     compiled = server.compile(request.order(run_id=attempt, folder=folder), tick=tick)
     graph = keep_graph(request, history, compiled)
-    # Steps share the folder with other processes, whose executions are alive.
+    # A run in steps shares the folder with other processes, whose executions may be running.
     server.settle("" if record.in_steps else str(folder.parent), tick=tick)
     if resumed:
         _take_up(record, server, history, tick=tick)
@@ -203,7 +204,7 @@ def prepare(
     check_docker((node for node in graph.nodes if plan.decisions[node.id].action == "run"), os.environ)
     _begin_nodes(history, record, plan)
     display.planned(record, _expected_s(history, record))
-    # A resolver that found nothing left nothing to take over.
+    # A resolver that found nothing has no execution to reuse.
     sources = {i: d.source for i, d in plan.decisions.items() if d.source is not None}
     reused = {i: source for i, source in sources.items() if source["execution_id"] is not None}
     results = server.reuse(reused, tick=lambda: display.tick(record, {}))
@@ -218,7 +219,7 @@ def _resumed(record: RunRecord) -> RunRecord | None:
 
 
 def _take_up(record: RunRecord, server: Server, history: History, *, tick: Callable[[], None]) -> None:
-    """Records results of nodes that completed when a killed engine could no longer record them."""
+    """Record results of nodes that completed after a killed engine could no longer record them."""
     last = record.run_id if record.resumed == 1 else f"{record.run_id}.{record.resumed - 1}"
     published = server.published([last], tick=tick)
     for entry in record.nodes:

@@ -1,4 +1,4 @@
-"""Explains a failure in one or two lines that a stranger understands. Pure."""
+"""Describes a failure in one or two lines for users who do not know the internals. Pure."""
 
 import signal
 import site
@@ -11,7 +11,7 @@ from typing import Literal, NotRequired, TypedDict, cast
 from slipway.components.errors import ComponentError, GateStopError, SlipwayError
 from slipway.components.missing_key import missing_key
 
-# Our own code: its frames say less than the user's; those of the engine say nothing.
+# Frames in our own code: less useful than those in the user's code; the engine's are never useful.
 _ENGINE = Path(__file__).parents[1]
 _COMPONENTS = _ENGINE.parent / "components"
 _INSTALLED = tuple(
@@ -21,10 +21,10 @@ _INSTALLED = tuple(
 
 
 class Cause(TypedDict):
-    """A failure's cause.
+    """The cause of a failure.
 
-    `message` is one line; `hint` and `where` (`file:line`) may be empty; `verdict` is there where it is a
-    gate that said no, and no fault of anyone's code; `start`, where an earlier node has to run again.
+    `message` is one line. `hint` and `where` (`file:line`) may be empty. `verdict` is present if a gate
+    rejected the data or the model. `start` is present if an earlier node has to run again.
     """
 
     message: str
@@ -35,7 +35,11 @@ class Cause(TypedDict):
 
 
 class Failed(Cause):
-    """A cause as the node's process reports it; `lacks_inputs`: it could not start without them."""
+    """A cause as reported by the node's process.
+
+    `lacks_inputs`: the node could not start because inputs are missing. `is_preempted`: it was terminated
+    from outside and kept its state.
+    """
 
     state: Literal["failed"]
     lacks_inputs: NotRequired[bool]
@@ -43,24 +47,25 @@ class Failed(Cause):
 
 
 def failed(cause: Cause) -> Failed:
-    """A cause as the result of a node."""
+    """Return a cause as the result of a node."""
     return cast(Failed, {"state": "failed", **cause})
 
 
-# A full disk is the cause to report, for all else fails after it as well; the metadata store names no file.
+# A full disk is reported first, because it makes everything after it fail. The metadata store's message
+# (the second group) names no file.
 _FULL_DISK = (("No space left on device", "Disk quota exceeded"), ("database or disk is full",))
 
 PREEMPTED = Cause(message="ended from outside (SIGTERM); its progress is kept", hint="", where="")
 
 
 def describe_exception(error: BaseException, *, root: Path) -> Cause:
-    """The cause of an exception, with the place in the user's code if there is one.
+    """Return the cause of an exception, with its location in the user's code if there is one.
 
     Args:
-        root: the user's folder; a place inside it is reported relative to it.
+        root: the user's folder; a location inside it is reported relative to it.
     """
     if isinstance(error, SlipwayError):
-        # As texts: a component of the user's may have raised it with anything.
+        # Converted to text: a user's component may have passed any object.
         cause = Cause(message=str(error.message), hint=str(error.hint or ""), where="")
         if isinstance(error, GateStopError):
             cause["verdict"] = error.verdict
@@ -72,9 +77,9 @@ def describe_exception(error: BaseException, *, root: Path) -> Cause:
         message = f"{type(told).__name__}: {missing.words}"
         return Cause(message=message, hint=missing.there, where=_place(error, root))
     lines = [line.strip() for line in str(told).splitlines() if line.strip()]
-    # TensorFlow and Beam put the sentence first and the graph's dump after it.
+    # TensorFlow and Beam put the message first and a dump of the graph after it.
     text = lines[0] if lines else ""
-    if text.endswith(":") and len(lines) > 1:  # "Graph execution error:", and then what it was
+    if text.endswith(":") and len(lines) > 1:  # "Graph execution error:", followed by the actual error
         text = f"{text} {lines[1]}"
     name = type(told).__name__
     hint = "make room on the disk" if any(_says(told, words) for words in _FULL_DISK) else ""
@@ -82,7 +87,7 @@ def describe_exception(error: BaseException, *, root: Path) -> Cause:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The exception and its causes, the latest first."""
+    """Yield the exception and its causes, the latest first."""
     seen: BaseException | None = error
     while seen is not None:
         yield seen
@@ -94,7 +99,7 @@ def _says(error: BaseException, words: Sequence[str]) -> bool:
 
 
 def _place(error: BaseException, root: Path) -> str:
-    """The deepest frame in the user's code, otherwise in a component of ours."""
+    """Return the deepest frame in the user's code, otherwise in one of our components."""
     frames = [frame for e in _chain(error) for frame in reversed(traceback.extract_tb(e.__traceback__))]
     places = [(Path(frame.filename), frame.lineno) for frame in frames]
     candidates = [(path, line) for path, line in places if path.is_absolute() and not _is_installed(path)]
@@ -111,11 +116,11 @@ def _is_installed(path: Path) -> bool:
 
 
 def describe_exit(code: int, *, peak_bytes: int) -> Cause:
-    """The cause for a process that ended without reporting one.
+    """Return the cause for a process that ended without reporting one.
 
     Args:
-        code: the exit code, or the negative signal number as `subprocess` gives it.
-        peak_bytes: the most memory that the process held; 0 if unknown.
+        code: the exit code, or the negative signal number, as in `subprocess`.
+        peak_bytes: the peak memory of the process; 0 if unknown.
     """
     memory = f"; its memory peaked at {peak_bytes / 2**30:.1f} GiB" if peak_bytes else ""
     if code >= 0:
@@ -133,4 +138,4 @@ def _signal_name(signum: int) -> str:
     try:
         return signal.Signals(signum).name
     except ValueError:
-        return f"SIGRTMIN+{signum - signal.SIGRTMIN}"  # Python names only the first and the last of these
+        return f"SIGRTMIN+{signum - signal.SIGRTMIN}"  # Python names only the first and last real-time signal

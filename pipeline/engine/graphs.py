@@ -1,4 +1,4 @@
-"""The graph of a request before there is a run, and its plan."""
+"""Finds the graph of a request, and plans it, before there is a run."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from slipway.pipeline.terminal.sign_of_life import sign_of_life
 
 
 def plan_only(request: Request, history: History) -> Plan:
-    """Decides what `execute` would do.
+    """Plan what `execute` would do.
 
     Raises:
         UsageError: the metadata store is damaged; or as `Server.compile`.
@@ -22,7 +22,10 @@ def plan_only(request: Request, history: History) -> Plan:
 
 
 def plan_kept(request: Request, history: History) -> Plan:
-    """As `plan_only`, as if every node were cached: the results kept for the same code, data and settings."""
+    """Plan like `plan_only`, but treat every node as cacheable.
+
+    The plan shows which results are kept for the same code, data and settings.
+    """
     check_undamaged(request.output / "metadata.db")
     graph = find_graph(request)
     nodes = tuple(replace(node, uncached="") for node in graph.nodes)
@@ -30,7 +33,7 @@ def plan_kept(request: Request, history: History) -> Plan:
 
 
 def find_graph(request: Request) -> Graph:
-    """The graph of a request. TFX is imported only if the graph is not known yet."""
+    """Return the graph of a request. TFX is imported only if the graph is not known yet."""
     history = History(request.output)
     graph = known_graph(request, history)
     if graph is None:
@@ -44,10 +47,10 @@ def find_graph(request: Request) -> Graph:
 
 
 def check_nodes(request: Request, history: History) -> None:
-    """Rejects a --from or --to that names no node, before the run is created.
+    """Reject a --from or --to that names no node, before the run is created.
 
-    Where the graph is not known yet, it is compiled, with TFX's import, for a name only that the workload's
-    latest run does not have; a pipeline without a workload file is left to the run.
+    If the graph is not known yet, it is compiled (which imports TFX) only for a name that the workload's
+    latest run does not have. A pipeline without a workload file is checked later, by the run.
 
     Raises:
         UsageError: as `Graph.select`.

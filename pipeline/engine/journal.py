@@ -1,4 +1,4 @@
-"""Writes the files of a run while it lasts: record, events, verdicts; and reads its nodes' progress."""
+"""Writes a run's files while it runs (record, events, verdicts), and reads the progress of its nodes."""
 
 import json
 import shutil
@@ -16,10 +16,10 @@ from slipway.pipeline.runs.record import NodeRecord, RunRecord, file_name
 
 @contextmanager
 def writing(record: RunRecord) -> Iterator[None]:
-    """For what writes a run's record.
+    """Convert errors of writing a run's record.
 
     Raises:
-        PipelineError: it cannot be written.
+        PipelineError: the record cannot be written.
     """
     try:
         yield
@@ -31,7 +31,7 @@ def writing(record: RunRecord) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Journal:
-    """Keeps the files of one run; raises PipelineError where they cannot be written.
+    """Keeps the files of one run. Methods raise PipelineError if they cannot be written.
 
     Args:
         began: when the run began, in seconds of `time.monotonic()`.
@@ -42,7 +42,7 @@ class Journal:
     began: float = field(default_factory=time.monotonic)
 
     def changed(self, entry: NodeRecord) -> None:
-        """Writes down that the state of a node has changed."""
+        """Record that a node's state has changed."""
         self.record.wall_s = round(time.monotonic() - self.began, 3)
         event = {"node": entry.id, "state": entry.state, "attempt": entry.attempts, "why": entry.why}
         with writing(self.record):
@@ -50,13 +50,13 @@ class Journal:
             self.history.append_event(self.record.run_id, event)
 
     def begin(self, entry: NodeRecord, *, state: Path | None) -> Start:
-        """Makes place for an attempt at a node, without what the last one has left.
+        """Prepare the files of an attempt at a node, and remove those left by the previous attempt.
 
         Args:
-            state: the folder for the state to continue from; None: there is none.
+            state: the folder of the state to continue from; None if there is none.
 
         Returns:
-            What it is to be started with.
+            The order to start the node with.
         """
         folder, name = self.record.folder, file_name(entry.id)
         progress, left = folder / "progress" / name, folder / "left" / name
@@ -77,19 +77,19 @@ class Journal:
         )
 
     def keep_verdict(self, entry: NodeRecord, verdict: Mapping[str, object]) -> None:
-        """Keeps the verdict of a gate that stopped the run."""
+        """Store the verdict of a gate that stopped the run."""
         with writing(self.record):
             self.history.keep_verdict(self.record.run_id, entry.id, verdict)
 
     def progress(self, running: Iterable[str]) -> dict[str, str]:
-        """A few words for each of those nodes that has reported some."""
+        """Return a short progress text for each of the nodes that has reported progress."""
         told = {}
         for node_id in running:
             path = self.record.folder / "progress" / file_name(node_id)
             try:
                 line = json.loads(path.read_text(encoding="utf-8"))
             except (OSError, ValueError):
-                continue  # it has reported nothing yet
+                continue  # no progress reported yet
             share = f"{line['done']:,} of {line['total']:,}" if line.get("total") else ""
             told[node_id] = ", ".join(filter(None, [share, line.get("text", "")]))
         return told

@@ -1,4 +1,4 @@
-"""The border between the engine and what starts its nodes: what is asked for, and what is reported. Pure."""
+"""The interface between the engine and the launcher of its nodes: requests and events. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,19 +10,19 @@ from slipway.pipeline.runs.record import Made
 
 
 class LauncherLostError(PipelineError):
-    """The process that starts the nodes is gone, with every node that ran in it."""
+    """The process that starts the nodes is gone, and with it every node that it ran."""
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The order to start a node.
+    """A request to start a node.
 
     Attributes:
-        attempt: which one, from 1.
-        log: the file that takes everything it writes.
-        progress: the file that it tells its progress in.
-        left: the folder for what people may want to see when it fails, which need not exist.
-        state: the folder for the state to continue from, which need not exist; empty: there is none.
+        attempt: the number of the attempt, from 1.
+        log: the file for all output of the node.
+        progress: the file in which the node reports its progress.
+        left: the folder for files to inspect after a failure; it need not exist.
+        state: the folder of the state to continue from, which need not exist; empty if there is none.
     """
 
     node: str
@@ -35,7 +35,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A node has a process."""
+    """The event that a node's process was started."""
 
     node: str
     pid: int
@@ -43,12 +43,12 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Exited:
-    """A node's process has ended, with all that it started.
+    """The event that a node's process, and every process it started, has ended.
 
     Attributes:
-        code: the exit code, or the negative signal number as `subprocess` gives it.
-        peak_bytes: the most memory that the process held; 0 if unknown.
-        result: what it reported; None if it died before.
+        code: the exit code, or the negative signal number, as in `subprocess`.
+        peak_bytes: the peak memory of the process; 0 if unknown.
+        result: the result that the process reported; None if it died before.
     """
 
     node: str
@@ -61,25 +61,25 @@ class Launcher(Protocol):
     """Starts nodes and reports how they end; `processes.client.Server` does so on this machine."""
 
     def start(self, start: Start) -> None:
-        """Has a node started, whose last attempt has ended.
+        """Start a node whose previous attempt, if any, has ended.
 
         Raises:
-            LauncherLostError: it is gone.
+            LauncherLostError: the launcher is gone.
         """
 
     def signal(self, node_id: str, signum: int) -> None:
-        """Sends a signal to a node that was started, and to what that has started.
+        """Send a signal to a started node and to the processes it started.
 
         Raises:
-            LauncherLostError: it is gone.
+            LauncherLostError: the launcher is gone.
         """
 
     def receive(self, timeout_s: float) -> Iterable[Started | Exited]:
-        """Returns the events since the last call; waits up to `timeout_s` seconds for one.
+        """Return the events since the last call; wait up to `timeout_s` seconds for one.
 
         Raises:
-            LauncherLostError: it is gone.
+            LauncherLostError: the launcher is gone.
         """
 
     def kill(self) -> None:
-        """Ends every node at once."""
+        """Kill every node at once."""

@@ -1,4 +1,4 @@
-"""Keeps the results of a run's nodes, and the state that incomplete ones have saved, for later runs."""
+"""Keeps the results of a run's nodes, and the saved state of incomplete ones, for later runs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,39 +16,48 @@ from slipway.pipeline.runs.record import Files, NodeRecord
 
 
 class Results(Protocol):
-    """Keeps results for later runs, or does not."""
+    """The policy for keeping results for later runs."""
 
     def begin(self) -> set[str]:
-        """Forgets saved state that must not be continued, before the first node starts.
+        """Discard saved state that must not be continued, before the first node starts.
 
         Returns:
-            The nodes that are left out because a condition was not met in an earlier run.
+            The nodes that are skipped because a condition was not met in an earlier run.
         """
 
     def state_folder(self, node_id: str) -> Path | None:
-        """The folder for the state that a node continues from, which need not exist; None: none is kept."""
+        """Return the folder of the state that a node continues from, which need not exist.
+
+        None if no state is kept.
+        """
 
     def keep(self, entry: NodeRecord, files: Files) -> None:
-        """Takes the result of a node that is done; `files`: of its outputs, as `kept_files` gives them."""
+        """Keep the result of a node that is done.
+
+        Args:
+            entry: the node's record.
+            files: the files of its outputs, as `kept_files` returns them.
+        """
 
     def leave_out(self, entry: NodeRecord) -> None:
-        """Takes it down that a condition was not met; `entry.why` says which."""
+        """Record that a condition was not met; `entry.why` says which."""
 
     def fail(self, entry: NodeRecord) -> None:
-        """Takes it down that an attempt at a node did not succeed."""
+        """Record that an attempt at a node failed."""
 
 
 @dataclass
 class CachedResults:
-    """Results that later runs reuse, by the nodes' fingerprints.
+    """Results that later runs reuse, stored by the nodes' fingerprints.
 
     Args:
-        journal: of the run; its record's nodes get the keys of their fingerprints, its history the results.
-        still_current: for a node that has just ended, whether its code and data are still those of its
-            fingerprint; where not, neither its result nor its state is kept.
+        journal: the run's journal. The nodes in its record receive the keys of their fingerprints, and its
+            history stores the results.
+        still_current: returns True if the code and data of a node that has just ended are still those of
+            its fingerprint. If not, neither its result nor its state is kept.
 
     Attributes:
-        prints: the nodes' fingerprints, as far as is known now.
+        prints: the nodes' fingerprints, as far as they are known now.
     """
 
     journal: Journal
@@ -75,7 +84,7 @@ class CachedResults:
         return self._states.folder(self.prints[node_id].key, node_id)
 
     def keep(self, entry: NodeRecord, files: Files) -> None:
-        """As `Results.keep`; what a resolver found counts for the nodes after it.
+        """As `Results.keep`; what a resolver found changes the fingerprints of the nodes after it.
 
         Raises:
             PipelineError: the record could not be written.
@@ -84,7 +93,7 @@ class CachedResults:
         if node.found is not None:
             self._note_found(node, found_key(entry.outputs))
         entry.key = self.prints[entry.id].key
-        # Not for fingerprints that cannot be foreseen: nobody will ask for them again.
+        # Unpredictable fingerprints are not stored: no later run can have the same.
         if entry.execution_id is not None or node.finds_reference or node.found is not None:
             self._remember(entry, files=files)
         self._forget_state(entry.id)
@@ -98,12 +107,12 @@ class CachedResults:
         self._remember(entry, files={}, unmet=entry.why)
 
     def fail(self, entry: NodeRecord) -> None:
-        """As `Results.fail`; forgets state from other code, or other data."""
+        """As `Results.fail`; discards state that was made with other code or data."""
         if not self.still_current(entry.id):
             self._forget_state(entry.id)
 
     def _note_found(self, node: Node, found: str) -> None:
-        """Takes over a resolver's result, if a node of this run changed what it finds."""
+        """Update the fingerprints with a resolver's result, if a node of this run changed what it finds."""
         if node.found == found:
             return
         self.prints = with_found(self.prints, node.id, found)
@@ -126,17 +135,17 @@ class CachedResults:
 
 
 class UncachedResults:
-    """Results that no later run asks for."""
+    """Results that no later run reuses."""
 
     def begin(self) -> set[str]:
-        """As `Results.begin`: there is nothing yet."""
+        """As `Results.begin`: there is nothing to discard yet."""
         return set()
 
     def state_folder(self, node_id: str) -> None:
-        """As `Results.state_folder`: an attempt leaves nothing to the next."""
+        """As `Results.state_folder`: no attempt leaves state for the next."""
 
     def keep(self, entry: NodeRecord, files: Files) -> None:
-        """Does nothing; nor do the others."""
+        """Do nothing, as do the other methods."""
 
     def leave_out(self, entry: NodeRecord) -> None:
         """See `keep`."""

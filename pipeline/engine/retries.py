@@ -1,13 +1,13 @@
-"""Decides whether a node that failed is tried again, and when. Pure."""
+"""Decides whether and when a failed node is retried. Pure."""
 
 from dataclasses import dataclass
 
 from slipway.pipeline.runs.graph import Node
 from slipway.pipeline.runs.record import NodeRecord
 
-# Backoff doubles with each retry up to this.
+# Upper limit of the backoff, which doubles with each retry.
 MAX_BACKOFF_S = 600.0
-# How often a node is restarted after an outside SIGTERM with its state kept; that is not a retry.
+# Number of restarts after an external SIGTERM with kept state; these do not count as retries.
 _MAX_PREEMPTIONS = 20
 
 
@@ -16,9 +16,9 @@ class Retry:
     """The next attempt at a node.
 
     Attributes:
-        wait_s: seconds until then.
-        why: what the node waits for, in words.
-        is_preemption: whether the node was only interrupted from outside and goes on from what it kept.
+        wait_s: seconds until the attempt starts.
+        why: the reason for waiting, in words.
+        is_preemption: whether the node was only interrupted from outside and continues from its kept state.
     """
 
     wait_s: float
@@ -29,14 +29,14 @@ class Retry:
 def next_attempt(
     entry: NodeRecord, node: Node, *, message: str, is_stop: bool, is_preempted: bool
 ) -> Retry | None:
-    """The next attempt at a node that failed; None, where this was the last.
+    """Return the next attempt at a failed node; None if this was the last.
 
     Args:
-        entry: its record, with the attempts so far, this one included.
-        node: with `retries` and `backoff_s`.
-        is_stop: whether it is a gate that stopped the run. It repeats its answer however often it is asked,
-            and is not tried again.
-        is_preempted: whether it was told to end from outside, and kept its state.
+        entry: the node's record, with the attempts so far, including this one.
+        node: holds `retries` and `backoff_s`.
+        is_stop: whether the node is a gate that stopped the run. A gate is not retried: it would give the
+            same answer.
+        is_preempted: whether the node was terminated from outside and kept its state.
     """
     if is_preempted and entry.preemptions < _MAX_PREEMPTIONS:
         return Retry(node.backoff_s, f"starts again: {message}", is_preemption=True)
@@ -48,10 +48,10 @@ def next_attempt(
 
 
 def backoff_s(first_s: float, *, attempts: int) -> float:
-    """Seconds to wait before the next attempt: `first_s`, doubled for each retry, at most `MAX_BACKOFF_S`.
+    """Return the seconds to wait before the next attempt: doubled for each retry, at most `MAX_BACKOFF_S`.
 
     Args:
-        first_s: before the first retry, >= 0.
-        attempts: how many there were, >= 1.
+        first_s: the wait before the first retry, >= 0.
+        attempts: the number of attempts so far, >= 1.
     """
     return min(first_s * 2.0 ** min(attempts - 1, 64), MAX_BACKOFF_S)

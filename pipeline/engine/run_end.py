@@ -1,4 +1,4 @@
-"""The end of a run: closed with its outcome, or given up with the command that continues it."""
+"""Ends a run: closes it with its outcome, or gives up with the command that continues it."""
 
 import sys
 import time
@@ -18,15 +18,15 @@ from slipway.pipeline.terminal.invocation import command
 from slipway.pipeline.terminal.printable import printable
 
 Listener = Callable[[RunRecord], None]
-"""Called with a run that is over; it raises nothing, for the run has already ended."""
+"""Called with a finished run. Must not raise: the run has already ended."""
 
 
 @dataclass
 class Ending:
-    """The end of a run, set by the block that carries it out.
+    """How a run ended, set inside the block of `closed_at_end`.
 
     Attributes:
-        interrupted: whether the user ended it.
+        interrupted: whether the user ended the run.
     """
 
     interrupted: bool = False
@@ -36,13 +36,13 @@ class Ending:
 def closed_at_end(
     history: History, record: RunRecord, *, began: float, listeners: Sequence[Listener] = ()
 ) -> Iterator[Ending]:
-    """Closes a run at the end of the block that carries it out, however that ends. Ctrl-C interrupts the run.
+    """Close a run when its block ends, with or without an error. Ctrl-C interrupts the run.
 
     Args:
         began: when the run began, in seconds of `time.monotonic()`.
 
     Raises:
-        PipelineError: the engine could not go on, or the machine, for want of room or memory.
+        PipelineError: the engine failed, or the machine ran out of disk space or memory.
     """
     end = Ending()
     try:
@@ -57,7 +57,7 @@ def closed_at_end(
         refused = of_the_machine(error)
         give_up(history, record, refused, began=began, listeners=listeners)
         raise refused from error
-    except Exception:  # our own fault: the traceback shows it, and the run is over all the same
+    except Exception:  # a bug of ours: close the run, and let the traceback show it
         record.state, record.exit_code = "failed", FAILED
         _end(history, record, began, listeners)
         raise
@@ -72,9 +72,9 @@ def give_up(
     began: float,
     listeners: Sequence[Listener] = (),
 ) -> None:
-    """Closes a run that an error ended; one that was rejected before anything ran is removed.
+    """Close a run that an error ended; remove one that was rejected before anything ran.
 
-    The error's hint then is the command that continues.
+    The error's hint becomes the command that continues the run.
     """
     is_refused = isinstance(error, UsageError) and not isinstance(error, RefusedError)
     if is_refused and not record.resumed:
@@ -95,13 +95,13 @@ def close(
     interrupted: bool,
     listeners: Sequence[Listener] = (),
 ) -> None:
-    """Closes a run whose nodes are done: records its outcome, state and exit code."""
+    """Close a run whose nodes are done: record its outcome, state and exit code."""
     conclude(record, interrupted=interrupted)
     _end(history, record, began, listeners)
 
 
 def _end(history: History, record: RunRecord, began: float, listeners: Sequence[Listener]) -> None:
-    """Writes the record of a run that is over, and calls the listeners."""
+    """Write the record of a finished run, and call the listeners."""
     record.wall_s = round(time.monotonic() - began, 3)
     try:
         history.save(record)
@@ -120,6 +120,6 @@ def _end(history: History, record: RunRecord, began: float, listeners: Sequence[
 
 
 def warn_of_damage(history: History) -> None:
-    """Warns of runs whose records cannot be read."""
+    """Print a warning for each run whose record cannot be read."""
     for error in history.damaged.values():
         print(printable(f"warning: {error.message}; it does not count as a run."), file=sys.stderr)

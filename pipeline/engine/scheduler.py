@@ -1,7 +1,7 @@
-"""Runs a planned pipeline: starts nodes when they are due, watches them, ends in order.
+"""Runs a planned pipeline: starts nodes when they are due, watches them, and shuts down in order.
 
-What is decided stands in transitions.py; a launcher starts the nodes, results.py takes what they made, and
-journal.py writes it down. Imports no TFX: its process stays small and quick to answer.
+transitions.py holds the decisions, a launcher starts the nodes, results.py keeps their results, and
+journal.py records them. Imports no TFX, so that the engine's process stays small and responsive.
 """
 
 import signal
@@ -22,10 +22,10 @@ from slipway.pipeline.runs.outcome import withhold
 from slipway.pipeline.runs.record import Failure, NodeRecord, RunRecord
 from slipway.pipeline.screen.display import RunDisplay
 
-# Seconds between two checks of limits and progress; also the longest delay of a time limit or Ctrl-C.
+# Interval of checking limits and progress; also the longest delay until a time limit or Ctrl-C takes effect.
 _TICK_S = 0.5
-# Nodes that are due at once start this far apart: ML Metadata waits for seconds where it finds its SQLite
-# file locked, and eight that begin together, and so end together, find it so.
+# Delay between starting nodes that are due at the same time. ML Metadata sleeps for seconds if it finds its
+# SQLite file locked, which happens when eight nodes start, and hence end, together.
 _STAGGER_S = 0.1
 
 
@@ -34,11 +34,11 @@ class Engine:
     """One run in progress.
 
     Args:
-        graph: the compiled pipeline, retries and limits filled in.
-        journal: writes down what happens; its record has a node record for each node of the graph,
-            `waiting` where the node is to run.
-        jobs: how many nodes may run at once, >= 1.
-        fail_fast: whether a failure ends the nodes that run beside it.
+        graph: the compiled pipeline, with retries and limits filled in.
+        journal: records what happens; its record has an entry for each node of the graph, in state
+            `waiting` if the node is to run.
+        jobs: the number of nodes that may run at once, >= 1.
+        fail_fast: whether a failure ends the other running nodes.
         alive: called twice a second while the run lasts.
     """
 
@@ -64,16 +64,16 @@ class Engine:
         return self.journal.record
 
     def run(self) -> None:
-        """Runs every node that the plan decided to run; returns when nothing runs and nothing is due.
+        """Run every node that the plan decided to run; return when nothing runs and nothing is due.
 
         Raises:
-            PipelineError: the record could not be written; nothing is left running.
+            PipelineError: the record could not be written; no node is left running.
         """
         self._unmet = self.results.begin()
         try:
             with answered_by(self._signals):
                 self._loop()
-        except KeyboardInterrupt:  # the second Ctrl-C: no more grace for anyone
+        except KeyboardInterrupt:  # the second Ctrl-C: kill without grace period
             self.interrupted = True
             self.launcher.kill()
         except LauncherLostError as error:
@@ -108,7 +108,7 @@ class Engine:
             self._end(node_id, "interrupted")
 
     def _lose(self, error: LauncherLostError) -> None:
-        # Nodes that wait for a retry have nobody left to start them.
+        # Nodes that wait for a retry fail too: nothing is left to start them.
         for node_id in (*self._running, *self._not_before):
             entry = self.record.node(node_id)
             entry.state, entry.error = "failed", Failure(message=error.message, hint=error.hint, where="")
@@ -159,7 +159,7 @@ class Engine:
         entry.state, entry.error, entry.is_stop = "running", None, False
         self._running[entry.id] = Attempt(began=time.monotonic())
         start = self.journal.begin(entry, state=self.results.state_folder(entry.id))
-        # Before it starts: if the run is killed now, the record shows that this node may have done something.
+        # Recorded before the start, so that the record of a killed run shows that this node may have begun.
         self._changed(entry)
         self.launcher.start(start)
 

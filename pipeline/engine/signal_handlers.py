@@ -1,4 +1,4 @@
-"""Handles Ctrl-C and SIGTERM: the first asks a run to end its nodes, the second ends it without grace."""
+"""Handles Ctrl-C and SIGTERM: the first signal ends a run's nodes in order, the second kills them."""
 
 import signal
 import threading
@@ -10,11 +10,11 @@ _ENDING = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def answered_by(handler: Callable[..., object]) -> Iterator[None]:
-    """Calls `handler(signum, frame)` for Ctrl-C and SIGTERM; restores the previous handlers at the end.
+    """Call `handler(signum, frame)` for Ctrl-C and SIGTERM; restore the previous handlers at the end.
 
-    Also where the shell had Ctrl-C ignored, as it does for what a script starts in the background: who sends
-    a signal to a run means it. Does nothing outside the main thread, e.g. in a notebook's worker: Python lets
-    only the main thread handle signals.
+    Also applies if SIGINT is ignored, as shells set it for background jobs of a script: a signal sent to a
+    run is meant for it. Does nothing outside the main thread, e.g. in a notebook's worker, because Python
+    handles signals only in the main thread.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -28,16 +28,19 @@ def answered_by(handler: Callable[..., object]) -> Iterator[None]:
 
 
 class Interruptions:
-    """A signal handler for a run: counts, for its loop may be in the middle of a message or of a file."""
+    """A signal handler that counts signals.
+
+    It does not raise at the first one, because the run's loop may be in the middle of a message or a file.
+    """
 
     def __init__(self) -> None:
         self.count = 0
 
     def __call__(self, *_: object) -> None:
-        """Notes a signal.
+        """Count a signal.
 
         Raises:
-            KeyboardInterrupt: it is not the first one.
+            KeyboardInterrupt: at the second and later signals.
         """
         self.count += 1
         if self.count > 1:
@@ -45,7 +48,7 @@ class Interruptions:
 
 
 def raise_interrupt(*_: object) -> None:
-    """A signal handler for work that may be abandoned anywhere.
+    """Handle a signal for work that may be abandoned anywhere.
 
     Raises:
         KeyboardInterrupt: always.

@@ -1,8 +1,8 @@
-"""A run in steps that another program controls, such as Airflow: begin it, run each node, finish it.
+"""A run in steps that another program, such as Airflow, controls: begin it, run each node, finish it.
 
-Each step is a process of its own, and several may run at the same time. The other program decides when a node
-is due and how often it is retried; everything else is as in a run of the local engine: the same plan, cache,
-time limits, records and logs.
+Each step is a separate process, and several may run at the same time. The other program decides when a node
+is due and how often it is retried. Everything else is as in a run of the local engine: the same plan,
+cache, time limits, records and logs.
 """
 
 import functools
@@ -39,7 +39,7 @@ from slipway.pipeline.runs.typed_json import DocumentError, read_document
 from slipway.pipeline.screen.display import RunDisplay
 from slipway.pipeline.terminal.invocation import command
 
-# In the folder of a run: its graph, for `finish`.
+# The file in a run's folder that holds its graph, for `finish`.
 _GRAPH = "graph.json"
 _NOT_TAKEN = "its step did not run"
 # The error of a step whose process ended before it could report one.
@@ -54,15 +54,15 @@ def begin(
     warm: Warm | None = None,
     listeners: Sequence[Listener] = (),
 ) -> RunRecord:
-    """Creates a run and plans it; cached nodes are done at once.
+    """Create a run and plan it; cached nodes are done at once.
 
     Args:
         airflow: as in `RunRecord`, for hints.
-        warm: forks the processes; None: TFX is imported afresh.
-        listeners: called at the run's end, where it cannot be planned.
+        warm: the process to fork from; None imports TFX in a new process.
+        listeners: called at the run's end, if it cannot be planned.
 
     Raises:
-        UsageError: the request does not fit; there is no run.
+        UsageError: the request is invalid; there is no run.
         PipelineError: the run could not be planned.
     """
     began = time.monotonic()
@@ -98,21 +98,21 @@ def begin(
 def run_node(
     run_id: str, node_id: str, *, output: Path, display: RunDisplay, warm: Warm | None = None
 ) -> tuple[RunRecord, int]:
-    """Runs one node of a run whose upstream nodes are done.
+    """Run one node of a run whose upstream nodes are done.
 
-    A node that is done already is left as it is. One that failed, or was ended, is tried again.
+    A node that is already done is left as it is. A node that failed or was terminated is tried again.
 
     Args:
-        run_id: as `begin` gave it.
+        run_id: the id that `begin` returned.
         output: the folder that holds the run, absolute.
 
     Returns:
-        The run's record, of this node and those before it, and the exit code: 0 done; 1 it failed; 3 it is a
-        gate that stopped the run; 130 it was told to end.
+        The run's record, with this node and those before it, and the exit code: 0 done; 1 failed; 3 a gate
+        stopped the run; 130 interrupted.
 
     Raises:
         UsageError: there is no such run or node, or another process runs it.
-        PipelineError: a node before it is not done.
+        PipelineError: an upstream node is not done.
     """
     history = SharedHistory(output, node_id)
     request = Request.of(_of_steps(history, run_id))
@@ -125,14 +125,14 @@ def run_node(
         folder = _step_folder(history.folder(run_id), node_id)
         try:
             with answered_by(raise_interrupt), locked(folder, run_id=run_id):
-                end_leftovers(folder)  # of an earlier try whose process was killed
+                end_leftovers(folder)  # of an earlier attempt whose process was killed
                 check_store(output / "metadata.db")
                 with (
                     temporary_folder(folder) as temporary,
                     Server(folder, temporary=temporary, warm=warm, is_ours=request.is_workload) as server,
                 ):
                     _run(request, history, record, node_id, server, display)
-        except KeyboardInterrupt:  # before the node began, or for the second time
+        except KeyboardInterrupt:  # before the node began, or the second signal
             return record, INTERRUPTED
     return record, _code(record.node(node_id))
 
@@ -186,7 +186,7 @@ def _run(
 def finish(
     run_id: str, *, output: Path, display: RunDisplay, listeners: Sequence[Listener] = ()
 ) -> RunRecord:
-    """Closes a run: records its outcome and how it ended. A later step opens it again.
+    """Close a run: record its outcome and how it ended. A later step opens it again.
 
     Raises:
         UsageError: there is no such run.
@@ -220,7 +220,7 @@ def _graph_of(folder: Path) -> Graph | None:
 
 
 def _skip_rest(record: RunRecord, graph: Graph, history: History) -> None:
-    """Records why nodes did not run; the first cause is passed on."""
+    """Record why nodes did not run; the first cause is passed on."""
     unmet = {node.id for node in record.nodes if _is_unmet(node, history)}
     for node in graph.nodes:
         entry = record.node(node.id)
@@ -251,16 +251,21 @@ def _entry(record: RunRecord, node_id: str) -> NodeRecord:
 
 
 def _step_folder(run_folder: Path, name: str) -> Path:
-    """Marks the processes of one step, so that ending it does not end those of another; holds their log."""
+    """Return the folder of one step, which holds its log.
+
+    Its path marks the step's processes, so that ending one step does not end those of another.
+    """
     folder = run_folder / "steps" / file_name(name)
     (folder / "logs").mkdir(parents=True, exist_ok=True)
     return folder
 
 
 def _past(node: NodeRecord, history: History, *, is_new: bool) -> Decision:
-    """The state of a node before the one that runs; `is_new`: that one begins for the first time.
+    """Return the decision for a node upstream of the one that runs.
 
-    Only then can what an earlier run left of it stem from other results than those of this run.
+    Args:
+        is_new: whether the node that runs begins for the first time. Only then may state that an earlier
+            run left for it have been made from other upstream results than this run's.
     """
     if node.state == "skipped":
         return Decision(node.id, "skip", node.why, is_unmet=_is_unmet(node, history))
@@ -268,13 +273,13 @@ def _past(node: NodeRecord, history: History, *, is_new: bool) -> Decision:
 
 
 def _is_unmet(node: NodeRecord, history: History) -> bool:
-    """Whether a skipped node was left out because a condition was not met."""
+    """Return True if a skipped node was left out because a condition was not met."""
     kept = history.recall(node.key)
     return bool(kept and kept.get("unmet"))
 
 
 def _began(record: RunRecord) -> float:
-    """When the run began, in seconds of `time.monotonic()`, even if another process began it."""
+    """Return when the run began, in seconds of `time.monotonic()`, even if another process began it."""
     elapsed = datetime.now(UTC) - datetime.fromisoformat(record.started_at)
     return time.monotonic() - elapsed.total_seconds()
 

@@ -1,6 +1,6 @@
-"""Decides for a run's nodes: which are due, which cannot run, what the end of an attempt means. Pure.
+"""Decides which of a run's nodes are due, which cannot run, and what the end of an attempt means. Pure.
 
-Nothing here starts, waits or writes: the scheduler carries out what these functions say.
+Nothing here starts processes, waits or writes: the scheduler carries out the decisions.
 """
 
 from collections.abc import Collection, Mapping
@@ -20,12 +20,12 @@ class Transition:
     """A node's new state.
 
     Attributes:
-        state: the state; `waiting`, where it is tried again.
+        state: the state; `waiting` if the node is tried again.
         why: in words, as in `NodeRecord`.
-        is_stop: whether that is a gate that said no.
-        is_unmet: whether it is left out because a condition was not met, its own or that of a node it needs:
-            the same holds in later runs.
-        retry: the next attempt, where there is one.
+        is_stop: whether the node is a gate that stopped the run.
+        is_unmet: whether the node is left out because its condition, or that of a node it needs, was not
+            met. The same holds in later runs.
+        retry: the next attempt, if there is one.
     """
 
     state: NodeState
@@ -39,13 +39,13 @@ class Transition:
 def due(
     graph: Graph, record: RunRecord, *, unmet: Collection[str], not_before: Mapping[str, float], now: float
 ) -> list[str]:
-    """The waiting nodes that may start now, in topological order.
+    """Return the waiting nodes that may start now, in topological order.
 
     Args:
-        record: with the states of its nodes.
+        record: holds the states of the nodes.
         unmet: nodes left out because a condition was not met.
         not_before: when nodes that failed are tried again.
-        now: the time, as that.
+        now: the current time, on the clock of `not_before`.
     """
     waiting = {
         node.id for node in record.nodes if node.state == "waiting" and not_before.get(node.id, now) <= now
@@ -55,10 +55,12 @@ def due(
 
 
 def passed_on(up: NodeRecord, unmet: Collection[str]) -> str:
-    """Why the nodes after a node cannot run; empty where it keeps none from it. The first cause is passed on.
+    """Return why the nodes after `up` cannot run; empty if `up` does not prevent it.
+
+    The first cause is passed on.
 
     Args:
-        unmet: as in `due`; some nodes can do without one of these.
+        unmet: as in `due`; some nodes can run without these.
     """
     if up.state == "failed":
         return f"{up.id} {'stopped the run' if up.is_stop else 'failed'}"
@@ -66,13 +68,16 @@ def passed_on(up: NodeRecord, unmet: Collection[str]) -> str:
 
 
 def blocked(node: Node, graph: Graph, record: RunRecord, unmet: Collection[str]) -> Transition | None:
-    """The new state of a waiting node that cannot run any more; None while it can. Arguments as in `due`."""
+    """Return the new state of a waiting node that can no longer run; None while it can.
+
+    Arguments as in `due`.
+    """
     for up in map(record.node, node.upstream):
         if why := passed_on(up, unmet):
             return Transition("skipped", why)
         if up.id in unmet and up.id not in node.optional:
             return Transition("skipped", f"{up.id} was skipped", is_unmet=True)
-    # It may depend, through results of an earlier run, on a node that failed in this one.
+    # Through cached results, the node may depend on one that failed in this run.
     failed = (up for up in map(record.node, sorted(graph.upstream_of(node.upstream))) if up.state == "failed")
     return next((Transition("skipped", passed_on(up, unmet)) for up in failed), None)
 
@@ -86,11 +91,11 @@ def after_attempt(
     interrupted: bool,
     unmet: Collection[str],
 ) -> Transition:
-    """The new state of a node whose process has ended.
+    """Return the new state of a node whose process has ended.
 
     Args:
-        entry: its record, with the attempts so far, this one included.
-        attempt: whether and why it was told to end.
+        entry: the node's record, with the attempts so far, including this one.
+        attempt: says whether and why the process was signalled to end.
         unmet: as in `due`.
     """
     if result["state"] == "failed":
