@@ -1,4 +1,4 @@
-"""The engine's handle on its fork server."""
+"""The engine's client of its fork server."""
 
 import contextlib
 import os
@@ -41,20 +41,20 @@ from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.record import Made, Result
 from slipway.pipeline.runs.run_target import Order
 
-# Importing TFX takes 6 s on an idle machine of 2 cores; a hundred times that is not slow but stuck.
+# Importing TFX takes 6 s on an idle machine with 2 cores; after a hundred times that, the server is stuck.
 _ANSWER_LIMIT_S = 600.0
 _TICK_S = 0.2
-# The server ends its nodes and itself within a moment, unless it hangs in foreign code.
+# The server ends its nodes and itself within moments, unless it hangs in third-party code.
 _END_LIMIT_S = 5.0
 _Wanted = TypeVar("_Wanted")
 
 
 class RefusedError(UsageError):
-    """The pipeline's own code raised while it was built: the server's log holds the traceback."""
+    """The pipeline's own code raised while it was built; the server's log holds the traceback."""
 
 
 def keras_variables(given: Mapping[str, str], *, is_ours: bool) -> dict[str, str]:
-    """The environment variables that choose Keras for a run's processes.
+    """Return the environment variables that choose Keras for a run's processes.
 
     Args:
         given: the environment that the run was started in.
@@ -75,23 +75,25 @@ def _start(
         env=environment,
         cwd=folder,
         pass_fds=[line],
-        # A terminal's Ctrl-C goes to the engine alone, which ends the nodes in order.
+        # A terminal's Ctrl-C reaches only the engine, which ends the nodes in order.
         start_new_session=True,
     )
 
 
 class Server:
-    """Starts the fork server and talks to it: the `Launcher` of runs on this machine.
+    """The fork server as the engine sees it: the `Launcher` of runs on this machine.
 
     Args:
-        run_folder: marks the server's processes, and gets its log.
-        temporary: where its processes put temporary files.
-        warm: forks the server; None: it is started afresh.
-        module: the server's own.
-        folder: where it imports our packages from and, with an environment of its own, works.
-        environment: its variables, beside those that are always set; None: this process's.
-        is_ours: whether it runs a workload; a user's own pipeline takes the Keras that `environment`
-            asks for.
+        run_folder: marks the server's processes, and receives the server's log.
+        temporary: the folder for temporary files of its processes.
+        warm: the process to fork the server from; None starts it in a new process.
+        module: the server's module.
+        folder: the folder to import our packages from; also the server's working directory if `environment`
+            is given.
+        environment: the server's environment variables, beside those that are always set; None: this
+            process's.
+        is_ours: whether the server runs a workload; a user's own pipeline uses the Keras that `environment`
+            chooses.
     """
 
     def __init__(
@@ -114,13 +116,13 @@ class Server:
         given = dict(os.environ if environment is None else environment)
         keras = keras_variables(given, is_ours=is_ours)
         if keras != KERAS_VARIABLES:
-            warm = None  # it has imported the usual one
+            warm = None  # the warm process has imported the default Keras
         variables = {
             **given,
             RUN_VARIABLE: str(self._run_folder),
             "PYTHONPATH": import_path(folder, inherited=given.get("PYTHONPATH", "")),
             "TMPDIR": str(temporary),
-            # TFX has pip unpack the modules beside a `module_file`, which needs no network.
+            # TFX uses pip to unpack the modules beside a `module_file`, which needs no network.
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
             **keras,
             "TF_CPP_MIN_LOG_LEVEL": given.get("TF_CPP_MIN_LOG_LEVEL", "1"),
@@ -168,7 +170,7 @@ class Server:
         self._send(Signal(node_id, signum))
 
     def receive(self, timeout_s: float) -> list[Started | Exited]:
-        """As `Launcher.receive`; a server that was stopped for too long is gone as well."""
+        """As `Launcher.receive`; a server that was stopped for too long counts as gone."""
         return [each for each in self._receive(timeout_s) if isinstance(each, (Started, Exited))]
 
     def _send(self, request: Request) -> None:
@@ -186,7 +188,7 @@ class Server:
         return answers
 
     def _refuse_stopped(self) -> None:
-        """A stopped server sends nothing, and cannot be told to end a node."""
+        """Raise if the server was stopped for too long: it sends nothing and cannot be made to end a node."""
         now = time.monotonic()
         if not is_stopped(self._process.pid):
             self._stopped_since = None
@@ -200,7 +202,7 @@ class Server:
             )
 
     def start_ahead(self, script: IsolatedScript) -> None:
-        """Starts a script that a node will ask for, unless one waits already; it ends with the server.
+        """Start a script that a node will request, unless one waits already; it ends with the server.
 
         Raises:
             LauncherLostError: the server is gone.
@@ -208,39 +210,41 @@ class Server:
         self._send(StartAhead(script.path, dict(script.variables)))
 
     def compile(self, order: Order, *, tick: Callable[[], None]) -> Graph:
-        """Has the pipeline built and compiled.
+        """Have the server build and compile the pipeline.
 
         Args:
-            order: what is compiled.
+            order: what to compile.
             tick: called a few times a second while waiting.
 
         Raises:
             UsageError: there is no such pipeline, or it cannot be run here.
-            RefusedError: the pipeline's own code raised; the message is that code's.
+            RefusedError: the pipeline's own code raised; the message is from that code.
         """
         self._send(Compile(order))
         return self._wait_for(Compiled, tick).graph
 
     def settle(self, runs: str, *, tick: Callable[[], None]) -> None:
-        """Prepares the metadata store for the run; see `store_upkeep.settle`, which also lists the errors.
+        """Prepare the metadata store for the run; see `store_upkeep.settle`.
 
         Raises:
-            UsageError: the store cannot be used with what lies in the pipeline's folder.
-            PipelineError: the store itself failed, as on a full disk.
+            UsageError: the store cannot be used with the files in the pipeline's folder.
+            PipelineError: the store itself failed, e.g. because of a full disk.
         """
         self._of_store(Settle(runs), Settled, tick)
 
     def reuse(self, sources: Mapping[str, Result], *, tick: Callable[[], None]) -> dict[str, Made]:
-        """Registers remembered executions as this run's; see `launch.reuse`. Results by node id.
+        """Register cached executions as this run's, and return their results by node id; see `launch.reuse`.
 
-        Raises as `settle` does.
+        Raises:
+            UsageError, PipelineError: as `settle`.
         """
         return self._of_store(Reuse(dict(sources)), Reused, tick).results if sources else {}
 
     def published(self, run_ids: Sequence[str], *, tick: Callable[[], None]) -> dict[str, Made]:
-        """The results that nodes published under those ids in the metadata store; see `launch.published`.
+        """Return the results that nodes published under those run ids; see `launch.published`.
 
-        Raises as `settle` does.
+        Raises:
+            UsageError, PipelineError: as `settle`.
         """
         return self._of_store(FindPublished(list(run_ids)), Published, tick).results
 
@@ -248,13 +252,13 @@ class Server:
         self._send(request)
         try:
             return self._wait_for(wanted, tick)
-        except RefusedError as error:  # it is the machine's fault, not the pipeline's
+        except RefusedError as error:  # the machine is at fault, not the pipeline
             raise PipelineError(error.message, hint=error.hint) from error
 
     def _wait_for(self, wanted: type[_Wanted], tick: Callable[[], None]) -> _Wanted:
         until = time.monotonic() + _ANSWER_LIMIT_S
         while time.monotonic() < until:
-            # Nothing else is in progress: nodes start only after the answers to these questions.
+            # Nothing else is in progress: nodes start only after these requests are answered.
             for answer in self._receive(_TICK_S):
                 if isinstance(answer, Refused):
                     where = f"{answer.where}: " if answer.where else ""
@@ -280,10 +284,10 @@ class Server:
         return LauncherLostError(f"The process that starts the nodes {how}.", hint=f"see {self._log}")
 
     def close(self) -> None:
-        """Ends the server and everything it started."""
+        """End the server and all processes it started."""
         self._channel.close()
-        # Before its first node it has nothing to end in order, and may sit for seconds in an import's C code,
-        # where it neither looks at the line nor handles a signal.
+        # Before its first node the server has nothing to end in order, and may spend seconds in the C code of
+        # an import, where it neither reads the connection nor handles signals.
         if self._has_nodes:
             self._process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -291,7 +295,7 @@ class Server:
         self.kill()
 
     def kill(self) -> None:
-        """Ends the server and everything it started at once: also what its own death has left behind."""
+        """Kill the server and all processes it started, including those that outlive it."""
         self._process.kill()
         self._process.wait()
         end_leftovers(self._run_folder)

@@ -1,9 +1,10 @@
 """The process that imports TFX once and forks one child per node.
 
-Started by the engine (client.py) as `python -m slipway.pipeline.engine.processes.fork_server FD PARENT_PID`;
-they talk over a socket pair (messages.py).
+The engine (client.py) starts it as `python -m slipway.pipeline.engine.processes.fork_server FD PARENT_PID`
+and talks to it over a socket pair (messages.py).
 
-It starts no thread, so that forking is safe. It ends, with all it started, when the engine is gone.
+It starts no threads, so that forking is safe. When the engine is gone, it ends, with all processes it
+started.
 """
 
 import contextlib
@@ -57,17 +58,17 @@ from slipway.pipeline.runs.run_target import Order
 
 # getrusage(2) counts ru_maxrss in KiB on Linux.
 _RSS_UNIT_BYTES = 1024
-# Seconds between two checks of groups whose leader is gone; SIGCHLD reports most of their ends at once.
+# Interval of checking process groups whose leader has ended; SIGCHLD reports most of their ends at once.
 _LOOK_S = 0.2
-# How long the server, when it ends, waits for the processes that it killed.
+# Time limit for the killed processes to disappear when the server ends.
 _END_LIMIT_S = 3.0
 
 
 class ForkServer:
-    """Serves one engine, for one run.
+    """The server of one engine, for one run.
 
     Args:
-        channel: the line to the engine.
+        channel: the connection to the engine.
     """
 
     node_process = NodeProcess
@@ -76,14 +77,14 @@ class ForkServer:
         self._channel = channel
         self._compiled: Any = None
         self._nodes: dict[int, NodeProcess] = {}
-        # Nodes that ended while processes of their group live on: their messages wait for the end of those.
+        # Ended nodes whose process group still has members: `Exited` is sent when the last one has ended.
         self._ending: dict[int, tuple[NodeProcess, Exited]] = {}
         self._forks = ModuleForks()
         self._to_import: list[str] = []
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
     def serve(self) -> None:
-        """Answers the engine until the line closes; then ends every child."""
+        """Answer the engine until the connection closes; then kill every child."""
         adopt_orphans()
         signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -105,7 +106,7 @@ class ForkServer:
         self._end()
 
     def _wait_s(self) -> float | None:
-        # While no request comes, import what later nodes need: the first node runs meanwhile.
+        # While no request arrives and the first node runs, import what later nodes need.
         if self._to_import:
             return 0
         return _LOOK_S if self._ending else None
@@ -113,7 +114,7 @@ class ForkServer:
     def _answer(self, request: Request) -> None:
         match request:
             case StartAhead(path, variables):
-                with contextlib.suppress(OSError):  # the node tries again itself, and reports why
+                with contextlib.suppress(OSError):  # the node tries again itself and reports the error
                     self._forks.scripts.start(path, IsolatedScript(path, variables).environment)
             case Compile(order):
                 self._compile(order)
@@ -128,7 +129,7 @@ class ForkServer:
         try:
             with collector_paused():
                 self._compiled = self.load(order)
-            gc.freeze()  # what is imported stays
+            gc.freeze()  # imported modules are never garbage
         except (Exception, SystemExit) as error:  # user code may raise anything
             self._refuse(error)
             return
@@ -136,7 +137,7 @@ class ForkServer:
         self._tell(Compiled(self._compiled.graph))
 
     def load(self, order: Order) -> Any:
-        """Compiles the order: the result has `graph` and `executor_modules()`, for `node_process`."""
+        """Compile the order. The result has `graph` and `executor_modules()`; `node_process` receives it."""
         check_target(order.target)
 
         from slipway.pipeline.engine.processes.listeners import bind_to_loopback
@@ -145,7 +146,7 @@ class ForkServer:
         from slipway.pipeline.engine.tfx.resolver_lookup import with_found
         from slipway.pipeline.wiring.beam_options import run_in_process_by_default
 
-        # Imported here once, or every node would import the launcher itself: 0.8 s each.
+        # Imported once here; otherwise every node would spend 0.8 s on importing the launcher.
         importlib.import_module("slipway.pipeline.engine.tfx.launch")
         keep_beams_answers()
         bind_to_loopback()
@@ -159,7 +160,7 @@ class ForkServer:
         try:
             with collector_paused():
                 importlib.import_module(module)
-        except Exception:  # the node will fail at it again, and report why
+        except Exception:  # the node will fail at the same import and report the error
             traceback.print_exc()
 
     def _refuse(self, error: BaseException) -> None:
@@ -171,13 +172,13 @@ class ForkServer:
     def _ask_store(self, request: Settle | Reuse | FindPublished) -> None:
         try:
             answer = self.from_store(request)
-        except Exception as error:  # the store's own: a full disk, a damaged file
+        except Exception as error:  # an error of the store: a full disk, a damaged file
             self._refuse(error)
             return
         self._tell(answer)
 
     def from_store(self, request: Settle | Reuse | FindPublished) -> Settled | Reused | Published:
-        """Asks the metadata store, or has it do something; returns the answer."""
+        """Carry out a request to the metadata store and return the answer."""
         from slipway.pipeline.engine.tfx import launch, store_upkeep
 
         match request:
@@ -195,7 +196,7 @@ class ForkServer:
         node = self.node_process(start)
         server = os.getpid()
         ours, theirs = self._forks.open_line()
-        # Imported modules stay for good: a node's garbage collector need not walk through them each time.
+        # Imported modules are never garbage: a node's garbage collector need not traverse them.
         gc.freeze()
         try:
             pid = os.fork()
@@ -212,7 +213,7 @@ class ForkServer:
             node.become(self._compiled, server=server, forks=theirs)
         theirs.close()
         self._forks.serve(ours, node=pid)
-        # Both sides set the group, so that it exists before either goes on.
+        # Parent and child both set the group, so that it exists before either continues.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.setpgid(pid, pid)
         self._nodes[pid] = node
@@ -224,7 +225,7 @@ class ForkServer:
             if node.start.node == node_id:
                 node.was_told_to_end = True
                 signal_group(pid, signum)
-                # A stopped process takes no signal but SIGKILL until it is continued.
+                # A stopped process handles no signal except SIGKILL until it is continued.
                 signal_group(pid, signal.SIGCONT)
 
     def _reap(self) -> None:
@@ -242,8 +243,8 @@ class ForkServer:
                     continue  # an orphan, or a module's process
                 self._ending[pid] = (node, Exited(node.start.node, code, peak_bytes, node.take_result()))
                 if not node.was_told_to_end:
-                    # What it started and left behind goes with it. One that was told to end may have started
-                    # a training that was told, too, and saves: the engine says when its time is over.
+                    # Kill the processes that it left behind. A node that the engine signalled to end may have
+                    # started a training that was signalled too and saves its state: the engine ends that.
                     signal_group(pid, signal.SIGKILL)
         if self._ending:
             self._end_orphans()
@@ -252,7 +253,7 @@ class ForkServer:
             self._tell(exited)
 
     def _end_orphans(self) -> None:
-        """Kills processes that ended nodes have left in other groups, e.g. as sessions of their own."""
+        """Kill processes that ended nodes have left in other groups, e.g. in sessions of their own."""
         for pid in children(os.getpid()):
             with contextlib.suppress(ProcessLookupError):
                 if (
@@ -263,14 +264,14 @@ class ForkServer:
                     os.kill(pid, signal.SIGKILL)
 
     def _tell(self, answer: Answer) -> None:
-        with contextlib.suppress(BrokenPipeError):  # the engine is gone: serve() sees it and ends
+        with contextlib.suppress(BrokenPipeError):  # the engine is gone: serve() notices and ends
             self._channel.send(answer)
 
     def _end(self, _signum: int = 0, _frame: FrameType | None = None) -> NoReturn:
         until = time.monotonic() + _END_LIMIT_S
         for group in (*self._nodes, *self._ending):
             signal_group(group, signal.SIGKILL)
-        # Those that die hand their own children over to this process: again, until there is none.
+        # This process inherits the children of those that die: repeat until there is none.
         while (left := list(children(os.getpid()))) and time.monotonic() < until:
             for pid in left:
                 os.kill(pid, signal.SIGKILL)
@@ -284,7 +285,7 @@ def main(arguments: Sequence[str], server: type[ForkServer] = ForkServer) -> Non
     endpoint, parent = map(int, arguments)
     die_with_parent(signal.SIGTERM, parent=parent)
     channel = Channel(socket.socket(fileno=endpoint))
-    # Keras 3 throughout; transform would otherwise choose Keras 2 for the whole process.
+    # Keras 3 throughout; TensorFlow Transform would otherwise choose Keras 2 for the whole process.
     os.environ.setdefault("TF_USE_LEGACY_KERAS", "0")
     share_gpus()
     server(channel).serve()

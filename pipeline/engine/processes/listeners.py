@@ -1,4 +1,4 @@
-"""Keeps TFX and Beam from listening on the network: their gRPC servers authenticate nobody."""
+"""Keeps TFX and Beam from listening on the network: their gRPC servers do not authenticate clients."""
 
 import functools
 from types import SimpleNamespace
@@ -8,9 +8,10 @@ _ALL_INTERFACES = ("[::]:", "0.0.0.0:")
 
 
 def bind_to_loopback() -> None:
-    """Makes gRPC servers created from now on, here and in forks, bind to loopback instead of all interfaces.
+    """Make gRPC servers created from now on, here and in forks, bind to loopback instead of all interfaces.
 
-    Beam's pool of workers for Flink, Spark and Prism is one: it binds all interfaces and tells `localhost`.
+    For example, Beam's worker pool for Flink, Spark and Prism binds all interfaces although it announces
+    `localhost`.
     """
     import grpc  # type: ignore[import-untyped]
 
@@ -30,7 +31,7 @@ def bind_to_loopback() -> None:
 
 
 def on_loopback(address: str) -> str:
-    """An address to bind: on loopback if it was on all interfaces."""
+    """Return the address to bind: on loopback if `address` is on all interfaces."""
     for every in _ALL_INTERFACES:
         if address.startswith(every):
             return f"localhost:{address.removeprefix(every)}"
@@ -38,12 +39,12 @@ def on_loopback(address: str) -> str:
 
 
 def watch_no_executions(launcher: Any) -> None:
-    """Keeps TFX's launcher from starting a server beside an executor: none of TFX's executors uses it.
+    """Keep TFX's launcher from starting a gRPC server beside an executor: none of TFX's executors uses it.
 
     Args:
         launcher: the module `tfx.orchestration.portable.launcher`.
     """
-    # Nor is a port searched for, which would listen on all interfaces for a moment.
+    # Searching for a free port would also listen on all interfaces for a moment.
     launcher.portpicker = SimpleNamespace(pick_unused_port=lambda: 0)
     launcher.execution_watcher = SimpleNamespace(ExecutionWatcher=_NoWatcher)
 
@@ -52,10 +53,10 @@ class _NoWatcher:
     address = ""
 
     def __init__(self, **_: Any) -> None:
-        """Takes the arguments of TFX's own."""
+        """Accept the arguments of TFX's watcher."""
 
     def start(self) -> None:
-        """Starts nothing."""
+        """Do nothing."""
 
     def stop(self) -> None:
-        """Does nothing: there is nothing to stop."""
+        """Do nothing."""

@@ -1,4 +1,4 @@
-"""The messages between the engine and its fork server, one JSON object a line over a socket pair.
+"""The messages between the engine and its fork server: one JSON object per line over a socket pair.
 
 engine -> server    StartAhead, Compile, Settle, Reuse, FindPublished, Start, Signal
 server -> engine    Compiled, Settled, Reused, Published or Refused; Started, Exited
@@ -19,7 +19,7 @@ from slipway.pipeline.runs.typed_json import plain, typed
 
 @dataclass(frozen=True)
 class StartAhead:
-    """Start what a node will ask for; see `slipway.components.isolated_script.IsolatedScript`."""
+    """Start a script that a node will request; see `slipway.components.isolated_script.IsolatedScript`."""
 
     path: str
     variables: dict[str, str]
@@ -34,7 +34,7 @@ class Compile:
 
 @dataclass(frozen=True)
 class Compiled:
-    """The order's pipeline."""
+    """The graph of the compiled order."""
 
     graph: Graph
 
@@ -53,21 +53,21 @@ class Settled:
 
 @dataclass(frozen=True)
 class Reuse:
-    """Register earlier results, by node id, as this run's; see `launch.reuse`."""
+    """Register earlier results, by node id, as this run's results; see `launch.reuse`."""
 
     sources: dict[str, Result]
 
 
 @dataclass(frozen=True)
 class Reused:
-    """The results registered, by node id, as far as the store knows them."""
+    """The registered results by node id; those that the store does not know are missing."""
 
     results: dict[str, Made]
 
 
 @dataclass(frozen=True)
 class FindPublished:
-    """Find what nodes published under those ids of runs; see `launch.published`."""
+    """Find the results that nodes published under these run ids; see `launch.published`."""
 
     run_ids: list[str]
 
@@ -81,7 +81,11 @@ class Published:
 
 @dataclass(frozen=True)
 class Refused:
-    """An order, or a store, that cannot be used; `is_ours`: our own code says so, and not the pipeline's."""
+    """The order, or the metadata store, cannot be used.
+
+    `is_ours` says whether the error is one of our own checks rather than an exception of the pipeline's
+    code.
+    """
 
     is_ours: bool
     message: str
@@ -115,11 +119,11 @@ class Channel:
         self.closed = False
 
     def fileno(self) -> int:
-        """For `select`."""
+        """Return the file descriptor, for `select`."""
         return self._socket.fileno()
 
     def send(self, message: Request | Answer) -> None:
-        """Sends one message.
+        """Send one message.
 
         Raises:
             BrokenPipeError: the other end is gone.
@@ -128,10 +132,10 @@ class Channel:
         self._socket.sendall(json.dumps(document).encode() + b"\n")
 
     def receive(self) -> Iterator[Any]:
-        """Reads once (blocks if nothing has arrived) and yields each `Request` or `Answer` that is complete.
+        """Read once (block if nothing has arrived) and yield each complete `Request` or `Answer`.
 
         Raises:
-            DocumentError: what arrived is not a message.
+            DocumentError: the data is not a message.
         """
         try:
             data = self._socket.recv(1 << 16)
@@ -146,6 +150,6 @@ class Channel:
             yield typed(_KINDS[str(document["is"])], document)
 
     def close(self) -> None:
-        """Ends the line."""
+        """Close the connection."""
         self._socket.close()
         self.closed = True

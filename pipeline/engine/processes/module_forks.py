@@ -1,6 +1,6 @@
-"""Forks Python modules for nodes that ask for it (by `python_process`), from a warm process.
+"""Forks Python modules from a warm process for nodes that request them (through `python_process`).
 
-Isolated scripts (`isolated_script`), which must not be forks, are started for them, or were started ahead.
+Isolated scripts (`isolated_script`), which must not be forks, are started in new processes, possibly ahead.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from slipway.pipeline.engine.processes.os_processes import adopt_orphans, die_wi
 from slipway.pipeline.engine.processes.scripts_ahead import ScriptsAhead
 
 _REQUEST_BYTES = 1 << 20
-# The line that reports the process's end, its output, its errors, and a line to the requester.
+# The connection that reports the process's end, its output, its errors, and a connection to the requester.
 _MAX_DESCRIPTORS = 4
 
 
@@ -35,9 +35,9 @@ class _Request(TypedDict):
 
 
 class ModuleForks:
-    """The lines to the nodes, and the processes that were forked for them.
+    """The connections to the nodes, and the processes that were forked for them.
 
-    A process joins the group of the node that asked, so that it lives no longer than that.
+    A process joins the group of the node that requested it, so that it does not outlive the node.
 
     Attributes:
         scripts: the processes of isolated scripts.
@@ -46,33 +46,33 @@ class ModuleForks:
     def __init__(self) -> None:
         self.scripts = ScriptsAhead()
         self._lines: dict[int, tuple[socket.socket, int]] = {}
-        # Of each process: where its end is told, and the line that it was asked for on.
+        # For each process: the connection that reports its end, and the one that it was requested on.
         self._running: dict[int, tuple[socket.socket, socket.socket]] = {}
 
     def open_line(self) -> tuple[socket.socket, socket.socket]:
-        """A new line: the server's end and the node's."""
+        """Return a new connection: the server's end and the node's."""
         return socket.socketpair()
 
     def serve(self, line: socket.socket, *, node: int) -> None:
-        """Serves requests of the node with that process id on the line from now on."""
+        """Serve requests on the connection, from the node with that process id, from now on."""
         self._lines[line.fileno()] = (line, node)
 
     def descriptors(self) -> list[int]:
-        """For `select`."""
+        """Return the descriptors to pass to `select`."""
         return list(self._lines)
 
     def owns(self, pid: int) -> bool:
-        """Whether the process was started for a node."""
+        """Return True if the process was started for a node."""
         return pid in self._running
 
     def abandoned(self) -> list[int]:
-        """The processes whose requester has closed its connection."""
+        """Return the processes whose requester has closed its connection."""
         return [pid for pid, (_, line) in self._running.items() if line.fileno() < 0]
 
     def answer(self, descriptor: int) -> None:
-        """Reads one request and forks; forgets the line when the node has closed it."""
+        """Read one request and fork; forget the connection if the node has closed it."""
         line, node = self._lines[descriptor]
-        # The request is one line, and the descriptors of the new process's output travel with its first byte.
+        # The request is one line; the descriptors for the new process's output arrive with its first byte.
         data, descriptors, _, _ = socket.recv_fds(line, _REQUEST_BYTES, _MAX_DESCRIPTORS)
         while data and not data.endswith(b"\n"):
             more = line.recv(_REQUEST_BYTES)
@@ -112,7 +112,7 @@ class ModuleForks:
         return pid
 
     def ended(self, pid: int, code: int) -> None:
-        """Tells the node that a process it asked for has ended."""
+        """Report to the node that a process it requested has ended."""
         teller, _ = self._running.pop(pid)
         with teller:
             self._tell(teller, {"code": code})
@@ -137,7 +137,7 @@ def _become_module(request: _Request, descriptors: Sequence[int], *, group: int,
         environment = request["environment"]
         os.environ.clear()
         os.environ.update(environment)
-        tempfile.tempdir = None  # found in the environment of another process
+        tempfile.tempdir = None  # cached from the environment of the parent process
         roots = environment.get("PYTHONPATH", "").split(os.pathsep)
         sys.path[:] = dict.fromkeys([*filter(None, roots), *sys.path])
         arguments = [*map(str, descriptors[2:]), *request["arguments"]]

@@ -1,4 +1,4 @@
-"""The life of a forked process: becomes a node, runs it, leaves its result, never returns."""
+"""A forked process that becomes a node: runs it, leaves its result, and never returns."""
 
 import json
 import os
@@ -29,12 +29,13 @@ def _result_file() -> int:
 
 @dataclass
 class NodeProcess:
-    """A node's process as the fork server knows it.
+    """A node's process as the fork server sees it.
 
     Attributes:
-        start: what the engine asked for.
-        result: descriptor of the memory that holds its result: a full disk cannot prevent the report.
-        was_told_to_end: whether it was sent a signal by the engine.
+        start: the engine's request.
+        result: descriptor of the memory file that holds the result, so that a full disk cannot prevent the
+            report.
+        was_told_to_end: whether the engine has sent it a signal.
     """
 
     start: Start
@@ -42,28 +43,28 @@ class NodeProcess:
     was_told_to_end: bool = False
 
     def take_result(self) -> Made | Failed | None:
-        """The result that the process left, once; None if it died before."""
+        """Return the result that the process left; None if it died before. Can be called once."""
         with os.fdopen(self.result, "rb") as stream:
             stream.seek(0)
             try:
                 told: Made | Failed = json.loads(stream.read())
-            except ValueError:  # nothing, or half of it
+            except ValueError:  # nothing was written, or only a part
                 return None
         return told
 
     def become(self, compiled: Any, *, server: int, forks: socket.socket) -> NoReturn:
-        """Runs the node in this process, which was forked for it.
+        """Run the node in this process, which was forked for it.
 
         Args:
             compiled: the pipeline, a `slipway.pipeline.engine.tfx.compile.Compiled`.
             server: the fork server's process id.
-            forks: the line on which modules in processes of their own can be asked for.
+            forks: the connection on which modules in further processes can be requested.
         """
         code = 1
         try:
             os.setpgid(0, 0)
             die_with_parent(signal.SIGKILL, parent=server)
-            # Its child processes stay below it, so that the fork server can tell whose they are.
+            # All its descendants stay its own, so that the fork server can tell which node they belong to.
             adopt_orphans()
             signal.set_wakeup_fd(-1)
             for signum in (signal.SIGCHLD, signal.SIGTERM):
@@ -99,11 +100,11 @@ class NodeProcess:
             return failed(cause)
 
     def launch(self, compiled: Any) -> Made | Failed:
-        """Runs the node; see `slipway.pipeline.engine.tfx.launch.launch`. Adds the files of its outputs."""
+        """Run the node with `slipway.pipeline.engine.tfx.launch.launch`, and add the files of its outputs."""
         from slipway.pipeline.engine.tfx.launch import launch
 
         result = launch(compiled, self.start.node, attempt=self.start.attempt)
-        # A resolver's or an importer's outputs are not its own work, and may be many.
+        # A resolver or an importer has not made its outputs, and there may be many.
         if result["state"] == "complete" and compiled.executor_spec(self.start.node) is not None:
             result["files"] = kept_files(result["outputs"])
         return result
@@ -113,7 +114,7 @@ def _print_traceback() -> None:
     try:
         traceback.print_exc()
     except OSError:
-        return  # the log's disk is full; the cause is reported another way
+        return  # the log's disk is full; the cause is still reported through the memory file
 
 
 def _flush() -> None:

@@ -1,4 +1,4 @@
-"""Linux processes: end with the parent, find and end leftovers, and count how many fit into this machine."""
+"""Linux processes: end with the parent, find and kill leftovers, and count how many fit on this machine."""
 
 import ctypes
 import os
@@ -12,15 +12,15 @@ from slipway.components.available_memory import available_memory_bytes
 # linux/prctl.h
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
-# A killed process is gone within milliseconds; there is no use in waiting for one that the kernel holds.
+# A killed process is gone within milliseconds, unless it is blocked in the kernel; waiting longer is useless.
 _KILL_LIMIT_S = 5.0
 
-# Every process of a run carries this variable, so that leftovers of a killed engine can be found.
+# Set in the environment of every process of a run, so that leftovers of a killed engine can be found.
 RUN_VARIABLE = "SLIPWAY_RUN_DIR"
 
 
 def die_with_parent(signum: int, *, parent: int) -> None:
-    """Asks the kernel to send this process `signum` when its parent ends; ends it if that is gone already.
+    """Have the kernel send `signum` to this process when its parent ends; exit if the parent is already gone.
 
     Args:
         signum: e.g. `signal.SIGKILL`.
@@ -32,12 +32,12 @@ def die_with_parent(signum: int, *, parent: int) -> None:
 
 
 def adopt_orphans() -> None:
-    """Makes this process, in place of init, the parent of all descendants whose own parent ends."""
+    """Make this process, instead of init, the parent of all descendants whose own parent ends."""
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def children(parent: int) -> Iterator[int]:
-    """Process ids of that parent's children, also of those that ended and were not waited for."""
+    """Yield the process ids of a parent's children, including zombies."""
     for pid in _processes():
         fields = _stat(pid)
         if fields and int(fields[1]) == parent:
@@ -45,24 +45,24 @@ def children(parent: int) -> Iterator[int]:
 
 
 def is_stopped(pid: int) -> bool:
-    """Whether the process is stopped (SIGSTOP or a terminal's ^Z); False if it is gone."""
+    """Return True if the process is stopped (SIGSTOP or a terminal's ^Z); False if it is gone."""
     return _stat(pid)[:1] == ["T"]
 
 
 def signal_group(group: int, signum: int) -> bool:
-    """Sends a signal to every process of a group (0: only looks); False if none is left."""
+    """Send a signal to every process of a group (0 only checks); return False if none is left."""
     try:
         os.killpg(group, signum)
-    except (ProcessLookupError, PermissionError):  # the latter: what is left belongs to another user
+    except (ProcessLookupError, PermissionError):  # the latter if the rest belongs to another user
         return False
     return True
 
 
 def leftovers(folder: Path) -> Iterator[int]:
-    """Process ids that belong to the run of that folder, or to one below it; without the caller's.
+    """Yield the process ids that belong to the run of that folder or of one below it, except the caller's.
 
-    A process is found by the variable in its environment, so a recycled process id is never mistaken for one
-    of ours.
+    A process is found by the variable in its environment, so a recycled process id is never mistaken for
+    one of ours.
     """
     own = f"{RUN_VARIABLE}={folder.resolve()}".encode()
     for pid in _processes():
@@ -77,14 +77,14 @@ def leftovers(folder: Path) -> Iterator[int]:
 
 
 def end_leftovers(folder: Path) -> int:
-    """Kills what a run of that folder left behind, including stopped processes, and waits until it is gone.
+    """Kill what a run of that folder left behind, including stopped processes, and wait until it is gone.
 
     Returns:
-        How many processes there were.
+        The number of processes that were killed.
     """
     ended: set[int] = set()
     until = time.monotonic() + _KILL_LIMIT_S
-    # Repeatedly: one of them may have forked between the look and the kill.
+    # Repeat, because a process may fork between the listing and the kill.
     while (found := set(leftovers(folder))) and time.monotonic() < until:
         for pid in found:
             try:
@@ -97,10 +97,10 @@ def end_leftovers(folder: Path) -> int:
 
 
 def default_jobs(*, node_bytes: int = 2 * 2**30) -> int:
-    """The number of nodes to run at once: as many as there are cores for, and memory.
+    """Return the number of nodes to run at once, limited by cores and available memory.
 
     Args:
-        node_bytes: what a node is taken to need; the taxi workload's largest holds 1.3 GiB.
+        node_bytes: the memory that a node is assumed to need; the taxi workload's largest holds 1.3 GiB.
     """
     cores = len(os.sched_getaffinity(0))
     return max(1, min(cores, available_memory_bytes() // node_bytes))
@@ -113,9 +113,9 @@ def _processes() -> Iterator[int]:
 
 
 def _stat(pid: int) -> list[str]:
-    """The fields of /proc/PID/stat after the command's name: state, parent, ...; empty if it is gone."""
+    """Return the fields of /proc/PID/stat after the command's name: state, parent, ...; empty if gone."""
     try:
-        # The name is in parentheses, and may contain some itself: the fields follow the last one.
+        # The name is in parentheses and may itself contain some: the fields follow the last one.
         line = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return []

@@ -1,4 +1,4 @@
-"""Interpreters that wait for what a node will ask them: see `slipway/components/isolated_script.py`."""
+"""Starts isolated scripts before a node requests them; see `slipway/components/isolated_script.py`."""
 
 import json
 import os
@@ -16,25 +16,27 @@ class _Waiting:
 
 
 class ScriptsAhead:
-    """The processes of isolated scripts, all children of this one, by their process ids.
+    """The processes of isolated scripts, all children of this process.
 
-    A process has no arguments at first; it belongs to the node that gives it some, and joins its group.
+    A process has no arguments at first. It belongs to the node that passes its arguments, and joins the
+    node's process group.
     """
 
     def __init__(self) -> None:
         self._waiting: dict[str, _Waiting] = {}
-        # Of each node's: kept, for `subprocess` looks after processes that nobody holds.
+        # Processes given to nodes, with the node's process id. Kept because `subprocess` itself reaps
+        # processes whose Popen object was garbage-collected.
         self._given: dict[int, tuple[subprocess.Popen[bytes], int]] = {}
 
     def start(self, script: str, environment: Mapping[str, str]) -> None:
-        """Starts one, unless one waits already.
+        """Start a process for the script, unless one waits already.
 
         Args:
-            script: its path.
-            environment: all its variables.
+            script: the script's path.
+            environment: all variables of the process.
 
         Raises:
-            OSError: there is no room for another process.
+            OSError: no further process can be started.
         """
         if script in self._waiting:
             return
@@ -61,19 +63,19 @@ class ScriptsAhead:
         *,
         node: int,
     ) -> int:
-        """Gives the arguments to one that waits, or to one that is started now.
+        """Pass the arguments to a waiting process, or to one that is started now.
 
         Args:
             script, environment: as for `start`.
             arguments: for the script.
-            descriptors: of its output and its errors.
-            node: process id of the node, whose group it joins.
+            descriptors: for its output and its errors.
+            node: process id of the node whose group it joins.
 
         Returns:
-            Its process id.
+            The process id.
 
         Raises:
-            OSError: there is no room for another process.
+            OSError: no further process can be started.
         """
         request = json.dumps({"arguments": list(arguments), "group": node}).encode() + b"\n"
         while True:
@@ -87,16 +89,16 @@ class ScriptsAhead:
             except BrokenPipeError:
                 if not was_there:
                     raise
-                continue  # it has ended while it waited
+                continue  # the process ended while it waited
             return waiting.process.pid
 
     def owns(self, pid: int, nodes: Mapping[int, object]) -> bool:
-        """Whether the process waits, or was given to one of those nodes, by their process ids."""
+        """Return True if the process waits, or was given to one of those nodes (keyed by process id)."""
         waits = any(each.process.pid == pid for each in self._waiting.values())
         return waits or (pid in self._given and self._given[pid][1] in nodes)
 
     def ended(self, pid: int, code: int) -> None:
-        """Forgets a process that was waited for."""
+        """Forget a process that has ended and was reaped."""
         process, _ = self._given.pop(pid, (None, 0))
         for script, waiting in list(self._waiting.items()):
             if waiting.process.pid == pid:

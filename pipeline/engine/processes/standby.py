@@ -1,8 +1,8 @@
 """A warm process that waits for runs of the command line: `python local_runner.py warm`.
 
-It listens on a socket in a folder that only its owner may enter, and ends when it was not used for a while.
-The socket's name is a digest of the code that the process has imported and of all that it inherited. So a run
-that would be unlike it does not find it, and imports TFX itself.
+It listens on a socket in a folder that only its owner may enter, and ends after a time without use. The
+socket's name is a digest of the code that the process has imported and of everything it inherited, so that
+a run with other code or another environment does not find it, and imports TFX itself.
 """
 
 import contextlib
@@ -30,38 +30,42 @@ from slipway.pipeline.errors import UsageError
 from slipway.pipeline.fingerprint.parts import canonical_json
 
 IMPORTS, WAITS = ".importing", ".socket"
-"""How a socket's name ends while its process imports TFX, and from then on."""
+"""Suffixes of a socket's name: while its process imports TFX, and afterwards."""
 
 _BOUND_LIMIT_S = 10.0
-# What differs from one command to the next, or from one terminal to another, and no library reads.
+# Variables that differ between commands or terminals, and that no library reads.
 _UNREAD = frozenset({"_", "COLUMNS", "LINES", "OLDPWD", "PWD", "SHLVL", "TERM_SESSION_ID", "WINDOWID"})
 _LIMITS = ("RLIMIT_AS", "RLIMIT_CORE", "RLIMIT_DATA", "RLIMIT_FSIZE", "RLIMIT_NOFILE", "RLIMIT_NPROC")
 _CREDENTIALS = struct.Struct("3i")  # of SO_PEERCRED: pid, uid, gid
 
 
 class Standby(WarmProcess):
-    """One that waits for any run; who loses it imports TFX itself."""
+    """A warm process that any run can use; a run that loses it imports TFX itself."""
 
     is_spare = True
 
 
 def find() -> Standby | None:
-    """The process that this command's run can be forked from; None: there is none, or it still imports."""
+    """Return the process that this command's run can be forked from.
+
+    None if there is none, or it still imports.
+    """
     with contextlib.suppress(UsageError, OSError):
         folder = _folder()
-        if any(folder.glob(f"*{WAITS}")):  # else the name need not be found out
+        if any(folder.glob(f"*{WAITS}")):  # computing the name takes time, so look for any process first
             return _connect(folder / (_name() + WAITS))
     return None
 
 
 def begin(idle_s: float) -> int:
-    """Starts one in the background, where there is none yet; returns its process id.
+    """Start a warm process in the background, unless there is one already; return its process id.
 
     Args:
-        idle_s: it ends when it was not used for so long, in seconds.
+        idle_s: seconds without use after which the process ends.
 
     Raises:
-        UsageError: the folder for its socket is not safe, or cannot be made; or no process can be started.
+        UsageError: the folder for its socket is not safe or cannot be created, or no process can be
+            started.
     """
     folder = _folder()
     _make(folder)
@@ -84,7 +88,7 @@ def begin(idle_s: float) -> int:
             f"The warm process cannot be started: {error.strerror}.",
             hint="runs work without one; see ulimit -u and free -h for the room there is",
         ) from error
-    # Until it can be found: the next command may be the one that ends it.
+    # Wait until the process can be found: the next command may be the one that ends it.
     until = time.monotonic() + _BOUND_LIMIT_S
     while process.poll() is None and time.monotonic() < until:
         if (there := _either(address)) is not None:
@@ -95,10 +99,10 @@ def begin(idle_s: float) -> int:
 
 
 def waiting() -> list[int]:
-    """The process ids of all that there are, of any checkout and terminal of this user.
+    """Return the process ids of all warm processes of this user, from any checkout and terminal.
 
     Raises:
-        UsageError: the folder of their sockets is not safe, or cannot be looked at.
+        UsageError: the folder of their sockets is not safe or cannot be read.
     """
     found = []
     for address in sorted([*_folder().glob(f"*{IMPORTS}"), *_folder().glob(f"*{WAITS}")]):
@@ -109,10 +113,10 @@ def waiting() -> list[int]:
 
 
 def end() -> tuple[list[int], list[int]]:
-    """Ends those that no run uses.
+    """End the warm processes that no run uses.
 
     Returns:
-        The process ids of those, and of those that are used.
+        The process ids of the ended processes, and of those still in use.
 
     Raises:
         UsageError: as `waiting`.
@@ -127,10 +131,10 @@ def end() -> tuple[list[int], list[int]]:
 
 
 def _folder() -> Path:
-    """The folder of the sockets; it need not be there.
+    """Return the folder of the sockets, which need not exist.
 
     Raises:
-        UsageError: others may enter it, it is another user's, or it cannot be looked at.
+        UsageError: others may enter the folder, it belongs to another user, or it cannot be read.
     """
     parent = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
     folder = Path(parent) / f"slipway-{os.getuid()}"
@@ -138,7 +142,7 @@ def _folder() -> Path:
         found = folder.lstat()
     except FileNotFoundError:
         return folder
-    except OSError as error:  # its parent is a file, or one that another user alone may enter
+    except OSError as error:  # its parent is a file, or a folder that only another user may enter
         raise _unusable(folder, "looked at", error) from error
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
         raise UsageError(
@@ -168,7 +172,7 @@ def _unusable(folder: Path, deed: str, error: OSError) -> UsageError:
 
 
 def _name() -> str:
-    """The socket's name but for its ending: what a process that is started now would import and inherit."""
+    """Return the socket's name without suffix: digests of what a new process would import and inherit."""
     return f"{_digest(_imported())}-{_digest(_inherited())}"
 
 
@@ -177,7 +181,7 @@ def _digest(document: Mapping[str, object]) -> str:
 
 
 def _imported() -> dict[str, object]:
-    """Our code and the packages, by size and time: what was edited must not meet a process from before."""
+    """Return our code and the installed packages by size and time, so that an edit leads to a new process."""
     sources = (
         file
         for folder in ("components", "pipeline", "schemas", "slipway")
@@ -194,7 +198,7 @@ def _imported() -> dict[str, object]:
 def _state(path: Path) -> list[int]:
     try:
         found = path.stat()
-    except OSError:  # an editor's lock, which leads nowhere; a folder that is not there
+    except OSError:  # an editor's lock, which is a dangling link; a missing folder
         return []
     return [found.st_size, found.st_mtime_ns]
 
@@ -215,7 +219,7 @@ def _inherited() -> dict[str, object]:
 
 @contextlib.contextmanager
 def _short(address: Path) -> Iterator[str]:
-    """The socket's path by way of its folder's descriptor: the kernel takes no path beyond 107 bytes."""
+    """Yield a path to the socket through its folder's descriptor: the kernel accepts at most 107 bytes."""
     folder = os.open(address.parent, os.O_PATH)
     try:
         yield f"/proc/self/fd/{folder}/{address.name}"
@@ -224,7 +228,7 @@ def _short(address: Path) -> Iterator[str]:
 
 
 def _either(address: Path) -> Standby | None:
-    """The process with that name, whether it still imports or not."""
+    """Return the process with that name, whether it still imports or not."""
     return _connect(Path(f"{address}{WAITS}")) or _connect(Path(f"{address}{IMPORTS}"))
 
 
@@ -244,7 +248,7 @@ def _connect(address: Path) -> Standby | None:
 
 
 def _peer(line: socket.socket) -> tuple[int, int]:
-    """Process id and user id of who is at the other end, as the kernel knows it."""
+    """Return the process id and user id of the other end, as the kernel knows them."""
     found = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     pid, user, _ = _CREDENTIALS.unpack(found)
     return pid, user
@@ -267,19 +271,19 @@ def main() -> None:
         try:
             import_ahead()
             was_edited = not name.name.startswith(_digest(_imported()))
-            if was_edited:  # before its import or after it, who knows
+            if was_edited:  # unknown whether before or after its import
                 return
             imports.rename(waits)
             _serve(listener, idle_s)
         finally:
-            # Whoever wants to begin another one finds this one there until it is gone.
+            # The names stay until the end, so that nobody starts a second process before this one is gone.
             for address in (imports, waits):
                 address.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """The right to begin a process of that folder; one at a time has it."""
+    """Hold the exclusive right to begin a process in that folder."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -1,4 +1,4 @@
-"""The temporary files of a run's processes: in a folder that is removed with the run, however it ends."""
+"""The folder for temporary files of a run's processes, which is removed when the run ends in any way."""
 
 import glob
 import os
@@ -8,23 +8,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-# In the folder of a run: a link to where its temporary files lie.
+# The link in a run's folder to its temporary files.
 _LINK = "tmp"
 _PREFIX = "slipway-run-"
-# A run's own folder, and those of its steps.
+# The folder of a run, and those of its steps.
 _FOLDERS = ("*", "*/steps/*")
 
 
 @contextmanager
 def temporary_folder(run_folder: Path) -> Iterator[Path]:
-    """A new folder in the system's folder for temporary files, removed at the end.
+    """Create a folder below the system's temporary folder; remove it at the end.
 
-    Not in the run's folder: paths of sockets are limited to 108 bytes, and the user chooses with TMPDIR which
-    disk takes temporary files. The run's folder holds a link to it, by which `remove_left` finds it where the
-    engine was killed.
+    It is not in the run's folder, because socket paths are limited to 108 bytes and users choose the disk
+    for temporary files with TMPDIR. The run's folder holds a link to it, by which `remove_left` finds it if
+    the engine was killed.
 
     Args:
-        run_folder: exists.
+        run_folder: an existing folder.
     """
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
     link = run_folder / _LINK
@@ -38,10 +38,10 @@ def temporary_folder(run_folder: Path) -> Iterator[Path]:
 
 
 def remove_left(runs: Path) -> None:
-    """Removes the temporary files of runs that were killed.
+    """Remove the temporary files of runs that were killed.
 
     Args:
-        runs: the folder of all runs; none of them is running.
+        runs: the folder of all runs; none of them may be running.
     """
     for folders in _FOLDERS:
         for link in glob.glob(f"{glob.escape(str(runs))}/{folders}/{_LINK}"):  # noqa: PTH207 (thousands)
@@ -52,7 +52,7 @@ def _remove(link: Path) -> None:
     if not link.is_symlink():
         return
     folder = link.readlink()
-    # Anyone may have made a link: only what `temporary_folder` makes is removed.
+    # The link may come from elsewhere: remove only folders that `temporary_folder` creates.
     if folder.name.startswith(_PREFIX) and folder.is_dir() and folder.stat().st_uid == os.geteuid():
         shutil.rmtree(folder, ignore_errors=True)
     link.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
-"""A process that has imported TFX, and no user code: it forks the fork server of each run.
+"""A process that has imported TFX but no user code, and forks the fork server of each run.
 
-For programs that run many pipelines from one process, such as notebooks: only the first run waits for the
-imports, and each run still imports the user's modules as they are on disk.
+For programs that run many pipelines, such as notebooks: only the first run waits for the imports, and each
+run still imports the user's modules as they are on disk.
 """
 
 import contextlib
@@ -26,22 +26,22 @@ from slipway.pipeline.engine.processes.os_processes import adopt_orphans, childr
 from slipway.pipeline.errors import PipelineError
 
 KERAS_VARIABLES = {"TF_USE_LEGACY_KERAS": "0", "KERAS_BACKEND": "tensorflow"}
-"""Keras 3 on TensorFlow: what our components are made for, and the default."""
+"""Keras 3 on TensorFlow: the default, and what our components require."""
 
-# Modules that a fork server imports for every pipeline, and that most nodes need.
+# Modules that the fork server imports for every pipeline, and that most nodes need.
 _MODULES = ("slipway.pipeline.engine.tfx.compile", "slipway.pipeline.engine.tfx.launch", "tfx.v1")
 _END_LIMIT_S, _LOOK_S = 5.0, 0.2
 
 
 class WarmProcess:
-    """A process that has imported TFX, as its clients see it.
+    """The client's handle on a process that has imported TFX.
 
     Args:
-        line: to it.
+        line: the connection to the process.
         pid: its process id.
 
     Attributes:
-        is_spare: whether a run that cannot be forked from it begins without it.
+        is_spare: whether a run that cannot be forked from it starts without it.
     """
 
     is_spare = False
@@ -53,15 +53,16 @@ class WarmProcess:
     def start(
         self, module: str, *, environment: Mapping[str, str], descriptors: Sequence[int]
     ) -> ForkedProcess:
-        """Forks `python -m MODULE FD... PARENT_PID`, once everything is imported.
+        """Fork `python -m MODULE FD... PARENT_PID`, once everything is imported.
 
         Args:
             module: its `main(arguments)` is called.
             environment: all variables of the new process.
-            descriptors: for its output, for its errors, and further ones, whose numbers it gets as arguments.
+            descriptors: for its output and its errors, and further ones, whose numbers are passed as
+                arguments.
 
         Raises:
-            PipelineError: the process is gone.
+            PipelineError: the warm process is gone.
         """
         try:
             return ForkedProcess(self._line, module, [str(self.pid)], environment, descriptors=descriptors)
@@ -78,9 +79,9 @@ class WarmProcess:
 
 
 class Warm(WarmProcess):
-    """A warm process of this program's own; one run at a time.
+    """A warm process owned by this program; it serves one run at a time.
 
-    Use it in a `with` statement; the process ends with it.
+    Use it in a `with` statement, at whose end the process ends.
     """
 
     def __init__(self) -> None:
@@ -127,16 +128,16 @@ def main() -> None:
 
 
 def import_ahead() -> None:
-    """Imports what every run needs, and no user's code."""
+    """Import the modules that every run needs, and no user code."""
     with collector_paused():
         for module in _MODULES:
             importlib.import_module(module)
-        # They stay for good: no later look for garbage, here or in a fork, need walk through them.
+        # Imported modules are never garbage: no collection, here or in a fork, need traverse them.
         gc.freeze()
 
 
 class Forking:
-    """The other end of the lines: forks what is asked for, and ends what has lost its requester."""
+    """The server side of a warm process: forks what clients request, and ends what has lost its client."""
 
     def __init__(self) -> None:
         adopt_orphans()
@@ -147,23 +148,23 @@ class Forking:
         self._abandoned_since: dict[int, float] = {}
 
     def add(self, line: socket.socket) -> None:
-        """Serves the requests of a line from now on."""
+        """Serve the requests of a connection from now on."""
         self._forks.serve(line, node=os.getpgrp())
 
     @property
     def is_used(self) -> bool:
-        """Whether a line is open, or a process lives that was asked for on one."""
+        """Whether a connection is open, or a process that a client requested still runs."""
         return bool(self._forks.descriptors() or self._forks.abandoned())
 
     def serve(self, *others: int, timeout_s: float | None = None) -> list[int]:
-        """Waits for requests and ends of processes, once, and answers them.
+        """Wait once for requests and ends of processes, and answer them.
 
         Args:
-            others: descriptors to wait for besides.
-            timeout_s: to wait at most; None: as long as it takes.
+            others: further descriptors to wait for.
+            timeout_s: the longest wait; None for no limit.
 
         Returns:
-            Those of `others` that can be read.
+            The descriptors of `others` that are readable.
         """
         if self._forks.abandoned():
             timeout_s = min(timeout_s or _LOOK_S, _LOOK_S)
@@ -183,14 +184,14 @@ class Forking:
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
                 pid, status = ended
                 if self._forks.owns(pid):
-                    # Processes left behind by a killed fork server came to this process, and end with it.
+                    # This process inherits what a killed fork server leaves behind, and kills it.
                     for orphan in children(os.getpid()):
                         if not self._forks.owns(orphan):
                             os.kill(orphan, signal.SIGKILL)
                     self._forks.ended(pid, os.waitstatus_to_exitcode(status))
 
     def _end_abandoned(self) -> None:
-        """Kills what does not end by itself within a moment after its requester has gone: it was stopped."""
+        """Kill processes that do not end by themselves soon after their client is gone, e.g. stopped ones."""
         now = time.monotonic()
         since = {pid: self._abandoned_since.get(pid, now) for pid in self._forks.abandoned()}
         self._abandoned_since = since

@@ -1,1 +1,1 @@
-"""The border to TFX: compiles pipelines, launches nodes, maintains the metadata store."""
+"""The interface to TFX: compiles pipelines, launches nodes, maintains the metadata store."""

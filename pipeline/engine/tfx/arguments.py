@@ -1,4 +1,4 @@
-"""The arguments for a pipeline's function: text values, converted to the declared types."""
+"""Builds the arguments for a pipeline function: converts text values to the declared types."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -16,15 +16,15 @@ _NONE = ("none", "null")
 def arguments(
     function: Callable[..., object], *, name: str, output: Path, values: Mapping[str, object]
 ) -> dict[str, object]:
-    """The arguments to call a pipeline's function with: those of `--set`, and those that the engine knows.
+    """Return the arguments for a pipeline function: those of `--set`, and those that the engine knows.
 
-    The latter are those that TFX's examples ask for: `pipeline_name`, `pipeline_root`, `metadata_path` and
-    `beam_pipeline_args` (none; `--beam` adds some).
+    The engine knows the arguments that TFX's examples use: `pipeline_name`, `pipeline_root`,
+    `metadata_path` and `beam_pipeline_args` (empty; `--beam` adds some).
 
     Args:
         function: returns a pipeline.
-        name: its `module:function`, or the function's own; what stands before the colon names the pipeline.
-        values: by name; of those that are text, numbers and yes or no are read where the annotation says so.
+        name: its `module:function`, or the function's own name; the module's last part names the pipeline.
+        values: by name; text values are converted to the annotated type, e.g. numbers and booleans.
 
     Raises:
         UsageError: a value is not of the annotated type, or an argument without a default has none.
@@ -62,15 +62,16 @@ def arguments(
 
 
 def _typed(key: str, text: str, annotation: Any) -> object:
-    """The value that a text stands for; the text itself without a declared type that text can stand for.
+    """Return the value that a text stands for.
 
-    Lists are JSON, or words between commas.
+    The text itself if no type is declared, or none that text can represent. Lists are JSON, or words
+    separated by commas.
     """
     if annotation is inspect.Parameter.empty:
         return text
     try:
         adapter = TypeAdapter(annotation, config=ConfigDict(arbitrary_types_allowed=True))
-    except PydanticUserError:  # it has a configuration of its own, or is no type
+    except PydanticUserError:  # the type has its own pydantic configuration, or is not a type
         return text
     readings: tuple[Callable[[], object], ...] = (
         lambda: adapter.validate_python(text),
@@ -87,11 +88,11 @@ def _typed(key: str, text: str, annotation: Any) -> object:
 
 
 def _declared(function: Callable[..., object], annotation: Any) -> Any:
-    """Resolves a type declared as text, which `from __future__ import annotations` makes of all."""
+    """Resolve a type declared as text, e.g. by `from __future__ import annotations`."""
     if not isinstance(annotation, str):
         return annotation
     named = SimpleNamespace(__annotations__={"it": annotation})
     try:
         return get_type_hints(named, globalns=getattr(function, "__globals__", {}))["it"]
-    except (NameError, TypeError, SyntaxError, AttributeError):  # known to type checkers alone
+    except (NameError, TypeError, SyntaxError, AttributeError):  # known only to type checkers
         return inspect.Parameter.empty

@@ -1,9 +1,10 @@
-"""Keeps Beam from working out the same two answers thousands of times.
+"""Caches two results that Beam otherwise recomputes thousands of times.
 
-While it builds and translates a pipeline, Beam 2.77 reads the signatures of the same methods again and again
-(146,000 times for the taxi workload's Transform, a fifth of its CPU time), and parses its options again
-to look whether types are checked (2,800 times, a twelfth). Neither changes while a pipeline is built, so the
-first answer is kept. Where another version lacks these functions, nothing is kept and nothing breaks.
+While it builds and translates a pipeline, Beam 2.77 reads the signatures of the same methods again and
+again (146,000 times for the taxi workload's Transform, a fifth of its CPU time), and parses its options to
+see whether type checks are enabled (2,800 times, a twelfth). Neither changes while a pipeline is built, so
+the first result is kept. If another version of Beam lacks these functions, nothing is cached and nothing
+breaks.
 """
 
 import weakref
@@ -17,7 +18,7 @@ _Signature = tuple[list[str], list[Any]]
 
 
 def keep_beams_answers() -> None:
-    """Caches the answers in this process and in its later forks."""
+    """Cache the results in this process and in its later forks."""
     for owner, name, keep in (
         (core, "get_function_args_defaults", keep_signatures),
         (PipelineOptions, "view_as", keep_views),
@@ -28,9 +29,9 @@ def keep_beams_answers() -> None:
 
 
 def keep_signatures(original: Callable[[Any], _Signature]) -> Callable[[Any], _Signature]:
-    """Caches the argument names and default values of each function."""
-    # Weak, so that the functions of a finished pipeline can go. A method counts as its function, once bound
-    # and once unbound: bound, it has no `self`.
+    """Cache the argument names and default values of each function."""
+    # Weak references, so that the functions of a finished pipeline can be freed. A method is cached under its
+    # function, bound and unbound separately, because a bound method has no `self`.
     unbound: weakref.WeakKeyDictionary[Any, _Signature] = weakref.WeakKeyDictionary()
     bound: weakref.WeakKeyDictionary[Any, _Signature] = weakref.WeakKeyDictionary()
 
@@ -41,18 +42,19 @@ def keep_signatures(original: Callable[[Any], _Signature]) -> Callable[[Any], _S
             names, defaults = answers[plain]
         except KeyError:
             names, defaults = answers[plain] = original(function)
-        except TypeError:  # neither hashable nor weakly referable, such as a builtin
+        except TypeError:  # not hashable or not weakly referenceable, such as a builtin
             return original(function)
-        return list(names), list(defaults)  # copies: the caller owns them, as without the cache
+        return list(names), list(defaults)  # copies, because the caller may change them
 
     get_function_args_defaults.original = original  # type: ignore[attr-defined]
     return get_function_args_defaults
 
 
 def keep_views(original: Callable[[Any, type], Any]) -> Callable[[Any, type], Any]:
-    """Caches views by options and class of options; views share their values, so one serves for all."""
+    """Cache views by options and class; views share their values, so one per class is enough."""
 
-    # Beside the options, not in them: options are pickled whole, and Beam drops only its own secret.
+    # Not stored in the options themselves: these are pickled with all attributes, except for the impersonated
+    # service account, which Beam removes.
     kept: weakref.WeakKeyDictionary[Any, dict[type, Any]] = weakref.WeakKeyDictionary()
 
     def view_as(options: Any, cls: type) -> Any:

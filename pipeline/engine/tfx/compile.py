@@ -33,13 +33,13 @@ from slipway.pipeline.wiring.metadata_store import connection_config, prepare_se
 from slipway.schemas.artifacts import DataVerdict, PreflightReport
 
 RESOLVER = "tfx.dsl.components.common.resolver.Resolver"
-# The drivers of ExampleGens that query a database: BigQuery, or a user's own.
+# The driver class of ExampleGens that query a database: BigQuery's, or a custom one.
 _QUERY = "QueryBasedDriver"
-# In an InfraValidator's settings: it starts its model server on this machine.
+# Key in an InfraValidator's settings if it starts its model server on this machine.
 _LOCAL_DOCKER = "local_docker"
-# The step of a ForEach that takes its artifacts one by one.
+# The operation of a ForEach that takes its artifacts one by one.
 _EACH = "tfx.internal.Unnest"
-# The output type of a gate in front of other nodes.
+# Output types of the gates that other nodes wait for.
 _JUDGEMENTS = {DataVerdict.TYPE_NAME, PreflightReport.TYPE_NAME}
 
 
@@ -48,9 +48,9 @@ class Compiled:
     """A compiled pipeline.
 
     Attributes:
-        ir: TFX's intermediate representation, runtime parameters filled in.
+        ir: TFX's intermediate representation, with runtime parameters filled in.
         deployment: executors, drivers and the metadata store's connection.
-        graph: the same, as the engine sees it.
+        graph: the same pipeline as the engine sees it.
     """
 
     ir: pipeline_pb2.Pipeline
@@ -65,35 +65,35 @@ class Compiled:
 
     @property
     def run_id(self) -> str:
-        """The run, as the metadata store knows it."""
+        """The run's id in the metadata store."""
         return str(self.ir.runtime_spec.pipeline_run_id.field_value.string_value)
 
     def node(self, node_id: str) -> pipeline_pb2.PipelineNode:
-        """The IR of one node."""
+        """Return the IR of one node."""
         return next(n.pipeline_node for n in self.ir.nodes if n.pipeline_node.node_info.id == node_id)
 
     def executor_spec(self, node_id: str) -> Any:
-        """The specification of the node's executor; None for a resolver or an importer."""
+        """Return the specification of the node's executor; None for a resolver or an importer."""
         return runner_utils.extract_executor_spec(self.deployment, node_id)
 
     def executor_modules(self) -> list[str]:
-        """The modules that the nodes' executors live in, in the nodes' order."""
+        """Return the modules of the nodes' executors, in the nodes' order."""
         paths = (_class_path(self.executor_spec(node_id)) for node_id in self.graph.ids)
         return list(dict.fromkeys(path.rpartition(".")[0] for path in paths if path))
 
     def driver_spec(self, node_id: str) -> Any:
-        """The node's own driver; None for most."""
+        """Return the node's custom driver; None for most nodes."""
         return runner_utils.extract_custom_driver_spec(self.deployment, node_id)
 
 
 def compile_target(order: Order) -> Compiled:
-    """Builds a pipeline, or reads one that was handed over, and compiles it for one run.
+    """Build a pipeline, or read one that was handed over, and compile it for one run.
 
     Raises:
         ConfigError: a Beam engine would listen on the network; see `beam_ports.without_ports`.
-        UsageError: there is no such pipeline; a runtime parameter is unknown, lacks a value or has one of the
-            wrong type; the pipeline holds another, or a loop that cannot run; its metadata store cannot be
-            used.
+        UsageError: there is no such pipeline; a runtime parameter is unknown, lacks a value or has a value
+            of the wrong type; the pipeline holds another pipeline, or a loop that cannot run; or its
+            metadata store cannot be used.
     """
     target = order.target
     if isinstance(target, ImageRun):
@@ -113,7 +113,7 @@ def compile_target(order: Order) -> Compiled:
 
 
 def _check_loops(ir: pipeline_pb2.Pipeline) -> None:
-    """Rejects a ForEach over the outputs of several nodes, which would fail after these have run."""
+    """Reject a ForEach over the outputs of several nodes, which would fail only after these have run."""
     for each in ir.nodes:
         node = each.pipeline_node
         if not any(step.op_type == _EACH for step in _steps(node)):
@@ -129,7 +129,7 @@ def _check_loops(ir: pipeline_pb2.Pipeline) -> None:
 
 
 def _check_producers(ir: pipeline_pb2.Pipeline) -> None:
-    """Rejects a node that reads an output of one which the pipeline leaves out: there will be none."""
+    """Reject a node that reads an output of a node which the pipeline leaves out: it would never exist."""
     prefix = f"{ir.pipeline_info.id}."
     known = {each.pipeline_node.node_info.id for each in ir.nodes}
     for each in ir.nodes:
@@ -150,10 +150,10 @@ def _check_producers(ir: pipeline_pb2.Pipeline) -> None:
 
 
 def _pipeline(target: WorkloadRun | ModuleRun, parameters: dict[str, str]) -> tuple[Pipeline, dict[str, str]]:
-    """The pipeline, and the parameters that its function did not take."""
+    """Return the pipeline, and the parameters that its function did not take."""
     if isinstance(target, ModuleRun):
         return load_pipeline(target, parameters)
-    from slipway.pipeline.dag import build_pipeline  # other pipelines need none of its components
+    from slipway.pipeline.dag import build_pipeline  # users' own pipelines need none of its components
 
     pipeline = build_pipeline(
         config=target.settings,
@@ -179,7 +179,7 @@ def _complete(
     root = Path(ir.runtime_spec.pipeline_root.field_value.string_value)
     nodes = [_node(n.pipeline_node, deployment, written=(output, root), packed=packed) for n in ir.nodes]
     for node in ir.nodes:
-        # The engine's own cache decides (slipway.pipeline.plan.decide); TFX's would interfere.
+        # The engine's own cache decides (slipway.pipeline.plan.decide); TFX's cache would interfere.
         node.pipeline_node.execution_options.caching_options.enable_cache = False
     connection = getattr(store, store.WhichOneof("connection_config"))
     graph = Graph(name=ir.pipeline_info.id, nodes=_with_gates(nodes, ir), store=sqlite_file(connection))
@@ -189,7 +189,7 @@ def _complete(
 def _complete_beam_args(spec: executable_spec_pb2.BeamExecutableSpec, beam_args: Sequence[str]) -> None:
     wanted = completed_args(list(spec.beam_pipeline_args), beam_args)
     spec.beam_pipeline_args.extend(wanted)
-    # The launcher reads only these: the same arguments, as expressions.
+    # The launcher reads only the placeholders: the same arguments as expressions.
     for arg in wanted:
         spec.beam_pipeline_args_placeholders.add().value.string_value = arg
 
@@ -202,11 +202,11 @@ def _node(
     options = node.execution_options
     executor = runner_utils.extract_executor_spec(deployment, node_id)
     class_path = _class_path(executor)
-    # A module's imports count, too, if they are not in the wheel that was made from the module.
+    # The module's source counts as code as well: its imports may lie outside the wheel made from it.
     code = {class_path, packed.get(node_id, ""), *named_code(values)} - {""}
     files, folders = named_files(values, node_type=node_type, written=written)
     for key, output in sorted(node.outputs.outputs.items()):
-        # An Importer's properties of the artifact: split names, a version.
+        # Artifact properties given to an Importer: split names, a version.
         if given := _given_properties(output.artifact_spec):
             values[f"{key}_properties"] = given
     conditions = node.inputs.conditionals
@@ -241,7 +241,7 @@ def _keys_of(value: Any) -> Collection[str]:
 
 
 def _uncached(node: pipeline_pb2.PipelineNode, driver: Any) -> str:
-    """The reason why the node's earlier results are never reused, in words; empty if they may be."""
+    """Return why the node's earlier results are never reused, in words; empty if they may be."""
     if not node.execution_options.caching_options.enable_cache:
         return "its pipeline has enable_cache=False"
     if _class_path(driver).endswith(f".{_QUERY}"):
@@ -270,7 +270,7 @@ def _optional(node: pipeline_pb2.PipelineNode) -> tuple[str, ...]:
 
 
 def _finds_reference(node: pipeline_pb2.PipelineNode) -> str:
-    """The rule by which a resolver of verdicts chooses one; empty for every other node."""
+    """Return the rule by which a resolver of verdicts chooses one; empty for every other node."""
     if _takes(node) != {DataVerdict.TYPE_NAME}:
         return ""
     for step in _steps(node):
@@ -280,15 +280,16 @@ def _finds_reference(node: pipeline_pb2.PipelineNode) -> str:
 
 
 def _takes(node: pipeline_pb2.PipelineNode) -> set[str]:
-    """The types of the artifacts that a node reads."""
+    """Return the types of the artifacts that a node reads."""
     channels = (channel for spec in node.inputs.inputs.values() for channel in spec.channels)
     return {channel.artifact_query.type.name for channel in channels}
 
 
 def _with_gates(nodes: Sequence[Node], ir: pipeline_pb2.Pipeline) -> tuple[Node, ...]:
-    """The nodes, each with those upstream that judge and give it nothing.
+    """Return the nodes, each with the upstream gates that it only waits for, without reading their outputs.
 
-    The resolver of the latest blessed model that a judge asks finds the data of that model.
+    A resolver of the latest blessed model that is upstream of a gate finds the reference data of that
+    model.
     """
     judges = {node.id for node in nodes if _JUDGEMENTS.intersection(node.outputs.values())}
     asked = {up for node in nodes if node.id in judges for up in node.upstream}
@@ -304,7 +305,7 @@ def _with_gates(nodes: Sequence[Node], ir: pipeline_pb2.Pipeline) -> tuple[Node,
 
 
 def _strategies(node: pipeline_pb2.PipelineNode) -> set[str]:
-    """The class names of a resolver's strategies; empty for another node."""
+    """Return the class names of a resolver's strategies; empty for another node."""
     return {step.op_type.rpartition(".")[2] for step in _steps(node) if step.op_type}
 
 
@@ -313,12 +314,15 @@ def _steps(node: pipeline_pb2.PipelineNode) -> Iterator[Any]:
 
 
 def _class_path(executor: Any) -> str:
-    """The class of an executor or a driver; empty if there is none: a resolver, an importer, a container."""
+    """Return the class of an executor or a driver; empty if there is none (resolver, importer, container)."""
     return getattr(getattr(executor, "python_executor_spec", executor), "class_path", "")
 
 
 def _value(parameter: pipeline_pb2.Value) -> Any:
-    """A setting as plain data; texts that hold JSON (TFX's habit) are parsed so that changes can be named."""
+    """Return a setting as plain data.
+
+    Texts that hold JSON, as TFX often writes them, are parsed so that changes inside them can be named.
+    """
     if parameter.WhichOneof("value") != "field_value":
         return json_format.MessageToDict(parameter)
     value = getattr(parameter.field_value, parameter.field_value.WhichOneof("value"))
@@ -344,11 +348,11 @@ def _opened(value: Any) -> Any:
 
 
 def _input_patterns(values: Mapping[str, object]) -> list[str]:
-    """The files of a file-based ExampleGen (a folder, one pattern per input split) or of an Importer."""
+    """Return the file patterns of a file-based ExampleGen (one per input split) or of an Importer."""
     base, config, imported = (values.get(key) for key in ("input_base", "input_config", "artifact_uri"))
     patterns = [imported, f"{imported}/**/*"] if isinstance(imported, str) else []
     if isinstance(base, str) and isinstance(config, Mapping):
-        # Only TFX knows which span or version is the latest: all of them count, unless one is named.
+        # Only TFX knows which span or version is the latest, so all of them count unless one is named.
         named = [f"{base}/{split['pattern']}" for split in config.get("splits", [])]
         if (span := _one_span(values.get("range_config"))) is not None:
             named = [at_span(pattern, span) for pattern in named]
@@ -357,7 +361,7 @@ def _input_patterns(values: Mapping[str, object]) -> list[str]:
 
 
 def _one_span(range_config: Any) -> int | None:
-    """The span of an ExampleGen that takes a single named span."""
+    """Return the span of an ExampleGen that takes a single named span; None for other nodes."""
     if not isinstance(range_config, Mapping):
         return None
     ends = range_config.get("static_range", {})

@@ -1,7 +1,4 @@
-"""Hands a pipeline of this process, e.g. a notebook's, over to the fork server: as TFX's IR.
-
-Imports TFX.
-"""
+"""Hands a pipeline of this process, e.g. a notebook's, over to the fork server as TFX's IR. Imports TFX."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -27,16 +24,16 @@ def object_request(
     beam_args: Sequence[str],
     **options: Unpack[Options],
 ) -> Request:
-    """A request to run a pipeline object, or what a function of this process returns.
+    """Return a request to run a pipeline object, or the pipeline that a function of this process returns.
 
     Args:
         pipeline: a TFX pipeline, or a function that returns one.
-        output: where the run keeps its records, absolute.
-        parameters: for the function's arguments, and the pipeline's runtime parameters.
+        output: the folder for the run's records, absolute.
+        parameters: for the function's arguments and the pipeline's runtime parameters.
         beam_args: more options for every Beam component.
 
     Raises:
-        UsageError: it is not a pipeline, or one that another process cannot run.
+        UsageError: it is not a pipeline, or another process cannot run it.
     """
     name = getattr(pipeline, "__name__", "pipeline")
     made, rest = built(pipeline, name=name, output=output, parameters=parameters)

@@ -1,4 +1,4 @@
-"""Runs one node, in the process forked for it: launches it, and reads its outputs from the metadata store."""
+"""Launches one node, in the process forked for it, and reads its outputs from the metadata store."""
 
 import json
 import re
@@ -25,27 +25,28 @@ _SUCCESSFUL = (_Execution.COMPLETE, _Execution.CACHED)
 
 # TFX's message when it cannot resolve a node's inputs.
 _TOO_FEW = re.compile(r"inputs\[(\w+)\] has min_count = (\d+) but only got (\d+) artifacts")
-# And where a ForEach has more than one artifact.
+# TFX's message when a ForEach has more than one artifact.
 _SEVERAL = "Handling more than one input dicts not implemented yet."
 _ERROR_CLASS = re.compile(r"^[\w.]+(Error|Exception): ")
 _OBJECT = re.compile(r"<(?:\w+\.)*(\w+) object at 0x\w+>")
 
 
 def launch(compiled: Compiled, node_id: str, *, attempt: int) -> Made | Failed:
-    """Runs one node through TFX's launcher.
+    """Run one node through TFX's launcher.
 
     Args:
-        attempt: from 1. A further one continues the execution of the one before: TFX allows one execution
-            a node and run. Where that one published its outputs before it died, they are the result.
+        attempt: from 1. A further attempt continues the execution of the previous one, because TFX allows
+            one execution per node and run. If the previous attempt published its outputs before it died,
+            they are the result.
 
     Returns:
-        `{"state": "complete" | "skipped", "execution_id", "outputs": {key: [artifact, ...]}}`; an artifact is
-        `{"uri", "type", "properties"}`. Skipped: a condition of the pipeline was not met. A resolver that
-        found nothing is complete, without an execution to reuse. Where inputs are missing,
+        `{"state": "complete" | "skipped", "execution_id", "outputs": {key: [artifact, ...]}}`; an artifact
+        is `{"uri", "type", "properties"}`. Skipped means that a condition of the pipeline was not met. A
+        resolver that found nothing is complete, without an execution to reuse. If inputs are missing,
         `{"state": "failed", "lacks_inputs": True, "message", "hint", "where"}`.
 
     Raises:
-        Exception: whatever the component raised.
+        Exception: any exception of the component.
     """
     if attempt > 1:
         _clear_outputs(compiled, node_id)
@@ -61,22 +62,23 @@ def launch(compiled: Compiled, node_id: str, *, attempt: int) -> Made | Failed:
     if info is None or info.execution_id is None:
         return {"state": "skipped", "execution_id": None, "outputs": {}}
     with metadata.Metadata(compiled.connection) as handle:
-        # launch() returns normally if inputs are missing: only the store knows the outcome.
+        # launch() also returns normally if inputs are missing: only the store knows the outcome.
         [execution] = handle.store.get_executions_by_id([info.execution_id])
         if execution.last_known_state in _SUCCESSFUL:
             return _result(handle.store, execution.id)
     cause = _failure(execution)
     if compiled.graph[node_id].is_resolver and cause.endswith("returned None."):
-        # As TFX's own runner: nodes that can do without the input continue, the others report it.
+        # As in TFX's own runner: nodes that can run without the input continue, the others report it.
         return {"state": "complete", "execution_id": None, "outputs": {}}
     message = f"could not start: {cause}"
     return Failed(state="failed", lacks_inputs=True, message=message, hint="", where="")
 
 
 def _clear_outputs(compiled: Compiled, node_id: str) -> None:
-    """Removes what a killed attempt left half done where the next one writes, e.g. some shards.
+    """Remove what a killed attempt left half done where the next one writes, e.g. some shards.
 
-    TFX does it itself after an exception. The stateful working folder, e.g. checkpoints, stays on purpose.
+    After an exception TFX does this itself. The stateful working folder, e.g. checkpoints, stays on
+    purpose.
     """
     node = compiled.node(node_id)
     resolver = outputs_utils.OutputsResolver(
@@ -103,17 +105,17 @@ def _remove(artifact: Any) -> None:
 
 
 def reuse(compiled: Compiled, sources: Mapping[str, Result]) -> dict[str, Made]:
-    """Registers the outputs of earlier executions as those of this run's nodes, as TFX does for its cache.
+    """Register the outputs of earlier executions as those of this run's nodes, as TFX does for its cache.
 
     Args:
-        sources: node id -> what was remembered of the execution whose outputs are taken,
-            `{execution_id, outputs}`.
+        sources: node id -> the cached result whose outputs are taken, `{execution_id, outputs}`.
 
     Returns:
-        The nodes that were reused, with their results as `launch` gives them. Left out is a node whose
-        execution is not (or no longer) in the store as one that made those very outputs, e.g. in another
-        store that counts from 1 again, and every node that depends on such a one: they have to run, and
-        nothing of theirs is registered.
+        The reused nodes with their results, as `launch` returns them. A node is left out if the store does
+        not (or no longer) hold its execution with exactly these outputs, e.g. because another store started
+        counting from 1 again, and so is every node that depends on it: these have to run, and nothing is
+            registered for
+        them.
     """
     results: dict[str, Made] = {}
     lost: set[str] = set()
@@ -128,7 +130,7 @@ def reuse(compiled: Compiled, sources: Mapping[str, Result]) -> dict[str, Made]:
                 lost = compiled.graph.downstream_of(lost | {node.id})
             if node.id not in lost and execution and result:
                 _register_copy(handle, compiled.node(node.id), execution)
-                # Names the first execution, not its copy: it stays valid after the copy's run is forgotten.
+                # The result names the original execution, which stays valid after the copy's run is removed.
                 results[node.id] = result
     return results
 
@@ -158,7 +160,7 @@ def _register_copy(handle: metadata.Metadata, node: Any, execution: metadata_sto
     for name, value in execution.custom_properties.items():
         if not execution_lib.is_internal_key(name) or execution_lib.is_schema_key(name):
             copy.custom_properties[name].CopyFrom(value)
-    # Its inputs were what they were then; TFX's own cache registers as much.
+    # The copy keeps the original's inputs, as TFX's own cache does.
     known = handle.store.get_contexts_by_execution(execution.id)
     is_resolver = node.node_info.type.name == RESOLVER
     execution_lib.put_execution(
@@ -172,13 +174,14 @@ def _register_copy(handle: metadata.Metadata, node: Any, execution: metadata_sto
 
 
 def published(compiled: Compiled, run_ids: Sequence[str]) -> dict[str, Made]:
-    """The results of nodes that completed in those pipeline runs, even if the engine died before noting them.
+    """Return the results of nodes that completed in those runs, even if the engine died before noting them.
 
     Args:
-        run_ids: the ids that the runs had in the metadata store; one that is not there has no results.
+        run_ids: the ids of the runs in the metadata store; an unknown id has no results.
 
     Returns:
-        Node id -> result as `launch` gives it; of several, that of the latest run id.
+        Node id -> result as `launch` returns it. If several runs have one, that of the last run id in the
+        list.
     """
     results: dict[str, Made] = {}
     with metadata.Metadata(compiled.connection) as handle:
@@ -231,7 +234,7 @@ def _result(store: mlmd.MetadataStore, execution_id: int) -> Made:
 
 
 def _failure(execution: metadata_store_pb2.Execution) -> str:
-    """The last line of what TFX recorded, without the class of the error and the addresses of objects."""
+    """Return the last line of the message that TFX recorded, without error classes and object addresses."""
     recorded = execution.custom_properties.get("__execution_result__")
     text = json.loads(recorded.string_value).get("resultMessage", "") if recorded else ""
     lines = [line.strip() for line in text.splitlines() if line.strip()]

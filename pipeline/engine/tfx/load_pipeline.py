@@ -1,4 +1,4 @@
-"""A user's own TFX pipeline, named as `module:function`: found, and built if it is a function."""
+"""Finds a user's own TFX pipeline, named as `module:function`, and builds it if it is a function."""
 
 import importlib.util
 import sys
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 _Value = TypeVar("_Value")
 OUR_NAMES = ("slipway", "local_runner", "cloud_runner")
-"""Top-level names that are Slipway's own in the processes that build and run a pipeline."""
+"""Top-level modules that belong to Slipway in the processes that build and run a pipeline."""
 
 
 def check_target(target: Target) -> None:
-    """Makes the user's modules importable; rejects a wrong name before TFX is imported, which takes seconds.
+    """Make the user's modules importable; reject a wrong name before TFX is imported, which takes seconds.
 
     Raises:
         UsageError: there is no such module, or nothing of that name in it.
@@ -33,7 +33,7 @@ def check_target(target: Target) -> None:
 
 
 def load_pipeline(target: ModuleRun, parameters: Mapping[str, str]) -> tuple["Pipeline", dict[str, str]]:
-    """Finds a module's pipeline, or builds it. Imports TFX: runs in the fork server only.
+    """Find a module's pipeline, or build it. Imports TFX: runs in the fork server only.
 
     Args:
         parameters: values by name, for the arguments that the function takes; see `arguments`.
@@ -51,18 +51,18 @@ def load_pipeline(target: ModuleRun, parameters: Mapping[str, str]) -> tuple["Pi
 def built(
     found: Any, *, name: str, output: Path, parameters: Mapping[str, _Value]
 ) -> tuple["Pipeline", dict[str, _Value]]:
-    """The pipeline that `found` is, or returns when it is called. Imports TFX.
+    """Return `found` if it is a pipeline, otherwise call it to build one. Imports TFX.
 
     Args:
-        name: its `module:function`, or the function's own.
+        name: the `module:function`, or the function's own name.
         parameters: values by name, for the arguments that the function takes; see `arguments`.
 
     Returns:
         As `load_pipeline`.
 
     Raises:
-        UsageError: the function lacks arguments, or it is, or gives, no pipeline, or one that holds another
-            or an exit handler.
+        UsageError: the function lacks arguments, the result is not a pipeline, or the pipeline holds
+            another pipeline or an exit handler.
     """
     from tfx.orchestration.kubeflow.decorators import FinalStatusStr
     from tfx.orchestration.pipeline import Pipeline
@@ -95,14 +95,14 @@ def built(
 
 
 def find(name: str, *, folder: str) -> Any:
-    """The object named by `module:attribute`.
+    """Return the object named by `module:attribute`.
 
     Args:
         name: the module's dotted path, a colon, the name in it.
-        folder: to import from, before the project's own.
+        folder: the folder to import from, before the project's own.
 
     Raises:
-        UsageError: there is no such module, or nothing of that name in it, or it is one of Slipway's own.
+        UsageError: there is no such module, or nothing of that name in it, or the module is Slipway's own.
     """
     module_name, _, attribute = name.partition(":")
     if not attribute:
@@ -119,7 +119,7 @@ def find(name: str, *, folder: str) -> Any:
     except ImportError as error:
         if error.name is not None and _is_ours(error.name) and _yours(error.name, folder):
             raise _hidden(f"--pipeline {name}: it imports {error.name}", error.name, folder) from error
-        # A module that is missing in the user's own module is a different error.
+        # An import that fails inside the user's module is a different error.
         is_it = error.name is not None and f"{module_name}.".startswith(f"{error.name}.")
         if not isinstance(error, ModuleNotFoundError) or not is_it:
             raise
@@ -132,10 +132,10 @@ def find(name: str, *, folder: str) -> Any:
 
 
 def _import_before_ours(folders: Iterable[str]) -> None:
-    """Users' folders come before ours, which holds packages of names that theirs may have.
+    """Put the users' folders on `sys.path` before ours, whose package names they may also use.
 
-    But after Python's own library and the packages: a `profile.py` beside a pipeline must not stand in for
-    Python's, which Beam imports.
+    They come after the standard library and installed packages: a `profile.py` beside a pipeline must not
+    replace Python's, which Beam imports.
     """
     ours = str(PROJECT_ROOT)
     others = [entry for entry in sys.path if entry != ours]
@@ -143,14 +143,14 @@ def _import_before_ours(folders: Iterable[str]) -> None:
 
 
 def _is_ours(module_name: str) -> bool:
-    """Whether the module imported under that name is Slipway's own."""
+    """Return True if the module imported under that name is Slipway's own."""
     top = module_name.partition(".")[0]
     spec = importlib.util.find_spec(top) if top in OUR_NAMES else None
     return spec is not None and Path(spec.origin or "").is_relative_to(OWN_FOLDER)
 
 
 def _yours(module_name: str, folder: str) -> Path | None:
-    """The user's own file or folder of that top-level name; None if he has none."""
+    """Return the user's own file or folder of that top-level name; None if there is none."""
     own = Path(folder, module_name.partition(".")[0])
     return next((p for p in (own, own.with_suffix(".py")) if p.exists() and p.parent != OWN_FOLDER), None)
 

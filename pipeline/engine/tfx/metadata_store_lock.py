@@ -1,7 +1,8 @@
-"""Makes nodes use ML Metadata's SQLite file one after the other.
+"""Makes nodes access ML Metadata's SQLite file one at a time.
 
-Its client finds the file locked where another process writes, and then sleeps: two seconds in the mean, up to
-five times, and after that the node fails. A call takes milliseconds, so a turn is awaited in less.
+If another process is writing, ML Metadata's client finds the file locked and sleeps: two seconds on
+average, up to five times; after that the node fails. A call takes milliseconds, so waiting for a turn is
+much shorter.
 """
 
 import contextlib
@@ -13,16 +14,16 @@ from typing import Any
 
 
 def take_turns(store: Any) -> None:
-    """Makes this process and its later forks call the store one at a time.
+    """Make this process and its later forks call the store one at a time.
 
     Args:
         store: the class `ml_metadata.MetadataStore`.
     """
     if hasattr(store._pywrap_cc_call, "original"):
         return
-    # An unnamed file: nothing is left of it, and a process that is killed gives its turn back.
+    # An unnamed file leaves nothing behind, and the kernel releases the lock of a killed process.
     turns = f"/proc/self/fd/{os.memfd_create('store-turns')}"
-    # Creating a store reads the file, too, and creates what is missing.
+    # The constructor also reads the file, and creates missing tables.
     for name in ("_pywrap_cc_call", "__init__"):
         setattr(store, name, _in_turn(getattr(store, name), turns))
 
@@ -39,7 +40,7 @@ def _in_turn(original: Any, turns: str) -> Any:
 
 @contextlib.contextmanager
 def _turn(turns: str) -> Iterator[None]:
-    # Opened again: a lock belongs to who opened the file, and forks share what was open before.
+    # Opened anew each time: a lock belongs to the open file description, which forks share.
     descriptor = os.open(turns, os.O_RDWR | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -1,4 +1,4 @@
-"""The runtime parameters of a compiled pipeline: finds them, sets and checks their values. Imports TFX."""
+"""Finds the runtime parameters of a compiled pipeline, and checks and sets their values. Imports TFX."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -20,15 +20,15 @@ _TYPES: Mapping[int, tuple[type, str]] = {
 
 
 def fill_parameters(ir: pipeline_pb2.Pipeline, *, run_id: str, values: Mapping[str, str]) -> None:
-    """Replaces the runtime parameters in the IR by their values, or by their defaults.
+    """Replace the runtime parameters in the IR by their values or defaults.
 
     Args:
         ir: the compiled pipeline; changed in place.
-        run_id: the value of the one that TFX itself puts there.
-        values: the others by name, as text.
+        run_id: the value of the parameter that TFX itself adds.
+        values: the values of the other parameters by name, as text.
 
     Raises:
-        UsageError: a name that is not a parameter's, a value of another type, or a parameter without one.
+        UsageError: a name is not a parameter's, a value has the wrong type, or a parameter has no value.
     """
     declared = {p.name: p for p in _find(ir) if p.name != constants.PIPELINE_RUN_ID_PARAMETER_NAME}
     typed: dict[str, object] = {constants.PIPELINE_RUN_ID_PARAMETER_NAME: run_id}

@@ -1,9 +1,9 @@
-"""Looks up what resolvers would find now, so that the nodes after them need not run again for the same.
+"""Looks up what resolvers would find now, so that nodes after them need not run again for the same artifacts.
 
-Not the baseline: `dag.py` chooses its strategy, `plan/resolver_keys.py` foresees what that finds, and
-`plan/baseline_changes.py` changes it.
+The baseline is not looked up here: `dag.py` chooses its strategy, `plan/resolver_keys.py` predicts its
+result, and `plan/baseline_changes.py` changes it.
 
-Imports TFX: for the fork server.
+Imports TFX: runs in the fork server only.
 """
 
 from dataclasses import replace
@@ -23,10 +23,10 @@ from slipway.pipeline.runs.record import Artifact
 
 
 def with_found(compiled: Compiled) -> Compiled:
-    """The pipeline, with what each resolver would find in the metadata store now (`Node.found`).
+    """Return the pipeline with what each resolver would find in the metadata store now (`Node.found`).
 
-    Left alone are the resolvers whose answer is foreseen from the records of runs, as that of the latest
-    blessed model. Nothing is written; a store that is not there yet holds nothing.
+    Resolvers whose result is predicted from the records of runs, such as that of the latest blessed model,
+    are left unchanged. Nothing is written; a store that does not exist yet holds nothing.
     """
     nodes = [
         replace(node, found=_found(compiled, node), looks_at=_looked_at(compiled, node))
@@ -47,11 +47,11 @@ def _found(compiled: Compiled, node: Node) -> str | None:
                 pipeline_node=compiled.node(node.id), metadata_handle=handle
             )
         except exceptions.InputResolutionError:
-            return found_key({})  # it will find nothing, and say so, or fail at it
+            return found_key({})  # the resolver will find nothing, and report that or fail
     if len(resolved) != 1:
         return None
     [inputs] = resolved
-    # Its outputs have the names of its inputs.
+    # A resolver's outputs have the names of its inputs.
     hidden = {key for key, spec in compiled.node(node.id).inputs.inputs.items() if spec.hidden}
     found = {key: each for key, each in inputs.items() if each and key not in hidden}
     return found_key(
@@ -60,7 +60,7 @@ def _found(compiled: Compiled, node: Node) -> str | None:
 
 
 def _looked_at(compiled: Compiled, node: Node) -> tuple[str, ...]:
-    """The nodes whose runs may add to what a resolver finds: it begins after them, or beside them."""
+    """Return the nodes whose runs may add to what a resolver finds: it starts after them or beside them."""
     later = compiled.graph.downstream_of([node.id])
     taken = compiled.node(node.id).inputs.inputs.values()
     channels = [channel for spec in taken for channel in spec.channels]

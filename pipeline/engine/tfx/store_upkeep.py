@@ -17,28 +17,28 @@ from slipway.pipeline.errors import UsageError
 from slipway.pipeline.wiring.metadata_store import sqlite_file
 
 _Execution = metadata_store_pb2.Execution
-# Below a node's folder, beside its outputs: where TFX keeps what executors hand back, by the same numbers.
+# Folder beside a node's outputs where TFX keeps the executors' results, numbered like the executions.
 _EXECUTOR_FOLDERS = ".system/executor_execution"
-# ML Metadata's SQLite tables count with AUTOINCREMENT: the next number is one more than the one kept there.
+# ML Metadata's SQLite tables use AUTOINCREMENT: the next id is one more than the number in sqlite_sequence.
 _RAISE = "UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'Execution'"
 _BEGIN = "INSERT INTO sqlite_sequence (name, seq) VALUES ('Execution', ?)"
 
 _LOOKED_AT = 1000
-"""How many of the newest executions are searched for dead ones: each run closes those before it."""
+"""Number of newest executions to search for dead ones; every run closes those before it."""
 
 
 def settle(compiled: Compiled, *, runs: str) -> None:
-    """Makes the store count beyond every existing artifact folder, and closes executions that died.
+    """Make execution ids start beyond every existing artifact folder, and close executions that died.
 
-    TFX names the folder of an output by its execution's number, and writes into it whatever it holds. A store
-    that is new, or is an older copy, would count again from numbers whose folders are full.
+    TFX names an output's folder by its execution id, and writes into the folder even if it has content. A
+    new store, or an older copy of one, would reuse ids whose folders are full.
 
     Args:
-        runs: the folder of the runs that are over, all of them: their executions cannot be running. Empty
-            where others may be at work.
+        runs: the folder of the runs, all of them finished, so that none of their executions can be running.
+            Empty if others may be at work.
 
     Raises:
-        UsageError: the store is on a server, where nothing but an execution makes it count on.
+        UsageError: the store is on a server and lags behind the folders; its next id cannot be set.
     """
     highest = max(_folder_numbers(compiled), default=0)
     with metadata.Metadata(compiled.connection) as handle:
@@ -55,7 +55,7 @@ def _root(compiled: Compiled) -> str:
 
 
 def _folder_numbers(compiled: Compiled) -> Iterator[int]:
-    """The numbers of the executions that left folders below the pipeline's root."""
+    """Yield the ids of the executions that left folders below the pipeline's root."""
     for node in compiled.graph.nodes:
         for key in (*node.outputs, _EXECUTOR_FOLDERS):
             folder = f"{_root(compiled)}/{node.id}/{key}"
@@ -78,8 +78,8 @@ def _count_from(connection: Any, number: int, *, root: str) -> None:
 
 
 def _close_dead(store: mlmd.MetadataStore, runs: Path) -> None:
-    """Marks executions of finished runs as failed if the store says they are running."""
-    # Not by a filter_query: the ML Metadata of Python 3.12 and newer has none.
+    """Mark executions of finished runs as failed if the store says they are running."""
+    # Without filter_query, which ML Metadata lacks for Python 3.12 and newer.
     newest = mlmd.ListOptions(limit=_LOOKED_AT, order_by=mlmd.OrderByField.ID, is_asc=False)
     running = (
         execution
@@ -99,5 +99,5 @@ def _is_of(store: mlmd.MetadataStore, execution_id: int, runs: Path) -> bool:
         for context in store.get_contexts_by_execution(execution_id)
         if context.type == constants.PIPELINE_RUN_CONTEXT_TYPE_NAME
     ]
-    # The store knows a resumed run by its id and a number.
+    # In the store, a resumed run's name is its id, a dot and a number.
     return any((runs / name.partition(".")[0]).is_dir() for name in names)

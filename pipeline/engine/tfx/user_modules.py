@@ -11,11 +11,12 @@ from slipway.pipeline.fingerprint.source_closure import source_closure
 
 
 def package_user_modules(pipeline: Pipeline) -> dict[str, str]:
-    """Packs the modules that a component's `module_file` imports from beside it; changes the components.
+    """Package the modules that a component's `module_file` imports from its folder; change the components.
 
-    TFX puts them into a wheel under the pipeline's root, named by the content of all modules in that folder:
-    an edit is another setting of the node. Packages are not in it: what the modules import of these, and from
-    elsewhere, is found when they run. A `module_file` that needs no wheel is run as it is.
+    TFX puts them into a wheel under the pipeline's root, whose name depends on the content of all modules
+    in that folder: an edit changes a setting of the node. The wheel holds no packages: what the modules
+    import from these, and from elsewhere, is found when they run. A `module_file` that needs no wheel is
+    used as it is.
 
     Returns:
         Node id -> its `module_file`, for nodes whose settings name the wheel instead.
@@ -35,7 +36,7 @@ def package_user_modules(pipeline: Pipeline) -> dict[str, str]:
 
 
 def _module_file(dependency: Any) -> str:
-    """The file that a dependency is made from; empty if it is not a `module_file`, or there is none."""
+    """Return the file that a dependency is made from; empty if there is none or it is not a `module_file`."""
     if not isinstance(dependency, UserModuleFilePipDependency):
         return ""
     name = dependency.component.spec.exec_properties.get(dependency.module_file_key)
@@ -43,7 +44,7 @@ def _module_file(dependency: Any) -> str:
 
 
 def _is_alone(dependency: Any) -> bool:
-    """Whether it is a `module_file` that imports nothing from its own folder."""
+    """Return True if the dependency is a `module_file` that imports nothing from its own folder."""
     if not (name := _module_file(dependency)):
         return False
     file = Path(name)
