@@ -1,4 +1,4 @@
-"""One attempt at a node: its process, and when to end it because it takes too long. Pure."""
+"""One attempt at a node: the state of its process, and when to end it because it takes too long. Pure."""
 
 import signal
 from dataclasses import dataclass

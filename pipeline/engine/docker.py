@@ -32,7 +32,7 @@ def check_docker(due: Iterable[Node], environment: Mapping[str, str]) -> None:
 def _is_socket(path: str) -> bool:
     try:
         return Path(path).is_socket()
-    except OSError:  # in a folder without read access, e.g. another user's
+    except OSError:  # in a folder that this user may not enter
         return False
 
 

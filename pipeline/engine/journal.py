@@ -16,7 +16,7 @@ from slipway.pipeline.runs.record import NodeRecord, RunRecord, file_name
 
 @contextmanager
 def writing(record: RunRecord) -> Iterator[None]:
-    """Convert errors of writing a run's record.
+    """Convert an OSError of the block that writes a run's record.
 
     Raises:
         PipelineError: the record cannot be written.

@@ -145,10 +145,10 @@ class UncachedResults:
         """As `Results.state_folder`: no attempt leaves state for the next."""
 
     def keep(self, entry: NodeRecord, files: Files) -> None:
-        """Do nothing, as do the other methods."""
+        """Do nothing."""
 
     def leave_out(self, entry: NodeRecord) -> None:
-        """See `keep`."""
+        """Do nothing."""
 
     def fail(self, entry: NodeRecord) -> None:
-        """See `keep`."""
+        """Do nothing."""

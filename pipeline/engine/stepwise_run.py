@@ -198,7 +198,7 @@ def finish(
         for node in record.nodes:
             if node.state == "running":
                 node.state, node.error = "failed", _LOST
-        if graph := _graph_of(history.folder(run_id)):  # else nothing had to run
+        if graph := _graph_of(history.folder(run_id)):  # without a graph, no node had to run
             _skip_rest(record, graph, history)
             withhold(record, graph)
         has_failed = any(node.state == "failed" for node in record.nodes)

@@ -1,4 +1,4 @@
-"""Content digests of data files, remembered between runs so that unchanged data is not read twice."""
+"""Content digests of data files, remembered between runs so that unchanged files are not read twice."""
 
 import hashlib
 import json
@@ -12,43 +12,43 @@ from pathlib import Path
 
 from slipway.pipeline.errors import PipelineError
 
-# Measured on 2 cores with SHA instructions: sha256 1.2 GiB/s a core, blake2b 0.7; two threads take 0.6 of
-# the time of one from 256 KiB a file on, and longer than one below 64 KiB.
+# Measured on 2 cores with SHA instructions: sha256 1.2 GiB/s per core, blake2b 0.7. From 256 KiB per file on,
+# two threads take 0.6 of the time of one; below 64 KiB they take longer than one.
 _PARALLEL_FROM_BYTES = 1 << 20
 # Eight cores hash about 10 GiB/s; beyond that the disk decides.
 _MAX_THREADS = 8
-# The coarsest clock of a file system still in use (FAT) ticks every 2 s; git has the same "racy" rule.
+# The coarsest file system clock still in use (FAT) ticks every 2 s; git has the same "racy" rule.
 _RACY_NS = 2_000_000_000
 _MEMO_VERSION = 1
 _SHA256_HEX = re.compile(r"[0-9a-f]{64}")
 
-# size in bytes, mtime in ns, inode, ctime in ns: what the system says about a file without reading it.
+# Size in bytes, mtime in ns, inode, ctime in ns: known without reading the file.
 _Stamp = tuple[int, int, int, int]
 _Memo = dict[str, tuple[_Stamp, str]]
 
 
 def data_digests(files: Iterable[Path], *, base: Path, memo: Path | None) -> dict[str, str]:
-    """Returns the sha256 hex digest of the content of each file.
+    """Return the sha256 hex digest of the content of each file.
 
-    With `memo`, a file is not read again while its path, size, mtime, inode and ctime are those under
-    which it was hashed. Two rules keep that honest. A file that was changed less than 2 s before its
-    hashing began, or while it ran, is not remembered: a second write within the same tick of the clock
-    would be invisible. And ctime is set by the kernel at every change of content or times, so an edit
-    that keeps the size and puts mtime back is noticed. What can still fool it: a clock set back onto the
-    very nanosecond, the raw disk written below the file system, and a program that goes on writing
-    through a shared memory map (`mmap`) more than 2 s after its first write.
+    With `memo`, a file is not read again while its path, size, mtime, inode and ctime are those under which
+    it was hashed. Two rules prevent stale digests. A file that was changed less than 2 s before its hashing
+    began, or during hashing, is not remembered: a second write within the same tick of the clock would be
+    invisible. And since the kernel sets ctime at every change of content or times, an edit that keeps the
+    size and resets mtime is noticed. Changes are missed only if a clock is set back to the same nanosecond,
+    the raw disk is written below the file system, or a program keeps writing through a shared memory map
+    (`mmap`) more than 2 s after its first write.
 
-    The memo is a convenience and never an authority on its own format: missing, damaged or foreign
-    content is ignored and replaced. It holds no secret, but whoever can write it can make changed data
-    look unchanged; keep it in the output folder. Concurrent writers are safe, the last one wins.
+    The memo is only a cache: if it is missing, damaged or of another format, it is ignored and replaced. It
+    holds no secrets, but anyone who can write it can make changed data look unchanged; keep it in the
+    output folder. Concurrent writers are safe, the last one wins.
 
     Args:
-        files: regular files; a symbolic link stands for the content it leads to.
-        base: the folder that names are given relative to; a file outside keeps its absolute path.
-        memo: a JSON file, made with its folders where missing; None reads every file.
+        files: regular files; a symbolic link counts with the content of its target.
+        base: the folder that names are relative to; a file outside keeps its absolute path.
+        memo: a JSON file, created with its folders if missing; None reads every file.
 
     Returns:
-        From name (posix) to digest, sorted by name.
+        Name (posix) -> digest, sorted by name.
 
     Raises:
         PipelineError: a file is missing, unreadable or not a regular file.
@@ -89,7 +89,7 @@ def _stamp_of(path: str) -> _Stamp:
         status = os.stat(path)  # noqa: PTH116  (100,000 images: a Path for each doubles the time)
     except OSError as error:
         raise _unreadable(path, error.strerror) from error
-    if not stat.S_ISREG(status.st_mode):  # opening a pipe would wait forever
+    if not stat.S_ISREG(status.st_mode):  # opening a pipe would block forever
         raise _unreadable(path, "not a regular file")
     return _stamp(status)
 
@@ -102,12 +102,12 @@ def _unreadable(path: str, reason: str | None) -> PipelineError:
 
 
 def _hash_all(files: list[tuple[str, int]]) -> dict[str, tuple[str, _Stamp | None]]:
-    """Hashes files given as (path, size in bytes): the large ones in threads, which only slow small ones."""
+    """Hash files given as (path, size in bytes): the large ones in threads, which slow down small ones."""
     large = [path for path, size in files if size >= _PARALLEL_FROM_BYTES]
     threads = min(len(large), len(os.sched_getaffinity(0)), _MAX_THREADS)
     if threads < 2:
         return {path: _hash(path) for path, _ in files}
-    from concurrent.futures import ThreadPoolExecutor  # 10 ms to import; a run without large files saves them
+    from concurrent.futures import ThreadPoolExecutor  # 10 ms to import, which only large files need
 
     with ThreadPoolExecutor(threads) as pool:
         hashed = dict(zip(large, pool.map(_hash, large), strict=True))
@@ -115,7 +115,10 @@ def _hash_all(files: list[tuple[str, int]]) -> dict[str, tuple[str, _Stamp | Non
 
 
 def _hash(path: str) -> tuple[str, _Stamp | None]:
-    """(digest, the stamp to remember it under); None instead of a stamp that a later edit could share."""
+    """Return the digest and the stamp to remember it under.
+
+    The stamp is None if a later edit could have the same.
+    """
     try:
         with open(path, "rb") as stream:  # noqa: PTH123
             began_ns = time.time_ns()
@@ -133,7 +136,7 @@ def _load(memo: Path) -> _Memo:
     try:
         content = json.loads(memo.read_bytes())
     except (OSError, ValueError, RecursionError):
-        return {}  # no memo, or one torn by a crash: everything is hashed, and the memo rewritten
+        return {}  # no memo, or one truncated by a crash: hash everything, and rewrite the memo
     if not isinstance(content, dict) or content.get("version") != _MEMO_VERSION:
         return {}
     files = content.get("files")

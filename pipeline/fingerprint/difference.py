@@ -1,4 +1,4 @@
-"""Explains the difference between two fingerprints in plain words."""
+"""Explains the difference between two fingerprints in words."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 from slipway.components.escaped_text import escaped
 
-_SHOWN_LENGTH = 40  # of a value, in characters: two of them and a name fit one line of a terminal
+_SHOWN_LENGTH = 40  # characters of a value: two values and a name fit on one terminal line
 # Earlier versions gave nodes of equal settings the same key.
 _ANOTHER_VERSION = "its earlier result was kept by an older version, which did not distinguish equal nodes"
-_SHOWN_PARAMS = 8  # beyond these, a reader wants `diff`, not more lines
+_SHOWN_PARAMS = 8  # for more, `diff` is the better tool
 
 
 class _Difference(NamedTuple):
-    """Names that differ within one kind of part, each list sorted, and how many there are now."""
+    """The names that differ within one kind of part, each list sorted, and the number of names now."""
 
     changed: list[str]
     added: list[str]
@@ -22,14 +22,14 @@ class _Difference(NamedTuple):
 
 
 def reasons(new: Mapping[str, str], old: Mapping[str, str]) -> list[str]:
-    """Returns one line for each reason, most important first; [] when the parts are equal.
+    """Return one line for each reason, most important first; [] if the parts are equal.
 
     Args:
-        new: parts by name, the kind before the first colon, as a `Fingerprint` holds them.
-        old: the same of the run to compare with.
+        new: parts by name, with the kind before the first colon, as a `Fingerprint` holds them.
+        old: the parts of the run to compare with.
     """
     if _of_kind("node", new) != _of_kind("node", old):
-        return [_ANOTHER_VERSION]  # a result under such a key has no known owner
+        return [_ANOTHER_VERSION]  # it is unknown which node a result under such a key belongs to
     lines: list[str] = []
     for kind, tell in _TELLERS.items():
         now, before = _of_kind(kind, new), _of_kind(kind, old)
@@ -63,7 +63,7 @@ def _tell_code(found: _Difference, _now: Mapping[str, str], _before: Mapping[str
 
 
 def _told(names: list[str], how: str) -> str:
-    """Modules are imported; other files that a node names, such as its data, are read."""
+    """Describe changed files: modules are imported; other files that a node names, such as data, are read."""
     if all(name.endswith(".py") for name in names):
         return f"code: {_count(names)} {how} imported"
     return f"{_count(names)} {how} read"
@@ -120,7 +120,7 @@ def _tell_upstream(found: _Difference, _now: Mapping[str, str], _before: Mapping
         yield f"no longer reads from {name}"
 
 
-# In order of importance: what a person changed, what lies outside, and what only passes a cause on.
+# In order of importance: what a user changed, what lies outside, and what only passes a cause on.
 _TELLERS = {
     "code": _tell_code,
     "param": _tell_params,
@@ -144,7 +144,7 @@ def _first(names: list[str]) -> str:
 
 
 def _readable(canonical: str) -> str:
-    """Canonical JSON with its letters instead of \\u escapes; other text as it is."""
+    """Return canonical JSON with characters instead of \\u escapes; other text unchanged."""
     try:
         return json.dumps(json.loads(canonical), ensure_ascii=False)
     except (ValueError, RecursionError):  # not JSON, such as a mapping with bare keys
@@ -156,7 +156,7 @@ def _shorten(text: str) -> str:
 
 
 def _shorten_pair(was: str, is_: str) -> tuple[str, str]:
-    """Shortens two different values so that the difference stays visible."""
+    """Shorten two different values so that the difference stays visible."""
     if _shorten(was) != _shorten(is_):
         return _shorten(was), _shorten(is_)
     same = next(

@@ -1,6 +1,7 @@
 """The inputs of a node's result as named parts, so that the cache can say why a node runs.
 
-Pure and quick to import: an unchanged rerun is answered from here before TFX, TensorFlow or Beam load.
+Pure and quick to import: an unchanged rerun is answered from here before TFX, TensorFlow or Beam are
+imported.
 """
 
 import hashlib
@@ -17,11 +18,11 @@ from slipway.pipeline.fingerprint.difference import reasons
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """Everything that a node's result depends on, and whose result it is: equal keys may share a result.
+    """Everything that a node's result depends on, and its owner: equal keys may share a result.
 
-    `parts` maps a name to a value, both text. The kind stands before the first colon of the name:
+    `parts` maps names to values, both text. A name begins with its kind and a colon:
 
-        node:pipeline                   whose result it is: nodes of equal settings never share one
+        node:pipeline                   the owner of the result: nodes of equal settings never share one
         code:workloads/taxi/model.py    digest of the file (`source_closure`)
         data:trips-02.csv               digest of the file (`data_digests`)
         param:train.batch_size          canonical JSON of the value (`flatten_params`)
@@ -29,10 +30,10 @@ class Fingerprint:
         stack:tfx                       a version
         upstream:Transform              key of a node that this one reads from
 
-    Immutable: the mapping is copied and sealed.
+    Immutable: the mapping is copied and made read-only.
 
     Raises:
-        PipelineError: a part is not text, or of none of these kinds.
+        PipelineError: a part is not text, or has none of these kinds.
     """
 
     parts: Mapping[str, str]
@@ -54,7 +55,7 @@ class Fingerprint:
         return hash(self.key)
 
     def __reduce__(self) -> tuple[type["Fingerprint"], tuple[dict[str, str]]]:
-        """Lets a fingerprint travel between processes, which its sealed mapping alone could not."""
+        """Make a fingerprint picklable, which its read-only mapping is not."""
         return Fingerprint, (dict(self.parts),)
 
     @cached_property
@@ -63,15 +64,15 @@ class Fingerprint:
         return hashlib.sha256(canonical_json(self.parts).encode("ascii")).hexdigest()
 
     def to_json(self) -> str:
-        """Returns the fingerprint as one line of JSON, `{"key": ..., "parts": {...}}`."""
+        """Return the fingerprint as one line of JSON, `{"key": ..., "parts": {...}}`."""
         return json.dumps({"key": self.key, "parts": dict(self.parts)})
 
     @classmethod
     def from_json(cls, text: str) -> "Fingerprint":
-        """Reads what `to_json` wrote.
+        """Read the result of `to_json`.
 
         Raises:
-            PipelineError: the text is not that, or its parts do not belong to its key.
+            PipelineError: the text is not a fingerprint, or its parts do not match its key.
         """
         try:
             content = json.loads(text)
@@ -91,28 +92,28 @@ class Fingerprint:
 
 
 def explain(new: Fingerprint, old: Fingerprint | None) -> list[str]:
-    """Says in plain words why a node with fingerprint `new` cannot reuse the result made under `old`.
+    """Explain in words why a node with fingerprint `new` cannot reuse the result made under `old`.
 
-    Causes that a person set off come first (code, parameters, data), then what lies outside (a baseline,
-    the stack), and last the nodes upstream, which only pass on a cause that is told there. Changes of the
-    same sort are counted together, and long values shortened.
+    Causes that a user set off come first (code, parameters, data), then those from outside (a baseline, the
+    stack), and last the nodes upstream, which only pass on a cause that is explained there. Changes of the
+    same kind are summarized, and long values shortened.
 
     Returns:
-        One line for each reason; `["first run"]` without `old`, `[]` when the keys are equal.
+        One line for each reason; `["first run"]` without `old`, `[]` if the keys are equal.
     """
     return ["first run"] if old is None else reasons(new.parts, old.parts)
 
 
 def flatten_params(prefix: str, params: Mapping[Any, Any]) -> dict[str, str]:
-    """Flattens nested parameters into parts: `{"train": {"steps": 5}}` gives `{"param:train.steps": "5"}`.
+    """Flatten nested parameters into parts: `{"train": {"steps": 5}}` gives `{"param:train.steps": "5"}`.
 
-    No two different values share a result, whatever the order of their keys: 1, 1.0, "1" and true stay
-    apart, as do an empty mapping and a missing one. Lists stay whole. A key that is not a plain name is
+    Different values never have the same result, whatever the order of their keys: 1, 1.0, "1" and true stay
+    distinct, as do an empty mapping and a missing one. Lists stay whole. A key that is not a plain name is
     put in brackets, as JSON: `param:weights[0]`, `param:slices["a.b"]`.
 
     Args:
-        prefix: stands before every name, such as `param:` or `param:train`.
-        params: values are what JSON knows: None, bool, int, float, str, lists and mappings of them.
+        prefix: put before every name, such as `param:` or `param:train`.
+        params: values of JSON's types: None, bool, int, float, str, lists and mappings of them.
 
     Raises:
         PipelineError: a value or key is of another type.
@@ -131,12 +132,12 @@ def flatten_params(prefix: str, params: Mapping[Any, Any]) -> dict[str, str]:
 
 
 def canonical_json(value: Any) -> str:
-    """Returns the one JSON text of a value: keys sorted, no spaces, ASCII only.
+    """Return the canonical JSON text of a value: keys sorted, no spaces, ASCII only.
 
-    Keys other than text, which YAML has and JSON has not, are written bare: `{0:"a"}`.
+    Keys other than text, which YAML allows and JSON does not, are written bare: `{0:"a"}`.
 
     Raises:
-        PipelineError: the value holds something that JSON does not know.
+        PipelineError: the value holds something that JSON cannot represent.
     """
     return _canonical(value, "value")
 

@@ -1,8 +1,8 @@
-"""Finds the source files that a user function needs without running them, and the digest of each.
+"""Finds the source files that a user function needs without running them, and their digests.
 
-Read statically, so what only a running program knows stays unseen: non-Python files that the code opens,
-modules named by computed strings, plug-ins found by scanning folders, and installed packages (name those in
-the `stack:` parts of the fingerprint instead).
+The source is only read, so what is known at run time alone stays unseen: non-Python files that the code
+opens, modules named by computed strings, plug-ins found by scanning folders, and installed packages (name
+those in the `stack:` parts of the fingerprint instead).
 """
 
 import ast
@@ -27,33 +27,33 @@ _MODULE_NAME = re.compile(r"\.*[^\W\d]\w*(\.[^\W\d]\w*)*")
 def source_closure(
     dotted_paths: Iterable[str], *, root: Path, further: Iterable[Path] = ()
 ) -> dict[str, str]:
-    """Returns the content digests of the modules that the given functions need and that live under `root`.
+    """Return the content digests of the modules that the given functions need and that live under `root`.
 
-    Follows absolute and relative imports wherever they stand (in functions, in `try`, under
-    `TYPE_CHECKING`), the `__init__.py` of every package on the way, and, in a module that mentions
-    `import_module` or `__import__`, every string that names a module under `root`. When in doubt a file
-    is counted: one rerun too many is honest, one too few is not. The whole content counts, comments
-    included; times and permissions do not.
+    Follows absolute and relative imports wherever they are (in functions, in `try`, under `TYPE_CHECKING`),
+    the `__init__.py` of every package on the way, and, in a module that mentions `import_module` or
+    `__import__`, every string that names a module under `root`. In doubt a file is counted: an unnecessary
+    rerun is acceptable, a missing one is not. The whole content counts, including comments; times and
+    permissions do not.
 
-    A symbolic link counts under the name it is imported by, with the content it leads to. Installed
-    packages (a virtual environment, `site-packages`, what `pip install --target` put into a folder) do not
-    count even below `root`. A file that does
-    not parse is digested, and its imports remain unknown until it does. A path that leads to nothing
-    under `root` adds nothing: whether it can be imported is checked where the workload is read.
+    A symbolic link counts under the name it is imported by, with the content of its target. Installed
+    packages (a virtual environment, `site-packages`, packages that `pip install --target` put into a
+    folder) do not count even below `root`. A file that does not parse is digested, but its imports stay
+    unknown. A path that leads to nothing under `root` adds nothing: whether it can be imported is checked
+    where the workload is read.
 
     Args:
-        dotted_paths: functions or modules such as `workloads.taxi.model.build_model` (a `module:function`
-            is understood too).
+        dotted_paths: functions or modules such as `workloads.taxi.model.build_model` (`module:function`
+            also works).
         root: the folder from which absolute imports start.
-        further: other folders that they start from, as on `sys.path`; a module that several of them hold
-            counts in each, whichever Python takes.
+        further: other folders to import from, as on `sys.path`. A module that several of them hold counts
+            in each, whichever Python would take.
 
     Returns:
-        From path relative to `root` (posix), or the whole path of a file outside, to the sha256 hex digest of
-        the file, sorted by path.
+        Path relative to `root` (posix), or the absolute path of a file outside -> sha256 hex digest of the
+        file, sorted by path.
 
     Raises:
-        PipelineError: a folder is none, or a module in it cannot be read.
+        PipelineError: a folder does not exist, or a module in it cannot be read.
     """
     finders = [_Finder(os.path.abspath(folder)) for folder in (root, *further)]  # noqa: PTH100  (resolve() would follow links, which name modules)
     top = f"{finders[0].root}/"
@@ -77,7 +77,7 @@ def source_closure(
 
 
 class _Module(NamedTuple):
-    """`file` is the posix path relative to its root."""
+    """A module; `file` is its posix path relative to its root."""
 
     name: str
     file: str
@@ -85,13 +85,13 @@ class _Module(NamedTuple):
 
 
 class _Imports(NamedTuple):
-    """The references of a source text: (dots in front, dotted name) pairs, and the strings of `__all__`."""
+    """The imports of a source text: (leading dots, dotted name) pairs, and the strings of `__all__`."""
 
     references: frozenset[tuple[int, str]]
     exported: frozenset[str]
 
 
-# Keyed by content, so it can never be stale; some hundred bytes for each version of a file seen.
+# Keyed by content, so it can never be stale; a few hundred bytes for each version of a file.
 _imports_by_digest: dict[str, _Imports] = {}
 
 
@@ -116,10 +116,10 @@ _NOTHING = _Imports(frozenset(), frozenset())
 def _imports_of(source: bytes) -> _Imports:
     try:
         with warnings.catch_warnings():
-            # An invalid escape in user code warns here, and is an error where warnings are errors.
+            # An invalid escape in user code would warn here, or raise if warnings are errors.
             warnings.simplefilter("ignore")
             tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):  # all four mean: Python cannot parse this
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # Python cannot parse the source
         return _NOTHING
     references: set[tuple[int, str]] = set()
     exported: set[str] = set()
@@ -139,7 +139,7 @@ def _imports_of(source: bytes) -> _Imports:
 
 
 def _statements(tree: ast.Module) -> Iterator[ast.AST]:
-    """Every statement at any depth: a sixth of the time of `ast.walk`, which enters expressions too."""
+    """Yield every statement at any depth: a sixth of the time of `ast.walk`, which enters expressions too."""
     pending: list[ast.AST] = [tree]
     while pending:
         node = pending.pop()
@@ -164,13 +164,13 @@ def _absolute(references: Iterable[tuple[int, str]], module: _Module) -> Iterato
     for level, name in references:
         if level == 0:
             yield name
-        elif level <= len(package):  # else it leads above the root, which Python refuses as well
+        elif level <= len(package):  # otherwise it leads above the root, which Python rejects too
             yield ".".join([*package[: len(package) - level + 1], name])
 
 
 @cache
 def _installed_into(root: str, _changed_ns: int) -> frozenset[str]:
-    """The packages and modules that an installer put into a folder, as `pip install --target` does."""
+    """Return the packages and modules that an installer put into a folder, as `pip install --target` does."""
     # A distribution's RECORD has a line for each file, which begins with its path (PEP 376).
     return frozenset(
         line.split(",", 1)[0].split("/", 1)[0].removesuffix(".py")
@@ -194,7 +194,7 @@ class _Finder:
         self._installed_folders: dict[str, bool] = {}
 
     def modules_on_the_way_to(self, dotted: str) -> Iterator[_Module]:
-        """Yields the packages and the module that importing `dotted` runs; what follows them are names."""
+        """Yield the packages and the module that importing `dotted` runs; further parts are names in it."""
         parts = dotted.split(".")
         for depth, part in enumerate(parts, start=1):
             path = "/".join(parts[:depth])
@@ -212,7 +212,7 @@ class _Finder:
                 return
 
     def _file_of(self, path: str) -> tuple[str, bool] | None:
-        """(file, is a package) of the module at `path`; a package without `__init__` has the file ""."""
+        """Return (file, is a package) of the module at `path`; the file is "" without `__init__`."""
         for stem, is_package in ((f"{path}/__init__", True), (path, False)):
             for suffix in _SUFFIXES:
                 if os.path.isfile(f"{self.root}/{stem}{suffix}"):  # noqa: PTH113
@@ -229,7 +229,7 @@ class _Finder:
         return self._installed_folders[folder]
 
     def _holds_packages(self, folder: Path) -> bool:
-        """Whether a folder belongs to an installation or to a virtual environment."""
+        """Return True if a folder belongs to an installation or a virtual environment."""
         own = folder.is_relative_to(self._real_root)
         below = folder.relative_to(self._real_root) if own else folder
         if not _INSTALLED.isdisjoint(below.parts):

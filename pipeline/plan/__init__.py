@@ -1,1 +1,1 @@
-"""The request of a run, and which nodes have to run for it."""
+"""The request of a run, and the decision which nodes have to run for it."""

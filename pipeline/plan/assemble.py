@@ -1,4 +1,4 @@
-"""Makes the plan of a request from its graph, known or just compiled, and from earlier runs."""
+"""Makes the plan of a request from its graph (known or just compiled) and from earlier runs."""
 
 import hashlib
 import time
@@ -29,7 +29,7 @@ from slipway.pipeline.runs.typed_json import plain
 
 @dataclass(frozen=True)
 class Plan:
-    """A plan, and what it was decided from: the fingerprints, and what the resolvers will find."""
+    """A plan and its basis: the nodes' fingerprints, and what the resolvers will find."""
 
     graph: Graph
     prints: Mapping[str, Fingerprint]
@@ -39,9 +39,10 @@ class Plan:
 
 
 def known_graph(request: Request, history: History) -> Graph | None:
-    """The graph that was compiled before for the same request and code; None if there is none.
+    """Return the graph that was compiled before for the same request and code; None if there is none.
 
-    Only a workload's graph can be known without compiling: what builds another pipeline may read anything.
+    Only a workload's graph can be known without compiling: the code that builds another pipeline may read
+    anything.
     """
     if not request.is_workload:
         return None
@@ -50,7 +51,7 @@ def known_graph(request: Request, history: History) -> Graph | None:
 
 
 def keep_graph(request: Request, history: History, compiled: Graph) -> Graph:
-    """The graph of a request, out of the one just compiled, which is stored for `known_graph`."""
+    """Store a graph that was just compiled for `known_graph`; return it with the request's limits."""
     if request.is_workload:
         history.remember(_graph_key(request), compiled.to_json())
     return _with_limits(compiled, request.nodes)
@@ -81,10 +82,10 @@ def _with_limits(graph: Graph, limits: Mapping[str, NodeLimits]) -> Graph:
 
 
 def make_plan(request: Request, history: History, graph: Graph, *, resumed: RunRecord | None = None) -> Plan:
-    """Decides which nodes would run. Reads files and records; writes only the memo of data digests.
+    """Decide which nodes would run. Reads files and records; writes only the memo of data digests.
 
     Args:
-        resumed: the run that is continued; what it completed is kept also under `--no-cache`.
+        resumed: the run to continue; its completed nodes are kept even with `--no-cache`.
     """
     baseline = reference = ""
     own = {
@@ -131,7 +132,7 @@ def make_plan(request: Request, history: History, graph: Graph, *, resumed: RunR
 
 
 def _doubted(graph: Graph, latest: RunRecord | None) -> set[str]:
-    """The nodes whose results a failed node of that run took: what it could not read may be damaged."""
+    """Return the nodes whose results a failed node of that run read, and which may therefore be damaged."""
     failed = (
         {node.id for node in latest.nodes if node.state == "failed" and not node.is_stop} if latest else set()
     )
@@ -139,12 +140,12 @@ def _doubted(graph: Graph, latest: RunRecord | None) -> set[str]:
 
 
 def _maker(graph: Graph, type_name: str) -> str | None:
-    """The node that makes artifacts of that type."""
+    """Return the node that makes artifacts of that type."""
     makers = (node.id for node in graph.nodes if type_name in node.outputs.values() and not node.is_resolver)
     return next(makers, None)
 
 
 def is_current(request: Request, plan: Plan, history: History, node_id: str) -> bool:
-    """Whether the code and data of a node are still those of the plan."""
+    """Return True if the code and data of a node are still those of the plan."""
     now = own_parts(plan.graph[node_id], roots=request.code_roots, memo=history.digest_memo)
     return now == own_parts_in(plan.prints[node_id])

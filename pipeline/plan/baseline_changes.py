@@ -1,8 +1,8 @@
-"""The baseline: which blessed model the next one is compared with, shown and changed on the record.
+"""Shows and changes the baseline: the blessed model that the next model is compared with.
 
-TFX's resolver takes, of the blessings in the metadata store, that of the latest model. A blessing is retired
-by turning the sign of its `current_model_id`: the resolver finds no such model, while the model stays blessed
-for everyone else. What was changed, when and why is kept in `baselines/<workload>.jsonl` beside the runs.
+Of the blessings in the metadata store, TFX's resolver takes that of the latest model. A blessing is retired
+by negating its `current_model_id`: the resolver finds no such model, while the model stays blessed for
+everyone else. `baselines/<workload>.jsonl` beside the runs records what was changed, when and why.
 """
 
 import json
@@ -31,11 +31,11 @@ class Change:
     """One change of a baseline.
 
     Attributes:
-        at: when, ISO 8601 in UTC.
+        at: the time, ISO 8601 in UTC.
         action: `set` or `clear`.
-        run_id: the run whose model was set; empty for a clearing.
+        run_id: the run whose model was set; empty for `clear`.
         reason: in the user's words; may be empty.
-        retired: the addresses of all blessings that do not count from then on.
+        retired: the URIs of all blessings that are retired from then on.
     """
 
     at: str
@@ -50,8 +50,8 @@ class Baseline:
     """The baseline for the next model of a workload.
 
     Attributes:
-        run: the run that blessed it; None for no baseline.
-        changes: what users have changed, the oldest first.
+        run: the run that blessed the model; None if there is no baseline.
+        changes: the changes that users have made, the oldest first.
     """
 
     workload: str
@@ -59,12 +59,12 @@ class Baseline:
     changes: tuple[Change, ...]
 
     def to_json(self) -> dict[str, object]:
-        """Plain data."""
+        """Return the baseline as plain data."""
         run = self.run and {"run_id": self.run.run_id, "metrics": self.run.metrics, "pushed": self.run.pushed}
         return {"workload": self.workload, "baseline": run, "changes": [asdict(c) for c in self.changes]}
 
     def text(self) -> str:
-        """The baseline on one line, then one line per change."""
+        """Return the baseline on one line, then one line per change."""
         if self.run is None:
             lines = [f"{self.workload}: no baseline. The next blessed model will be it."]
         else:
@@ -78,20 +78,20 @@ class Baseline:
 
 
 def retired_blessings(output: Path, workload: str) -> frozenset[str]:
-    """The addresses of the blessings that users have retired."""
+    """Return the URIs of the blessings that users have retired."""
     changes = _changes(output, workload)
     return frozenset(changes[-1].retired) if changes else frozenset()
 
 
 def show_baseline(workload: str, output: Path) -> Baseline:
-    """The current baseline. Reads only the runs' records: what other machines blessed is unknown."""
+    """Return the current baseline, from the runs' records only: models blessed elsewhere are unknown."""
     retired = retired_blessings(output, workload)
     blessed = blessed_runs(History(output).runs(), workload=workload, retired=retired)
     return Baseline(workload, next(blessed, None), tuple(_changes(output, workload)))
 
 
 def clear_baseline(config: WorkloadConfig, output: Path, *, reason: str) -> Baseline:
-    """Retires every blessed model: the next one is compared with nothing.
+    """Retire every blessed model, so that the next model is compared with nothing.
 
     Raises:
         UsageError: nothing was ever run there, or an engine is at work.
@@ -104,7 +104,7 @@ def clear_baseline(config: WorkloadConfig, output: Path, *, reason: str) -> Base
 
 
 def set_baseline(config: WorkloadConfig, output: Path, run: RunRecord, *, reason: str) -> Baseline:
-    """Makes the model of a run the baseline: every model that was blessed later is retired.
+    """Make a run's model the baseline: retire every model that was blessed later.
 
     Raises:
         UsageError: the run did not bless a model of that workload, or its files are gone; or as
@@ -133,7 +133,7 @@ def set_baseline(config: WorkloadConfig, output: Path, run: RunRecord, *, reason
 
 
 def _blessings(config: WorkloadConfig, output: Path) -> tuple[Any, list[Any]]:
-    """The store, and its blessings that approve a model of the workload."""
+    """Return the store, and its blessings that approve a model of the workload."""
     from ml_metadata import MetadataStore
     from ml_metadata.proto import metadata_store_pb2
 
@@ -165,7 +165,7 @@ def _write(store: Any, *, retire: Sequence[Any], restore: Sequence[Any]) -> None
     for sign, blessings in ((-1, retire), (1, restore)):
         for each in blessings:
             each.custom_properties[_MODEL_ID].int_value = sign * _model_id(each)
-    # In one transaction: after a kill between two of them, a third model would be the baseline.
+    # In one transaction: after a kill between two writes, a third model would be the baseline.
     store.put_artifacts([*retire, *restore])
 
 

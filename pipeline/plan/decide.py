@@ -1,4 +1,4 @@
-"""Decides for each node whether it has to run, and says why. Pure: earlier results are passed in."""
+"""Decides for each node whether it has to run, and why. Pure: earlier results are passed in."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.record import Result
 
 Action = Literal["run", "reuse", "skip"]
-# More reasons than this do not help on one line; `show --json` has them all.
+# Number of reasons to show on one line; `show --json` has them all.
 _SHOWN_REASONS = 3
 
 
@@ -18,11 +18,11 @@ class Decision:
     """The decision for one node, with its reason.
 
     Attributes:
-        action: `run`; `reuse` an earlier result; `skip`: not asked for.
+        action: `run`; `reuse` an earlier result; `skip`: not requested.
         why: in words, e.g. `workloads/taxi/model.py changed` or `cached from 20261120-210000-1f2e`.
-        source: with `reuse`, the remembered result: `{run_id, execution_id, outputs}`.
+        source: with `reuse`, the cached result: `{run_id, execution_id, outputs}`.
         is_unmet: with `skip`, whether its condition, or that of a node it needs, was not met before.
-        is_forced: with `run`, whether it would run even if it is cached.
+        is_forced: with `run`, whether it runs even if a cached result exists.
     """
 
     node_id: str
@@ -38,10 +38,11 @@ class Known:
     """The results of earlier runs.
 
     Attributes:
-        recall: the remembered result for a key, or None; one with `unmet` says in words why there is none.
-        missing: which of a result's outputs are gone, in words; empty when all are there.
-        fingerprints: for each node, the fingerprint under which it was last done.
-        resumed: the run that is continued, whose own results are taken in any case; or "".
+        recall: returns the cached result for a key, or None; in a result with `unmet`, that field says in
+            words why a condition left the node out.
+        missing: returns in words which of a result's outputs are gone; empty if all are there.
+        fingerprints: for each node, the fingerprint of its latest completed result.
+        resumed: the run to continue, whose own results are taken in any case; empty if there is none.
     """
 
     recall: Callable[[str], Result | None]
@@ -58,16 +59,17 @@ def decide(
     selected: Collection[str],
     forced: Collection[str],
 ) -> dict[str, Decision]:
-    """Decides for every node of the graph.
+    """Decide for every node of the graph.
 
-    A node reuses an earlier result when its fingerprint is the same, the result still exists, and no node
-    upstream runs: two trainings of equal settings need not be equal, so what hangs on one that runs, runs.
-    A resolver is no reason: it only looks something up, and its answer is part of the fingerprint; unless a
-    node runs that may change the answer. A gate is none for those that only wait for it.
+    A node reuses an earlier result if its fingerprint is the same, the result still exists, and no node
+    upstream runs: two trainings with equal settings need not have equal results, so everything downstream
+    of a node that runs has to run too. There are two exceptions. A resolver upstream does not make a node
+    run, because it only looks something up and its result is part of the fingerprint, unless a node runs
+    that may change this result. And a gate does not make the nodes run that only wait for it.
 
     Args:
-        prints: the fingerprint of each node as things stand now.
-        selected: the nodes of `--from` and `--to`; those outside are reused where needed, else skipped.
+        prints: the current fingerprint of each node.
+        selected: the nodes of `--from` and `--to`; others are reused if needed, otherwise skipped.
         forced: nodes that run even if cached (`--no-cache`, `--from`); those of `Node.uncached` do, too.
     """
     needed = graph.upstream_of(selected)
@@ -81,16 +83,16 @@ def decide(
             reran = _reran(node, graph, decisions, running)
             decisions[node.id] = _decide(node, prints[node.id], known, reran, node.id in forced)
         before, running = running, {i for i, decision in decisions.items() if decision.action == "run"}
-        # A resolver may look at nodes later in the order: then all is decided once more, knowing them.
+        # A resolver may look at nodes later in the order, so decide again until the running nodes are stable.
         if running == before or not any(node.looks_at for node in graph.nodes):
             return decisions
 
 
 def _reran(node: Node, graph: Graph, decided: Mapping[str, Decision], running: Collection[str]) -> list[str]:
-    """The rerunning nodes that a node's outcome depends on.
+    """Return the rerunning nodes that a node's result depends on.
 
     Args:
-        running: the nodes that run for all that is known, also of those after it.
+        running: all nodes that run as far as is known, including later ones.
     """
     given = [
         up
@@ -118,7 +120,7 @@ def _decide(node: Node, now: Fingerprint, known: Known, reran: Sequence[str], is
         reasons.append(gone)
     if result is None:
         changes = explain(now, known.fingerprints.get(node.id))
-        # A change that only passes through from upstream is already explained by the node that runs there.
+        # A change passed on from upstream is already explained by the upstream node that runs.
         own = [text for text in changes if not any(up in text for up in reran)]
         reasons = own + [text for text in reasons if not own]
     return Decision(node.id, "run", _joined(reasons or ["no earlier result is kept"]))

@@ -1,4 +1,4 @@
-"""State that incomplete nodes saved to continue from (`kept_state` of `components`): a folder each."""
+"""Manages the folders of saved state that incomplete nodes continue from (`kept_state` of `components`)."""
 
 import shutil
 from collections.abc import Mapping
@@ -11,24 +11,27 @@ from slipway.pipeline.runs.record import file_name
 
 
 class KeptStates:
-    """The folders under one output folder.
+    """The state folders under one output folder.
 
-    They are named by the fingerprint's key: what an attempt has left is continued by a retry, by `resume`
-    and by another run, as long as nothing changes that the node depends on.
+    They are named by the fingerprint's key: a retry, `resume` or another run continues from the state of an
+    earlier attempt, as long as nothing changes that the node depends on.
     """
 
     def __init__(self, output: Path) -> None:
         self.root = output / "cache" / "state"
 
     def folder(self, key: str, node_id: str) -> Path:
-        """The folder of a node, which makes it. Nodes of equal settings share a key, but no folder."""
+        """Return a node's folder, which the node creates.
+
+        Nodes with equal settings share a key, but not a folder.
+        """
         return (self.root / f"{key}.{file_name(node_id)}").absolute()
 
     def forget(self, key: str, node_id: str) -> None:
-        """Removes a node's saved state, if any.
+        """Remove a node's saved state, if any.
 
         Raises:
-            PipelineError: it could not be removed, and a later run would continue from it.
+            PipelineError: the state could not be removed, and a later run would continue from it.
         """
         folder = self.folder(key, node_id)
         try:
@@ -43,15 +46,15 @@ class KeptStates:
 
 
 def key_of(folder: Path) -> str:
-    """The fingerprint key that a state folder belongs to."""
+    """Return the fingerprint key that a state folder belongs to."""
     return folder.name.partition(".")[0]
 
 
 def stays(node_id: str, graph: Graph, decisions: Mapping[str, Decision], *, was_begun: bool) -> bool:
-    """Whether the state of a node's earlier attempts is kept when a run begins, or is resumed. Pure.
+    """Return True if the state of a node's earlier attempts is kept when a run begins or is resumed. Pure.
 
-    Not where the node is asked to run again, nor where something upstream runs: the results of that get the
-    same key, but need not be the same. And what is answered from the cache needs none.
+    It is not kept if the node is forced to run again, or if a node upstream runs, whose new result gets the
+    same key but need not be the same. A node answered from the cache needs no state.
 
     Args:
         was_begun: whether this run has begun the node before it was resumed.

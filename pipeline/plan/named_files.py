@@ -1,4 +1,4 @@
-"""Finds the files, folders and modules that a node's parameters name, so that their content counts."""
+"""Finds the files, folders and modules that a node's parameters name, to fingerprint their content."""
 
 import glob
 import os
@@ -7,28 +7,29 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-# The files of these parameters are handled elsewhere, split by split and span by span.
+# The files of these parameters are handled elsewhere, by split and span.
 _READ_OTHERWISE = frozenset({"input_base", "artifact_uri"})
 # The folders of these parameters are written, not read.
 _WRITERS = frozenset({"Pusher"})
 _DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
-# These parameters name a module even without a dot: of a component's functions, or of a metric.
+# Parameters that name a module even without a dot: the module of a component's functions, or of a metric.
 _MODULES = frozenset({"module_path", "module"})
 
 
 def named_files(
     values: Mapping[str, object], *, node_type: str, written: Iterable[Path] = ()
 ) -> tuple[list[str], list[str]]:
-    """The files that parameters name, and the patterns of the files in named folders; absolute paths, sorted.
+    """Return the files that parameters name, and glob patterns for named folders; absolute and sorted.
 
-    A text that is the path of a file counts, whether it was meant as one or not, from the folder that is
-    worked in if it is relative. So does a folder, where the text is a parameter's whole value or has a slash.
-    Python files are code, and not among them.
+    Every text that is the path of a file counts, whether meant as a path or not; relative paths start at
+    the working directory. A folder counts if the text is a parameter's whole value or has a slash. Python
+    files are code, and are left out.
 
     Args:
-        values: the parameters by name, JSON opened.
+        values: the parameters by name, with JSON texts parsed.
         node_type: the component's class name.
-        written: what a run writes below; no folder counts that holds one of these, or the one worked in.
+        written: folders that a run writes to. A folder that contains one of these, or the working
+            directory, is left out.
     """
     own = [Path.cwd(), *(path.absolute() for path in written)]
     files: set[str] = set()
@@ -40,7 +41,7 @@ def named_files(
             path = Path(os.path.abspath(text)) if text else None  # noqa: PTH100  (without following links)
             if path is None or text.endswith(".py"):
                 continue
-            if os.path.isfile(path):  # noqa: PTH113  (False for what no path can be, as a text of 5,000 letters)
+            if os.path.isfile(path):  # noqa: PTH113  (False for impossible paths, e.g. a text of 5,000 letters)
                 files.add(str(path))
             elif node_type in _WRITERS or not (text == value or "/" in text):
                 continue
@@ -50,10 +51,10 @@ def named_files(
 
 
 def named_code(values: Mapping[str, object]) -> set[str]:
-    """Names in parameters that may be code: dotted paths, modules, and the paths of Python files.
+    """Return the names in parameters that may be code: dotted paths, modules, and paths of Python files.
 
     Args:
-        values: the parameters by name, JSON opened.
+        values: the parameters by name, with JSON texts parsed.
     """
     return {
         text
@@ -63,12 +64,12 @@ def named_code(values: Mapping[str, object]) -> set[str]:
 
 
 def texts_in(value: Any) -> Iterator[str]:
-    """Every text in a parameter's value."""
+    """Yield every text in a parameter's value."""
     yield from (text for _, text in _named_texts("", value))
 
 
 def _named_texts(key: str, value: Any) -> Iterator[tuple[str, str]]:
-    """Every text in a value, with its key."""
+    """Yield every text in a value, with its key."""
     if isinstance(value, str):
         yield key, value
     elif isinstance(value, Mapping):

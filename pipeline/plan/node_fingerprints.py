@@ -1,4 +1,4 @@
-"""The fingerprint of each node of a graph: its settings, the code and files it reads, its upstream nodes."""
+"""Computes the fingerprint of each node of a graph: its settings, code and files, and its upstream nodes."""
 
 import glob
 import hashlib
@@ -17,7 +17,7 @@ from slipway.pipeline.fingerprint.source_closure import source_closure
 from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.record import Outputs
 
-# The packages below the nodes' own code: another version may give another result.
+# Packages that the nodes' own code uses: another version may give another result.
 _STACK = (
     "tfx",
     "apache-beam",
@@ -37,7 +37,7 @@ _FOUND = "external:artifacts that it finds"
 
 @cache
 def stack_versions() -> Mapping[str, str]:
-    """The versions of Python and of the packages that results depend on, by name."""
+    """Return the versions of Python and of the packages that results depend on, by name."""
     versions = {"python": python_version(), **installed_version()}
     for package in _STACK:
         try:
@@ -48,12 +48,13 @@ def stack_versions() -> Mapping[str, str]:
 
 
 def own_parts(node: Node, *, roots: Sequence[Path], memo: Path | None) -> dict[str, str]:
-    """The dependencies of a node itself, without those upstream or outside, by kind and name.
+    """Return a node's own dependencies, without those upstream or outside, by kind and name.
 
     Args:
-        roots: the folders that user code is imported from, the project's first; code inside them counts by
-            content, code outside by the stack's versions.
-        memo: where digests of data files are remembered; see `slipway.pipeline.fingerprint.data_digests`.
+        roots: the folders that user code is imported from, the project's first. Code inside them counts by
+            its content, code outside by the versions of the packages.
+        memo: the file that remembers digests of data files; see
+            `slipway.pipeline.fingerprint.data_digests`.
     """
     parts = {f"param:{_shown(name)}": value for name, value in node.params.items()}
     parts["param:component"] = f'"{node.type}"'
@@ -65,20 +66,21 @@ def own_parts(node: Node, *, roots: Sequence[Path], memo: Path | None) -> dict[s
 def fingerprint_nodes(
     graph: Graph, own: Mapping[str, Mapping[str, str]], *, baseline: str, reference: str = ""
 ) -> dict[str, Fingerprint]:
-    """The fingerprint of every node.
+    """Return the fingerprint of every node.
 
     Args:
         own: node id -> its `own_parts`.
-        baseline: what the metadata store's answer to a resolver depends on; see `resolver_keys.baseline_key`.
-        reference: likewise, see `resolver_keys.reference_key`.
+        baseline: what the result of the resolver of the latest blessed model depends on; see
+            `resolver_keys.baseline_key`.
+        reference: the same for the resolver of the reference data; see `resolver_keys.reference_key`.
     """
     prints: dict[str, Fingerprint] = {}
     for node in graph.nodes:
         parts = dict(own[node.id])
-        # A resolver's outputs depend on what it finds, whoever made that.
+        # A resolver's outputs depend only on what it finds, not on the nodes that made it.
         ups = node.upstream if node.found is None else ()
         parts |= {f"upstream:{up}": prints[up].key for up in ups if up not in node.gates}
-        # Two nodes with equal settings are still two: their outputs need not be equal.
+        # Two nodes with equal settings do not share a result: their outputs need not be equal.
         parts |= {"node:id": node.id, "node:pipeline": graph.name}
         if node.finds_reference:
             parts["external:data to compare with"] = f"{node.finds_reference}: {reference}"
@@ -87,14 +89,14 @@ def fingerprint_nodes(
         elif node.found is not None:
             parts[_FOUND] = node.found
         elif node.is_resolver:
-            # Its result cannot be foreseen, so no two lookups count as the same.
+            # Its result cannot be predicted, so no two lookups count as the same.
             parts["external:content of the metadata store"] = str(time.time_ns())
         prints[node.id] = Fingerprint(parts)
     return prints
 
 
 def found_key(outputs: Outputs) -> str:
-    """A resolver's result as one text: equal if it found the same artifacts in the same order.
+    """Return a digest of a resolver's result: equal if it found the same artifacts in the same order.
 
     Args:
         outputs: output key -> artifacts, each with its `uri`; empty if it found nothing.
@@ -104,12 +106,12 @@ def found_key(outputs: Outputs) -> str:
 
 
 def with_found(prints: Mapping[str, Fingerprint], node_id: str, found: str) -> dict[str, Fingerprint]:
-    """The fingerprints of a run after a resolver found something other than was foreseen.
+    """Return the fingerprints of a run after a resolver found something other than predicted.
 
     Args:
-        prints: those of the plan, in topological order.
+        prints: the plan's fingerprints, in topological order.
         node_id: the resolver.
-        found: what it found, as `found_key` gives it.
+        found: what it found, as returned by `found_key`.
     """
     now: dict[str, Fingerprint] = {}
     for name, fingerprint in prints.items():
@@ -121,9 +123,9 @@ def with_found(prints: Mapping[str, Fingerprint], node_id: str, found: str) -> d
 
 
 def _shown(name: str) -> str:
-    # The Trainer's settings travel inside TFX's custom_config; the user knows them by the workload's keys.
+    # The Trainer's settings are inside TFX's custom_config; the user knows them by the workload's keys.
     name = name.replace("custom_config.", "train.", 1)
-    # Those of Ingest travel as one text of JSON.
+    # Ingest's settings are one JSON text.
     return name.replace("ingest.", "data.", 1) if name.startswith("ingest.") else name
 
 
@@ -132,10 +134,10 @@ def _code(node: Node, roots: Sequence[Path], memo: Path | None) -> dict[str, str
     files = [path for path in map(Path, node.files) if path.is_file()]
     found = data_digests([*modules, *files], base=roots[0], memo=memo)
     dotted = [text for text in node.code if not text.endswith(".py")]
-    # A module that is named by its file imports modules beside it.
+    # A module named by its file imports from its own folder.
     further = dict.fromkeys((*roots[1:], *(module.parent for module in modules)))
     dotted += [module.stem for module in modules]
-    # The first root is the project: its files are known by their path in it, others by where they are.
+    # Files in the first root, the project, are named by their relative path; others by their absolute path.
     return found | source_closure(dotted, root=roots[0], further=further)
 
 
@@ -143,9 +145,9 @@ def _data(node: Node, memo: Path | None) -> dict[str, str]:
     remote = [pattern for pattern in node.data if pattern.startswith(GS)]
     found = {}
     if remote:
-        from slipway.components.ingest.storage import list_files  # brings pyarrow: 0.2 s that few runs need
+        from slipway.components.ingest.storage import list_files  # imports pyarrow: 0.2 s, needed by few runs
 
-        # The store's own checksums: nothing is downloaded to check for changes.
+        # Uses Cloud Storage's own checksums, so that nothing is downloaded to detect changes.
         objects = {file.name: file for pattern in remote for file in list_files(pattern)}
         found = {name: f"{file.checksum} {file.size_bytes}" for name, file in sorted(objects.items())}
     files = matching_files(pattern for pattern in node.data if pattern not in remote)
@@ -156,13 +158,13 @@ def _data(node: Node, memo: Path | None) -> dict[str, str]:
 
 
 def own_parts_in(fingerprint: Fingerprint) -> dict[str, str]:
-    """The `own_parts` that a fingerprint was made of."""
+    """Return the `own_parts` that a fingerprint was made from."""
     kinds = ("code", "data", "param", "stack")
     return {name: value for name, value in fingerprint.parts.items() if name.partition(":")[0] in kinds}
 
 
 def matching_files(patterns: Iterable[str]) -> list[Path]:
-    """The files that match any of the patterns, sorted."""
+    """Return the files that match any of the patterns, sorted."""
     names = {name for pattern in patterns for name in glob.glob(pattern, recursive=True)}  # noqa: PTH207 (patterns are absolute)
     return sorted(path for path in map(Path, names) if path.is_file())
 

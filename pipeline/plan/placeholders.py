@@ -9,10 +9,10 @@ _CONSTANT = ("pipeline_info", "pipeline_node")
 
 
 def unforeseen(expression: Mapping[str, object]) -> str:
-    """The value in an expression that cannot be known before the node runs, in words; empty if there is none.
+    """Return the value in an expression that cannot be known before the node runs, in words; empty if none.
 
-    Outputs of other nodes and constant values are known by what made them. An execution's own id, its run's
-    id and its folders are new in every run, and an environment variable may have changed.
+    Outputs of other nodes and constants are known from the nodes that made them. An execution's id, its
+    run's id and its folders are new in every run, and an environment variable may have changed.
 
     Args:
         expression: TFX's PlaceholderExpression as plain JSON.
@@ -21,7 +21,7 @@ def unforeseen(expression: Mapping[str, object]) -> str:
 
 
 def _unforeseen(found: Any, path: tuple[str, ...]) -> Iterator[str]:
-    """`path`: the fields that are read from the inner expression."""
+    """Yield such values; `path` holds the fields that are read from the inner expression."""
     if isinstance(found, list):
         for item in found:
             yield from _unforeseen(item, path)

@@ -54,7 +54,7 @@ class Request(Asked):
 
     Attributes:
         target: what is compiled, and how it was made.
-        ir: a pipeline that was compiled elsewhere, serialized; kept in the folder of its run.
+        ir: a pipeline that was compiled elsewhere, serialized; kept in its run's folder.
     """
 
     target: Target
@@ -67,12 +67,12 @@ class Request(Asked):
 
     @property
     def is_workload(self) -> bool:
-        """Whether it is a workload of this project, not a user's own pipeline."""
+        """Whether the target is a workload of this project, not a user's own pipeline."""
         return isinstance(self.target, WorkloadRun)
 
     @property
     def workload_run(self) -> WorkloadRun:
-        """The target of a workload; only where `is_workload`."""
+        """The target of a workload; valid only if `is_workload`."""
         return cast(WorkloadRun, self.target)
 
     @property
@@ -82,11 +82,11 @@ class Request(Asked):
         return tuple(folder for folder in folders if folder.is_dir())
 
     def order(self, *, run_id: str, folder: Path) -> Order:
-        """The order for the fork server.
+        """Return the order for the fork server.
 
         Args:
-            run_id: what the run is called in the metadata store.
-            folder: of the run; holds the IR where one was handed over.
+            run_id: the run's id in the metadata store.
+            folder: the run's folder, which holds the IR of a pipeline that was handed over.
         """
         return Order(
             target=self.target,
@@ -97,11 +97,12 @@ class Request(Asked):
         )
 
     def store_file(self, compiled: str) -> Path | None:
-        """The SQLite file of the metadata store for the run's results; None if the store is on a server.
+        """Return the SQLite file of the metadata store; None if the store is on a server.
 
         Args:
-            compiled: what the compiled pipeline names, see `Graph.store`: a store of its own, maybe. A
-                workload's may be another by now, as the environment can name it.
+            compiled: the store that the compiled pipeline names, see `Graph.store`; a user's pipeline may
+                have its own. A workload's store may have changed since, because the environment can name
+                it.
         """
         if self.is_workload:
             is_here = server_of(self._config.metadata, os.environ) is None
@@ -115,12 +116,12 @@ class Request(Asked):
 
     @property
     def checks_serving(self) -> bool:
-        """Whether the exported model is queried as far as the request alone tells: no part is left out."""
+        """Whether the whole pipeline runs and queries the exported model, as far as the request shows."""
         is_whole = self.is_workload and self.start is None and self.end is None
         return is_whole and self._config.evaluate.serving is not None
 
     def check_engine(self) -> None:
-        """Rejects a Beam engine that could not run the steps.
+        """Reject a Beam engine that could not run the steps.
 
         Raises:
             ConfigError: as `beam_engine.check_engine`.
@@ -130,13 +131,13 @@ class Request(Asked):
         check_engine([*own, *self.beam_args])
 
     def check_destination(self) -> None:
-        """Rejects a place that no model can be pushed or deployed to, and a key that cannot sign it.
+        """Reject a destination that no model can be pushed or deployed to, and a key that cannot sign.
 
-        Told now, not after the training; not where the run ends before the push.
+        Checked before the run rather than after the training, and not if the run ends before the push.
 
         Raises:
             ConfigError: names the directory, and what is wrong there.
-            UsageError: the key that signs cannot be read or is none, or this machine has no working
+            UsageError: the signing key cannot be read or is not a key, or this machine has no working
                 credentials for the endpoint.
         """
         if not self.is_workload or self.end not in (None, "Pusher"):
@@ -160,7 +161,7 @@ class Request(Asked):
 
     @classmethod
     def of(cls, record: RunRecord) -> Self:
-        """The original request of a run, in the folder where its record lies now.
+        """Return the original request of a run, for the folder that holds its record now.
 
         Raises:
             UsageError: the record does not say what was run.
@@ -189,15 +190,15 @@ def workload_request(
     overrides: Mapping[str, str] | None = None,
     **options: Unpack[Options],
 ) -> Request:
-    """A request to run a workload of this project, with every check that needs no run.
+    """Return a request to run a workload of this project, after every check that needs no run.
 
     Args:
         beam_args: options for every Beam component.
-        overrides: see `Request`; none if None.
+        overrides: see `Request`; None for none.
 
     Raises:
-        ConfigError: the workload file, the data, the schema or the user's functions are not there or wrong.
-        UsageError: an override without a reason, or with the one that messages leave to be written.
+        ConfigError: the workload file, the data, the schema or the user's functions are missing or wrong.
+        UsageError: an override has no reason, or only the placeholder that messages show.
     """
     overrides = _with_reasons(overrides or {})
     config = chosen.config()
@@ -212,7 +213,7 @@ def workload_request(
         source=Source(source.directory, dict(source.patterns)),
         output=output,
         overrides=overrides,
-        # A verdict about the age of data is valid for that day only.
+        # A verdict on the age of data is valid for one day only.
         today=datetime.now(UTC).date().isoformat() if judges_age(config) else "",
     )
     return Request(
@@ -228,10 +229,10 @@ def workload_request(
 
 
 def _found(config: WorkloadConfig, output: Path) -> tuple[Sources, tuple[str, ...]]:
-    """The source to read, and the names of its columns; none where only the run will know them."""
+    """Return the source to read, and the names of its columns; no names if only the run will know them."""
     data = config.data
     if data.format == SQL:
-        from slipway.pipeline.wiring.query_rows import query_rows  # brings DuckDB and Arrow
+        from slipway.pipeline.wiring.query_rows import query_rows  # imports DuckDB and Arrow
 
         rows = query_rows(data, workload=config.name, root=PROJECT_ROOT, output=output)
         return Sources(str(rows.folder), {ALL: rows.pattern}, rows.files), rows.columns
@@ -241,10 +242,11 @@ def _found(config: WorkloadConfig, output: Path) -> tuple[Sources, tuple[str, ..
 
 
 def _how_made(folder: Path, config: WorkloadConfig) -> str:
-    """The commands that make the data, where they are missing and the workload's own script makes them.
+    """Return the commands that make missing data with the workload's own script; empty if they do not apply.
 
     Args:
-        folder: of the workload. The script is its make_data.py, which begins with them, indented.
+        folder: the workload's folder. The script is its make_data.py, whose docstring lists the commands,
+            indented.
     """
     script = folder / "make_data.py"
     sources = [PROJECT_ROOT / each for each in source_patterns(config.data).values()]
@@ -256,7 +258,7 @@ def _how_made(folder: Path, config: WorkloadConfig) -> str:
 
 
 def _files_taken(data: DataConfig, source: Sources) -> Sequence[Path]:
-    """The files of the named span; all of them if the latest is taken."""
+    """Return the files of the named span; all files if the latest span is taken."""
     if data.span is None:
         return source.files
     number = span_number(data.span)
@@ -265,12 +267,12 @@ def _files_taken(data: DataConfig, source: Sources) -> Sequence[Path]:
 
 
 def again(record: RunRecord, *, jobs: int | None) -> Request:
-    """The request of an earlier run, with its current workload file.
+    """Return the request of an earlier run, with its current workload file.
 
-    A run fails because something is wrong; what was corrected in the file since then is to count.
+    The current file is used because a failed run is repeated after something was corrected.
 
     Raises:
-        ConfigError: the workload file is wrong now.
+        ConfigError: the workload file is invalid now.
         UsageError: the record does not say what was run.
     """
     request = replace(Request.of(record), jobs=jobs)
@@ -302,7 +304,7 @@ def _with_reasons(overrides: Mapping[str, str]) -> dict[str, str]:
 
 
 def _check_columns(config: WorkloadConfig, columns: Sequence[str]) -> None:
-    """Rejects any column name in the workload that the files do not have."""
+    """Reject any column name in the workload that the files do not have."""
     data, by = config.data, config.data.split_by
     named = {
         "data.columns": data.columns,
@@ -333,12 +335,12 @@ def pipeline_request(
     beam_args: Sequence[str],
     **options: Unpack[Options],
 ) -> Request:
-    """A request to run any TFX pipeline.
+    """Return a request to run any TFX pipeline.
 
     Args:
         name: `module:function`, or `module:attribute` of a pipeline object.
         parameters: values of the pipeline's runtime parameters, and of its function's arguments, by name.
-        output: where the run keeps its records, and metadata where the pipeline names no store.
+        output: the folder for the run's records, and for metadata if the pipeline names no store.
         beam_args: more options for every Beam component.
     """
     return Request(

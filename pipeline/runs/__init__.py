@@ -1,1 +1,1 @@
-"""The run store: the records of runs, in types with one reader and one writer."""
+"""The run store: the records of runs, as types with one reader and one writer."""

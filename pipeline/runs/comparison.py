@@ -1,4 +1,4 @@
-"""Runs side by side: their metrics, and the keys of their settings that differ, sorted. Pure."""
+"""Compares runs side by side: their metrics, and the settings that differ, sorted. Pure."""
 
 import json
 import math
@@ -20,7 +20,7 @@ from slipway.pipeline.terminal.durations import seconds
 from slipway.pipeline.terminal.printable import printable
 
 COUNT = "example_count"
-# What every run has beside its metrics and keys, and can be sorted by; the least first.
+# Fields of every run that it can be sorted by, beside metrics and keys; the smallest first.
 _FACTS = ("started_at", "wall_s")
 _SHOWN_KEYS = 8
 _CELL_LENGTH = 24
@@ -32,11 +32,11 @@ class Comparison:
     """Runs side by side.
 
     Attributes:
-        runs: in the order asked for; their nodes are not needed.
+        runs: in the requested order; their nodes are not needed.
         metrics: the names of their metrics.
         keys: the keys that differ between two runs of one pipeline, those with the most values first.
-        values: of each run, its value by key.
-        searched: the folder they were looked for in, to be named where there is none; empty: it is not.
+        values: for each run, its values by key.
+        searched: the folder that was searched, named in the text if there is no run; empty: not named.
     """
 
     runs: tuple[RunRecord, ...]
@@ -46,7 +46,7 @@ class Comparison:
     searched: str = ""
 
     def to_json(self) -> dict[str, object]:
-        """Plain data: the names of the columns, then one mapping a run."""
+        """Return plain data: the names of the columns, then one mapping per run."""
         rows = [
             {
                 "run_id": run.run_id,
@@ -54,7 +54,7 @@ class Comparison:
                 "state": run.state,
                 "started_at": run.started_at,
                 "wall_s": run.wall_s,
-                # NaN, as a metric of no rows is, would be no JSON.
+                # NaN, the value of a metric without rows, is not valid JSON.
                 "metrics": {name: v if math.isfinite(v) else None for name, v in run.metrics.items()},
                 "keys": {key: values[key] for key in self.keys if key in values},
                 "pushed": run.pushed["version"] if run.pushed else None,
@@ -64,11 +64,11 @@ class Comparison:
         return {"metrics": list(self.metrics), "keys": list(self.keys), "runs": rows}
 
     def text(self) -> str:
-        """A table, one line a run; of many keys those with the most values."""
+        """Return a table with one line per run; of many keys, those with the most values."""
         if not self.runs:
             return f"No run in {self.searched} fits." if self.searched else "No run fits."
         keys = self.keys[:_SHOWN_KEYS]
-        # What tells a key from all others names it for `--by`, too.
+        # A short name is unique among all keys, so that `--by` accepts it.
         shown = short_names(keys, among=[key for found in self.values for key in found])
         metrics = [name for name in self.metrics if name != COUNT]
         named = [escaped(name) for name in (*metrics, *(shown[key] for key in keys))]
@@ -89,13 +89,13 @@ class Comparison:
 
 
 def compare_runs(records: Sequence[RunRecord], *, by: str | None = None, searched: str = "") -> Comparison:
-    """Puts runs side by side.
+    """Put runs side by side.
 
     Args:
         records: the runs, the newest first.
-        by: what sorts them: a metric, the best first; a key, or one of `started_at` and `wall_s`, the least
-            first. Runs without it come last. None: as they come.
-        searched: the folder they were looked for in, in words.
+        by: what to sort by: a metric, the best first; a key, or `started_at` or `wall_s`, the smallest
+            first. Runs without it come last. None keeps the order.
+        searched: the folder that was searched, in words.
 
     Raises:
         UsageError: no run has anything of that name.
@@ -115,20 +115,20 @@ def compare_runs(records: Sequence[RunRecord], *, by: str | None = None, searche
 
 
 def is_lower_better(metric: str) -> bool:
-    """Whether a lower value of a metric is the better one; of an unknown metric a higher one is."""
+    """Return True if a lower value of the metric is better; for an unknown metric a higher value is."""
     known = METRICS.get(plain_name(metric))
-    # A workload's own metrics are called as in Keras, where a loss or an error is to be small.
+    # Custom metrics are named as in Keras, where a loss or an error should be small.
     return known.better == "lower" if known else metric.endswith(("loss", "error", "crossentropy"))
 
 
 def settings_of(record: RunRecord) -> Mapping[str, Any]:
-    """The settings of a run by dotted key: those of its workload, or the parameters of another pipeline."""
+    """Return a run's settings by dotted key: those of its workload, or the parameters of another pipeline."""
     target = record.target.target
     return _flat_config(target.config) if isinstance(target, OfWorkload) else record.target.parameters
 
 
 def short_names(keys: Iterable[str], *, among: Iterable[str] = ()) -> dict[str, str]:
-    """For each dotted key its last words, as few as tell it from the others, and from those of `among`."""
+    """Return for each dotted key as few of its last words as make it unique, also within `among`."""
     keys = list(keys)
     every = dict.fromkeys([*keys, *among])
     found = {}
@@ -141,14 +141,14 @@ def short_names(keys: Iterable[str], *, among: Iterable[str] = ()) -> dict[str, 
 
 
 def number(value: float | None) -> str:
-    """A metric's value in words; `-` for none."""
+    """Return a metric's value as text; `-` for none."""
     if value is None:
         return _ABSENT
     return f"{value:.4f}" if value == 0 or abs(value) >= 1e-3 else f"{value:.2g}"
 
 
 def cell(value: object) -> str:
-    """A setting's value as a cell of a table, cut if it is long."""
+    """Return a setting's value as a table cell, cut if it is long."""
     if isinstance(value, float):
         return f"{value:.4g}"
     text = printable(value if isinstance(value, str) else json.dumps(value))
@@ -158,13 +158,11 @@ def cell(value: object) -> str:
 def _with_defaults(
     records: Sequence[RunRecord], values: Sequence[Mapping[str, Any]]
 ) -> list[Mapping[str, Any]]:
-    """The settings; a key that another run of the pipeline has, and an older one lacks, has its default."""
+    """Return the settings, with defaults for keys that only newer runs of the same pipeline have."""
     every: dict[str, set[str]] = {}
     for record, found in zip(records, values, strict=True):
         every.setdefault(record.workload, set()).update(found)
-    filled: dict[
-        tuple[str, int], Mapping[str, Any]
-    ] = {}  # runs with equal settings go on sharing one mapping
+    filled: dict[tuple[str, int], Mapping[str, Any]] = {}  # runs with equal settings keep sharing one mapping
     for record, found in zip(records, values, strict=True):
         target, known = record.target.target, every[record.workload]
         if isinstance(target, OfWorkload) and len(found) < len(known):
@@ -177,12 +175,12 @@ def _with_defaults(
 
 @lru_cache(maxsize=4096)
 def _filled(config: str) -> dict[str, Any]:
-    """The settings with the defaults of today; empty if these are no settings of today."""
-    from slipway.pipeline.config import WorkloadConfig  # half a second, which few comparisons need
+    """Return the settings with today's defaults; empty if today's schema does not accept them."""
+    from slipway.pipeline.config import WorkloadConfig  # takes half a second, and few comparisons need it
 
     try:
         return dict(_flat_config(WorkloadConfig.model_validate_json(config).model_dump_json(by_alias=True)))
-    except ValueError:  # as pydantic's ValidationError is: a key that is gone, or a damaged record
+    except ValueError:  # includes pydantic's ValidationError: a key was removed, or the record is damaged
         return {}
 
 
@@ -204,10 +202,10 @@ def _flat(document: Mapping[str, Any], prefix: str) -> Iterable[tuple[str, Any]]
 
 
 def _changed(records: Sequence[RunRecord], values: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """The keys that differ between runs of one pipeline: another pipeline's differ anyway."""
+    """Return the keys that differ between runs of the same pipeline; other pipelines' differ anyway."""
     counts: dict[str, int] = {}
     for workload in dict.fromkeys(record.workload for record in records):
-        # Runs with equal settings share one mapping, which is looked at once.
+        # Runs with equal settings share one mapping, which is checked only once.
         own = list(
             {
                 id(found): found
@@ -223,7 +221,7 @@ def _changed(records: Sequence[RunRecord], values: Sequence[Mapping[str, Any]]) 
 
 
 def _meant(by: str, metrics: Sequence[str], keys: Iterable[str]) -> str:
-    """The metric, fact or key of that name; a key may be named by its last words."""
+    """Return the metric, fact or key of that name; a key may be named by its last words."""
     keys = list(keys)
     if by in metrics or by in _FACTS or by in keys:
         return by
@@ -250,7 +248,7 @@ def _value(record: RunRecord, values: Mapping[str, Any], name: str) -> Any:
 
 
 def _place(value: Any, sign: int) -> tuple[int, float, str]:
-    """Numbers first, then text; what is missing, or no number at all, last."""
+    """Return a sort key: numbers first, then text, then missing values and NaN."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return (2, 0.0, "") if math.isnan(value) else (0, sign * value, "")
     return (2, 0.0, "") if value is None else (1, 0.0, value if isinstance(value, str) else json.dumps(value))

@@ -1,4 +1,4 @@
-"""The differences between two runs: settings, code, data, results, times. Pure except `read_fingerprints`."""
+"""Compares two runs: settings, code, data, results, times. Pure except for `read_fingerprints`."""
 
 import json
 import math
@@ -17,7 +17,7 @@ from slipway.pipeline.terminal.durations import seconds
 
 Prints = Mapping[str, Fingerprint]
 
-# In the order of a reader's questions: the outcome, the changes, the cost.
+# In the order in which a reader needs them: the outcome, the changes, the cost.
 SECTIONS = (
     "outcome",
     "metrics",
@@ -31,9 +31,9 @@ SECTIONS = (
     "options",
     "durations_s",
 )
-# The kinds of a fingerprint's parts; "upstream" is left out: it repeats the changes of the node upstream.
+# The kinds of a fingerprint's parts. "upstream" is left out, because it repeats the upstream node's changes.
 _KINDS = {"param": "parameters", "code": "code", "data": "data", "external": "baseline", "stack": "stack"}
-# Times vary by this much between runs of the same thing on a busy machine.
+# Durations vary by this much between identical runs on a busy machine.
 _DURATION_SHARE = 0.2
 _DURATION_S = 0.5
 _CELL_LENGTH = 40
@@ -44,14 +44,14 @@ _ABSENT = "-"
 
 @dataclass(frozen=True)
 class Change:
-    """One thing that differs.
+    """One difference between two runs.
 
     Attributes:
         section: one of SECTIONS.
-        name: of the parameter, file, metric, node, ...
-        old: its value in the first run: a number, a truth value or text; None if it has none there.
-        new: the same in the second run.
-        nodes: the nodes that it concerns, in the pipeline's order; empty if it is none's in particular.
+        name: the name of the parameter, file, metric, node, ...
+        old: the value in the first run: a number, a boolean or text; None if it has none.
+        new: the value in the second run, likewise.
+        nodes: the nodes that the change concerns, in the pipeline's order; empty if no particular one.
     """
 
     section: str
@@ -62,13 +62,13 @@ class Change:
 
     @property
     def change(self) -> float | None:
-        """New minus old where both are numbers."""
+        """The difference `new - old` if both are numbers; None otherwise."""
         if self.section not in ("metrics", "durations_s") or self.old is None or self.new is None:
             return None
         return float(self.new - self.old)
 
     def to_json(self) -> dict[str, object]:
-        """Plain data; a parameter's value is the value, not its text."""
+        """Return plain data; a parameter's value is parsed from its text."""
         read = _value if self.section == "parameters" else lambda found: found
         document = {"name": self.name, "old": read(self.old), "new": read(self.new)}
         if self.change is not None:
@@ -76,7 +76,7 @@ class Change:
         return document | ({"nodes": list(self.nodes)} if self.nodes else {})
 
     def cells(self, length: int = _CELL_LENGTH) -> tuple[str, str, str]:
-        """Old, new and a remark, as text, each value cut to that many characters."""
+        """Return old, new and a remark, as text; each value is cut to that many characters."""
         if self.change is not None:
             if self.section == "durations_s":
                 return seconds(self.old), seconds(self.new), f"{self.change:+.1f} s"
@@ -94,7 +94,7 @@ class Difference:
 
     Attributes:
         old: the first run's id.
-        new: the second's.
+        new: the second run's id.
         changes: grouped by section.
         notes: what could not be compared, in words.
     """
@@ -105,12 +105,12 @@ class Difference:
     notes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, object]:
-        """Plain data: the run ids, a list of changes for each section, the notes."""
+        """Return plain data: the run ids, a list of changes for each section, the notes."""
         sections = {name: [c.to_json() for c in self.changes if c.section == name] for name in SECTIONS}
         return {"old": self.old, "new": self.new, **sections, "notes": list(self.notes)}
 
     def text(self) -> str:
-        """A table, one line per change, under the name of its section; `No difference.` if there is none."""
+        """Return a table with one line per change, by section; `No difference.` if there is none."""
         if not self.changes:
             return "\n".join(["No difference.", *self.notes])
         rows: list[tuple[str, str, str, str]] = [("", self.old, self.new, "")]
@@ -132,13 +132,13 @@ class Difference:
 def compare(
     old: RunRecord, new: RunRecord, old_prints: Prints | None, new_prints: Prints | None
 ) -> Difference:
-    """Compares two runs.
+    """Compare two runs.
 
     Args:
         old: the run to compare with.
-        new: the run that is asked about.
+        new: the run to explain.
         old_prints: the first run's fingerprints by node id; None if it kept none.
-        new_prints: the second's.
+        new_prints: the second run's fingerprints, likewise.
     """
     changes = [*_outcome(old, new), *_rows("metrics", old.metrics, new.metrics), *_nodes(old, new)]
     changes += _rows("options", _options(old), _options(new))
@@ -156,7 +156,7 @@ def compare(
 
 
 def read_fingerprints(folder: Path) -> dict[str, Fingerprint] | None:
-    """The stored fingerprints of a run, by node id; None if it ended before it had any.
+    """Return the stored fingerprints of a run, by node id; None if it ended before it had any.
 
     Raises:
         PipelineError: the file is damaged.
@@ -198,7 +198,7 @@ def _outcomes(run: RunRecord) -> dict[str, object]:
 
 
 def _done(node: NodeRecord) -> str:
-    # A cached result is the same result; that it came sooner is no difference.
+    # A cached result is the same result, so it is not a difference.
     return "complete" if node.state == "cached" else node.state
 
 
@@ -210,11 +210,11 @@ _NOT_OPTIONS = frozenset({"workload", "target", "output", "origin"})
 
 
 def _options(run: RunRecord) -> dict[str, object]:
-    # The settings that a workload came from are listed with the parameters; its file and profile only here.
+    # A workload's settings are listed with the parameters; its file and profile only here.
     origin = run.target.origin or Origin()
     told = {key: value for key, value in run.target.to_json().items() if key not in _NOT_OPTIONS}
     told |= {"workload file": origin.path or None, "profile": origin.profile}
-    # Unset options are left out: an option that an earlier version did not have makes no difference.
+    # Unset options are left out, so that an option unknown to an earlier version is not a difference.
     return {key: json.dumps(value) for key, value in told.items() if value not in (None, False, {}, [])}
 
 
@@ -228,7 +228,7 @@ def _durations(old: RunRecord, new: RunRecord) -> Iterator[Change]:
 
 
 def _parts(old: Prints, new: Prints) -> Iterable[Change]:
-    """The differing parts of the nodes that both runs have; equal differences of several nodes are merged."""
+    """Return the differing parts of the nodes that both runs have; equal differences are merged."""
     told: dict[tuple[str, str, str | None, str | None], list[str]] = {}
     for node_id in (node_id for node_id in new if node_id in old):
         before, now = old[node_id].parts, new[node_id].parts
@@ -263,7 +263,7 @@ def _shown(value: Any) -> str:
 
 
 def _excerpts(old: str, new: str, length: int) -> tuple[str, str]:
-    """Cuts both to a cell's length, if they are longer, so that the first difference stays visible."""
+    """Cut both texts to a cell's length, if they are longer, so that the first difference stays visible."""
     if max(len(old), len(new)) <= length:
         return old, new
     pairs = enumerate(zip(old, new, strict=False))

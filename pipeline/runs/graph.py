@@ -1,4 +1,4 @@
-"""The pipeline as the engine sees it: nodes, what they wait for, and what their outcome depends on. Pure."""
+"""The pipeline as the engine sees it: its nodes, their order, and what their results depend on. Pure."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -15,24 +15,25 @@ class Node:
         type: the component's class name, e.g. `Transform`.
         upstream: ids of the nodes that must be done before this one starts.
         params: its settings, flattened to `key.subkey` -> canonical JSON.
-        code: dotted paths and paths of Python files that it runs, as far as its settings name them.
+        code: dotted paths and Python files of the code that it runs, as far as its settings name them.
         data: path patterns (globs) of its input data.
         files: other files that its settings name, e.g. a schema.
         uncached: why its result is never taken from an earlier run, in words; empty if it may be.
-        is_resolver: True where the outcome depends on what the metadata store holds.
-        finds_baseline: True for the resolver of the latest blessed model, whose answer can be foreseen.
-        finds_reference: for the resolver of the data that a gate compares with, whose answer can be, too:
-            `passed`, `blessed` or `span N`, see `resolver_keys.reference_key`; empty for every other node.
-        found: for a resolver of anything else, the key of what it would find now, see `found_key`; None if
-            that cannot be told, and for every other node.
-        looks_at: for such a resolver, the nodes of which a run may change that.
-        gates: those of `upstream` that only let it run: they give it nothing, so its outcome does not depend
-            on what they found.
+        is_resolver: whether its outputs depend on the content of the metadata store.
+        finds_baseline: True for the resolver of the latest blessed model, whose result can be predicted.
+        finds_reference: for the resolver of the data that a gate compares with, whose result can be
+            predicted too: `passed`, `blessed` or `span N`, see `resolver_keys.reference_key`; empty for
+                every other node.
+        found: for any other resolver, the key of what it would find now, see `found_key`; None if that
+            cannot be determined, and for every other node.
+        looks_at: for such a resolver, the nodes whose runs may change what it finds.
+        gates: the upstream nodes that only let it run. Its result does not depend on theirs, because it
+            reads none of their outputs.
         outputs: output key -> artifact type name.
-        optional: those of `upstream` that it can do without where their condition is not met: it takes
-            none of their outputs, or takes them only where there are any.
+        optional: the upstream nodes that may be left out by a condition: it reads none of their outputs, or
+            reads them only if there are any.
         by_docker: whether it starts a container on this machine.
-        retries: how often it is tried again after a failure, >= 0.
+        retries: the number of retries after a failure, >= 0.
         timeout_s: seconds after which an attempt is killed; None for no limit.
         backoff_s: seconds to wait before the first retry; doubled for each further one.
     """
@@ -65,7 +66,7 @@ class Graph:
 
     Attributes:
         nodes: in topological order.
-        store: the SQLite file of its metadata store; empty if that is on a server.
+        store: the SQLite file of its metadata store; empty if the store is on a server.
     """
 
     name: str
@@ -73,7 +74,7 @@ class Graph:
     store: str = ""
 
     def __getitem__(self, node_id: str) -> Node:
-        """The node of that id.
+        """Return the node of that id.
 
         Raises:
             UsageError: there is none; names the closest.
@@ -91,7 +92,7 @@ class Graph:
         return tuple(node.id for node in self.nodes)
 
     def downstream_of(self, roots: Iterable[str]) -> set[str]:
-        """The given nodes and all that depend on them, directly or indirectly."""
+        """Return the given nodes and all that depend on them, directly or indirectly."""
         found = set(roots)
         for node in self.nodes:
             if found.intersection(node.upstream):
@@ -99,7 +100,7 @@ class Graph:
         return found
 
     def upstream_of(self, roots: Iterable[str]) -> set[str]:
-        """The given nodes and all that they depend on, directly or indirectly."""
+        """Return the given nodes and all that they depend on, directly or indirectly."""
         found = set(roots)
         for node in reversed(self.nodes):
             if node.id in found:
@@ -107,10 +108,12 @@ class Graph:
         return found
 
     def select(self, *, start: str | None, end: str | None) -> set[str]:
-        """The nodes of `run --from START --to END`: from START on, and those that END needs; both inclusive.
+        """Return the nodes of `run --from START --to END`, both inclusive.
+
+        These are the nodes that depend on START and that END depends on.
 
         Raises:
-            UsageError: a name that is no node, or START does not lie before END.
+            UsageError: a name is not a node's, or END does not depend on START.
         """
         chosen = set(self.ids) if start is None else self.downstream_of([self[start].id])
         if end is not None:
@@ -120,20 +123,20 @@ class Graph:
         return chosen
 
     def to_json(self) -> dict[str, object]:
-        """Plain data, which `typed_json.typed` reads back."""
+        """Return plain data, which `typed_json.typed` reads back."""
         return asdict(self)
 
 
 def ready(
     graph: Graph, *, waiting: Collection[str], done: Collection[str], unmet: Collection[str]
 ) -> list[str]:
-    """The waiting nodes whose dependencies are all done, in topological order.
+    """Return the waiting nodes whose dependencies are all done, in topological order.
 
-    Not only what they read: the result of a node that is taken from an earlier run is there at once, while a
-    gate before it may still have to say no.
+    Indirect dependencies count too: a cached result upstream is available at once, while a gate before it
+    may still reject.
 
     Args:
-        unmet: nodes left out because a condition was not met, their own or that of one they need.
+        unmet: nodes left out because their condition, or that of a node they need, was not met.
     """
     return [
         node.id

@@ -1,4 +1,4 @@
-"""The runs under one output folder: created, listed, found by name, remembered for the cache."""
+"""Stores the runs under one output folder: creates, lists and finds them, and keeps results for the cache."""
 
 import contextlib
 import json
@@ -21,19 +21,19 @@ from slipway.pipeline.runs.run_target import NOTHING, Asked
 from slipway.pipeline.runs.typed_json import DocumentError, read_document
 from slipway.pipeline.terminal.invocation import command
 
-# Work outside of runs takes seconds: an older folder of it was left by a killed process.
+# Work outside of runs takes seconds: an older scratch folder was left by a killed process.
 _SCRATCH_LIMIT_S = 3600.0
-# In the folder of a run: how long it has lasted, in seconds.
+# The file in a run's folder that says how long it has lasted, in seconds.
 _ALIVE = "alive_s"
 _Kind = TypeVar("_Kind")
 
 
 def result_of(node: NodeRecord, run_id: str, *, files: Files, unmet: str = "") -> Result:
-    """The record of a finished node for the cache, with the current time.
+    """Return the cache entry of a finished node, with the current time.
 
     Args:
-        files: as `kept_files` gives them.
-        unmet: why there is no result, where a condition was not met.
+        files: as returned by `kept_files`.
+        unmet: why there is no result, if a condition was not met.
     """
     return {
         "node": node.id,
@@ -53,8 +53,8 @@ class History:
         output: the folder; it need not exist to be read.
 
     Attributes:
-        damaged: why the record of a run cannot be read, by run id, of those that were looked at so far. It
-            counts as no run.
+        damaged: run id -> why its record cannot be read, for the runs looked at so far. Such runs are
+            ignored.
     """
 
     def __init__(self, output: Path) -> None:
@@ -64,19 +64,19 @@ class History:
         self._cache = output / "cache"
 
     def folder(self, run_id: str) -> Path:
-        """The run's own folder: `run.json`, `events.jsonl`, `logs/`."""
+        """Return the run's own folder: `run.json`, `events.jsonl`, `logs/`."""
         return self._runs / run_id
 
     def new_run_id(self) -> str:
-        """An id that sorts after those of all existing runs."""
+        """Return an id that sorts after those of all existing runs."""
         names = os.listdir(self._runs) if self._runs.is_dir() else []  # noqa: PTH208
         return new_run_id(after=next(filter(parts_of, sorted(names, reverse=True)), ""))
 
     def new_run(self, workload: str, target: Asked = NOTHING, *, run_id: str = "") -> RunRecord:
-        """Creates the folder of a new run.
+        """Create the folder of a new run.
 
         Args:
-            run_id: the id to take unless it is taken; empty: a new one.
+            run_id: the id to use unless it is taken; empty for a new one.
         """
         while True:
             run_id = run_id or self.new_run_id()
@@ -89,47 +89,48 @@ class History:
             return RunRecord(run_id=run_id, workload=workload, target=target, output=self.output)
 
     def save(self, record: RunRecord) -> None:
-        """Writes `run.json`."""
+        """Write `run.json`."""
         write_json(self.folder(record.run_id) / "run.json", record.to_json())
 
     def keep_verdict(self, run_id: str, node_id: str, verdict: Mapping[str, object]) -> None:
-        """Keeps the verdict of a gate that stopped the run, whose outputs are removed."""
+        """Keep the verdict of a gate that stopped the run, whose outputs are removed."""
         path = verdict_path(self.folder(run_id), node_id)
         path.parent.mkdir(exist_ok=True)
         write_json(path, verdict)
 
     def note_alive(self, run_id: str, wall_s: float) -> None:
-        """Records from time to time how long a run has lasted: a killed run cannot report it."""
-        with contextlib.suppress(OSError):  # a full disk: the record fails as well, and reports it
+        """Record how long a run has lasted so far, because a killed run cannot report it."""
+        with contextlib.suppress(OSError):  # a full disk: writing the record fails too, and reports it
             (self.folder(run_id) / _ALIVE).write_text(f"{wall_s:.3f}\n", encoding="utf-8")
 
     def alive_s(self, run_id: str) -> float:
-        """The time that a run is known to have lasted, in seconds; 0 if nothing was recorded."""
+        """Return the time that a run is known to have lasted, in seconds; 0 if nothing was recorded."""
         try:
             return float((self.folder(run_id) / _ALIVE).read_text(encoding="utf-8"))
-        except (OSError, ValueError):  # killed before the first note, or within one
+        except (OSError, ValueError):  # killed before the first note, or while writing one
             return 0.0
 
     def forget_alive(self, run_id: str) -> None:
-        """Removes that record: a run that has ended records its own time."""
+        """Remove the file of `note_alive`: a finished run's record holds its duration."""
         (self.folder(run_id) / _ALIVE).unlink(missing_ok=True)
 
     def append_event(self, run_id: str, event: Mapping[str, object]) -> None:
-        """Adds one line to `events.jsonl`, with the time in UTC."""
+        """Add one line to `events.jsonl`, with the time in UTC."""
         line = json.dumps({"at": datetime.now(UTC).isoformat(timespec="milliseconds"), **event})
         with (self.folder(run_id) / "events.jsonl").open("a", encoding="utf-8") as stream:
             stream.write(line + "\n")
 
     def runs(self, *, prefix: str = "", leave_out: tuple[str, ...] = ()) -> Iterator[RunRecord]:
-        """The runs with a readable record, the newest first; each is read on demand.
+        """Yield the runs with a readable record, the newest first; each is read on demand.
 
         Args:
-            prefix: how their ids begin.
-            leave_out: fields not to read: without `nodes` thousands of records take an eighth of the time.
+            prefix: the start of their ids.
+            leave_out: fields not to read: without `nodes`, reading thousands of records takes an eighth of
+                the time.
         """
         if not self._runs.is_dir():
             return
-        # The names are enough to sort by: checking each folder would take longer than reading the newest.
+        # Sort by name alone: checking each folder would take longer than reading the newest record.
         names = sorted((name for name in os.listdir(self._runs) if name.startswith(prefix)), reverse=True)  # noqa: PTH208
         for name in names:
             record = self._read(self._runs / name / "run.json", leave_out)
@@ -137,17 +138,20 @@ class History:
                 yield record
 
     def latest_runs(self, workload: str, *, limit: int) -> Iterator[RunRecord]:
-        """The newest runs of one pipeline, at most `limit`, found among ten times as many of any pipeline."""
+        """Return up to `limit` newest runs of one pipeline.
+
+        Only the newest `10 * limit` runs of any pipeline are searched.
+        """
         own = (run for run in islice(self.runs(), 10 * limit) if run.workload == workload)
         return islice(own, limit)
 
     def begun_runs(self, workload: str) -> Iterator[RunRecord]:
-        """The runs of one pipeline that reached their nodes, the newest first."""
+        """Return the runs of one pipeline that reached their nodes, the newest first."""
         return (run for run in self.runs() if run.workload == workload and run.nodes)
 
     def _read(self, path: Path, leave_out: tuple[str, ...]) -> RunRecord | None:
         if not path.is_file():
-            # A run that died before its first record has none, and nothing to report.
+            # A run that died before writing its first record has nothing to report.
             return None
         try:
             return _own_record(path, self.output, leave_out)
@@ -156,10 +160,10 @@ class History:
             return None
 
     def find(self, name: str | None) -> RunRecord:
-        """A run by its id or the start of it; the latest of the pipeline if no name is given.
+        """Return a run by its id or the start of it; the latest run if no name is given.
 
         Raises:
-            UsageError: no such run, or several; or its record cannot be read.
+            UsageError: there is no such run, or several; or its record cannot be read.
         """
         latest = next((run for run in self.runs() if not run.rollback), None)
         if name in (None, "latest"):
@@ -189,12 +193,12 @@ class History:
             )
 
     def save_fingerprints(self, run_id: str, prints: Mapping[str, Fingerprint]) -> None:
-        """Stores the run's fingerprints by node id, so that the next plan can name the changes."""
+        """Store the run's fingerprints by node id, so that the next plan can name the changes."""
         document = {node_id: item.to_json() for node_id, item in prints.items()}
         write_json(self.folder(run_id) / "fingerprints.json", document)
 
     def last_fingerprints(self, workload: str) -> dict[str, Fingerprint]:
-        """For each node of that pipeline, its fingerprint in the latest run that completed it."""
+        """Return, for each node of that pipeline, its fingerprint in the latest run that completed it."""
         latest: dict[str, Fingerprint] = {}
         for run in self.runs():
             if run.workload != workload:
@@ -212,16 +216,16 @@ class History:
         return latest
 
     def remember(self, key: str, entry: Mapping[str, object]) -> None:
-        """Stores the result of a node under its key, see `result_of`; or a compiled graph."""
+        """Store the result of a node under its key, see `result_of`; or a compiled graph."""
         self._cache.mkdir(parents=True, exist_ok=True)
         write_json(self._cache / f"{key}.json", entry)
 
     def recall(self, key: str) -> Result | None:
-        """The result that `remember` stored under the key; None if there is none, or it is damaged."""
+        """Return the result that `remember` stored under the key; None if there is none, or it is damaged."""
         return self._recall(key, Result)
 
     def recall_graph(self, key: str) -> Graph | None:
-        """The graph that `remember` stored under the key; None if there is none, or it is damaged."""
+        """Return the graph that `remember` stored under the key; None if there is none, or it is damaged."""
         return self._recall(key, Graph)
 
     def _recall(self, key: str, kind: type[_Kind]) -> _Kind | None:
@@ -231,15 +235,15 @@ class History:
             return None
 
     def discard(self, record: RunRecord) -> None:
-        """Removes a run that was rejected before anything ran; after the first one nothing is left."""
+        """Remove a run that was rejected before anything ran, and the folder of runs if it is empty then."""
         folder = self.folder(record.run_id)
         shutil.rmtree(folder)
-        with contextlib.suppress(OSError):  # other files are there
+        with contextlib.suppress(OSError):  # the folder is not empty
             folder.parent.rmdir()
 
     @contextlib.contextmanager
     def scratch(self) -> Iterator[Path]:
-        """A temporary folder with `logs/` and `tmp/`, for work that is not a run; removed at the end.
+        """Create a temporary folder with `logs/` and `tmp/` for work outside of runs; remove it at the end.
 
         Raises:
             UsageError: the output folder cannot be written.
@@ -267,16 +271,16 @@ class History:
 
     @property
     def digest_memo(self) -> Path | None:
-        """The file for the digests of unchanged data files; None if nothing can be written."""
+        """The file for the digests of unchanged data files; None if the folder cannot be written."""
         try:
             self._cache.mkdir(parents=True, exist_ok=True)
         except OSError:
-            return None  # whoever only asks for a plan gets it, more slowly
+            return None  # a plan alone still works, more slowly
         return self._cache / "digests.json"
 
 
 def _own_record(path: Path, output: Path, leave_out: tuple[str, ...]) -> RunRecord:
-    """The record, checked to be in its own run's folder: files are written to the folder of its id."""
+    """Return the record after checking its id: files are written to the folder named by the id."""
     record = read_document(RunRecord, path, leave_out=leave_out)
     record.output = output
     if record.run_id != path.parent.name:

@@ -1,4 +1,4 @@
-"""The files of a result as its node left them, so that a later run notices changes to them."""
+"""Remembers the files of a result as its node left them, so that a later run notices changes to them."""
 
 import os
 from collections.abc import Iterator
@@ -9,39 +9,39 @@ from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.fingerprint.data_digests import data_digests
 from slipway.pipeline.runs.record import Artifact, Files, Outputs, Result, RunRecord, artifacts_in
 
-# The end of an artifact's address in the output folder: artifacts/PIPELINE/NODE/KEY/EXECUTION.
+# Number of parts at the end of an artifact's path: artifacts/PIPELINE/NODE/KEY/EXECUTION.
 _ARTIFACT_PARTS = 5
 
 
 def kept_files(outputs: Outputs) -> Files:
-    """The files of artifacts that a node has just made, including pushed versions, by their paths.
+    """Return the files of artifacts that a node has just made, including pushed versions, by path.
 
-    Every byte is read once more, from memory as a rule: about a second for each gigabyte and processor.
+    Reads every byte once more, usually from the page cache: about a second per gigabyte and core.
     """
     paths = [path for path in _files(outputs) if path.is_file()]
     try:
         digests = data_digests(paths, base=Path("/"), memo=None)
     except PipelineError:
-        return {}  # one has vanished meanwhile: nothing can be said, and no result is lost for it
+        return {}  # a file has vanished: nothing can be checked later, but the result is kept
     return {f"/{name}": (*_stamp(f"/{name}"), digest) for name, digest in digests.items()}
 
 
 def file_sizes(outputs: Outputs) -> dict[str, int]:
-    """The files of the artifacts, including pushed versions, with their sizes in bytes."""
+    """Return the files of the artifacts, including pushed versions, with their sizes in bytes."""
     return {str(path): path.stat().st_size for path in _files(outputs) if path.is_file()}
 
 
 def no_longer_kept(entry: Result, *, output: Path, now_s: float, is_doubted: bool = False) -> str:
-    """Describes how a remembered result has changed; empty if it is as its node left it.
+    """Describe how a cached result has changed; empty if it is as its node left it.
 
-    A look at size and time of each file is all that an unchanged rerun takes. Only where the time is another,
-    or the result is doubted, is the content read.
+    An unchanged rerun only looks at the size and time of each file. The content is read only if the time
+    differs, or if the result is doubted.
 
     Args:
-        entry: as `History.remember` keeps it.
+        entry: as stored by `History.remember`.
         output: the folder for everything that runs write, absolute; it may have been moved here.
-        now_s: the time, in seconds since 1970.
-        is_doubted: reads every file: a node that took them has failed.
+        now_s: the current time, in seconds since 1970.
+        is_doubted: whether to read every file, because a node that used them has failed.
     """
     if entry.get("made_s", 0.0) > now_s:
         made = datetime.fromtimestamp(entry["made_s"], UTC).strftime("%Y-%m-%d %H:%M:%S")
@@ -62,7 +62,7 @@ def no_longer_kept(entry: Result, *, output: Path, now_s: float, is_doubted: boo
 
 
 def moved_from(record: RunRecord, output: Path) -> Path | None:
-    """The place of the output folder when a run wrote into it; None if its results are where it left them.
+    """Return where the output folder was when a run wrote into it; None if it was not moved.
 
     Args:
         record: the run, with its nodes.
@@ -74,7 +74,7 @@ def moved_from(record: RunRecord, output: Path) -> Path | None:
 
 
 def _moved_here(path: str, output: Path) -> Path | None:
-    """The place that the output folder has been moved from, if an artifact that is gone lies in it."""
+    """Return where the output folder was moved from, if a missing artifact is found in it."""
     old = Path(path)
     is_here = len(old.parts) > _ARTIFACT_PARTS and (output / Path(*old.parts[-_ARTIFACT_PARTS:])).exists()
     return old.parents[_ARTIFACT_PARTS - 1] if is_here else None
@@ -95,11 +95,11 @@ def _digest(path: str) -> str:
     try:
         [digest] = data_digests([Path(path)], base=Path("/"), memo=None).values()
     except PipelineError:
-        return ""  # a disk that can no longer read it back
+        return ""  # the disk can no longer read the file
     return digest
 
 
 def _places(artifact: Artifact) -> list[str]:
-    """The place of an artifact; only local paths can be examined without a client and its delay."""
+    """Return the local paths of an artifact: remote ones cannot be examined without a slow client."""
     paths = (artifact["uri"], artifact["properties"].get("pushed_destination"))
     return [path for path in paths if path and "://" not in path]

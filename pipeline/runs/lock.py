@@ -1,4 +1,7 @@
-"""Locks of an output folder: for one engine, or many steps, or for a change of what is pushed."""
+"""Locks an output folder for an engine, for several steps, or for a change of pushed versions.
+
+Also checks the SQLite metadata store in it.
+"""
 
 import contextlib
 import fcntl
@@ -12,27 +15,28 @@ from urllib.parse import quote
 
 from slipway.pipeline.errors import UsageError
 
-# How long to wait for a store that another program is writing to; SQLite's own default in Python.
+# Time to wait for a store that another program is writing to; the default of Python's sqlite3.
 _STORE_WAIT_S = 5.0
-# `runs` holds the lock for a moment to check whether anyone else does; that alone must not block a run.
+# Time to wait for the lock of `runs`, which holds it for a moment to check whether anyone else does.
 _LOCK_WAIT_S = 0.3
-# A step has an orchestrator behind it, which would retry it: it waits for an engine to end.
+# Time that a step waits for an engine to end: if it failed, its orchestrator would only retry it.
 _STEP_WAIT_S = 600.0
-# MAX_PATHNAME of SQLite's file system for Unix is 512, with the end of the longest name beside: -journal.
+# SQLite's MAX_PATHNAME on Unix is 512, which includes the suffix of its longest file name, -journal.
 _LONGEST_PATH = 504
-# Up to this size, reading the whole store to find damage costs less than a tenth of a second.
+# Up to this size, checking the whole store for damage takes less than a tenth of a second.
 _CHECKED_BYTES = 32 * 2**20
-# In the output folder: one folder with a lock for each workload.
+# The folder in the output folder that holds one lock folder for each workload.
 _PUSHES = ".pushes"
 
 
 @contextlib.contextmanager
 def working(output: Path, workload: str, *, run_id: str, in_steps: bool = False) -> Iterator[None]:
-    """Locks an output folder, and the versions that a workload pushed from there, for a run.
+    """Lock an output folder, and the versions that a workload pushed from there, for a run.
 
     Args:
-        workload: what is run, or the name of another pipeline.
-        in_steps: several steps may work there at the same time; a step waits for an engine.
+        workload: the workload's name, or that of another pipeline.
+        in_steps: whether this is a step. Several steps may work there at the same time; a step waits for an
+            engine.
 
     Raises:
         UsageError: as `locked`.
@@ -46,10 +50,10 @@ def working(output: Path, workload: str, *, run_id: str, in_steps: bool = False)
 
 @contextlib.contextmanager
 def changing_pushes(output: Path, workload: str, *, run_id: str) -> Iterator[None]:
-    """Locks the versions or the baseline of one workload; runs of other workloads continue.
+    """Lock the versions or the baseline of one workload; runs of other workloads continue.
 
     Args:
-        run_id: what is done, e.g. `rollback`.
+        run_id: the operation, e.g. `rollback`.
 
     Raises:
         UsageError: as `locked`.
@@ -63,7 +67,7 @@ def changing_pushes(output: Path, workload: str, *, run_id: str) -> Iterator[Non
 
 @contextlib.contextmanager
 def alone(output: Path, *, run_id: str) -> Iterator[None]:
-    """Locks an output folder against everyone: no run is at work, and nobody changes what is pushed.
+    """Lock an output folder exclusively: no run is at work, and nobody changes pushed versions.
 
     Raises:
         UsageError: as `locked`.
@@ -80,21 +84,22 @@ def _pushes(output: Path, workload: str) -> Path:
 def locked(
     output: Path, *, run_id: str, shared: bool = False, what: str = "", wait_s: float | None = None
 ) -> Iterator[None]:
-    """Locks a folder for this process. The kernel releases the lock when the process ends, however it ends.
+    """Lock a folder for this process. The kernel releases the lock when the process ends in any way.
 
     Args:
-        run_id: what it is held for, for the message to those who come too late.
-        shared: others that share it may hold it at the same time; for those that do not, this waits longer.
-        what: what is held, in the words of that message; empty: the folder.
-        wait_s: how long to wait for it, >= 0; None: as above.
+        run_id: what holds the lock, for the message to others that fail to take it.
+        shared: whether others with a shared lock may hold it at the same time. A shared lock is waited for
+            longer.
+        what: what is locked, in the words of that message; empty: the folder.
+        wait_s: seconds to wait for the lock, >= 0; None: the default for shared or exclusive locks.
 
     Raises:
-        UsageError: another engine holds it, or the folder cannot be written; names the owner.
+        UsageError: another engine holds the lock, or the folder cannot be written; names the owner.
     """
     path = output / ".lock"
     try:
         output.mkdir(parents=True, exist_ok=True)
-        # Never through a link, which may lead to any file of the user's.
+        # Not through a symbolic link, which may lead to any of the user's files.
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
     except OSError as error:
         if path.is_symlink():
@@ -112,12 +117,12 @@ def locked(
                 f"{what or output} is in use by {_owner(path)}.",
                 hint="wait for it, or choose another folder with --output",
             ) from None
-        except OSError as error:  # such as a network file system without locks
+        except OSError as error:  # e.g. a network file system without locks
             raise UsageError(
                 f"{output} cannot be locked: {error.strerror}.",
                 hint="choose a folder on a disk of this machine with --output",
             ) from error
-        # Says only who holds it. On a full disk that has to wait: `gc` could not make room otherwise.
+        # The content only names the owner. Ignore a full disk: otherwise `gc` could not make room.
         with contextlib.suppress(OSError):
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, json.dumps({"pid": os.getpid(), "run_id": run_id}).encode(), 0)
@@ -140,7 +145,7 @@ def _take(descriptor: int, kind: int, *, wait_s: float) -> None:
 
 
 def is_locked(output: Path) -> bool:
-    """Whether an engine is at work in that folder."""
+    """Return True if an engine is at work in that folder."""
     try:
         descriptor = os.open(output / ".lock", os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
@@ -149,7 +154,7 @@ def is_locked(output: Path) -> bool:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
-    except OSError:  # no engine works where nothing can be locked
+    except OSError:  # nothing can be locked here, so no engine is at work
         return False
     finally:
         os.close(descriptor)
@@ -166,18 +171,18 @@ def _owner(path: Path) -> str:
 
 
 def check_store(path: Path) -> None:
-    """Checks that the SQLite store is undamaged, and not in use.
+    """Check that the SQLite store is undamaged and not in use.
 
     Raises:
-        UsageError: the file is damaged, no database, or locked by another program; or its path is longer than
-            SQLite takes.
+        UsageError: the file is damaged, not a database, or locked by another program; or its path is longer
+            than SQLite allows.
     """
     _check_length(path)
     if not path.exists():
         return
     try:
         with contextlib.closing(sqlite3.connect(path, timeout=_STORE_WAIT_S)) as connection:
-            # Taking the write lock, and releasing it: reading alone would not notice a hanging writer.
+            # Take the write lock and release it: reading alone would not notice a hanging writer.
             connection.execute("BEGIN IMMEDIATE")
             damage = _damage(connection) if path.stat().st_size < _CHECKED_BYTES else ""
             connection.rollback()
@@ -194,10 +199,10 @@ def check_store(path: Path) -> None:
 
 
 def check_undamaged(path: Path) -> None:
-    """As `check_store`, but ignores a file that is in use: for those that only read.
+    """Check like `check_store`, but ignore a file that is in use: for callers that only read.
 
     Raises:
-        UsageError: the file is damaged, or no database; or its path is longer than SQLite takes.
+        UsageError: the file is damaged or not a database, or its path is longer than SQLite allows.
     """
     _check_length(path)
     if not path.is_file():
@@ -234,13 +239,13 @@ def _damaged(path: Path, damage: str) -> UsageError:
 
 
 def _damage(connection: sqlite3.Connection) -> str:
-    """The damage that SQLite finds in the whole file; empty if there is none."""
+    """Return the damage that SQLite finds in the whole file; empty if there is none."""
     found = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
     return "" if found == "ok" else " ".join(found.split())
 
 
 def has_execution(path: Path, execution_id: int) -> bool:
-    """Whether the SQLite store has that execution as done; without importing ML Metadata.
+    """Return True if the SQLite store has that execution as done; does not import ML Metadata.
 
     The table and its states are those of ML Metadata's schema 10: 3 complete, 5 cached.
     """

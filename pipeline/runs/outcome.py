@@ -1,4 +1,4 @@
-"""The outcome of a run, read from the outputs of its nodes: metrics, blessing, pushed version."""
+"""Determines the outcome of a run from its nodes' outputs: metrics, blessing, pushed version."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,20 +25,20 @@ TRAINING_FACTS = ("verdict", "speed", "time", "tuned", "exports")
 
 
 def conclude(record: RunRecord, *, interrupted: bool = False) -> None:
-    """Fills in the outcome of a run whose nodes are done, its state and exit code."""
+    """Fill in the outcome of a run whose nodes are done, its state and exit code."""
     complete_outcome(record)
     record.exit_code = INTERRUPTED if interrupted else exit_code(record)
     record.state = _STATES[record.exit_code]
 
 
 def complete_outcome(record: RunRecord) -> None:
-    """Fills in `metrics`, `blessed`, `blessing_reasons`, `pushed` and `training` from the nodes' outputs.
+    """Fill in `metrics`, `blessed`, `blessing_reasons`, `pushed` and `training` from the nodes' outputs.
 
-    Works for any pipeline that blesses and pushes with TFX's artifact types; the reasons and metrics come
-    from the `verdict.json` that our ModelGate writes beside its blessing.
+    Works for any pipeline that blesses and pushes with TFX's artifact types; reasons and metrics come from
+    the `verdict.json` that our ModelGate writes beside its blessing.
     """
     _complete_blessing(record)
-    if not record.metrics:  # no gate was reached
+    if not record.metrics:  # the run did not reach a gate
         for _, evaluation in record.outputs_of("ModelEvaluation"):
             record.metrics = _metrics_of(evaluation)
     for _, model_run in record.outputs_of("ModelRun"):
@@ -54,7 +54,10 @@ def complete_outcome(record: RunRecord) -> None:
 
 
 def _complete_blessing(record: RunRecord) -> None:
-    """Of several blessings, such as an Evaluator's and an InfraValidator's, each can reject the model."""
+    """Fill in the blessing.
+
+    Each of several blessings, such as an Evaluator's and an InfraValidator's, can reject the model.
+    """
     answers = [
         (node.id, blessing["properties"]["blessed"] == 1, _verdict_in(Path(blessing["uri"])))
         for type_name in _BLESSINGS
@@ -74,7 +77,7 @@ def _complete_blessing(record: RunRecord) -> None:
 
 
 def _metrics_of(evaluation: Artifact) -> dict[str, float]:
-    """The metrics of all rows, as our Evaluator notes them with its output; empty for others."""
+    """Return the metrics of all rows that our Evaluator stores with its output; empty for others."""
     try:
         return typed_text(dict[str, float], str(evaluation["properties"].get("metrics", "{}")))
     except DocumentError:  # another Evaluator's property of that name
@@ -82,23 +85,23 @@ def _metrics_of(evaluation: Artifact) -> dict[str, float]:
 
 
 def pushed_to(artifact: Artifact) -> str:
-    """The place that a PushedModel says the model went to; its own folder if it does not say."""
+    """Return the path that a PushedModel says the model was pushed to; its own folder if it does not say."""
     return str(artifact["properties"].get("pushed_destination") or artifact["uri"])
 
 
 def live_beside(path: str) -> str:
-    """The version that is served now, out of those beside a pushed one and itself.
+    """Return the version that is served now, out of a pushed version and those beside it.
 
     Args:
-        path: of the pushed version; of one that is not on this disk nothing is known.
+        path: of the pushed version; if it is not on this disk, nothing is known.
 
     Returns:
-        Its number; "" if there is none.
+        The version's number; "" if there is none.
     """
     if "://" in path:
         return ""
     from slipway.components.pusher.version_store import (
-        shelf_at,  # imported here: it takes longer than to read a run
+        shelf_at,  # imported here because the import takes longer than reading a run
     )
 
     numbers = shelf_at(str(Path(path).parent)).numbers()
@@ -106,13 +109,13 @@ def live_beside(path: str) -> str:
 
 
 def read_verdict(record: RunRecord) -> Verdict:
-    """The whole verdict of the run's gate: every check, and the metrics of each slice; empty without one."""
+    """Return the whole verdict of the run's gate, with all checks and slices' metrics; empty without one."""
     verdicts = (_verdict_in(Path(blessing["uri"])) for _, blessing in record.outputs_of("ModelBlessing"))
     return next(filter(None, verdicts), Verdict())
 
 
 def read_stops(record: RunRecord) -> dict[str, Verdict]:
-    """The verdict of each gate node that stopped the run, by node id; empty if one is lost."""
+    """Return the verdict of each gate node that stopped the run, by node id; empty for a lost one."""
     stops = {}
     for node in record.nodes:
         if node.is_stop:
@@ -121,18 +124,18 @@ def read_stops(record: RunRecord) -> dict[str, Verdict]:
 
 
 def read_verdicts(record: RunRecord) -> list[Verdict]:
-    """The verdicts of the run's data gates that let the data pass."""
+    """Return the verdicts of the run's data gates that let the data pass."""
     return [_verdict_in(Path(found["uri"])) for _, found in record.outputs_of("schemas.DataVerdict")]
 
 
 def _training_in(folder: Path) -> Training:
-    """Our Trainer's report of speed, exports and tuned values; empty for other Trainers."""
+    """Return our Trainer's report of speed, exports and tuned values; empty for other Trainers."""
     result = _read(folder / "result.json")
     return cast(Training, {name: result[name] for name in TRAINING_FACTS if result.get(name)})
 
 
 def _verdict_in(folder: Path) -> Verdict:
-    return _verdict(folder / "verdict.json")  # another pipeline's blessing lacks our reasons
+    return _verdict(folder / "verdict.json")  # missing beside the blessing of another pipeline's gate
 
 
 def _verdict(path: Path) -> Verdict:
@@ -140,7 +143,7 @@ def _verdict(path: Path) -> Verdict:
 
 
 def _read(path: Path) -> dict[str, object]:
-    """The document that a node wrote; empty if it wrote none; if damaged, in the form of a verdict."""
+    """Return a document that a node wrote; empty if it wrote none; if damaged, a verdict that says so."""
     try:
         return read_document(dict[str, object], path)
     except FileNotFoundError:
@@ -150,7 +153,7 @@ def _read(path: Path) -> dict[str, object]:
 
 
 def withhold(record: RunRecord, graph: Graph) -> list[NodeRecord]:
-    """Removes earlier results behind a gate that has stopped: they are not results of this run.
+    """Remove earlier results behind a gate that has stopped the run: they are not results of this run.
 
     Returns:
         The nodes that were cached and are skipped now.
@@ -167,7 +170,7 @@ def withhold(record: RunRecord, graph: Graph) -> list[NodeRecord]:
 
 
 def exit_code(record: RunRecord) -> int:
-    """0 done; 1 a node failed; 3 a gate stopped it."""
+    """Return the exit code: 0 done; 1 a node failed; 3 a gate stopped the run."""
     failed = [node for node in record.nodes if node.state == "failed"]
     if any(not node.is_stop for node in failed):
         return FAILED

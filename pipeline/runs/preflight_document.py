@@ -1,23 +1,26 @@
-"""A preflight's result as JSON, as far as we read it; `slipway.components.preflight.result` writes it."""
+"""The JSON of a preflight's result, as far as it is read; `slipway.components.preflight.result` writes it."""
 
 from typing import TypedDict
 
 
 class SliceName(TypedDict):
-    """The name of a slice, as `train.tpu` has it."""
+    """The name of a slice, as in `train.tpu`."""
 
     name: str
 
 
 class StepResult(TypedDict, total=False):
-    """The memory of one device, in bytes: what a step takes, and what there is; None: not known."""
+    """The memory of one device in bytes: the peak of a step, and what is available; None if unknown."""
 
     peak_bytes: int | None
     available_bytes: int | None
 
 
 class EstimateResult(TypedDict, total=False):
-    """The least times and costs; None: not known. `bound`: what holds a step up; `price`: in words."""
+    """Lower bounds of times and costs; None if unknown.
+
+    `bound` is what limits the step's speed; `price` is in words.
+    """
 
     step_s: float
     bound: str
@@ -36,7 +39,7 @@ class FindingResult(TypedDict):
 
 
 class SliceResult(TypedDict):
-    """One slice; `step` and `estimate` are None where the step was not compiled."""
+    """One slice; `step` and `estimate` are None if the step was not compiled."""
 
     slice: SliceName
     batch_size: int
@@ -47,13 +50,13 @@ class SliceResult(TypedDict):
 
 
 class Rent(TypedDict, total=False):
-    """The command that rents the slice to take."""
+    """The command that rents the recommended slice."""
 
     command: str
 
 
 class PreflightResult(TypedDict, total=False):
-    """All slices, and which to take: its name, the keys to set, and how to rent it."""
+    """All slices, and the recommended one: its name, the keys to set, and how to rent it."""
 
     workload: str
     made_at: str

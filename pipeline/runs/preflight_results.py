@@ -1,7 +1,7 @@
 """Stores the results of preflights, and finds them.
 
-The command keeps its last one of a workload in `OUTPUT/preflight/WORKLOAD.json`. The node before the Trainer
-writes `preflight.json` into its artifact; where it stopped the run, its outputs are removed and the document
+The command keeps its latest result for a workload in `OUTPUT/preflight/WORKLOAD.json`. The Preflight node
+writes `preflight.json` into its artifact; if it stopped the run, its outputs are removed and the document
 is part of the verdict that the run keeps. All three are the JSON of `preflight --json`.
 """
 
@@ -19,7 +19,7 @@ FILE = "preflight.json"
 
 
 def keep(output: Path, document: Mapping[str, object]) -> Path:
-    """Stores a result as the latest of its workload; returns its file."""
+    """Store a result as the latest of its workload; return its file."""
     path = _last_path(output, str(document["workload"]))
     path.parent.mkdir(parents=True, exist_ok=True)
     write_json(path, document)
@@ -27,12 +27,12 @@ def keep(output: Path, document: Mapping[str, object]) -> Path:
 
 
 def last(output: Path, workload: str) -> PreflightResult:
-    """The command's latest result for a workload; empty if there is none, or the file is not JSON."""
+    """Return the command's latest result for a workload; empty if there is none, or the file is not JSON."""
     return _read(_last_path(output, workload))
 
 
 def of_run(record: RunRecord) -> PreflightResult:
-    """The result of the run's own node, even if it stopped the run; empty if the run has no such node."""
+    """Return the result of the run's Preflight node, even if it stopped the run; empty without one."""
     for _, artifact in record.outputs_of(ARTIFACT):
         return _read(Path(artifact["uri"], FILE))
     return read_stops(record).get(NODE, Verdict()).get("preflight", {})

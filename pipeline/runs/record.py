@@ -1,4 +1,4 @@
-"""The record of a run: `run.json`, its fingerprints, its events. Each file is written whole or not at all."""
+"""The record of a run, `run.json`, and the types in it. JSON files are written completely or not at all."""
 
 import itertools
 import json
@@ -18,14 +18,14 @@ from slipway.pipeline.terminal.invocation import DEFAULT_OUTPUT
 NodeState = Literal["waiting", "running", "complete", "cached", "failed", "skipped"]
 RunState = Literal["running", "complete", "failed", "stopped", "interrupted", "killed"]
 
-# The overrides with which a run may pass a gate, by their names in records; each is given with a reason.
+# Options that let a run pass a gate, by their names in records; each takes a reason.
 OVERRIDES = {"accept_data": "--accept-data", "bless": "--bless"}
-# A placeholder in commands to paste, for the reason that only the user knows; it is not accepted as one.
+# A placeholder for the reason in commands to paste, which is itself not accepted as a reason.
 WHY = "why it is right"
 
 
 class Artifact(TypedDict):
-    """An output of a node: its place, its TFX type, and its own properties."""
+    """An output of a node: its URI, its TFX type, and its custom properties."""
 
     uri: str
     type: str
@@ -37,7 +37,7 @@ Outputs = Mapping[str, Sequence[Artifact]]
 
 
 def artifacts_in(outputs: Outputs, type_name: str = "") -> Iterator[Artifact]:
-    """The artifacts of a type; all if no type is named."""
+    """Return the artifacts of a type; all artifacts if no type is named."""
     found = itertools.chain.from_iterable(outputs.values())
     return (each for each in found if type_name in ("", each["type"]))
 
@@ -51,7 +51,7 @@ class Finding(TypedDict, total=False):
 
 
 class VerdictCheck(TypedDict):
-    """One check of a model gate; `found`: in words, if there is no number."""
+    """One check of a model gate; `found` is the result in words if there is no number."""
 
     metric: str
     required: str
@@ -90,7 +90,7 @@ class Verdict(TypedDict, total=False):
 
 
 class Export(TypedDict):
-    """A smaller form of a model, and what it costs in each metric."""
+    """A smaller form of a model, and its cost in each metric."""
 
     kind: str
     size_bytes: int
@@ -108,7 +108,7 @@ class Training(TypedDict, total=False):
 
 
 class Failure(TypedDict):
-    """Why a node failed; see `failure.Cause`."""
+    """The cause of a node's failure; see `failure.Cause`."""
 
     message: str
     hint: NotRequired[str]
@@ -117,7 +117,7 @@ class Failure(TypedDict):
 
 
 class Pushed(TypedDict):
-    """A version that was pushed; `live`: the one served instead when the run ended."""
+    """A pushed version; `live` is the version that was served instead when the run ended."""
 
     version: str
     path: str
@@ -125,7 +125,7 @@ class Pushed(TypedDict):
 
 
 class Rollback(TypedDict):
-    """The version that was published again, in place of which, by whom, and why; empty for other runs."""
+    """The version that was published again, what it replaced, by whom, and why; empty for other runs."""
 
     version: NotRequired[int]
     instead_of: NotRequired[int]
@@ -134,7 +134,7 @@ class Rollback(TypedDict):
 
 
 Files = dict[str, tuple[int, int, str]]
-"""Of each file its size in bytes, its time of writing (mtime in ns), and the sha256 of its content."""
+"""Files by path: size in bytes, mtime in ns, and sha256 of the content."""
 
 
 class Result(TypedDict):
@@ -150,7 +150,10 @@ class Result(TypedDict):
 
 
 class Made(TypedDict):
-    """The outputs of a node that did not fail, as its process reports them; `execution_id`: None for none."""
+    """The outputs of a node that did not fail, as its process reports them.
+
+    `execution_id` is None if there is no execution.
+    """
 
     state: Literal["complete", "cached", "skipped"]
     execution_id: int | None
@@ -165,18 +168,19 @@ class NodeRecord:
 
     Attributes:
         id: the node's name; `type`: its component's.
-        state: see `NodeState`; `skipped` also covers what a failure or `--to` kept from running.
-        wall_s: seconds from its (last attempt's) start to its end; 0 when it did not run.
-        why: in words, why it ran, or where its result came from, or why it was left out.
+        state: see `NodeState`; `skipped` also covers nodes that did not run because of a failure or `--to`.
+        wall_s: duration of its last attempt in seconds; 0 if it did not run.
+        why: in words, why it ran, where its result came from, or why it was left out.
         started_s: seconds from the start of the run.
-        attempts: how often it was started.
-        peak_bytes: the most memory its process held.
+        attempts: the number of times it was started.
+        preemptions: the number of these attempts that were interrupted from outside with state kept.
+        peak_bytes: the peak memory of its process.
         key: its fingerprint's key.
         execution_id: of the execution in the metadata store that made its outputs.
         outputs: output key -> artifacts, each `{uri, type, properties}`.
         upstream: the nodes that must be done before it.
-        error: `{message, hint, where}` of a failure, and `start` where an earlier node has to run again.
-        is_stop: whether that failure is a gate that said no; its verdict is kept with the run.
+        error: `{message, hint, where}` of a failure, and `start` if an earlier node has to run again.
+        is_stop: whether that failure is a gate that stopped the run; its verdict is kept with the run.
         log: its log file, relative to the run's folder.
     """
 
@@ -199,12 +203,12 @@ class NodeRecord:
 
     @property
     def failure(self) -> Failure:
-        """Why it failed; with empty texts if it did not."""
+        """The cause of its failure; with empty texts if it did not fail."""
         return self.error or Failure(message="")
 
     @property
     def is_resolver(self) -> bool:
-        """Whether it only looked something up."""
+        """Whether it is a resolver, which only looks up artifacts."""
         return self.type == "Resolver"
 
     @property
@@ -213,11 +217,11 @@ class NodeRecord:
         return self.state in ("complete", "cached")
 
     def outputs_of(self, type_name: str) -> list[Artifact]:
-        """Its outputs of a type."""
+        """Return its outputs of a type."""
         return list(artifacts_in(self.outputs, type_name))
 
     def makes(self, type_name: str) -> bool:
-        """Whether it made an artifact of that type; one that a resolver found was made elsewhere."""
+        """Return True if it made an artifact of that type; what a resolver found was made elsewhere."""
         return not self.is_resolver and bool(self.outputs_of(type_name))
 
 
@@ -228,34 +232,33 @@ class RunRecord:
     Attributes:
         run_id: sorts by time.
         workload: the pipeline's name.
-        state: `complete`; `failed`: a node failed; `stopped`: a gate said no; `interrupted`: Ctrl-C;
-            `killed`: the engine died without saying goodbye.
+        state: `complete`; `failed`: a node failed; `stopped`: a gate stopped it; `interrupted`: Ctrl-C;
+            `killed`: the engine died without closing the run.
         exit_code: of the command; None while it runs.
         started_at: UTC, ISO 8601.
         wall_s: seconds from start to end, in total.
         nodes: in topological order.
         metrics: of the candidate, overall, by name.
-        blessed: the model gate's answer; None if no gate ran.
-        blessing_reasons: that answer in words.
-        pushed: `{version, path}` of the pushed version, by this run or by the one that its Pusher is cached
-            from, and `live` where another version was served when the run ended; None if nothing was
-            pushed.
+        blessed: the model gate's decision; None if no gate ran.
+        blessing_reasons: the reasons for that decision, in words.
+        pushed: `{version, path}` of the version pushed by this run, or by the run that its Pusher is cached
+            from, and `live` if another version was served when the run ended; None if nothing was pushed.
         training: `{verdict, speed, time, tuned, exports}` of the trained model; empty without our Trainer.
         overrides: reasons to let this run pass a gate despite its findings, by a key of `OVERRIDES`.
-        reference: what the data that passed its gate before this run's own depended on; see
-            `resolver_keys.reference_key`.
+        reference: what the reference data, which passed its gate before this run's own data, depended on;
+            see `resolver_keys.reference_key`.
         baseline: what the latest blessed model before this run's own depended on; see
             `resolver_keys.baseline_key`.
-        target: what was asked for, so that `resume` can run it again.
-        resumed: how often the run was resumed.
-        rollback: `{version, instead_of, by, reason}` where it is none of the pipeline but a rollback, which
-            has no nodes; else empty. What it published stands in `pushed`.
+        target: the request, so that `resume` can run it again.
+        resumed: the number of times the run was resumed.
+        rollback: `{version, instead_of, by, reason}` if this is a rollback and not a pipeline run, in which
+            case there are no nodes; else empty. `pushed` holds what it published.
         in_steps: whether another program, such as Airflow, runs its nodes; see
             `slipway.pipeline.engine.stepwise_run`.
         airflow: Airflow's command that begins such a run, to which overrides are added as JSON; empty if
             Airflow does not run its nodes.
-        output: the folder that its record lies in, in `runs/RUN_ID/`; it is not part of the record, which
-            may have been moved, or copied.
+        output: the folder that holds its record in `runs/RUN_ID/`. It is not part of the record, which may
+            have been moved or copied.
     """
 
     run_id: str
@@ -286,49 +289,49 @@ class RunRecord:
         return self.output / "runs" / self.run_id
 
     def node(self, node_id: str) -> NodeRecord:
-        """The record of one node; KeyError if the run has none of that name."""
+        """Return the record of one node; raise KeyError if the run has none of that id."""
         for node in self.nodes:
             if node.id == node_id:
                 return node
         raise KeyError(node_id)
 
     def outputs_of(self, type_name: str) -> Iterator[tuple[NodeRecord, Artifact]]:
-        """The artifacts of a type that its nodes made, or took from the cache, each with its node.
+        """Yield the artifacts of a type that its nodes made or took from the cache, each with its node.
 
-        What a resolver puts out is an earlier run's doing.
+        Outputs of resolvers are left out, because earlier runs made them.
         """
         for node in self.nodes:
             if node.is_done and not node.is_resolver:
                 yield from ((node, artifact) for artifact in node.outputs_of(type_name))
 
     def to_json(self) -> dict[str, object]:
-        """Plain data for `run.json`."""
+        """Return plain data for `run.json`."""
         document: dict[str, object] = plain(self) | {"target": self.target.to_json()}
         del document["output"]
         return document
 
     @classmethod
     def from_json(cls, data: Mapping[str, object]) -> Self:
-        """Reads `run.json`; keys of a later version are left out.
+        """Read `run.json`; ignore keys of later versions.
 
         Raises:
-            DocumentError: it is no such record.
+            DocumentError: the data is not a run's record.
         """
         return typed(cls, data)
 
 
 def file_name(node_id: str) -> str:
-    """A node's id as part of a file's name: TFX lets an id hold slashes."""
+    """Return a node's id as part of a file name: TFX allows slashes in ids."""
     return node_id.replace("%", "%25").replace("/", "%2F")
 
 
 def verdict_path(folder: Path, node_id: str) -> Path:
-    """The file of a stopping gate's verdict, in the run's folder."""
+    """Return the file of a stopping gate's verdict, in the run's folder."""
     return folder / "verdicts" / f"{file_name(node_id)}.json"
 
 
 def write_json(path: Path, document: Any) -> None:
-    """Writes JSON so that a reader, or a crash, sees the old file or the new one, and nothing in between.
+    """Write JSON atomically: a reader sees the old file or the new one, even after a crash.
 
     Raises:
         OSError: the disk is full or the folder cannot be written; the old file stays.

@@ -1,24 +1,25 @@
-"""Ids of runs: they sort by the time at which the runs began."""
+"""Creates and parses run ids, which sort by the time at which the runs began."""
 
 import contextlib
 import re
 import secrets
 from datetime import UTC, datetime, timedelta
 
-# A run's id: its time, and a number in base 16 that tells apart those of one second.
+# A run's id: its time, and a hexadecimal number that distinguishes runs within one second.
 _ID = re.compile(r"(\d{8}-\d{6})-([0-9a-f]{4})")
 _TIME = "%Y%m%d-%H%M%S"
 _LAST = 0xFFFF
-# How far the numbers of two runs that follow each other within a second lie apart at most.
+# Largest difference between the numbers of two consecutive runs within one second.
 _STEP = 256
 
 
 def new_run_id(*, after: str = "") -> str:
-    """An id that sorts by time, to the second, and is unlikely to be used twice.
+    """Return an id that sorts by time, to the second, and is unlikely to be used twice.
 
     Args:
-        after: an id that sorts before it. Where that is of this second, or of a later one because the clock
-            was set back, the new id has its time and a higher number, or the next second.
+        after: an id that must sort before the new one. If its second is the current one, or a later one
+            because the clock was set back, the new id has that time and a higher number, or the next
+            second.
     """
     now, number = datetime.now(UTC).strftime(_TIME), secrets.randbelow(_LAST + 1)
     if (last := parts_of(after)) and now <= last[0].strftime(_TIME):
@@ -29,8 +30,8 @@ def new_run_id(*, after: str = "") -> str:
 
 
 def parts_of(run_id: str) -> tuple[datetime, int] | None:
-    """The time and the number of an id; None, if `new_run_id` did not make it."""
+    """Return the time and the number of an id; None if `new_run_id` did not create it."""
     if found := _ID.fullmatch(run_id):
-        with contextlib.suppress(ValueError):  # digits that are no time
+        with contextlib.suppress(ValueError):  # the digits are not a valid time
             return datetime.strptime(found[1], _TIME).replace(tzinfo=UTC), int(found[2], 16)
     return None

@@ -1,8 +1,8 @@
-"""The target of a run: a workload, a module's pipeline, or one that was handed over as TFX's IR.
+"""The target of a run: a workload, a module's pipeline, or a pipeline that was handed over as TFX's IR.
 
-Each target is written to `run.json` and sent to the process that compiles it in one form, `plain`'s, and read
-back by `typed_json.typed`. The workload's settings travel as the text of a JSON document, so that a record
-can be read after keys of the workload file have changed; `settings` checks them, `kept` does not.
+A target has the same form in `run.json` and in messages to the process that compiles it: `plain` writes it,
+and `typed_json.typed` reads it back. A workload's settings are kept as JSON text, so that a record can
+still be read after keys of the workload file have changed; `settings` validates them, `kept` does not.
 """
 
 from dataclasses import dataclass, field, fields, replace
@@ -22,7 +22,7 @@ IR_NAME = "pipeline.pb"
 
 @dataclass(frozen=True)
 class KeptTransform:
-    """The names of the label's classes, and of the transformed label: of several outputs each one's."""
+    """The names of the label's classes, and of the transformed label, by output if there are several."""
 
     classes: tuple[str, ...] = ()
     label: str | dict[str, str] | list[str] = ""
@@ -46,7 +46,7 @@ class KeptNotify:
 
 @dataclass(frozen=True)
 class KeptTrack:
-    """Trackers that are told of the run; see `TrackConfig`."""
+    """The trackers that the run is reported to; see `TrackConfig`."""
 
     mlflow: str | None = None
     experiment: str | None = None
@@ -56,7 +56,7 @@ class KeptTrack:
 
 @dataclass(frozen=True)
 class KeptSettings:
-    """The settings that are read from a run's record, written by any version of Slipway."""
+    """The settings that readers of a run's record need, whichever version of Slipway wrote it."""
 
     schema: str | None = None
     data: KeptData = KeptData()
@@ -71,7 +71,8 @@ class OfWorkload:
 
     Attributes:
         config: its settings, as JSON.
-        overrides: for this run only, the reason to pass a gate despite its findings, by a key of `OVERRIDES`.
+        overrides: for this run only, the reason to pass a gate despite its findings, by a key of
+            `OVERRIDES`.
     """
 
     config: str
@@ -84,24 +85,24 @@ class OfWorkload:
 
     @cached_property
     def settings(self) -> "WorkloadConfig":
-        """Its settings, checked."""
+        """Its settings, validated."""
         from slipway.pipeline.config import WorkloadConfig
 
         return WorkloadConfig.model_validate_json(self.config)
 
     @cached_property
     def kept(self) -> KeptSettings:
-        """Its settings as far as readers of a record need them.
+        """Its settings, as far as readers of a record need them.
 
         Raises:
-            DocumentError: they are no JSON, or of the wrong types.
+            DocumentError: the settings are not JSON, or of the wrong types.
         """
         return typed_text(KeptSettings, self.config)
 
 
 @dataclass(frozen=True)
 class Source:
-    """The folder of a workload's data, and the patterns in it by input split."""
+    """The folder of a workload's data, and the file patterns in it by input split."""
 
     directory: str = ""
     patterns: dict[str, str] = field(default_factory=dict)
@@ -109,11 +110,11 @@ class Source:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadRun(OfWorkload):
-    """A workload, run on this machine.
+    """A workload to run on this machine.
 
     Attributes:
         output: the folder for everything the run writes.
-        today: the day, ISO 8601, where a gate judges the age of data; else empty.
+        today: the day, ISO 8601, if a gate judges the age of data; else empty.
     """
 
     source: Source = Source()
@@ -123,7 +124,7 @@ class WorkloadRun(OfWorkload):
 
 @dataclass(frozen=True, kw_only=True)
 class ModuleRun:
-    """A TFX pipeline that a module holds or makes.
+    """A TFX pipeline that a module holds or creates.
 
     Attributes:
         pipeline: `module:function`, or `module:attribute` of a pipeline object.
@@ -145,10 +146,10 @@ class IrRun:
     """A TFX pipeline that another program, such as a notebook, handed over; `IR_NAME` holds it.
 
     Attributes:
-        ir: true; tells it from other targets on disk.
+        ir: always true; distinguishes it from other targets in a record.
         import_from: the folders that its modules are imported from.
         output: the folder for everything the run writes.
-        module_files: a wheel's source file, by the id of the node that it was made for.
+        module_files: the source file of a wheel, by the id of the node that it was built for.
     """
 
     ir: bool
@@ -159,14 +160,15 @@ class IrRun:
 
 @dataclass(frozen=True, kw_only=True)
 class ImageRun(OfWorkload):
-    """A workload as a rehearsal compiles it: with the paths of the image; see
-    `slipway.pipeline.cloud.workload_in_image`.
+    """A workload as a rehearsal compiles it, with the paths in the image.
+
+    See `slipway.pipeline.cloud.workload_in_image`.
 
     Attributes:
         source: the folder of its data and the patterns in it, by input split.
-        service: the service as which the tasks are run, see `slipway.pipeline.cloud.rehearsal.services`.
-        containers: path of the program that runs each task in a container; empty: each is a process.
-        container_image: id of the image that was found, by which they run: its name may soon mean another.
+        service: the service whose tasks are imitated, see `slipway.pipeline.cloud.rehearsal.services`.
+        containers: path of the program that runs each task in a container; empty runs each in a process.
+        container_image: id of the image that the tasks run in: its name may soon mean another image.
         container_user: number of the user that the image's commands run as.
     """
 
@@ -194,7 +196,7 @@ class ImageModuleRun(ModuleRun):
     beam_args: tuple[str, ...] = ()
 
 
-# Distinguished by the keys that each needs; the first that fits.
+# Told apart by their required keys, in this order.
 Target = ImageRun | ImageModuleRun | WorkloadRun | ModuleRun | IrRun
 
 
@@ -203,7 +205,8 @@ class Order:
     """The order for the process that imports TFX, for one run.
 
     Attributes:
-        run_id: what the run is called in the metadata store.
+        run_id: the run's id in the metadata store.
+        folder: the run's folder.
         parameters: runtime parameters by name, as text.
         beam_args: more options for every Beam component.
     """
@@ -217,7 +220,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Origin:
-    """The workload file, the `--set`s and the profile that a target was made from."""
+    """The workload file, the `--set` values and the profile that a target was made from."""
 
     path: str = ""
     sets: tuple[str, ...] = ()
@@ -239,19 +242,21 @@ class Asked:
 
     Attributes:
         workload: the pipeline's name.
-        target: what is compiled; None if nothing is, or a later version wrote what this one cannot read.
-        output: the folder for everything the run writes, absolute, when it was asked.
+        target: what is compiled; None if nothing is, or a later version wrote a target that this one cannot
+            read.
+        output: the folder for everything the run writes, absolute, at the time of the request.
         nodes: retries and limits by node id.
         parameters: runtime parameters of the pipeline by name.
         beam_args: options for every Beam component.
-        origin: what the target was made of; None for `--pipeline`.
-        overrides: for this run only, the reason to pass a gate despite its findings, by a key of `OVERRIDES`.
-        start: run this node and what follows, cached or not; None: all that is not cached.
-        end: stop after this node; None: go to the end.
+        origin: what the target was made from; None for `--pipeline`.
+        overrides: for this run only, the reason to pass a gate despite its findings, by a key of
+            `OVERRIDES`.
+        start: run this node and those after it, cached or not; None runs all that are not cached.
+        end: stop after this node; None runs to the end.
         no_cache: run every node.
-        jobs: nodes at once, >= 1; None: from the machine.
-        fail_fast: a failure ends the nodes beside it.
-        again: the command that rehearses it once more; empty if it is no rehearsal.
+        jobs: the number of nodes at once, >= 1; None derives it from the machine.
+        fail_fast: whether a failure ends the other running nodes.
+        again: the command that repeats the rehearsal; empty if it is not a rehearsal.
     """
 
     workload: str = ""
@@ -275,14 +280,14 @@ class Asked:
         return self.target.kept if isinstance(self.target, OfWorkload) else None
 
     def lying_in(self, output: Path) -> Self:
-        """The same request for another folder: an output folder may be moved, or copied."""
+        """Return the request for another folder, because an output folder may be moved or copied."""
         target = self.target
         if isinstance(target, (WorkloadRun, ModuleRun, IrRun)):
             target = replace(target, output=output)
         return replace(self, target=target, output=output) if self != NOTHING else self
 
     def to_json(self) -> dict[str, object]:
-        """Plain data for `run.json`; the target of a rehearsal stands beside the command that repeats it."""
+        """Return plain data for `run.json`; a rehearsal's target is beside the command that repeats it."""
         if self == NOTHING:
             return {}
         if self.again:
@@ -291,7 +296,7 @@ class Asked:
 
     @staticmethod
     def from_document(document: dict[str, object]) -> dict[str, object]:
-        """The result of `to_json` with the names of the fields, for `typed_json.typed`."""
+        """Return the result of `to_json` with the names of the fields, for `typed_json.typed`."""
         if "again" in document:
             kept = {key: value for key, value in document.items() if key in ("output", "again")}
             return {**kept, "target": _known(document)}
@@ -303,6 +308,6 @@ NOTHING = Asked()
 
 
 def _known(target: Any) -> Any:
-    """A target's document; None if a later version wrote its kind."""
+    """Return a target's document; None if a later version wrote its kind."""
     is_known = not isinstance(target, dict) or not {"config", "pipeline", "ir"}.isdisjoint(target)
     return target if is_known else None

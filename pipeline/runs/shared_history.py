@@ -11,10 +11,10 @@ from slipway.pipeline.runs.record import RunRecord
 
 
 class SharedHistory(History):
-    """As `History`, except that `save` writes one node and keeps what others have written since it was read.
+    """A `History` whose `save` writes one node, and keeps what other processes have written meanwhile.
 
     Args:
-        node_id: that node; empty: none, this process only looks.
+        node_id: that node; empty if this process only reads.
     """
 
     def __init__(self, output: Path, node_id: str = "") -> None:
@@ -23,7 +23,7 @@ class SharedHistory(History):
 
     @contextmanager
     def alone(self, run_id: str) -> Iterator[None]:
-        """Prevents other processes from writing this run's record."""
+        """Prevent other processes from writing this run's record."""
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         descriptor = os.open(self.folder(run_id) / ".lock", flags, 0o644)
         try:
@@ -33,7 +33,7 @@ class SharedHistory(History):
             os.close(descriptor)
 
     def save(self, record: RunRecord) -> None:
-        """Writes the node into `run.json`; the run goes on."""
+        """Write the node into `run.json`; the run continues."""
         own = record.node(self._node_id)
         with self.alone(record.run_id):
             now = self.find(record.run_id)

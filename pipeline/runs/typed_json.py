@@ -1,4 +1,4 @@
-"""Reads JSON that we stored back as what was written: of the right types, or rejected with an explanation."""
+"""Reads stored JSON back into the types it was written from, or rejects it with an explanation."""
 
 import contextlib
 import json
@@ -36,13 +36,13 @@ class DocumentError(PipelineError):
 
 
 def read_document(kind: type[T], path: Path, *, leave_out: Sequence[str] = ()) -> T:
-    """The content of a JSON file, as `typed` gives it.
+    """Return the content of a JSON file, as `typed` reads it.
 
     Args:
-        leave_out: keys of the outermost mapping that are not looked at.
+        leave_out: keys of the outermost mapping to ignore.
 
     Raises:
-        FileNotFoundError: there is none.
+        FileNotFoundError: there is no such file.
         DocumentError: names the file, and what is wrong with it.
     """
     try:
@@ -62,15 +62,15 @@ def read_document(kind: type[T], path: Path, *, leave_out: Sequence[str] = ()) -
 
 
 def _parsed(text: bytes) -> Any:
-    """A JSON document; of thousands, orjson reads each in less than half the time."""
+    """Return a JSON document. orjson takes less than half the time, which counts for thousands of records."""
     try:
         return orjson.loads(text)
-    except ValueError:  # NaN, for one, which Python writes and reads
+    except ValueError:  # e.g. NaN, which Python's json writes and reads
         return json.loads(text)
 
 
 def typed_text(kind: type[T], text: str) -> T:
-    """The JSON document in a text, as `typed` gives it.
+    """Return the JSON document in a text, as `typed` reads it.
 
     Raises:
         DocumentError: says what is wrong with it.
@@ -82,7 +82,7 @@ def typed_text(kind: type[T], text: str) -> T:
 
 
 def plain(document: Any) -> Any:
-    """A document as data for JSON, which `typed` reads back. Pure."""
+    """Return a document as data for JSON, which `typed` reads back. Pure."""
     if is_dataclass(document) and not isinstance(document, type):
         return {each.name: plain(getattr(document, each.name)) for each in fields(document)}
     if isinstance(document, Mapping):
@@ -93,16 +93,17 @@ def plain(document: Any) -> Any:
 
 
 def typed(kind: type[T], value: Any) -> T:
-    """Reads plain data as the given type, checked to the last field. Pure.
+    """Read plain data as the given type, checking every field. Pure.
 
     Args:
-        kind: a dataclass, a TypedDict, a plain type, or what `list`, `dict`, `tuple`, `Literal` and unions
-            make of them; `Annotated[type, kind]` is read as that kind. Keys that a dataclass does not know
-            are left out: a later version wrote them. Of a union's dataclasses it is the first whose needed
-            keys are there. A dataclass with `from_document` has its keys brought by it to its fields' names.
+        kind: a dataclass, a TypedDict, a plain type, or a `list`, `dict`, `tuple`, `Literal` or union of
+            these; `Annotated[type, kind]` is read as `kind`. Keys that a dataclass does not know are
+            ignored: a later version wrote them. Of a union's dataclasses, the first one whose required keys
+                are present is used.
+            If a dataclass has `from_document`, it first converts the keys to the fields' names.
 
     Raises:
-        DocumentError: names the field that does not fit, its value, and what belongs there.
+        DocumentError: names the field that does not fit, its value, and the expected type.
     """
     try:
         return cast(T, _reader(cast(Any, kind))(value))
@@ -119,12 +120,12 @@ class _MisfitError(Exception):
         self.place = place
 
     def inside(self, place: str) -> Self:
-        """The same error, as seen from one level further out."""
+        """Return the same error, as seen from one level further out."""
         self.place = f"{place}.{self.place}" if self.place and self.place[0] != "[" else place + self.place
         return self
 
     def told(self) -> str:
-        """The position, and what is wrong."""
+        """Return the position, and what is wrong."""
         return f"{self.place or 'the whole'} {self.words}"
 
 
@@ -136,7 +137,7 @@ def _misfit(kind: Any, value: Any) -> _MisfitError:
 
 @cache
 def _reader(kind: Any) -> _Reader:
-    """A reader for values of that kind. Cached: a history holds thousands of records."""
+    """Return a reader for values of that kind. Cached, because a history holds thousands of records."""
     if kind in (Any, object):
         return _as_it_is
     if is_dataclass(kind):
@@ -159,7 +160,7 @@ def _reader(kind: Any) -> _Reader:
     if kind is Path:
         text = _reader(str)
         return lambda value: Path(text(value))
-    # True is a number for Python alone, and JSON writes 1.0 as 1.
+    # Compare exact types: in Python, True is an int. A float may be written as an int in JSON.
     fits: tuple[type, ...] = (float, int) if kind is float else (kind,)
     return _plain_reader(kind, lambda value: type(value) in fits)
 
@@ -273,7 +274,7 @@ def _union_reader(kind: Any, choices: Sequence[Any]) -> _Reader:
     def read(value: Any) -> Any:
         if value is None and may_be_none:
             return None
-        if len(readers) == 1:  # its own error is more precise
+        if len(readers) == 1:  # the reader's own error is more precise
             return readers[0](value)
         for needed, reader in told_apart:
             if isinstance(value, dict) and needed <= value.keys():

@@ -1,11 +1,11 @@
-"""Who acts: the user's name, for what is kept on the record."""
+"""The name of the acting user, for records."""
 
 import getpass
 import os
 
 
 def user_name() -> str:
-    """The user's name, or number where that has none, as in a container."""
+    """Return the user's name, or the user's number if it has no name, e.g. in a container."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

@@ -1,6 +1,7 @@
-"""From the workload's `beam` to the options of every Beam node, and whether that engine is available. Pure.
+"""Turns the workload's `beam` into options of every Beam node, and checks that the engine is available.
 
-A local engine's program is fetched by `make flink`, `make spark` or `make prism` into `.engines/`.
+A local engine's program is installed by `make flink`, `make spark` or `make prism` into `.engines/`. Does
+not import Beam.
 """
 
 import shutil
@@ -17,25 +18,25 @@ from slipway.pipeline.terminal.invocation import image_command
 from slipway.pipeline.wiring.beam_ports import IN_PROCESS, check_running_mode, read_options, without_ports
 
 ENGINES = PROJECT_ROOT / ".engines"
-"""Where `make` puts the engines' programs."""
+"""The folder into which `make` puts the engines' programs."""
 FLINK_VERSION = "1.19"
-"""The Flink version of the job server that `make flink` makes; see engines/flink/pom.xml."""
+"""The Flink version of the job server that `make flink` builds; see engines/flink/pom.xml."""
 NO_PACKAGE = "--sdk_container_image=none"
-"""Without an image TFX packages itself (1.2 s of CPU a node) for workers, which have it already."""
+"""Keeps TFX from packaging itself (1.2 s of CPU per node) for workers, which already have it."""
 
 _PROGRAMS = {
     "PrismRunner": ("prism_location", ENGINES / "prism", "make prism (needs Go)"),
     "FlinkRunner": ("flink_job_server_jar", ENGINES / "flink" / "job-server.jar", "make flink (needs Maven)"),
     "SparkRunner": ("spark_job_server_jar", ENGINES / "spark" / "job-server.jar", "make spark (needs Maven)"),
 }  # fmt: skip
-# StandardOptions.ALL_KNOWN_RUNNERS of Beam 2.77, without importing it.
+# StandardOptions.ALL_KNOWN_RUNNERS of Beam 2.77, copied because importing Beam is slow.
 _KNOWN_TO_BEAM = (
     "DirectRunner", "BundleBasedDirectRunner", "SwitchingDirectRunner", "FnApiRunner", "PrismRunner",
     "FlinkRunner", "SparkRunner", "PortableRunner", "DataflowRunner", "InteractiveRunner",
     "KafkaStreamsRunner", "TestDirectRunner", "TestDataflowRunner",
 )  # fmt: skip
 _IMAGE = "sdk_container_image"
-# Where a job of Dataflow runs, and where it keeps its files.
+# Options that a Dataflow job requires.
 _DATAFLOW_NEEDS = {
     "project": "the id of the project to bill",
     "region": "the workers' region, e.g. europe-west4",
@@ -45,20 +46,20 @@ _REACH_LIMIT_S = 5.0
 
 
 def beam_args(beam: BeamConfig, cloud: CloudConfig) -> list[str]:
-    """The options of every Beam component, as on a command line.
+    """Return the options of every Beam component, as on a command line.
 
     Args:
-        cloud: where it runs when not here; its image is that of workers elsewhere, too.
+        cloud: where the pipeline runs if not on this machine; its image is also the workers' image.
     """
     options = {**_defaults(beam, cloud), **beam.options}
     return [f"--runner={RUNNERS[beam.runner]}", *(arg for item in options.items() for arg in _args(*item))]
 
 
 def completed_args(own: Sequence[str], more: Sequence[str]) -> list[str]:
-    """The Beam options to add for a user's own pipeline.
+    """Return the Beam options to add for a user's own pipeline.
 
-    No runner is named for it, for its module may read the options itself, as TFX's penguin example does: the
-    direct runner is the one inside the process by `beam_options.run_in_process_by_default`.
+    No runner is added, because the pipeline's module may read the options itself, as TFX's penguin example
+    does. `beam_options.run_in_process_by_default` makes the direct runner the in-process one.
 
     Raises:
         ConfigError: an engine would listen on the network; see `beam_ports.without_ports`.
@@ -70,14 +71,14 @@ def completed_args(own: Sequence[str], more: Sequence[str]) -> list[str]:
 
 
 def check_engine(args: Sequence[str]) -> None:
-    """Rejects a local run whose Beam engine could not run its steps.
+    """Reject a local run whose Beam engine could not run its steps.
 
     Args:
-        args: of every Beam component; of an option that is named twice the later counts, as in Beam.
+        args: the options of every Beam component; the last value of an option counts, as in Beam.
 
     Raises:
-        ConfigError: Java, a program or a server is missing, the engine cannot reach this machine's files, or
-            opens ports, as `beam_ports.without_ports`.
+        ConfigError: Java, a program or a server is missing, the engine cannot reach this machine's files,
+            or it opens ports, see `beam_ports.without_ports`.
     """
     options = read_options(args)
     runner = options.get("runner", "")
@@ -112,7 +113,7 @@ def check_engine(args: Sequence[str]) -> None:
 
 
 def _check_runner(runner: str) -> None:
-    """Rejects a name that Beam would not know either; Beam takes names in any case, and without `Runner`."""
+    """Reject a runner that Beam does not know; Beam takes names in any case, and without `Runner`."""
     known = {name.lower() for name in _KNOWN_TO_BEAM}
     if not runner or "." in runner or {runner.lower(), f"{runner.lower()}runner"} & known:
         return
@@ -124,10 +125,10 @@ def _check_runner(runner: str) -> None:
 
 
 def check_cloud_engine(beam: BeamConfig, cloud: CloudConfig) -> None:
-    """Rejects a cloud job whose Beam engine could not run its steps.
+    """Reject a cloud job whose Beam engine could not run its steps.
 
     Raises:
-        ConfigError: an option is missing, names what is on this machine only, or opens ports.
+        ConfigError: an option is missing, refers to something on this machine only, or opens ports.
     """
     options = {**_defaults(beam, cloud), **beam.options}
     check_running_mode(str(options.get("direct_running_mode", "in_memory")))
@@ -159,12 +160,12 @@ def check_cloud_engine(beam: BeamConfig, cloud: CloudConfig) -> None:
 
 
 def engine_programs() -> Mapping[str, Path]:
-    """The places to look for the engines' programs, by the runner's name in a workload file."""
+    """Return the paths of the engines' programs, by the runner's name in a workload file."""
     return {_name(runner): path for runner, (_, path, _) in _PROGRAMS.items()}
 
 
 def engine_remedy(name: str) -> str:
-    """Says how to get an engine's program."""
+    """Return the command that installs an engine's program."""
     return _PROGRAMS[RUNNERS[name]][2]
 
 

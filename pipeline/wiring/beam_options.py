@@ -1,4 +1,4 @@
-"""Beam's options: whether it knows the ones in a workload, and its default runner. Imports Beam."""
+"""Checks a workload's Beam options, and sets Beam's default runner. Imports Beam."""
 
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 from apache_beam.runners import runner
@@ -8,15 +8,15 @@ from slipway.components.nearest import nearest
 from slipway.pipeline.config import BeamConfig
 from slipway.pipeline.errors import ConfigError
 
-# A job server has its own options, which are unknown until it is asked.
+# A job server has its own options, which are unknown until it is queried.
 _WITH_JOB_SERVER = ("flink", "spark")
 
 
 def check_options(beam: BeamConfig) -> None:
-    """Rejects an option that nothing would read: Beam ignores unknown options.
+    """Reject an option that nothing would read: Beam ignores unknown options.
 
     Raises:
-        ConfigError: with the nearest name.
+        ConfigError: Beam has no such option; names the nearest.
     """
     known = PipelineOptions([]).get_all_options().keys()
     for name in beam.options:
@@ -26,10 +26,11 @@ def check_options(beam: BeamConfig) -> None:
 
 
 def run_in_process_by_default() -> None:
-    """Makes the in-process runner the default of Beam's direct runner, here and in forks.
+    """Make the in-process runner the default of Beam's direct runner, here and in forks.
 
-    Beam's own tries to download Prism, which listens on all interfaces. An option would do the same, and TFX
-    has all options read as the flags that a user's module declares, which may know no such runner.
+    Beam's own default tries to download Prism, which listens on all interfaces. A `--runner` option would
+    have the same effect, but TFX parses all options as the flags that a user's module declares, which may
+    not know that runner.
     """
     StandardOptions.DEFAULT_RUNNER = IN_PROCESS
     for name in ("directrunner", "switchingdirectrunner"):

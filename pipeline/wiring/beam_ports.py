@@ -1,8 +1,8 @@
-"""Keeps Beam's engines from listening on the network unasked. Pure.
+"""Keeps Beam's engines from listening on the network without permission.
 
-Beam authenticates nobody: whoever reaches a port of its engines can run code, or read files, as the user who
-started it. So an engine that listens beyond loopback is used only if the machine is declared fit for it, and
-the listening modes of the direct runner, which no run here needs, are rejected.
+Beam does not authenticate clients: anyone who reaches a port of its engines can run code, or read files, as
+the user who started it. So an engine that listens beyond loopback is used only if the machine's owner
+allows it, and the listening modes of the direct runner, which no run here needs, are rejected.
 """
 
 import os
@@ -12,26 +12,26 @@ from slipway.components import beam_runner
 from slipway.pipeline.errors import ConfigError
 
 OPEN_PORTS_VARIABLE = "SLIPWAY_OPEN_PORTS"
-"""Set to 1 by the owner of a machine on which Beam's engines may listen on all network interfaces."""
+"""The variable that a machine's owner sets to 1 to let Beam's engines listen on all network interfaces."""
 IN_PROCESS = f"--runner={beam_runner.IN_PROCESS}"
-"""Beam's runner inside each node's process. It opens no port."""
+"""Selects Beam's runner inside each node's process, which opens no port."""
 
-# Beam's default first tries to download Prism, and to start it.
+# Beam's names of its direct runner, which first tries to download and start Prism.
 _DIRECT = frozenset({"", "direct", "switchingdirect"})
-# Other runners of Beam that open no port on this machine.
+# Beam's other runners that open no port on this machine.
 _WITHOUT_PORTS = frozenset({"fnapi", "bundlebaseddirect", "dataflow", "testdataflow"})
 _MODE_OPTION = "direct_running_mode"
 _MODE_WITHOUT_PORTS = "in_memory"
 
 
 def without_ports(args: Sequence[str]) -> list[str]:
-    """The options of a Beam component with which this machine opens no port unasked.
+    """Return the options of a Beam component with which it opens no ports that are not allowed.
 
     Args:
-        args: as on a command line; of an option that is named twice the later counts, as in Beam.
+        args: as on a command line; the last value of an option counts, as in Beam.
 
     Returns:
-        The options; the direct runner is named as the one inside the node's process.
+        The options; the direct runner is replaced by the one inside the node's process.
 
     Raises:
         ConfigError: the engine, or the direct runner's mode, opens ports.
@@ -42,7 +42,7 @@ def without_ports(args: Sequence[str]) -> list[str]:
     name = runner.rpartition(".")[2].lower().removesuffix("runner")
     if name in _DIRECT:
         return [*args, IN_PROCESS]
-    # A user's own class is the user's responsibility; a running job server listens elsewhere.
+    # A custom runner class is the user's responsibility; a running job server opens no port here.
     is_beams = "." not in runner or runner.startswith("apache_beam.")
     if is_beams and name not in _WITHOUT_PORTS and "job_endpoint" not in options:
         _check_open_ports(runner)
@@ -50,10 +50,10 @@ def without_ports(args: Sequence[str]) -> list[str]:
 
 
 def check_running_mode(mode: str) -> None:
-    """Rejects a mode of the direct runner whose workers are reached through ports.
+    """Reject a mode of the direct runner whose workers are reached through ports.
 
     Raises:
-        ConfigError: says which mode opens none.
+        ConfigError: names the mode that opens none.
     """
     if mode != _MODE_WITHOUT_PORTS:
         raise ConfigError(
@@ -65,7 +65,7 @@ def check_running_mode(mode: str) -> None:
 
 
 def read_options(args: Sequence[str]) -> dict[str, str]:
-    """The values of options by name, as `--NAME=VALUE` or `--NAME VALUE`; empty for a switch."""
+    """Return option values by name, given as `--NAME=VALUE` or `--NAME VALUE`; empty for a switch."""
     found: dict[str, str] = {}
     name = ""
     for arg in args:

@@ -1,10 +1,10 @@
-"""Turns the class weights of a workload into those of the trainer: by the classes' codes."""
+"""Turns a workload's class weights into the trainer's, keyed by the classes' codes."""
 
 from slipway.pipeline.config import WorkloadConfig
 
 
 def class_weights(config: WorkloadConfig) -> dict[str, float] | str | None:
-    """`train.class_weights` by the code of each class, as text; `balanced` and None stay what they are."""
+    """Return `train.class_weights` keyed by each class's code, as text; `balanced` and None are unchanged."""
     weights, classes = config.train.class_weights, config.transform.classes
     if not isinstance(weights, dict):
         return weights

@@ -17,14 +17,14 @@ from slipway.pipeline.config.gates import reference_folder, span_of
 from slipway.pipeline.wiring.ingest_options import ingest_options
 
 _DATA_LIMITS = {each.name for each in fields(Limits)}
-# The other keys of `evaluate.serving` are settings of the measurement.
+# The other keys of `evaluate.serving` configure the measurement.
 _SERVING_LIMITS = {each.name for each in fields(ServingLimits)}
-# The score of a constant answer on a metric, if the labels are classes.
+# Values of `metric_of(...).trivial` of metrics whose labels are classes.
 _OF_CLASSES = ("majority_share", "chance", "entropy", "positive_share")
 
 
 def data_gate_settings(config: WorkloadConfig) -> dict[str, object]:
-    """The DataGate's settings, by its own names."""
+    """Return the DataGate's settings by its own parameter names."""
     gate = config.data_gate
     limits = gate.model_dump(mode="json", exclude_none=True, include=_DATA_LIMITS)
     return {
@@ -43,9 +43,10 @@ def data_gate_settings(config: WorkloadConfig) -> dict[str, object]:
 
 
 def model_gate_settings(evaluate: EvaluateConfig) -> dict[str, object]:
-    """The ModelGate's settings: all limits in one, of `overall` and of slices, by metric.
+    """Return the ModelGate's settings; `thresholds` holds the limits of `overall` and of slices, by metric.
 
-    Of the serving check's settings it gets the limits alone, so that a new limit measures nothing again.
+    Of the serving check's settings it receives only the limits, so that a changed limit repeats no
+    measurement.
     """
     groups = {OVERALL: evaluate.thresholds, **evaluate.slice_thresholds}
     serving = evaluate.serving
@@ -62,9 +63,9 @@ def model_gate_settings(evaluate: EvaluateConfig) -> dict[str, object]:
 
 
 def reference_models_settings(config: WorkloadConfig) -> dict[str, object]:
-    """The ReferenceModels' settings: which to fit, to what, and the metrics to show beside the network's.
+    """Return the ReferenceModels' settings: the models, their labels, and the metrics to compute.
 
-    Keras has no metrics of groups; those are not shown.
+    The metrics are shown beside the network's. Keras has no metrics of groups; those are not shown.
     """
     evaluate, labels = config.evaluate, _labels(config)
     named = [name for name in evaluate.metrics if not is_of_groups(name)]
@@ -85,7 +86,7 @@ def reference_models_settings(config: WorkloadConfig) -> dict[str, object]:
 
 
 def tasks(config: WorkloadConfig) -> dict[str, str]:
-    """Whether an output's labels are `classes` or `numbers`, by output; a single one is called ""."""
+    """Return `classes` or `numbers`, the kind of its labels, for each output; a single output is named ""."""
     metrics = config.evaluate.metrics
     of_classes = {
         output_of(name)
@@ -96,7 +97,7 @@ def tasks(config: WorkloadConfig) -> dict[str, str]:
 
 
 def judges_age(config: WorkloadConfig) -> bool:
-    """Whether the gate's verdict may change from one day to the next."""
+    """Return True if the data gate's verdict may change from one day to the next."""
     freshness = config.data_gate.freshness
     return freshness is not None and freshness.max_age_days is not None
 

@@ -1,4 +1,4 @@
-"""The folders that the user's own modules are imported from."""
+"""Finds the folders that the user's own modules are imported from."""
 
 import os
 import sys
@@ -9,11 +9,11 @@ _INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 
 def import_folders() -> list[Path]:
-    """The folders that this process and its children import from, except Python's and installed packages.
+    """Return the folders that this process and its children import from, except Python's and packages'.
 
-    A folder that PYTHONPATH has come to name since this process began, as in a cell of a notebook, is one of
-    those that the nodes of a run import from. With the sources of packages that are installed editable,
-    whether their folder is on `sys.path` or their modules are found by the finder that setuptools adds.
+    They include folders added to PYTHONPATH since this process began, e.g. in a notebook cell, from which
+    the nodes of a run import too, and the sources of packages that are installed editable, whether through
+    `sys.path` or through the finder that setuptools adds.
     """
     own = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
     named = [Path(entry or ".").absolute() for entry in sys.path] + _named_since() + _editable()
@@ -34,7 +34,7 @@ def _editable() -> list[Path]:
     found = []
     for finder in sys.meta_path:
         module = sys.modules.get(getattr(finder, "__module__", ""))
-        # Package -> its folder; no other finder has one.
+        # Package -> its folder; only setuptools' finder has such a mapping.
         mapping = getattr(module, "MAPPING", {})
         if isinstance(mapping, dict):
             found += [Path(path).parent.absolute() for path in mapping.values()]

@@ -1,4 +1,4 @@
-"""Turns the workload's `data` into Ingest's options: how to read files, and which split each belongs to."""
+"""Turns the workload's `data` into Ingest's options: how to read files, and how to split rows."""
 
 from slipway.components.ingest.options import MEBIBYTE, Options
 from slipway.components.ingest.query.tables import SQL
@@ -8,13 +8,13 @@ ALL = "all"
 
 
 def ingest_options(data: DataConfig) -> Options:
-    """The options for reading and writing."""
+    """Return the options for reading and writing."""
     by = data.split_by
     split_by = {}
     if by is not None:
         split_by = by.model_dump(exclude_none=True, exclude={"key", "files"}, exclude_unset=True)
         if by.starts is not None:
-            split_by["starts"] = dict(by.starts)  # with the None of the earliest
+            split_by["starts"] = dict(by.starts)  # keeps the None of the earliest split
     return Options(
         # A query's rows are kept as Parquet.
         format="parquet" if data.format == SQL else data.format,
@@ -43,7 +43,7 @@ def ingest_options(data: DataConfig) -> Options:
 
 
 def split_weights(data: DataConfig) -> dict[str, int]:
-    """The output splits and their hash buckets; none if each split has files of its own."""
+    """Return the output splits and their hash buckets; none if each split has its own files."""
     by = data.split_by
     if by is None or by.key is not None or by.row is not None:
         return dict(data.split)
@@ -53,9 +53,9 @@ def split_weights(data: DataConfig) -> dict[str, int]:
 
 
 def source_patterns(data: DataConfig) -> dict[str, str]:
-    """The sources by input split, as `resolve_sources` takes them; none for a query.
+    """Return the sources by input split, as `resolve_sources` takes them; none for a BigQuery query.
 
-    For the format sql, which `query_rows` resolves, they are the files of its tables, by name.
+    For the format sql, which `query_rows` resolves, they are the files of its tables, by table name.
     """
     by = data.split_by
     if data.format == SQL:

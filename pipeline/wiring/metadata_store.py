@@ -1,4 +1,4 @@
-"""The store of ML Metadata: SQLite in the output folder, or a user's database server."""
+"""Connects to ML Metadata's store: SQLite in the output folder, or a user's database server."""
 
 import os
 import socket
@@ -14,19 +14,19 @@ from slipway.pipeline.errors import UsageError
 URL_VARIABLE = "SLIPWAY_METADATA_URL"
 """The variable that names the server for pipelines that name none: `postgresql://USER:PASSWORD@HOST:PORT/DATABASE`."""
 
-# The time limit for a server to accept a connection; one in the same network takes milliseconds.
+# Time limit for a server to accept a connection, which takes milliseconds in the same network.
 _CONNECT_LIMIT_S = 5.0
 
 
 @dataclass(frozen=True)
 class StoreServer:
-    """A database server.
+    """A database server for the metadata store.
 
     Attributes:
         type: `postgresql` or `mysql`.
         port: 1 to 65535.
         database: must exist.
-        user: may create tables in it.
+        user: must be allowed to create tables in the database.
         password: empty for none.
     """
 
@@ -38,7 +38,7 @@ class StoreServer:
     password: str = ""
 
     def __str__(self) -> str:
-        """The address without the password, for messages."""
+        """Return the address without the password, for messages."""
         return f"{self.type}://{self.user}@{self.host}:{self.port}/{self.database}"
 
     def __repr__(self) -> str:
@@ -46,14 +46,15 @@ class StoreServer:
 
 
 def server_of(metadata: MetadataConfig | None, environment: Mapping[str, str]) -> StoreServer | None:
-    """The server that the workload names, otherwise the environment's; None for SQLite.
+    """Return the server that the workload names, otherwise the environment's; None for SQLite.
 
     Args:
         metadata: the workload's key `metadata`.
-        environment: holds the password under the name that the workload gives, and maybe `URL_VARIABLE`.
+        environment: holds the password under the name that the workload gives, and optionally
+            `URL_VARIABLE`.
 
     Raises:
-        UsageError: the variable with the password is not set, or the URL is none.
+        UsageError: the variable with the password is not set, or the URL is invalid.
     """
     if metadata is None:
         url = environment.get(URL_VARIABLE)
@@ -96,14 +97,14 @@ def _from_url(url: str) -> StoreServer:
 
 
 def connection_config(metadata: MetadataConfig | None, output: Path) -> Any:
-    """The connection for TFX. Imports TFX or ML Metadata.
+    """Return the connection for TFX. Imports TFX or ML Metadata.
 
     Args:
-        metadata: the workload's key `metadata`; None looks into the environment, and falls back to SQLite.
+        metadata: the workload's key `metadata`; None uses the environment, and falls back to SQLite.
         output: the folder for `metadata.db`.
 
     Returns:
-        A `ml_metadata.proto.metadata_store_pb2.ConnectionConfig`; nothing has been connected to yet.
+        A `ml_metadata.proto.metadata_store_pb2.ConnectionConfig`; no connection has been made yet.
 
     Raises:
         UsageError: as `server_of`.
@@ -115,7 +116,7 @@ def connection_config(metadata: MetadataConfig | None, output: Path) -> Any:
         return sqlite_metadata_connection_config(str(output / "metadata.db"))
     from ml_metadata.proto import metadata_store_pb2
 
-    # The database must exist: a mistyped name would create an empty one.
+    # The database must exist: otherwise a mistyped name would create an empty one.
     login = {"host": server.host, "user": server.user, "password": server.password, "skip_db_creation": True}
     config = metadata_store_pb2.ConnectionConfig()
     if server.type == "postgresql":
@@ -132,19 +133,22 @@ def connection_config(metadata: MetadataConfig | None, output: Path) -> Any:
 
 
 def sqlite_file(config: Any) -> str:
-    """The file of a ConnectionConfig's SQLite store; empty if the store is on a server."""
+    """Return the file of a ConnectionConfig's SQLite store; empty if the store is on a server."""
     is_here = hasattr(config, "sqlite") and config.WhichOneof("config") == "sqlite"
     return str(config.sqlite.filename_uri) if is_here else ""
 
 
 def prepare_server(config: Any) -> None:
-    """Prepares a server for this process and its children; creates tables before nodes need them all at once.
+    """Prepare a server for this process and its children.
+
+    Creates the tables, before several nodes need them at once.
 
     Args:
         config: a ConnectionConfig. SQLite, which needs no server, and a gRPC service are left alone.
 
     Raises:
-        UsageError: no answer, or the database cannot be used; names the server without the password.
+        UsageError: the server does not answer, or the database cannot be used; names the server without the
+            password.
     """
     kind = config.WhichOneof("config") if hasattr(config, "postgresql") else None
     if kind not in DEFAULT_PORTS:
@@ -153,7 +157,7 @@ def prepare_server(config: Any) -> None:
     database = settings.dbname if kind == "postgresql" else settings.database
     port = int(settings.port or DEFAULT_PORTS[kind])
     server = StoreServer(kind, settings.host or settings.hostaddr, port, database, settings.user)
-    if server.host and not server.host.startswith("/"):  # a path means a local socket
+    if server.host and not server.host.startswith("/"):  # a path is a local socket
         _knock(server)
     import ml_metadata
 

@@ -1,8 +1,9 @@
 """Lets ML Metadata keep text with backslashes in PostgreSQL. Imports ML Metadata.
 
-ml-metadata 1.17.1 strips the quotes that PostgreSQL puts around a text, and does not know that a text with
-a backslash is quoted as `E'...'`: the statement breaks, and with it every node whose settings hold one.
-Text goes in with a stand-in and comes out as it was; nothing changes for SQLite and MySQL.
+ml-metadata 1.17.1 strips the quotes that PostgreSQL puts around a text, but does not know that text with a
+backslash is quoted as `E'...'`: the statement breaks, and with it every node whose settings hold a
+backslash. Backslashes are replaced by a stand-in on the way in, and restored on the way out; SQLite and
+MySQL are not affected.
 """
 
 from collections.abc import Mapping
@@ -11,12 +12,12 @@ from typing import Any
 import ml_metadata
 from google.protobuf.message import Message
 
-# A code point for private use in Unicode, so that no text contains it.
+# A private-use code point of Unicode, which texts do not contain.
 STAND_IN = "\uf05c"
 
 
 class _Call:
-    """Replaces `MetadataStore._call`, which every request and answer passes through."""
+    """A replacement of `MetadataStore._call`, which every request and response passes through."""
 
     def __init__(self, call: Any) -> None:
         self._call = call
@@ -32,14 +33,14 @@ class _Call:
 
 
 def keep_backslashes() -> None:
-    """Makes every `MetadataStore` of this process keep backslashes; a second call changes nothing."""
+    """Make every `MetadataStore` of this process keep backslashes; a second call changes nothing."""
     if not isinstance(vars(ml_metadata.MetadataStore)["_call"], _Call):
         ml_metadata.MetadataStore._call = _Call(ml_metadata.MetadataStore._call)
 
 
 def replace(message: Message, old: str, new: str) -> None:
-    """Replaces a character in every text of a message, in place."""
-    # Most hold none, and searching the bytes is much faster than the fields.
+    """Replace a character in every text of a message, in place."""
+    # Most messages do not contain it, and searching the bytes is much faster than searching the fields.
     if old.encode() in message.SerializeToString():
         _replace(message, old, new)
 

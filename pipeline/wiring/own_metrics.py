@@ -1,4 +1,4 @@
-"""The user's own metrics, as the Evaluator's configuration takes them. Imports TensorFlow Model Analysis."""
+"""Custom metrics, as the Evaluator's configuration takes them. Imports TensorFlow Model Analysis."""
 
 from collections.abc import Mapping
 
@@ -11,11 +11,11 @@ _TFMA = "tensorflow_model_analysis."
 
 
 def own_metrics(given: Mapping[str, OwnMetricConfig]) -> dict[str, tuple[str, Mapping[str, object]]]:
-    """The dotted path of each one's class, and the arguments it is made with.
+    """Return the dotted path of each metric's class, and its constructor arguments.
 
     Raises:
-        ConfigError: TensorFlow Model Analysis, which looks for a class by its name alone, would take one of
-            its own for it.
+        ConfigError: TensorFlow Model Analysis, which looks up a class by its name alone, would use its own
+            class of that name.
     """
     for name, each in given.items():
         class_name = each.class_path.rpartition(".")[2]

@@ -1,4 +1,4 @@
-"""Takes the question for the preflight from a workload: the slice, and the settings of the step."""
+"""Derives the preflight's question from a workload: the slice, and the settings of the training step."""
 
 from dataclasses import asdict
 from typing import Any
@@ -13,13 +13,13 @@ from slipway.pipeline.wiring.vertex_tpu_machines import TpuSlice, tpu_slice
 
 
 def wanted_slice(tpu: TpuSlice) -> Slice:
-    """A slice of Vertex AI in the form that the compiler and the rules need."""
+    """Return a Vertex AI slice in the form that the compiler and the rules need."""
     return Slice(
         name=tpu.name,
         generation=tpu.generation,
         devices=tpu.devices,
         hosts=tpu.hosts,
-        topology=tpu.machine.get("tpuTopology", "2x2"),  # v2-8 and v3-8: Vertex AI asks for none
+        topology=tpu.machine.get("tpuTopology", "2x2"),  # Vertex AI takes no topology for v2-8 and v3-8
         memory_bytes=CHIPS[tpu.generation].usable_bytes,
         machine=dict(tpu.machine),
         has_tensorflow=tpu.has_tensorflow,
@@ -27,7 +27,7 @@ def wanted_slice(tpu: TpuSlice) -> Slice:
 
 
 def step_settings(config: WorkloadConfig) -> dict[str, Any]:
-    """The fields of a `Question` that the workload file determines, except its slice."""
+    """Return the fields of a `Question` that the workload file determines, except its slice."""
     train = config.train
     return {
         "model": train.model,
@@ -42,13 +42,13 @@ def step_settings(config: WorkloadConfig) -> dict[str, Any]:
 
 
 def own_prices(config: WorkloadConfig) -> dict[str, Price]:
-    """The user's own prices of a chip-hour, by generation."""
+    """Return the user's own prices of a chip-hour, by generation."""
     known = config.preflight
     return {name: Price(usd=usd, month=known.prices_of or "") for name, usd in known.prices.items()}
 
 
 def node_settings(config: WorkloadConfig) -> dict[str, object]:
-    """The settings of the node before the Trainer, as plain values.
+    """Return the settings of the Preflight node, as plain values.
 
     Raises:
         ConfigError: there is no slice of that name, or the backend does not train on it.

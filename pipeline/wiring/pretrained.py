@@ -1,4 +1,4 @@
-"""The file of weights that a training begins with, with its digest: it is part of the Trainer's settings."""
+"""The file of weights that a training starts from. Its digest is part of the Trainer's settings."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -10,10 +10,10 @@ from slipway.pipeline.errors import ConfigError
 
 
 def pretrained_weights(config: WorkloadConfig) -> Pretrained | None:
-    """`train.pretrained` with the digest of its file; None where there is none.
+    """Return `train.pretrained` with the digest of its file; None if it is not set.
 
     Raises:
-        ConfigError: the file is not there any more, or has another digest than the one that is given.
+        ConfigError: the file cannot be read, or its digest differs from the given one.
     """
     given = config.train.pretrained
     if given is None:

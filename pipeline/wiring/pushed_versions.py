@@ -1,4 +1,4 @@
-"""The place of a workload's versions, the keys that sign and verify them, and what their manifests tell."""
+"""Settings for a workload's pushed versions: location, endpoint, signing keys, and manifest entries."""
 
 from pathlib import Path
 
@@ -19,17 +19,17 @@ from slipway.pipeline.wiring.pretrained import pretrained_weights
 
 
 def serving_base(config: WorkloadConfig, output: Path) -> str:
-    """The directory or gs:// address of the workload's versions.
+    """Return the directory or gs:// address of the workload's versions.
 
     Args:
-        config: the workload, its paths absolute.
+        config: the workload, with absolute paths.
         output: the folder for everything that runs write.
     """
     return config.push.destination or str(output / "serving" / config.name)
 
 
 def endpoint_settings(config: WorkloadConfig) -> EndpointSettings | None:
-    """The endpoint that versions are deployed to, with its `cloud.vertex`; None if there is none."""
+    """Return the endpoint that versions are deployed to, with its `cloud.vertex`; None if there is none."""
     wanted, vertex = config.push.endpoint, config.cloud.vertex
     if wanted is None:
         return None
@@ -43,16 +43,16 @@ def endpoint_settings(config: WorkloadConfig) -> EndpointSettings | None:
 
 
 def signing_settings(config: WorkloadConfig) -> SigningSettings | None:
-    """Where the key is that versions are signed with; None: they are not signed."""
+    """Return the location of the signing key; None if versions are not signed."""
     sign = config.push.sign
     return SigningSettings(**sign.model_dump(exclude_none=True)) if sign else None
 
 
 def signing_key(config: WorkloadConfig) -> SigningKey | None:
-    """The key that versions are signed with; None: they are not signed.
+    """Return the key that versions are signed with; None if they are not signed.
 
     Raises:
-        UsageError: it cannot be read, or is none.
+        UsageError: the key cannot be read, or is not a key.
     """
     settings = signing_settings(config)
     with raised_as(UsageError, ComponentError):
@@ -60,30 +60,30 @@ def signing_key(config: WorkloadConfig) -> SigningKey | None:
 
 
 def trusted_versions(config: WorkloadConfig, key_file: Path | None = None) -> Trust | None:
-    """The versions of the workload that may be used; None: all that are what their manifests say.
+    """Return which of the workload's versions may be used; None means all that match their manifests.
 
     Args:
-        key_file: the public key, before the workload's `push.verify_key`; None: that one.
+        key_file: the public key, which overrides the workload's `push.verify_key`; None uses that key.
 
     Raises:
-        UsageError: the key cannot be read, or is none.
+        UsageError: the key cannot be read, or is not a key.
     """
     path = str(key_file) if key_file else config.push.verify_key
     return trust_in(path, config.name) if path else None
 
 
 def trust_in(path: str, workload: str = "") -> Trust:
-    """The versions that the private key of this public one has signed, see `Trust`.
+    """Return a `Trust` in the versions signed with the private key that belongs to this public key.
 
     Raises:
-        UsageError: the file cannot be read, or is no key.
+        UsageError: the file cannot be read, or is not a key.
     """
     with raised_as(UsageError, ComponentError):
         return Trust(read_verify_key(path), workload)
 
 
 def about_model(config: WorkloadConfig) -> dict[str, object]:
-    """The workload's entries in the manifest and the model card of its versions."""
+    """Return the workload's entries in the manifest and the model card of its versions."""
     classes = config.transform.classes
     return {
         "workload": config.name,
@@ -99,7 +99,7 @@ def about_model(config: WorkloadConfig) -> dict[str, object]:
 
 
 def _hub_task(config: WorkloadConfig) -> str:
-    """The Hugging Face Hub's name of what the model does; empty where it has none, or there are several."""
+    """Return the Hugging Face Hub's name of the model's task; empty if there is none, or several."""
     found = tasks(config)
     if len(found) != 1 or any(is_of_groups(name) for name in config.evaluate.metrics):
         return ""

@@ -1,4 +1,4 @@
-"""The rows of a workload's query: found where they are kept, or asked for and kept."""
+"""Finds the rows of a workload's SQL query in the output folder, or runs the query and keeps its rows."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,26 +15,26 @@ from slipway.pipeline.fingerprint.data_digests import data_digests
 from slipway.pipeline.terminal.sign_of_life import sign_of_life
 
 FOLDER = "queries"
-"""Of the kept rows, in the output folder."""
+"""The folder of the kept rows, in the output folder."""
 
 
 def query_rows(data: DataConfig, *, workload: str, root: Path, output: Path) -> Result:
-    """The rows of a query of the format sql, as Parquet.
+    """Return the rows of a query of the format sql, as Parquet.
 
-    They are kept by the query's text and by what it reads: files by their digests, a server's database by its
-    address and `as_of`, a Delta or Iceberg table by its id and that of the snapshot. A server's database
-    without `as_of` is asked each time.
+    They are kept by the query's text and by the identity of what it reads: files by their digests, a
+    server's database by its address and `as_of`, a Delta or Iceberg table by its id and its snapshot's.
+    Without `as_of`, a server's database is queried each time.
 
     Args:
         data: the workload's `data`.
-        workload: its name.
+        workload: the workload's name.
         root: the project's root, which paths are relative to.
-        output: of the runs.
+        output: the runs' output folder.
 
     Raises:
-        QueryError: the query, or something that it reads, is wrong or changes meanwhile; it gives no row or
-            no label; or a package is missing.
-        SourceError: files that it reads are not there.
+        QueryError: the query, or something it reads, is wrong, or changes while it runs; the query gives no
+            row or no label; or a package is missing.
+        SourceError: files that the query reads are missing.
     """
     folder = output.absolute() / FOLDER
     text = _text(data, root)
@@ -83,7 +83,7 @@ def query_rows(data: DataConfig, *, workload: str, root: Path, output: Path) -> 
 
 
 def _text(data: DataConfig, root: Path) -> str:
-    """The SQL: as it stands, that of a file, or all rows of the one table."""
+    """Return the SQL: the given text, that of a file, or a query for all rows of the only table."""
     if data.query is not None:
         return data.query
     if data.source is None:
@@ -98,7 +98,7 @@ def _text(data: DataConfig, root: Path) -> str:
 
 
 def _files(table: Table, root: Path) -> tuple[Path, ...]:
-    """The files that a table lies in, and whose digests it is known by."""
+    """Return the files of a table, by whose digests it is identified."""
     if table.kind not in ("files", "sqlite"):
         return ()
     try:
@@ -110,6 +110,6 @@ def _files(table: Table, root: Path) -> tuple[Path, ...]:
         return found
     if len(found) > 1:
         raise QueryError(f"data.tables.{table.name}.sqlite names {len(found)} files; it must be one database")
-    # What was written lately stands beside it.
+    # SQLite's write-ahead log holds the latest changes.
     log = found[0].with_name(f"{found[0].name}-wal")
     return (*found, log) if log.is_file() and log.stat().st_size else found

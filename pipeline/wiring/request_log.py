@@ -10,7 +10,7 @@ from slipway.pipeline.errors import UsageError
 
 
 def request_folder(config: WorkloadConfig, output: Path) -> Path:
-    """The folder of the workload's logged requests.
+    """Return the folder of the workload's logged requests.
 
     Args:
         output: the folder for everything that runs write.
@@ -20,13 +20,13 @@ def request_folder(config: WorkloadConfig, output: Path) -> Path:
 
 
 def log_settings(config: WorkloadConfig, output: Path, manifest: Manifest | None) -> LogSettings | None:
-    """What is to be logged; None where nothing is.
+    """Return what to log; None if nothing is logged.
 
     Args:
-        manifest: of the version that answers; None where it has none that can be read.
+        manifest: of the version that answers; None if it has no readable manifest.
 
     Raises:
-        UsageError: its data lacks a column that is to be logged.
+        UsageError: the version's data lacks a column that is to be logged.
     """
     wanted = config.request_log
     if wanted is None:

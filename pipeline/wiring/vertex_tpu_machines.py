@@ -1,12 +1,12 @@
-"""The TPU slices thon Vertex AI trains on: name, machine, topology, hosts, chips, frameworks. Pure.
+"""The TPU slices that Vertex AI trains on: name, machine, topology, hosts, chips, frameworks. Pure.
 
 The generations are those of `slipway.components.preflight.chips`.
 
 Sources: "Training with TPU accelerators" and "Create custom training jobs", documentation of Vertex AI, for
-v2, v3 and v5e, and for a slice being one replica; `MachineSpec.tpu_topology` says that topologies are those
-of GKE, from whose "Plan TPUs in GKE" come the machines of v6e and v7, which Vertex AI's own table did not
-list where we could read it. Frameworks: TensorFlow up to v5e, from v6e on JAX and PyTorch only, documentation
-of Cloud TPU.
+v2, v3 and v5e, and for a slice being one replica. `MachineSpec.tpu_topology` says that topologies are those
+of GKE, whose "Plan TPUs in GKE" lists the machines of v6e and v7; the version of Vertex AI's own table that
+we could read did not list them. Frameworks: TensorFlow up to v5e, from v6e on JAX and PyTorch only,
+documentation of Cloud TPU.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,13 +20,13 @@ from slipway.pipeline.errors import ConfigError
 
 @dataclass(frozen=True)
 class TpuSlice:
-    """One slice.
+    """One TPU slice.
 
     Attributes:
         generation: key of `CHIPS`.
         machine: the JSON of its MachineSpec. A slice is one replica, however many hosts it has.
-        hosts: machines that run the training process.
-        chips: on all hosts.
+        hosts: the number of machines that run the training process.
+        chips: the number of chips on all hosts.
         has_tensorflow: whether TensorFlow can compute on it; JAX always can.
     """
 
@@ -38,16 +38,16 @@ class TpuSlice:
 
     @property
     def devices(self) -> int:
-        """The devices that divide the batch: chips, or their cores where each is a device of its own."""
+        """The number of devices that divide the batch: chips, or their cores if each core is a device."""
         return self.chips * CHIPS[self.generation].devices
 
     @property
     def name(self) -> str:
-        """As `train.tpu` names it."""
+        """The slice's name in `train.tpu`."""
         return f"{self.generation}-{self.devices}"
 
 
-# Chips of a slice on several hosts to its topology; each host holds four chips.
+# Number of chips -> topology, for slices on several hosts with four chips each.
 _TOPOLOGIES = {16: "4x4", 32: "4x8", 64: "8x8", 128: "8x16", 256: "16x16"}
 
 
@@ -82,11 +82,11 @@ IMAGE_TARGETS: Mapping[str, str] = {"jax": "training-tpu", "tensorflow": "traini
 
 
 def tpu_slice(name: str, *, backend: str) -> TpuSlice:
-    """The slice of a name, for a training with a Keras backend.
+    """Return the slice of that name, for a training with a Keras backend.
 
     Raises:
-        ConfigError: there is no such slice, or the backend does not train on it; the message names the
-            nearest slices, or the backend that does.
+        ConfigError: there is no such slice, or the backend does not train on it; names the nearest slices,
+            or a backend that does.
     """
     if name not in TPU_SLICES:
         near = nearest_first(name, TPU_SLICES)[:3]

@@ -261,7 +261,7 @@ def main() -> None:
     imports, waits = Path(f"{name}{IMPORTS}"), Path(f"{name}{WAITS}")
     with socket.socket(socket.AF_UNIX) as listener:
         with _alone(name.parent):
-            if (there := _either(name)) is not None:  # another one was quicker
+            if (there := _either(name)) is not None:  # another process was faster
                 with there:
                     return
             imports.unlink(missing_ok=True)

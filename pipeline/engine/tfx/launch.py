@@ -111,11 +111,10 @@ def reuse(compiled: Compiled, sources: Mapping[str, Result]) -> dict[str, Made]:
         sources: node id -> the cached result whose outputs are taken, `{execution_id, outputs}`.
 
     Returns:
-        The reused nodes with their results, as `launch` returns them. A node is left out if the store does
-        not (or no longer) hold its execution with exactly these outputs, e.g. because another store started
-        counting from 1 again, and so is every node that depends on it: these have to run, and nothing is
-            registered for
-        them.
+        The reused nodes with their results, as `launch` returns them. Left out is a node whose execution
+        the store does not (or no longer) hold with exactly these outputs, e.g. because it is another store
+        that counts from 1 again, and every node that depends on such a node. They have to run; nothing is
+        registered for them.
     """
     results: dict[str, Made] = {}
     lost: set[str] = set()
