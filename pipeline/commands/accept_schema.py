@@ -1,4 +1,4 @@
-"""Applies the schema edits that a run's data gate proposed, after showing them."""
+"""The command `accept-schema`: shows and applies the schema edits that a run's data gate proposed."""
 
 import difflib
 import os
@@ -24,7 +24,8 @@ class Proposal:
     """A proposed change of the schema file.
 
     Attributes:
-        after: the text with the edits made; the same as before where they were made already.
+        before: the current text of the file.
+        after: the text with the edits applied; equal to `before` if it already has them.
     """
 
     path: Path
@@ -40,11 +41,14 @@ class Proposal:
 
 
 def propose(record: RunRecord) -> Proposal:
-    """The edits of a run's data gate, applied to the current text of the schema file.
+    """Apply the edits that a run's data gate proposed to the current text of the schema file.
+
+    Nothing is written.
 
     Raises:
-        UsageError: the run proposed none, has no schema file, or the file cannot be read or no longer fits.
-        PipelineError: the edited text would not say what was meant; nothing is written.
+        UsageError: the run proposed no edit or has no schema file, or the file cannot be read or no longer
+            fits the edits.
+        PipelineError: the edited text would not mean exactly what the edits intend.
     """
     edits = list(dict.fromkeys(_edits(record)))
     if not edits:
@@ -67,17 +71,18 @@ def propose(record: RunRecord) -> Proposal:
 
 
 def accept(proposal: Proposal, *, agrees: Callable[[str], bool]) -> bool:
-    """Writes the schema file, whole or not at all, if `agrees` says yes to the diff; returns whether it did.
+    """Write the schema file atomically if `agrees` returns True for the diff; return whether it was written.
 
     Args:
         proposal: from `propose`.
+        agrees: given the diff, says whether to apply it.
 
     Raises:
-        PipelineError: the file was changed meanwhile, or cannot be written; it is unchanged.
+        PipelineError: the file has changed since `propose`, or cannot be written; it is left as it is.
     """
     if proposal.before == proposal.after or not agrees(proposal.diff):
         return False
-    path = proposal.path.resolve()  # a link stays one
+    path = proposal.path.resolve()  # keeps a symbolic link
     try:
         if path.read_bytes() != proposal.before.encode():
             raise PipelineError(f"{path} was changed meanwhile; nothing is written.", hint="try again")
@@ -108,7 +113,7 @@ def _edits(record: RunRecord) -> Iterator[Edit]:
 
 
 def _check(before: str, after: str, edits: list[Edit]) -> None:
-    """Rejects an edited text that differs in anything but the intended edits."""
+    """Reject an edited text that differs in anything but the intended edits."""
     from google.protobuf import text_format
     from tensorflow_metadata.proto.v0 import schema_pb2
 
@@ -146,13 +151,13 @@ def _holds(edit: Edit, allowed: Mapping[str, FeatureSchema], earlier: Mapping[st
 
 
 def accept_schema(name: str | None, output: Path, *, agrees: Callable[[str], bool]) -> str:
-    """Applies a run's proposed edits to its schema file, if `agrees` says yes to the diff.
+    """Apply a run's proposed edits to its schema file if `agrees` returns True for the diff.
 
     Returns:
-        What was done, and what to do next.
+        A message that says what was done and what to do next.
 
     Raises:
-        UsageError: there is nothing to take over, or it does not fit the file as it is now.
+        UsageError: there is no edit to apply, or it does not fit the current file.
         PipelineError: the file could not be written.
     """
     record = find(name, output)

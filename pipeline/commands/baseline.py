@@ -1,4 +1,4 @@
-"""The command `baseline`: which model the next one is compared with."""
+"""The command `baseline`: shows or changes the model that the next one is compared with."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 def baseline(
     workload: Path, output: Path, *, new: str | None = None, clear: bool = False, reason: str = ""
 ) -> "Baseline":
-    """Shows what the next model is compared with; with `new` (a run) or `clear`, changes it first.
+    """Return the baseline of the next model; with `new` (a run) or `clear`, change it first.
 
     Raises:
-        UsageError: both are given, the run cannot be the baseline, or an engine is at work.
+        UsageError: both are given, the run cannot be the baseline, or an engine is active.
     """
     from slipway.pipeline.config import WorkloadChoice
     from slipway.pipeline.plan.baseline_changes import clear_baseline, set_baseline, show_baseline

@@ -1,4 +1,4 @@
-"""The parts that both command lines share: common options, and how an error ends."""
+"""Shared parts of both command lines: common options, and the reporting of errors."""
 
 import re
 import sys
@@ -58,14 +58,14 @@ Verbose = Annotated[
 
 
 def call(app: typer.Typer, *, first: Callable[[], None] | None = None) -> NoReturn:
-    """Runs a command line; user errors end in two lines and an exit code.
+    """Run a command line; user errors are reported in two lines and an exit code.
 
     Args:
-        first: called before it; its errors end in the same way.
+        first: called before the command; its errors are reported in the same way.
 
     Raises:
-        SlipwayError: such an error, with --verbose.
-        SystemExit: always else, with the command's exit code.
+        SlipwayError: a user error, if --verbose is given.
+        SystemExit: in all other cases, with the command's exit code.
     """
     prepare_streams()
     sys.argv[1:] = map(_with_home, sys.argv[1:])
@@ -75,14 +75,14 @@ def call(app: typer.Typer, *, first: Callable[[], None] | None = None) -> NoRetu
         if first is not None:
             first()
         code = app(standalone_mode=False, prog_name=Path(sys.argv[0]).name) or 0
-        sys.stdout.flush()  # here, where a failure can be reported
+        sys.stdout.flush()  # a failure can still be reported here
         sys.exit(code)
     except SlipwayError as error:
         if _verbose:
             raise
         code = getattr(error, "exit_code", FAILED)
         _end(error.message, error.hint or _other_hint(app, code), code)
-    except TyperException as error:  # wrong words on the command line
+    except TyperException as error:  # a malformed command line
         _end_of_words(error)
     except typer.Abort:
         _end("No answer; nothing was done.", "give the answer as an option", INTERRUPTED)
@@ -94,7 +94,7 @@ def call(app: typer.Typer, *, first: Callable[[], None] | None = None) -> NoRetu
 
 
 def _with_home(word: str) -> str:
-    """A word of the command line with `~/` expanded, also in quotes and after `--option=`."""
+    """Expand `~/` in a command-line argument, also in quotes and after `--option=`."""
     option, equals, value = word.partition("=") if word.startswith("--") else ("", "", word)
     return f"{option}{equals}{at_home(value)}"
 
@@ -106,7 +106,7 @@ def _end_of_words(error: TyperException) -> NoReturn:
         refused: list[dict[str, object]] = getattr(error.__cause__, "errors", list)()
         error.message = "; ".join([*(str(each["input"]) for each in refused[:1]), error.message])
     message = _SUGGESTION.sub(r"Closest: \1.", error.format_message())
-    if context is not None and message.startswith("Usage:"):  # a group that was given no command
+    if context is not None and message.startswith("Usage:"):  # a command group without a command
         print(message, file=sys.stderr)
         sys.exit(error.exit_code)
     words = context.command_path.split()[1:] if context is not None else []
@@ -114,7 +114,7 @@ def _end_of_words(error: TyperException) -> NoReturn:
 
 
 def _other_hint(app: typer.Typer, code: int) -> str:
-    """The hint for an error that has none of its own."""
+    """Return the hint for an error that brings no hint."""
     if code != 2:
         return "add --verbose to see where it comes from"
     known = typer.main.get_command(app)
@@ -123,7 +123,7 @@ def _other_hint(app: typer.Typer, code: int) -> str:
 
 
 def _help(words: Sequence[str]) -> str:
-    """The help command of the running program."""
+    """Return the command that shows the help of the running program."""
     called = Path(sys.argv[0]).name
     return command(*words, "--help", program=called if called == CLOUD else LOCAL)
 

@@ -1,4 +1,4 @@
-"""The command `runs` with a filter: the runs of a pipeline side by side, the best first."""
+"""The command `runs` with a filter: shows the runs of a pipeline side by side."""
 
 import re
 from collections.abc import Sequence
@@ -20,16 +20,16 @@ _MOST_HOURS = 24 * 365 * 100
 def compared(
     workload: str | None, output: Path, *, by: str | None = None, since: str | None = None
 ) -> Comparison:
-    """The runs of a pipeline side by side; rollbacks are left out.
+    """Compare the runs of a pipeline; rollbacks are left out.
 
     Args:
-        workload: its name; None: all pipelines.
+        workload: the workload's name or file; None: all pipelines.
         output: the folder that holds `runs/`.
-        by: what sorts them; see `compare_runs`.
-        since: only runs that began then or later; see `begin_of`.
+        by: the metric or key to sort by; see `compare_runs`.
+        since: compare only runs that began at this time or later; see `begin_of`.
 
     Raises:
-        UsageError: there is no such pipeline, metric or key; or `since` is no time.
+        UsageError: there is no such pipeline, metric or key; or `since` is not a time.
     """
     first = begin_of(since) if since is not None else None
     found = [record for record in listed(output) if not record.rollback]
@@ -41,15 +41,15 @@ def compared(
 
 
 def named(names: Sequence[str], output: Path, *, page: Path | None = None) -> Comparison:
-    """Runs side by side, in the order given.
+    """Compare the named runs, in the order given.
 
     Args:
-        names: each as in `find`.
+        names: the runs, each named as in `find`.
         output: the folder that holds `runs/`.
-        page: must be None: a page shows two runs.
+        page: must be None, because a page shows exactly two runs.
 
     Raises:
-        UsageError: there is no such run, or a page is asked for.
+        UsageError: there is no such run, or a page is requested.
     """
     if page is not None:
         raise UsageError(
@@ -59,13 +59,15 @@ def named(names: Sequence[str], output: Path, *, page: Path | None = None) -> Co
 
 
 def begin_of(since: str, *, now: datetime | None = None) -> datetime:
-    """The time that `--since` names: so long ago (`30m`, `12h`, `7d`, `2w`), or a date or time, ISO 8601.
+    """Parse `--since`: an age (`30m`, `12h`, `7d`, `2w`), or an ISO 8601 date or time.
+
+    A time without a zone is UTC, like the times of runs.
 
     Args:
-        now: the present; None: the clock's. A time without a zone is UTC, as the times of runs are.
+        now: the current time; None: read from the clock.
 
     Raises:
-        UsageError: it is neither.
+        UsageError: `since` is neither.
     """
     if ago := _AGO.fullmatch(since.strip()):
         hours = min(float(ago[1]) * _HOURS[ago[2]], _MOST_HOURS)
@@ -89,7 +91,7 @@ def _began(record: RunRecord) -> datetime:
 
 
 def _of(workload: str, records: Sequence[RunRecord], output: Path) -> list[RunRecord]:
-    # A workload may be named by its file, as for other commands.
+    # As in other commands, a workload may be named by its file.
     name = Path(workload).parent.name if workload.endswith((".yaml", ".yml")) else workload
     found = [record for record in records if record.workload == name]
     names = sorted({record.workload for record in records})

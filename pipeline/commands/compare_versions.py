@@ -1,4 +1,4 @@
-"""The command `compare`: a champion and a challenger on the same logged rows."""
+"""The command `compare`: compares a champion and a challenger on the same logged rows."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,16 +46,17 @@ def compare(
     on: Path | None,
     late: Late | None = None,
 ) -> Compared:
-    """Has two versions answer the same logged rows, whichever version answered them then.
+    """Compare the answers of two versions to the same logged rows, whichever version served these rows.
 
     Args:
         champion: a pushed version.
-        challenger: another one, which is held against it.
-        on: the folder of the requests; None: where `request_log` puts them.
-        late: labels that came later; None: there are none.
+        challenger: the pushed version to compare with it.
+        on: the folder of the requests; None: the folder that `request_log` writes to.
+        late: labels that arrived later; None if there are none.
 
     Raises:
-        UsageError: a version is not there, the log lacks a column that one takes, or there are too few rows.
+        UsageError: a version does not exist, the log lacks a column that one takes, or there are too few
+            rows.
         ComponentError: a version is damaged, or a metric is not defined for the labels.
     """
     output = output.absolute()
@@ -98,8 +99,8 @@ class _Rows:
     """The rows that both versions have answered.
 
     Attributes:
-        file, number: where each stands: the number of its file, and its own in that, from 0.
-        champion, challenger: their answers, [rows, outputs].
+        file, number: the index of each row's file, and the row's number in that file, from 0.
+        champion, challenger: the answers of each version, of shape [rows, outputs].
     """
 
     file: Ints
@@ -108,7 +109,7 @@ class _Rows:
     challenger: Floats
 
     def labels(self, logs: Logs, by_row: Mapping[LogFile, Floats]) -> Floats:
-        """The label of each row; NaN for none, as of a row that was logged after the labels were joined."""
+        """Return the label of each row; NaN if it has none, such as a row logged after the join."""
         found = np.full(len(self.number), np.nan)
         for index, file in enumerate(logs.files):
             there = np.flatnonzero((self.file == index) & (self.number < len(by_row[file])))
@@ -116,7 +117,7 @@ class _Rows:
         return found
 
     def shown(self, logs: Logs, difference: Difference) -> Iterator[DifferingRow]:
-        """The rows that differ most."""
+        """Yield the rows that differ most."""
         for row in difference.most:
             file, number = logs.files[self.file[row]], int(self.number[row])
             line = number + 1 if file.name.endswith(JSON_LINES) else None
@@ -198,8 +199,11 @@ def _check_labelled(
 
 
 def _are_classes(config: WorkloadConfig, outputs: int) -> bool:
-    """Whether answers are probabilities of classes: several numbers that are no quantiles, or one that is
-    judged as such."""
+    """Return True if answers are class probabilities.
+
+    They are if there are several outputs that are not quantiles, or if the single output has two classes or
+    is judged by a classification metric, such as BinaryAccuracy or AUC.
+    """
     if outputs > 1:
         return not config.evaluate.quantiles
     metrics = {metric_of(name).class_name for name in config.evaluate.metrics}

@@ -1,6 +1,6 @@
-"""Shell completions: names that are on this disk. Imports nothing that is slow.
+"""Shell completions from the files on this machine. Imports nothing that is slow.
 
-Whatever is damaged or not there offers nothing: a shell that waits for an answer is no place for an error.
+Missing or damaged files give no completions: a shell that waits for an answer cannot show an error.
 """
 
 import json
@@ -18,28 +18,28 @@ _SCHEMA = OWN_FOLDER / "schemas" / "workload.schema.json"
 
 
 def complete_workload(incomplete: str) -> list[str]:
-    """The names in workloads/; the shell completes files itself."""
+    """Return the names in workloads/; the shell itself completes file names."""
     files = (PROJECT_ROOT / "workloads").glob("*/workload.yaml")
     return _beginning(incomplete, (file.parent.name for file in files))
 
 
 def complete_profile(context: typer.Context, incomplete: str) -> list[str]:
-    """The profiles of the workload on the command line."""
+    """Return the profiles of the workload on the command line."""
     return _beginning(incomplete, _read_workload(context).get("profiles") or {})
 
 
 def complete_setting(incomplete: str) -> list[str]:
-    """The keys of a workload file, `train.batch_size=` and so on."""
+    """Return the keys of a workload file, `train.batch_size=` and so on."""
     return _beginning(incomplete, (f"{key}=" for key in _keys(_read_json(_SCHEMA))))
 
 
 def complete_run(context: typer.Context, incomplete: str) -> list[str]:
-    """The runs in the output folder, the newest first."""
+    """Return the runs in the output folder, newest first."""
     return _beginning(incomplete, (folder.name for folder in _runs(context)), newest_first=True)
 
 
 def complete_node(context: typer.Context, incomplete: str) -> list[str]:
-    """The nodes of the workload's latest run."""
+    """Return the nodes of the workload's latest run."""
     name = _workload(context)
     for folder in _runs(context):
         record = _read_json(folder / "run.json")
@@ -49,7 +49,7 @@ def complete_node(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def complete_version(context: typer.Context, incomplete: str) -> list[str]:
-    """The workload's versions in the output folder, the newest first."""
+    """Return the workload's versions in the output folder, newest first."""
     folder = _output(context) / "serving" / _workload(context)
     found = (each.name for each in folder.glob("*") if each.name.isdigit())
     return _beginning(incomplete, found, newest_first=True)
@@ -67,7 +67,7 @@ def _output(context: typer.Context) -> Path:
 
 
 def _workload(context: typer.Context) -> str:
-    """The workload's name; if an option is unfinished, the parser skips the words before it."""
+    """Return the workload's name, which is still in `context.args` if an option is incomplete."""
     named = str([*context.args, context.params.get("workload") or DEFAULT_WORKLOAD][0])
     return Path(named).parent.name if named.endswith("workload.yaml") else named
 
@@ -94,7 +94,7 @@ def _read_json(file: Path) -> dict[str, Any]:
 
 
 def _keys(schema: dict[str, Any]) -> Iterator[str]:
-    """Every dotted key of a JSON Schema that is not a section itself; profiles are left out."""
+    """Yield every dotted key of a JSON Schema that is not a section itself; profiles are left out."""
     sections = schema.get("$defs", {})
 
     def below(section: dict[str, Any], prefix: str) -> Iterator[str]:

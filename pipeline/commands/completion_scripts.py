@@ -1,7 +1,7 @@
-"""The scripts by which shells ask for completions: typer's, fixed for a program that is not on the PATH.
+"""The shells' completion scripts: Typer's, fixed for a program that is not on the PATH.
 
-Typer's ask the program by its name; only bash's asks what was typed, `./local_runner.py`. Fish looks into
-`completions/` only for programs on the PATH, and zsh does nothing when Tab is pressed for the first time.
+Typer's scripts call the program by its name; only the one for bash calls what was typed, `./local_runner.py`.
+Fish reads `completions/` only for programs on the PATH, and zsh does nothing on the first press of Tab.
 """
 
 from pathlib import Path
@@ -18,7 +18,7 @@ fi"""
 
 
 def mend_completion_scripts() -> None:
-    """Makes `--install-completion` and `--show-completion` give scripts that work for `./local_runner.py`."""
+    """Make `--install-completion` and `--show-completion` give scripts that work for `./local_runner.py`."""
     shells._completion_scripts["bash"] = shells.COMPLETION_SCRIPT_BASH.replace(
         "    return 0", "    [[ $COMPREPLY == *= ]] && compopt -o nospace\n    return 0"
     )

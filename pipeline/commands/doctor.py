@@ -1,7 +1,7 @@
-"""Reports what this machine has for training and for pipelines, with a remedy for everything missing.
+"""The command `doctor`: reports what this machine has for pipelines and training, and how to get the rest.
 
-Nothing heavy is imported and nothing is connected to; with `deep`, interpreters are asked what they can
-really use, and TPUs are contacted, each with a time limit.
+Nothing heavy is imported and no connection is made. With `deep`, each interpreter is started to list the
+devices that it can use, and TPUs are contacted, each with a time limit.
 """
 
 import json
@@ -45,12 +45,12 @@ class Finding:
     """The result of one check.
 
     Attributes:
-        state: "ok"; "none": not there and not needed by the default workload; "missing": needed.
-        found: in words; never a secret's content.
-        remedy: what to do to have it, "" if it is there.
+        state: "ok"; "none": absent, and not needed by the default workload; "missing": absent but needed.
+        found: the result in words; never the content of a secret.
+        remedy: how to get what is absent; empty if it is there.
 
     Raises:
-        ValueError: what is needed and missing has no remedy.
+        ValueError: the state is "missing" and there is no remedy.
     """
 
     group: str
@@ -72,15 +72,15 @@ class Diagnosis:
 
     @property
     def is_ready(self) -> bool:
-        """Whether nothing that the default workload needs is missing."""
+        """Whether the machine has everything that the default workload needs."""
         return all(finding.state != "missing" for finding in self.findings)
 
     def to_json(self) -> dict[str, object]:
-        """Plain data."""
+        """Return all findings as plain data."""
         return {"ready": self.is_ready, "findings": [asdict(finding) for finding in self.findings]}
 
     def text(self) -> str:
-        """One line per finding, its remedy below."""
+        """Return one line per finding, with its remedy below."""
         marks = {"ok": "✓", "none": "-", "missing": "✗"}
         width = max(len(finding.name) for finding in self.findings)
         lines, group = [], ""
@@ -95,10 +95,10 @@ class Diagnosis:
 
 
 def examine(output: Path, environment: Mapping[str, str], *, deep: bool = False) -> Diagnosis:
-    """Examines this machine.
+    """Examine this machine.
 
     Args:
-        deep: also ask the interpreters, and contact TPUs: up to a minute each.
+        deep: also start the interpreters and contact TPUs, which takes up to a minute each.
     """
     findings = [
         *_machine(output, environment),
@@ -171,7 +171,7 @@ def _packages() -> Iterator[Finding]:
 
 
 def _interpreters(*, deep: bool) -> Iterator[Finding]:
-    """Every Python that could train, with its backends."""
+    """Yield a finding for every Python that could train, with its backends."""
     second = PROJECT_ROOT / ".venv-jax" / "bin" / "python"
     for name, python in (("this one", Path(sys.executable)), (".venv-jax", second)):
         if not python.exists():
@@ -188,7 +188,7 @@ def _interpreters(*, deep: bool) -> Iterator[Finding]:
 
 
 def _uses(name: str, python: Path, backends: Sequence[str]) -> Iterator[Finding]:
-    """The devices that each backend of an interpreter uses; the backends are started side by side."""
+    """Yield the devices that each backend of an interpreter uses; the backends start in parallel."""
     with ThreadPoolExecutor() as pool:
         answers = list(pool.map(lambda each: _ask(python, _DEVICES[each], _DEEP_LIMIT_S), backends))
     for backend, answer in zip(backends, answers, strict=True):
@@ -252,7 +252,7 @@ def _contact(sign: Evidence, deep: bool) -> str:
 
 
 def _credentials(environment: Mapping[str, str]) -> Iterator[Finding]:
-    """Looks where credentials are; never at their content."""
+    """Look for credential files without reading them."""
     named = environment.get("GOOGLE_APPLICATION_CREDENTIALS")
     usual = Path(environment.get("CLOUDSDK_CONFIG") or Path.home() / ".config" / "gcloud")
     usual /= "application_default_credentials.json"
@@ -301,7 +301,7 @@ def _docker(group: str, docker: str, environment: Mapping[str, str]) -> Finding:
 
 
 def _trackers(output: Path) -> Iterator[Finding]:
-    """The runs that trackers have missed; nothing where there are none."""
+    """Yield a finding for each tracker that has missed runs."""
     waiting = all_waiting(output.absolute())
     for name in dict.fromkeys(name for each in waiting for name in each.why):
         why = [each.why[name] for each in waiting if name in each.why]
@@ -345,7 +345,7 @@ _DEVICES = {
 
 
 def _ask(python: Path, code: str, limit_s: float) -> dict[str, Any]:
-    """The last line of a script's output, as JSON; {} if it fails or takes too long."""
+    """Run code in an interpreter; return its last output line as JSON, {} if it fails or takes too long."""
     answer = _output([str(python), "-c", code], limit_s=limit_s).strip().rpartition("\n")[2]
     try:
         read = json.loads(answer)

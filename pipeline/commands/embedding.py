@@ -32,14 +32,14 @@ class InlinePage:
 
     Attributes:
         html: the whole page.
-        height_px: of the frame that it is shown in.
+        height_px: the height of the frame around the page.
     """
 
     html: str
     height_px: int
 
     def _repr_html_(self) -> str:
-        """An isolated frame: neither page can reach into the other."""
+        """Return a sandboxed frame: neither page can access the other."""
         page = html.escape(self.html)
         return (
             f'<iframe title="report" sandbox="allow-scripts" srcdoc="{page}" '
@@ -52,7 +52,8 @@ class RunResult:
     """The result of a run.
 
     Attributes:
-        record: all that `run.json` holds: nodes, times, metrics, blessing, pushed version.
+        record: the content of `run.json`: nodes, times, metrics, blessing, pushed version.
+        folder: the run's folder.
     """
 
     record: RunRecord
@@ -60,7 +61,7 @@ class RunResult:
 
     @property
     def run_id(self) -> str:
-        """The run's id, as `local_runner.py show` takes it."""
+        """The run's id, as accepted by `local_runner.py show`."""
         return self.record.run_id
 
     @property
@@ -70,7 +71,7 @@ class RunResult:
 
     @property
     def exit_code(self) -> int:
-        """The exit code of the command line: 0 done, 1 a node failed, 3 a gate stopped it."""
+        """The exit code of the command line: 0 complete, 1 a node failed, 3 a gate stopped the run."""
         return self.record.exit_code or 0
 
     @property
@@ -85,12 +86,12 @@ class RunResult:
 
     @property
     def metrics(self) -> Mapping[str, float]:
-        """The candidate's overall metrics by name; empty without a gate of ours."""
+        """The candidate's overall metrics by name; empty without a `ModelGate`."""
         return self.record.metrics
 
     @property
     def blessed(self) -> bool | None:
-        """The gate's answer; None without a gate."""
+        """Whether the gate blessed the model; None without a gate."""
         return self.record.blessed
 
     @property
@@ -99,7 +100,7 @@ class RunResult:
         return self.record.pushed
 
     def outputs(self, node_id: str) -> dict[str, list[str]]:
-        """The URIs of a node's artifacts by output key.
+        """Return the URIs of a node's artifacts by output key.
 
         Raises:
             KeyError: the run has no such node.
@@ -108,7 +109,7 @@ class RunResult:
         return {key: [artifact["uri"] for artifact in artifacts] for key, artifacts in made.items()}
 
     def log(self, node_id: str) -> Path:
-        """The log of a node; it exists if the node ran.
+        """Return the path of a node's log, which exists if the node ran.
 
         Raises:
             KeyError: the run has no such node.
@@ -116,18 +117,18 @@ class RunResult:
         return self.folder / "logs" / f"{file_name(self.record.node(node_id).id)}.log"
 
     def report(self, *, height_px: int = 700) -> InlinePage:
-        """The page of the run, for a notebook to show.
+        """Return the run's report page, for a notebook to show.
 
         Args:
-            height_px: of the frame that it is shown in.
+            height_px: the height of the frame around the page.
 
         Raises:
-            FileNotFoundError: the run could not write its page; its last lines said why.
+            FileNotFoundError: the run could not write its report page; its last lines of output say why.
         """
         return InlinePage((self.folder / "report.html").read_text(encoding="utf-8"), height_px)
 
     def _repr_html_(self) -> str:
-        """The notebook's view: the outcome, the nodes, and the path of the whole report."""
+        """Return the notebook's view: the outcome, the nodes, and the path of the full report."""
         lines = summary(self.record, stops=read_stops(self.record), verdict=read_verdict(self.record))
         outcome = "".join(
             f"<div>{html.escape(line)}</div>" for line in lines if not line.startswith("hint: ")
@@ -142,10 +143,10 @@ class RunResult:
         return f"{outcome}<table><thead>{head}</thead><tbody>{rows}</tbody></table>{link}"
 
     def raise_for_state(self) -> Self:
-        """Returns itself if the run completed.
+        """Return this result if the run completed.
 
         Raises:
-            RunFailedError: a node failed, a gate said no, or the run was interrupted.
+            RunFailedError: a node failed, a gate stopped the run, or it was interrupted.
         """
         if self.ok:
             return self
@@ -165,25 +166,27 @@ def run(
     warm: Warm | None = None,
     **options: Unpack[Options],
 ) -> RunResult:
-    """Runs a pipeline as `local_runner.py run` does: nodes side by side in processes of their own, cached.
+    """Run a pipeline as `local_runner.py run` does: with caching, and each node in a process, in parallel.
 
     Args:
         pipeline: a TFX pipeline; a function that returns one; `module:function`; a workload file, or its
             name in workloads/.
-        output: the folder for everything that runs write; a relative one lies in the current folder.
+        output: the folder for all files that runs write; a relative path starts in the current folder.
         parameters: for a pipeline, its runtime parameters and the arguments of the function; for a workload,
-            what to lay over the file: `{"train.epochs": 3}`.
-        beam_args: more options for every Beam component.
-        warm: a process that has imported TFX for several runs: `with Warm() as warm: ...`.
-        **options: `start`, `end`: the nodes to begin and to end with; `no_cache`: run every node; `jobs`:
-            nodes at once, >= 1; `fail_fast`: a failure also ends the nodes beside it.
+            values that override the file: `{"train.epochs": 3}`.
+        beam_args: extra options for every Beam component.
+        quiet: whether to show no progress.
+        warm: a process that has imported TFX, to be shared by several runs: `with Warm() as warm: ...`.
+        **options: `start`, `end`: the nodes to start at and to stop after; `no_cache`: run every node;
+            `jobs`: how many nodes run at once, >= 1; `fail_fast`: after a failure, also end the nodes that
+            are still running.
 
     Returns:
-        What came of it, also where a node failed; see `RunResult.raise_for_state`.
+        The result, also if a node failed; see `RunResult.raise_for_state`.
 
     Raises:
         UsageError: there is no such pipeline or workload, or it cannot be run; nothing was run.
-        PipelineError: the engine itself could not go on.
+        PipelineError: the engine itself could not continue.
     """
     from slipway.pipeline.commands.end_listeners import END_LISTENERS
     from slipway.pipeline.engine.execution import execute
@@ -205,7 +208,7 @@ def _request(
         texts = {key: str(value) for key, value in parameters.items()}
         return pipeline_request(pipeline, parameters=texts, output=output, beam_args=beam_args, **options)
     if isinstance(pipeline, (str, Path)):
-        # JSON is YAML, the format of values that override a workload file.
+        # Values that override a workload file are parsed as YAML, and JSON is valid YAML.
         sets = read_assignments(f"{key}={json.dumps(value)}" for key, value in parameters.items())
         chosen = WorkloadChoice(Path(pipeline), sets)
         return workload_request(chosen, output=output, beam_args=beam_args, **options)

@@ -1,4 +1,4 @@
-"""The listeners of a run's end: its page, the workload's notifications, and trackers."""
+"""The listeners of a run's end: they write its report page, inform trackers and send notifications."""
 
 import sys
 
@@ -9,7 +9,7 @@ from slipway.pipeline.terminal.printable import printable
 
 
 def write_page(record: RunRecord) -> None:
-    """Writes the run's page; a failure is only reported."""
+    """Write the run's report page; a failure is only reported."""
     try:
         from slipway.pipeline.report import page
 
@@ -21,7 +21,7 @@ def write_page(record: RunRecord) -> None:
 
 
 def tell(record: RunRecord) -> None:
-    """Sends the notifications that the run's workload asks for; a failure is only reported."""
+    """Send the notifications that the run's workload configures; a failure is only reported."""
     try:
         for problem in notify(record):
             print(printable(f"warning: {problem}."), file=sys.stderr)
@@ -32,7 +32,7 @@ def tell(record: RunRecord) -> None:
 
 
 def track(record: RunRecord) -> None:
-    """Has another process tell the trackers that the run's workload names; a failure is only reported."""
+    """Have another process send the run to the workload's trackers; a failure is only reported."""
     outcome = "this run is sent to no tracker"
     try:
         from slipway.pipeline.tracking import handover
@@ -45,6 +45,6 @@ def track(record: RunRecord) -> None:
         print(printable(" ".join(message.split())), file=sys.stderr)
 
 
-# The page is written first, for it is sent. Notifications come last: only they are waited for, and may be
-# cut short.
+# The report page is written first because trackers send it. Notifications come last because only they make
+# the run wait, and may be cut short.
 END_LISTENERS = (write_page, track, tell)

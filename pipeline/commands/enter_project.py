@@ -1,4 +1,4 @@
-"""Enters the project around the current folder, where the installed command works."""
+"""Lets the installed command work in the project that contains the current folder."""
 
 import os
 import sys
@@ -11,19 +11,19 @@ from slipway.pipeline.errors import UsageError
 _ANYWHERE = frozenset({"init", "doctor"})
 """The commands that need neither a project nor TFX."""
 _NO_COMMAND = frozenset({"--help", "--install-completion", "--show-completion", "_SLIPWAY_COMPLETE"})
-"""Words, and a variable by which a shell asks for completions: nothing is carried out."""
+"""Options, and a variable by which a shell requests completions, that run no command."""
 
 
 def enter_project(words: Sequence[str]) -> None:
-    """Makes the project's modules importable, and names it for the processes to come.
+    """Make the project's modules importable, and pass the project on to child processes.
 
-    They come last on the path: a `csv.py` beside the data must not be taken for the standard library's.
+    The project comes last in `sys.path`: a `csv.py` beside the data must not replace the standard library's.
 
     Args:
-        words: of the command line, after the program.
+        words: the command line's arguments, without the program.
 
     Raises:
-        UsageError: the command needs a project, and there is none, or TFX is not installed.
+        UsageError: the command needs a project and there is none, or TFX is not installed.
     """
     is_one = is_project(PROJECT_ROOT)
     named = os.environ.get(PROJECT_VARIABLE)

@@ -1,4 +1,4 @@
-"""What a pushed version answers to logged rows."""
+"""Computes a pushed version's answers to logged rows."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -36,8 +36,8 @@ class AnsweredFile:
     """A version's answers to the rows of one file.
 
     Attributes:
-        rows: their numbers in the file, from 0, rising.
-        answers: [rows, outputs].
+        rows: ascending row numbers in the file, counted from 0.
+        answers: the outputs of these rows, of shape [rows, outputs].
     """
 
     rows: npt.NDArray[np.int64]
@@ -45,13 +45,13 @@ class AnsweredFile:
 
 
 def sufficient(logs: Logs, shelf: Shelf, numbers: Sequence[int], told: Counter[str]) -> Logs:
-    """The files with all columns that some versions take.
+    """Return the log files that hold every column that the given versions take.
 
     Args:
-        told: counts the others.
+        told: counts by reason what is left out; files that lack a column are added here.
 
     Raises:
-        UsageError: there is no such file.
+        UsageError: no file holds all of these columns.
     """
     manifests = [shelf.manifest(number) for number in numbers]
     taken = [
@@ -83,16 +83,17 @@ def sufficient(logs: Logs, shelf: Shelf, numbers: Sequence[int], told: Counter[s
 def answers_to(
     workload: str, shelf: Shelf, number: int, logs: Logs, told: Counter[str]
 ) -> list[AnsweredFile]:
-    """A version's answers to the rows of each file.
+    """Return a version's answers to the rows of each file.
 
-    A file that the log has removed meanwhile, to make room, has none.
+    A file that the log has meanwhile removed to make room has no rows in the result.
 
     Args:
-        logs: with all columns that it takes.
+        logs: files with all columns that the version takes.
         told: counts the rows that have no answer, by reason.
 
     Raises:
-        UsageError: a file cannot be read, or the version does not answer as many numbers for each row.
+        UsageError: a file cannot be read, or the version does not answer every row with the same number of
+            values.
         ComponentError: the version is damaged.
     """
     from slipway.components.saved_model.loading import LoadedModel
@@ -107,7 +108,7 @@ def answers_to(
             options = Options(format="jsonl" if file.path.suffix == JSON_LINES else "parquet")
             columns = columns_with_types(model.signatures, schema, options.format)
             try:
-                # Not as `predict` reads, which refuses a file that grows meanwhile: logs do.
+                # Unlike `predict`, this accepts a file that grows while it is read: log files do.
                 read = example_rows(InputFile(file.path.name, file.path), options, columns, known=schema)
                 found.append(_answered(model, number, read, told))
             except FileError:

@@ -1,4 +1,4 @@
-"""The raw columns that a pushed version takes, by its manifest and its signatures."""
+"""Determines the raw columns that a pushed version takes, from its manifest and its signatures."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ _SCHEMA_TYPES = {"FLOAT": ColumnType.FLOAT, "INT": ColumnType.INT, "BYTES": Colu
 
 
 def schema_types(manifest: Manifest | None) -> Columns:
-    """The raw columns of the data with their types, from the version's manifest."""
+    """Return the raw columns of the data with their types, from the version's manifest."""
     schema = manifest.papers.get("schema", {}) if manifest else {}
     return {
         name: _SCHEMA_TYPES[kind] for name, kind in schema.get("columns", {}).items() if kind in _SCHEMA_TYPES
@@ -27,21 +27,21 @@ def schema_types(manifest: Manifest | None) -> Columns:
 
 
 def needed_columns(manifest: Manifest | None) -> tuple[str, ...]:
-    """The raw columns that no row may lack, from the version's manifest."""
+    """Return the raw columns that no row may lack, from the version's manifest."""
     return tuple(manifest.papers.get("schema", {}).get("needed", ())) if manifest else ()
 
 
 def taken_columns(manifest: Manifest | None) -> tuple[str, ...]:
-    """The raw columns that the model takes, from the version's manifest: at least the needed ones."""
+    """Return the raw columns that the model takes, from the version's manifest; else the needed columns."""
     signatures = manifest.papers.get("model", {}).get("signatures", {}) if manifest else {}
     inputs = signatures[SERVE_RAW].get("inputs", ()) if SERVE_RAW in signatures else ()
     return tuple(_raw_names(inputs, schema_types(manifest)).values()) or needed_columns(manifest)
 
 
 def _raw_names(arguments: Iterable[str], columns: Iterable[str]) -> dict[str, str]:
-    """From each argument of `serve_raw` to its column."""
+    """Map each argument of `serve_raw` to its column."""
     columns = list(columns)
-    # Versions pushed before signatures kept the column names have "_" for all but letters and digits.
+    # Older versions replaced all characters of a column name but letters and digits by "_" in signatures.
     known = {re.sub(r"\W|^(?=\d)", "_", column, flags=re.ASCII): column for column in columns}
     return {each: each if each in columns else known.get(each, each) for each in arguments}
 
@@ -49,7 +49,13 @@ def _raw_names(arguments: Iterable[str], columns: Iterable[str]) -> dict[str, st
 def columns_with_types(
     signatures: Mapping[str, Signature], names: Iterable[str], file_format: str
 ) -> Columns:
-    """The raw columns that the model takes, with their types; none for examples, which carry both."""
+    """Return the raw columns that the model takes, with their types.
+
+    The result is empty for TFRecord files, whose examples carry names and types.
+
+    Raises:
+        ComponentError: the model lacks the signature for this format.
+    """
     if len(getattr(signatures.get(SERVING_DEFAULT), "inputs", ())) != 1:
         raise ComponentError("The model has no signature serving_default that takes serialized examples.")
     if file_format == "tfrecord":

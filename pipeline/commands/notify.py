@@ -1,4 +1,4 @@
-"""Notifies a command or a webhook of a run's end; a failed notification never changes how the run ended."""
+"""Notifies a command or webhook of a run's end; a failed notification never changes the run's outcome."""
 
 import json
 import os
@@ -11,16 +11,16 @@ from slipway.pipeline.runs.outcome import read_stops, read_verdict
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.screen.wording import summary
 
-# The end of a run waits at most this long for a notification.
+# The end of a run is delayed by a notification at most this long.
 COMMAND_LIMIT_S = 60.0
 WEBHOOK_LIMIT_S = 10.0
 
 
 def notify(record: RunRecord) -> Iterator[str]:
-    """Sends the notifications that the run's workload asks for.
+    """Send the notifications that the run's workload configures.
 
     Yields:
-        What went wrong with it, a line each; never the webhook's address.
+        One line for each problem; it never contains the webhook's address.
     """
     settings = record.target.settings
     config = settings.notify if settings else None
@@ -30,13 +30,14 @@ def notify(record: RunRecord) -> Iterator[str]:
 
 
 def send(command: Sequence[str], webhook_env: str | None, told: Mapping[str, object]) -> Iterator[str]:
-    """Sends a message to a command and to a webhook; an empty one is left out.
+    """Send a message to a command and to a webhook, as far as these are given.
 
     Args:
-        webhook_env: the environment variable that holds the address.
+        webhook_env: the environment variable that holds the webhook's address.
+        told: the message.
 
     Yields:
-        What went wrong with it, a line each; never the webhook's address.
+        One line for each problem; it never contains the webhook's address.
     """
     if command:
         yield from _command(command, told)
@@ -45,7 +46,7 @@ def send(command: Sequence[str], webhook_env: str | None, told: Mapping[str, obj
 
 
 def message(record: RunRecord) -> dict[str, object]:
-    """The message: the outcome in one sentence (`text`), and the numbers."""
+    """Return the message about a run: the outcome in one sentence (`text`), and the numbers."""
     outcome = next(
         iter(summary(record, stops=read_stops(record), verdict=read_verdict(record))), record.state
     )
@@ -82,7 +83,7 @@ def _webhook(variable: str, told: Mapping[str, object]) -> Iterator[str]:
         yield f"notify.webhook_env: the environment variable {variable} {held}"
         return
     problems = ["did not answer in time"]
-    # A timeout of the client's restarts with each byte that comes; this one ends in any case.
+    # The timeout of `requests` restarts with every byte received; this one limits the total time.
     poster = threading.Thread(target=_post, args=(address, told, problems), daemon=True)
     poster.start()
     poster.join(WEBHOOK_LIMIT_S)
@@ -91,7 +92,7 @@ def _webhook(variable: str, told: Mapping[str, object]) -> Iterator[str]:
 
 
 def _post(address: str, told: Mapping[str, Any], problems: list[str]) -> None:
-    """Posts the message; appends an error, if any, in words without the address."""
+    """Post the message; append "" to `problems`, or an error in words without the address."""
     import requests
 
     try:
@@ -102,5 +103,5 @@ def _post(address: str, told: Mapping[str, Any], problems: list[str]) -> None:
             is_taken = answer.ok and not answer.is_redirect
             problems.append("" if is_taken else f"answered {answer.status_code}")
     except requests.RequestException as error:
-        # Its own text contains the address, which is as good as a password.
+        # The error's text contains the address, which is as secret as a password.
         problems.append(f"could not be reached ({type(error).__name__})")

@@ -1,4 +1,4 @@
-"""The options of the local commands: each defined once, with its help and its shell completion."""
+"""The options of the local commands, each defined once with its help and shell completion."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -331,6 +331,6 @@ WeightColumn = Annotated[
 
 
 def overrides(accept_data: str | None, bless: str | None) -> dict[str, str]:
-    """The given reasons to pass a gate, by a key of `record.OVERRIDES`."""
+    """Return the given reasons to pass a gate, by key of `record.OVERRIDES`."""
     given = {"accept_data": accept_data, "bless": bless}
     return {name: reason for name, reason in given.items() if reason is not None}

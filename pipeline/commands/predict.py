@@ -58,15 +58,15 @@ class Summary(TypedDict):
     """The content of `summary.json`.
 
     Attributes:
-        workload: its name.
-        version: the model's.
-        predicted: rows.
-        not_finite: how many of them have no number for an answer.
-        rejected: rows by reason.
-        first_rejected: the first few of them.
-        rejects: the files that hold all of them.
-        files: those of the input.
-        without_rows: those of them that hold no row.
+        workload: the workload's name.
+        version: the model's version.
+        predicted: the number of predicted rows.
+        not_finite: the number of predicted rows whose prediction is not finite.
+        rejected: the number of rejected rows by reason.
+        first_rejected: the first few rejected rows.
+        rejects: the names of the files that hold all rejected rows.
+        files: the names of the input files.
+        without_rows: the names of input files without rows.
     """
 
     workload: str
@@ -86,8 +86,8 @@ class Predicted:
 
     Attributes:
         folder: holds the predictions, the rejects and `summary.json`.
-        summary: what came of the rows.
-        first: the first few predictions, each as the line of JSON that its file holds.
+        summary: the content of `summary.json`.
+        first: the first few predictions, each as the line of JSON in its file.
     """
 
     folder: Path
@@ -95,7 +95,7 @@ class Predicted:
     first: tuple[str, ...] = ()
 
     def text(self) -> str:
-        """A few lines."""
+        """Return a few lines about the result."""
         rejected = sum(self.summary["rejected"].values())
         predicted = counted(self.summary["predicted"], "row")
         lines = [f"{predicted} predicted by version {self.summary['version']}."]
@@ -115,13 +115,14 @@ class Predicted:
 
 @dataclass(frozen=True)
 class Reader:
-    """Reads the rows of the input's files as examples; travels to Beam's workers.
+    """Reads the rows of the input files as examples; is pickled and sent to Beam's workers.
 
     Attributes:
-        columns: of the model, under their names in the files; each file must have them.
-        schema: of the data; saves looking for the types of columns that the model does not take.
+        columns: the model's columns, by their names in the files; every file must have them.
+        schema: the columns of the data; saves inferring the types of columns that the model does not take.
         needed: columns that no row may lack.
-        pass_through: columns that the model does not take and the output has, where a file has them.
+        pass_through: columns that the model does not take, but that are copied to the output if a file has
+            them.
     """
 
     files: tuple[StoredFile, ...]
@@ -132,10 +133,10 @@ class Reader:
     pass_through: tuple[str, ...] = ()
 
     def __call__(self, task: "InputTask") -> Iterator["Rows"]:
-        """The rows of one file.
+        """Yield the rows of one file.
 
         Raises:
-            InputError: it cannot be read, or lacks a column.
+            InputError: the file cannot be read, or lacks a column.
         """
         with raised_as(InputError, FileError):
             yield from self._rows(task)
@@ -150,7 +151,7 @@ class Reader:
                 takes = InputColumns(tuple(self.columns), self.needed, self.schema)
                 if missing := takes.missing(names):
                     raise takes.error(file.name, missing)
-                # As text, which no row is rejected for: an id may look otherwise than those of the training.
+                # As text, so that no row is rejected for an id that looks different from those in training.
                 passed = {name: ColumnType.TEXT for name in self.pass_through if name in names}
                 columns = passed | columns
             for found in example_rows(file, self.options, columns, known=self.schema):
@@ -169,21 +170,22 @@ def predict(
     beam_args: list[str],
     verify_key: Path | None = None,
 ) -> Predicted:
-    """Predicts the rows of files with a pushed version, after verifying it.
+    """Predict the rows of files with a pushed version, after verifying it.
 
     Args:
-        config: the workload; its `data` says how files of its own format are read.
-        source: file, folder, glob or gs:// address.
-        to: gets the predictions; must be new or empty. None: a new folder in OUTPUT/predictions/NAME.
-        version: which; None: the newest.
-        file_format: csv, jsonl, parquet or tfrecord; None: by the files' names.
-        beam_args: options of the Beam pipeline, over the workload's.
-        verify_key: the public key that the version must be signed with; None: the workload's, if it names
-            one.
+        config: the workload; its `data` section says how to read files of the workload's own format.
+        source: a file, folder, glob or gs:// address.
+        to: the folder for the predictions; must be new or empty. None: a new folder in
+            OUTPUT/predictions/NAME.
+        version: the version's number; None: the newest.
+        file_format: csv, jsonl, parquet or tfrecord; None: taken from the file names.
+        beam_args: options of the Beam pipeline, which override the workload's.
+        verify_key: the public key whose private key must have signed the version; None: the workload's key,
+            if it names one.
 
     Raises:
-        UsageError: the Beam engine is not there, no version, one that the key does not trust, no file, one
-            that cannot be read or lacks a column, or `to` holds something or cannot be made.
+        UsageError: the Beam engine is not installed; there is no such version, or it is not trusted; there
+            is no file, or one cannot be read or lacks a column; or `to` is not empty or cannot be created.
         ComponentError: the version is damaged, or the model refuses every row.
     """
     shelf = shelf_at(serving_base(config, output.absolute()), trusted_versions(config, verify_key))
@@ -205,7 +207,7 @@ def predict(
         _check_columns(manifest, files[0], options, others=Path(shelf.base).parent)
     target = (to or output / "predictions" / config.name / _now()).absolute()
     doing = f"{config.name} version {number}: predicts {source}"
-    # A SIGTERM, such as from a system that shuts down, leaves nothing half done either.
+    # SIGTERM, for instance from a system that shuts down, must not leave anything half done either.
     with unfinished(target) as partial, answered_by(raise_interrupt):
         wrong_input = raised_as(UsageError, FileError, InputError, UntrustedError)
         with sign_of_life(doing), wrong_input, shelf.fetched(number) as model:
@@ -241,7 +243,7 @@ def _shortened(text: str) -> str:
 
 @dataclass(frozen=True)
 class _Reading:
-    """The files of the input, how they are read, and which columns are passed through."""
+    """The input files, the options to read them with, and the columns to pass through."""
 
     files: tuple[StoredFile, ...]
     options: Options
@@ -250,7 +252,7 @@ class _Reading:
 
 @dataclass(frozen=True)
 class _Logged:
-    """What of the rows is logged, None for nothing, and the version that answers."""
+    """The settings for logging the rows (None: nothing is logged), and the version that predicts."""
 
     settings: LogSettings | None
     version: int
@@ -291,17 +293,18 @@ def _predict(
 
 
 def _check_columns(manifest: Manifest | None, file: StoredFile, options: Options, *, others: Path) -> None:
-    """Rejects a table without columns that the model takes, before TensorFlow is imported.
+    """Reject a table that lacks columns of the model, before TensorFlow is imported.
 
-    Later files, and those for a version without papers, are refused when they are read.
+    Only the first file is checked here. Later files, and those for a version without a manifest, are checked
+    when they are read.
 
     Args:
-        manifest: of the version; an older one may not name the columns.
-        others: the folder beside the versions that holds those of other workloads.
+        manifest: the version's manifest; an older one may not name the columns.
+        others: the folder with the versions of all workloads, to look for one that fits the table.
 
     Raises:
-        InputError: it lacks some.
-        FileError: it cannot be read.
+        InputError: the table lacks columns.
+        FileError: the file cannot be read.
     """
     takes = InputColumns(taken_columns(manifest), needed_columns(manifest), schema_types(manifest))
     if options.format == "tfrecord" or not takes.taken:
@@ -315,7 +318,7 @@ def _check_columns(manifest: Manifest | None, file: StoredFile, options: Options
 
 
 def _other_workload(names: Collection[str], source: str, folder: Path) -> str:
-    """The command for another workload whose model needs only these columns; "" if there is none."""
+    """Return the command for another workload whose model takes only these columns; "" if there is none."""
     for base in sorted(folder.iterdir()) if folder.is_dir() else ():
         shelf = shelf_at(str(base))
         numbers = shelf.numbers()
@@ -336,12 +339,12 @@ def _files(source: str, file_format: str) -> tuple[StoredFile, ...]:
         if pattern != source and file_format not in _TABLES:
             raise _no_table(
                 file_format
-            ) from error  # for a folder of images it is not the place that is wrong
+            ) from error  # the address of a folder of images is right, its format is not
         raise UsageError(error.message, hint="check --input") from error
 
 
 def _format_of(name: str, otherwise: str) -> str:
-    """The format that a file's name implies; otherwise the workload's `data.format`."""
+    """Return the format that a file's name implies; otherwise the workload's `data.format`."""
     for each in _TABLES:
         if any(suffix in Path(name).suffixes for suffix in FORMATS[each].suffixes):
             return each
@@ -352,10 +355,10 @@ def _options(config: WorkloadConfig, file_format: str) -> Options:
     if file_format not in _TABLES:
         raise _no_table(file_format)
     own = ingest_options(config.data)
-    # The workload's delimiter and the like apply to files of its own format; `columns` to training.
+    # The delimiter and the like apply to files of the workload's format, `columns` only to training data.
     if file_format == own.format:
         return replace(own, columns=())
-    # How people write numbers and dates is not a matter of the format.
+    # How numbers and dates are written does not depend on the file format.
     return Options(format=file_format, null_values=own.null_values, numbers=own.numbers, dates=own.dates)
 
 
@@ -367,7 +370,7 @@ def _no_table(file_format: str) -> UsageError:
 
 
 def _first_told(record: Mapping[str, object], rejects: Sequence[str]) -> str:
-    """The first rejected row in words, and the files that hold all of them."""
+    """Describe the first rejected row, and name the files that hold all rejected rows."""
     line = record.get("line")
     where = f"line {line}" if line is not None else f"row {record['row']} (from 0)"
     column = f", column {record['column']}" if record.get("column") else ""

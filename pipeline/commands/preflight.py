@@ -1,4 +1,4 @@
-"""`local_runner.py preflight`: predicts a training on a TPU, without a TPU."""
+"""The command `preflight`: predicts how a training will run on a TPU, without a TPU."""
 
 import hashlib
 import json
@@ -45,9 +45,9 @@ from slipway.pipeline.wiring.vertex_tpu_machines import TPU_SLICES, tpu_slice
 
 DEFAULT_SLICE = "v5e-8"
 COMPILE_BYTES = 5 * 2**30
-"""Memory that one compiling process is assumed to need: ResNet50 took 4.3 GiB, the taxi workload 0.6."""
+"""The memory assumed for one compiling process: ResNet50 took 4.3 GiB, the taxi workload 0.6 GiB."""
 ONE_HOST = tuple(name for name, each in TPU_SLICES.items() if each.hosts == 1)
-"""The slices of `--all`: a step for more hosts is compiled only if their slices are named."""
+"""The slices of `--all`; multi-host slices are compiled for only if they are named."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,11 +55,11 @@ class Wanted:
     """The options of the command line.
 
     Attributes:
-        slices: names; none: the workload's, else `DEFAULT_SLICE`.
-        search_s: how long to look for the largest batch that fits; 0: not.
-        limit_s: how long the compilation of one slice may take; None: `preflight.limit_s`.
-        prices: GENERATION=USD of an hour of a chip, before those of `preflight.prices`.
-        is_fast: whether the compiler's least effort is enough.
+        slices: names of slices; empty: the workload's slice, or else `DEFAULT_SLICE`.
+        search_s: seconds to search for the largest batch that fits; 0: no search.
+        limit_s: time limit in seconds for the compilation for one slice; None: `preflight.limit_s`.
+        prices: prices of a chip-hour, as GENERATION=USD; they override `preflight.prices`.
+        is_fast: whether to compile with the least effort.
     """
 
     slices: tuple[str, ...] = ()
@@ -70,11 +70,11 @@ class Wanted:
 
 
 def preflight(chosen: WorkloadChoice, output: Path, wanted: Wanted) -> Preflight:
-    """Compiles the workload's training step for each slice, judges it, and keeps the result.
+    """Compile the workload's training step for each slice, judge it, and store the result.
 
     Raises:
-        UsageError: no run of the workload has transformed its data yet, or a price is none.
-        ConfigError: the workload file is wrong, or there is no such slice.
+        UsageError: no run of the workload has transformed its data yet, or a price is invalid.
+        ConfigError: the workload file is invalid, or there is no such slice.
         ComponentError: the model cannot be built.
     """
     config = chosen.config()
@@ -133,7 +133,7 @@ def _verdict(
 def _answers(
     questions: Sequence[Question], history: History, limit_s: float
 ) -> list[Answer | Unanswered | None]:
-    """The stored answers for the same question, code and compiler, otherwise new ones, some at once."""
+    """Return stored answers for the same question, code and compiler; compute the others in parallel."""
     compiler = find_compiler()
     if compiler is None:
         return [None for _ in questions]
@@ -141,7 +141,7 @@ def _answers(
     root = source_root(questions[0].model)
     keys = _keys(asked, compiler, root)
     kept = {key: _kept(history, key) for key in keys}
-    # Without libtpu all slices ask for the same.
+    # Without libtpu, the questions for all slices are the same.
     missing = {key: question for key, question in zip(keys, asked, strict=True) if kept[key] is None}
     with ThreadPoolExecutor(max_workers=default_jobs(node_bytes=COMPILE_BYTES)) as pool:
 
@@ -172,7 +172,7 @@ def _kept_path(history: History, key: str) -> Path:
 
 
 def _kept(history: History, key: str) -> Answer | None:
-    """The stored answer; None if there is none, or the file is damaged: then it is asked again."""
+    """Return the stored answer; None, which has it computed again, if it is missing or damaged."""
     try:
         return Answer.from_json(json.loads(_kept_path(history, key).read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -221,12 +221,12 @@ def _train_rows(run: RunRecord) -> int | None:
     try:
         rows = json.loads(file.read_text(encoding="utf-8")).get("train_rows") if file else None
         return int(rows) if rows else None
-    except (OSError, ValueError, TypeError, AttributeError):  # damaged: then it is unknown
+    except (OSError, ValueError, TypeError, AttributeError):  # from a damaged file
         return None
 
 
 def _interpreter(config: WorkloadConfig) -> Path:
-    """The Python that would train on this machine."""
+    """Return the Python interpreter that would train on this machine."""
     name = config.train.interpreter
     if name is None:
         return Path(sys.executable)
@@ -234,7 +234,7 @@ def _interpreter(config: WorkloadConfig) -> Path:
 
 
 def _interpreter_keys(training: Training) -> tuple[tuple[str, str], ...]:
-    """The interpreter to set if the training's own lacks what a TPU needs, and a better one is here."""
+    """Return the interpreter to set if the current one lacks what a TPU needs, and a better one exists."""
     has_all = training.runtime is None or all(name in training.runtime for name in NEEDED["jax"])
     if has_all or not (PROJECT_ROOT / WITH_LIBTPU).exists():
         return ()
@@ -242,7 +242,7 @@ def _interpreter_keys(training: Training) -> tuple[tuple[str, str], ...]:
 
 
 def _data_regions(config: WorkloadConfig) -> dict[str, str]:
-    """The regions of the buckets that a cloud run reads; looked up only if the slice's region is known."""
+    """Return the regions of the buckets that a cloud run reads; empty if the slice's region is not known."""
     addresses = (config.data.source, config.cloud.root)
     buckets = {
         each.partition("//")[2].partition("/")[0] for each in addresses if each and each.startswith(GS)

@@ -1,4 +1,4 @@
-"""The commands `report` and `diff`: the page of a run, of all runs, and of the changes between two."""
+"""The commands `report` and `diff`: the report page of a run, of all runs, and of a comparison of two."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def report(name: str | None, output: Path, *, index: bool, path: Path | None) -> Path:
-    """Writes the page of a run, or with `index` that of all runs; returns the file.
+    """Write the report page of a run, or with `index` the page of all runs; return the file.
 
     Raises:
         UsageError: there is no such run.
@@ -33,12 +33,12 @@ def report(name: str | None, output: Path, *, index: bool, path: Path | None) ->
 
 
 def diff(old: str, new: str, output: Path) -> "Difference":
-    """The changes from one run to another; each is named as in `find`."""
+    """Return the changes from one run to another; each is named as in `find`."""
     return _difference(find(old, output), find(new, output), output)
 
 
 def diff_page(old: str, new: str, output: Path, path: Path) -> Path:
-    """Writes the changes from one run to another as a page; returns the file.
+    """Write the changes from one run to another as a page; return the file.
 
     Raises:
         UsageError: there is no such run.

@@ -1,4 +1,4 @@
-"""The commands `run`, `resume` and `plan`, and the steps of a run that another program controls."""
+"""The commands `run`, `resume` and `plan`, and those that let another program run the nodes of a run."""
 
 import contextlib
 import os
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Planned:
-    """The answer of `plan`: one `{id, action, why}` for each node."""
+    """The result of `plan`: one `{id, action, why}` for each node."""
 
     workload: str
     nodes: tuple[dict[str, str], ...]
 
     def to_json(self) -> dict[str, object]:
-        """Plain data."""
+        """Return the plan as plain data."""
         return {"workload": self.workload, "nodes": list(self.nodes)}
 
     def text(self) -> str:
-        """One line a node, then the count."""
+        """Return one line per node, then the count."""
         width = max(len(node["id"]) for node in self.nodes)
         lines = [f"{node['id']:<{width}}  {node['action']:<5}  {node['why']}" for node in self.nodes]
         running = sum(node["action"] == "run" for node in self.nodes)
@@ -59,10 +59,10 @@ def request(
     overrides: Mapping[str, str] | None = None,
     **options: "Unpack[Options]",
 ) -> "Request":
-    """The request of the command line: a workload, or with `pipeline` any TFX pipeline.
+    """Return the request of the command line: a workload, or with `pipeline` any TFX pipeline.
 
     Raises:
-        UsageError: it is not there or wrong, or the options do not fit it.
+        UsageError: the workload or pipeline does not exist or is invalid, or the options do not fit it.
     """
     from slipway.pipeline.config import WorkloadChoice, read_assignments, read_parameters
     from slipway.pipeline.plan.run_request import pipeline_request, workload_request
@@ -79,7 +79,7 @@ def request(
 
 
 def run(asked: "Request", *, resumed: RunRecord | None = None) -> int:
-    """Runs a request, or continues the run of that record; returns the exit code."""
+    """Run a request, or continue the run `resumed`; return the exit code."""
     from slipway.pipeline.commands import warm as warming
     from slipway.pipeline.commands.end_listeners import END_LISTENERS
     from slipway.pipeline.engine.execution import execute
@@ -93,14 +93,14 @@ def run(asked: "Request", *, resumed: RunRecord | None = None) -> int:
         standby.find() or contextlib.nullcontext() as warm,
     ):
         record = execute(asked, display=display, resumed=resumed, warm=warm, listeners=END_LISTENERS)
-    # A run without a node to run has not needed TFX, nor will the next like it.
+    # A run that ran no node did not need TFX, and neither will the next one like it.
     if minutes and any(node.attempts for node in record.nodes) and (why := warming.leave(minutes)):
         _tell(*why.splitlines())
     return record.exit_code or 0
 
 
 def resume(name: str | None, *, output: Path, jobs: int | None) -> int:
-    """Continues a run, or says where the result of a complete one is; returns the exit code.
+    """Continue a run, or show where the result of a complete one is; return the exit code.
 
     Raises:
         UsageError: there is nothing to continue.
@@ -133,7 +133,7 @@ def _tell(*lines: str) -> None:
 
 
 def moved_lines(workload: str, output: Path) -> list[str]:
-    """Says that the results of a pipeline's latest run were moved, and how to keep them; else nothing."""
+    """Return lines that say how to keep a pipeline's results, if its output folder was moved; else none."""
     output = output.absolute()
     latest = next(History(output).begun_runs(workload), None)
     old = moved_from(latest, output) if latest else None
@@ -147,7 +147,11 @@ def moved_lines(workload: str, output: Path) -> list[str]:
 
 
 def begin(asked: "Request", *, airflow: str) -> str:
-    """Begins a run whose nodes another program runs, such as Airflow with that command; returns its id."""
+    """Begin a run whose nodes another program runs, and return the run's id.
+
+    Args:
+        airflow: the command by which Airflow starts such a run, to be shown in hints.
+    """
     from slipway.pipeline.commands.end_listeners import END_LISTENERS
     from slipway.pipeline.engine.stepwise_run import begin as begin_run
     from slipway.pipeline.screen.run_display import stderr_display
@@ -157,7 +161,7 @@ def begin(asked: "Request", *, airflow: str) -> str:
 
 
 def run_node(run_id: str, node_id: str, *, output: Path) -> int:
-    """Runs one node of such a run, reports the result, and returns the exit code."""
+    """Run one node of a run from `begin`, report the result, and return the exit code."""
     from slipway.pipeline.engine.stepwise_run import run_node as run
     from slipway.pipeline.screen.run_display import LineDisplay
 
@@ -167,7 +171,7 @@ def run_node(run_id: str, node_id: str, *, output: Path) -> int:
 
 
 def finish(run_id: str, *, output: Path) -> int:
-    """Closes such a run, reports what it achieved, and returns the exit code."""
+    """Close a run from `begin`, report its outcome, and return the exit code."""
     from slipway.pipeline.commands.end_listeners import END_LISTENERS
     from slipway.pipeline.engine.stepwise_run import finish as finish_run
     from slipway.pipeline.screen.run_display import LineDisplay
@@ -178,7 +182,7 @@ def finish(run_id: str, *, output: Path) -> int:
 
 
 def plan(asked: "Request") -> Planned:
-    """Decides which nodes would run, and why."""
+    """Return which nodes would run, and why."""
     from slipway.pipeline.engine.graphs import plan_only
 
     history = History(asked.output)

@@ -1,4 +1,4 @@
-"""The command `serve`: serves a workload's newest version over HTTP, to try it out."""
+"""The command `serve`: serves a workload's newest version over HTTP, for trying it out."""
 
 import contextlib
 import os
@@ -19,7 +19,7 @@ from slipway.pipeline.wiring.pushed_versions import serving_base, trusted_versio
 from slipway.pipeline.wiring.request_log import log_settings
 
 TOKEN_VARIABLE = "SLIPWAY_SERVE_TOKEN"  # noqa: S105  (the variable's name)
-"""Holds the secret that clients must send; required if other machines can reach the server."""
+"""The variable with the secret that clients must send; required if other machines can reach the server."""
 
 
 def serve(
@@ -31,17 +31,17 @@ def serve(
     most_rows: int | None = None,
     verify_key: Path | None = None,
 ) -> None:
-    """Serves until it is interrupted, by Ctrl-C or SIGTERM; follows pushes and rollbacks meanwhile.
+    """Serve the newest version, following pushes and rollbacks, until Ctrl-C or SIGTERM.
 
     Args:
-        port: 0 for a free one.
-        most_rows: how many rows a request may have; None: as many as `docs/limits.md` says.
-        verify_key: the public key that versions must be signed with; None: the workload's, if it names one.
+        port: the port to listen on; 0 picks a free one.
+        most_rows: the maximum number of rows in a request; None: the limit in `docs/limits.md`.
+        verify_key: the public key whose private key must have signed the versions; None: the workload's key,
+            if it names one.
 
     Raises:
-        UsageError: there is no version, or none that the key trusts, or its data lacks a column that is to
-            be logged.
-        ComponentError: there is none that can be served, or the address cannot be bound.
+        UsageError: there is no version, or no trusted one, or its data lacks a column that must be logged.
+        ComponentError: no version can be served, or the address cannot be bound.
     """
     from slipway.components.serving.live_model import LiveModel
     from slipway.components.serving.request_decoding import MAX_ROWS
@@ -51,7 +51,7 @@ def serve(
     versions = shelf_at(serving_base(config, output.absolute()), trust)
     if not versions.numbers():
         raise no_version(versions.base, config.name, output)
-    # Bound first: a wrong address is reported before a model is loaded.
+    # The address is bound first, so that a wrong one is reported before a model is loaded.
     with (
         ModelServer(
             name=config.name,
@@ -69,7 +69,7 @@ def serve(
             f"{server.url}/v1/models/{config.name}:predict  (to try it out; not for production. Ctrl-C ends)"
         )
         try:
-            # Who stops a service sends SIGTERM: what was answered is still to be logged.
+            # Services are stopped by SIGTERM; requests already answered must still be logged then.
             with answered_by(raise_interrupt):
                 server.serve_forever(poll_interval=0.2)
         except KeyboardInterrupt:
@@ -82,7 +82,7 @@ def serve(
 def _logged(
     config: WorkloadConfig, output: Path, manifest: Manifest | None
 ) -> Iterator[BackgroundLog | None]:
-    """The log of requests, which ends with all of it written; None where the workload asks for none."""
+    """Provide the log of requests, flushed at the end; None if the workload configures none."""
     settings = log_settings(config, output, manifest)
     if settings is None:
         yield None
@@ -96,6 +96,6 @@ def _logged(
 
 
 def _tell(line: str) -> None:
-    # The server, its log and what follows pushes outlive the terminal, or the program that read this.
+    # The server and its threads may outlive the terminal or program that reads this output.
     with contextlib.suppress(OSError):
         print(printable(line), file=sys.stderr, flush=True)

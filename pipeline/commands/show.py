@@ -1,4 +1,4 @@
-"""The commands `runs` and `show`: the list of runs, and the details of one."""
+"""The commands `runs` and `show`: list the runs, and show the details of one."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ from slipway.pipeline.terminal.durations import seconds
 
 
 def runs(output: Path) -> list[RunRecord]:
-    """All runs, the newest first; one marked as running that no process runs is shown as killed."""
+    """Return all runs, newest first; a run marked as running without a process is returned as killed."""
     history = History(output.absolute())
     found = [_as_it_is(record, output) for record in history.runs()]
     warn_of_damage(history)
@@ -30,7 +30,7 @@ def runs(output: Path) -> list[RunRecord]:
 
 
 def listed(output: Path) -> list[RunRecord]:
-    """As `runs`, but without their nodes: a list of thousands does not need them."""
+    """Return the same as `runs`, but without nodes, which a list of thousands of runs does not need."""
     history = History(output.absolute())
     found = [_as_it_is(record, output) for record in history.runs(leave_out=("nodes",))]
     warn_of_damage(history)
@@ -38,14 +38,14 @@ def listed(output: Path) -> list[RunRecord]:
 
 
 def find(name: str | None, output: Path) -> RunRecord:
-    """One run by its id or the start of it; the latest without a name."""
+    """Return a run by its id or the start of it; without a name, the latest."""
     record = _as_it_is(History(output.absolute()).find(name), output)
     record.target = record.target.lying_in(record.output)
     return record
 
 
 def _as_it_is(record: RunRecord, output: Path) -> RunRecord:
-    """An unfinished run with its time so far; as killed, if no process runs it."""
+    """Update an unfinished run: set its time so far, or mark it as killed if no process runs it."""
     if record.state != "running" or record.in_steps:
         return record
     record.wall_s = max(record.wall_s, History(output.absolute()).alive_s(record.run_id))
@@ -58,7 +58,10 @@ def _as_it_is(record: RunRecord, output: Path) -> RunRecord:
 
 
 def runs_text(records: Sequence[RunRecord], output: Path) -> str:
-    """One line per run; if there is none, the folder that was searched: elsewhere it is a different one."""
+    """Return one line per run.
+
+    If there is none, return the searched folder, which depends on the current folder.
+    """
     return "\n".join(_run_lines(records)) or f"No runs yet in {output.absolute()}."
 
 
@@ -71,10 +74,10 @@ def _run_lines(records: Sequence[RunRecord]) -> Iterator[str]:
 
 
 def show_text(record: RunRecord, *, width: int | None = None) -> str:
-    """A run as text: its outcome, then each node.
+    """Return a run as text: its outcome, then each node.
 
     Args:
-        width: of the screen, in columns, which tables keep within; None: as wide as they come.
+        width: the maximum width of tables, in columns; None for no limit.
     """
     longest = max((len(node.id) for node in record.nodes), default=0)
     lines = [

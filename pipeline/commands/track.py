@@ -1,4 +1,4 @@
-"""The command `track`: tells trackers of the runs that they have missed."""
+"""The command `track`: sends trackers the runs that they have missed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ class Sent:
     """The result of sending.
 
     Attributes:
-        waiting: the runs that a tracker still misses.
-        is_sending: another process is sending right now.
+        waiting: the runs that are not yet sent to all of their trackers.
+        is_sending: whether another process is sending right now.
         who: that process, as `spool.who_sends` names it.
     """
 
@@ -25,27 +25,27 @@ class Sent:
 
     @property
     def is_all(self) -> bool:
-        """Whether no tracker misses a run, as far as is known."""
+        """Whether all runs have been sent, as far as is known."""
         return not self.waiting and not self.is_sending
 
     def to_json(self) -> dict[str, object]:
-        """Plain data."""
+        """Return the result as plain data."""
         return {"sending": self.is_sending, "waiting": [_plain(each) for each in self.waiting]}
 
     def text(self) -> str:
-        """One line a run that waits, with what each tracker said."""
+        """Return one line per waiting run, with each tracker's last error."""
         if self.is_sending:
             return f"Another process is sending right now: {self.who}. If it hangs, end it and try again."
         return "\n".join(each.text() for each in self.waiting) or "All runs were sent to their trackers."
 
 
 def track(output: Path) -> Sent:
-    """Sends all that waits, once.
+    """Send all waiting runs, once.
 
     Raises:
         PipelineError: the output folder cannot be written.
     """
-    # The client for HTTP takes a quarter of a second to import: only this command needs it.
+    # The HTTP client takes a quarter of a second to import, and only this command needs it.
     from slipway.pipeline.tracking.sender import send_all
 
     try:
@@ -64,7 +64,7 @@ def _plain(entry: Waiting) -> dict[str, object]:
 
 
 def waiting_line(output: Path) -> str:
-    """Says that trackers miss runs, and names the command that sends them; empty if none does."""
+    """Return a line that counts the unsent runs and names the command that sends them; empty if none."""
     waiting = all_waiting(output.absolute())
     if not waiting:
         return ""

@@ -1,4 +1,4 @@
-"""The folder of `predict` while it is being written: hidden, and removed if its process was killed."""
+"""The hidden folder that `predict` writes to until it is complete; those of killed processes are removed."""
 
 import contextlib
 import fcntl
@@ -17,16 +17,16 @@ _WRITTEN = re.compile(r"(predictions|rejects)-\d+-of-\d+\.(jsonl|report)|summary
 
 @contextlib.contextmanager
 def unfinished(target: Path) -> Iterator[Path]:
-    """A new folder beside the target, renamed to it at the end; after an error it is removed.
+    """Provide a new folder beside the target, renamed to the target at the end, or removed after an error.
 
-    Those that killed processes have left there go first: who is at work holds a lock on its own, which the
-    kernel lets go of when the process ends, however it ends.
+    Folders left there by killed processes are removed first. An active process is recognized by the lock on
+    its folder, which the kernel releases when the process ends, however it ends.
 
     Args:
-        target: absolute; must be new or empty.
+        target: an absolute path; must be new or empty.
 
     Raises:
-        UsageError: it holds something, or cannot be made.
+        UsageError: the target is not empty, or cannot be created.
     """
     with contextlib.ExitStack() as held:
         try:
@@ -50,7 +50,7 @@ def _made(target: Path, held: contextlib.ExitStack) -> Path:
     if not target.parent.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-    # Locked, so that nobody takes a folder for a leftover between its creation and its lock.
+    # Without this lock, another process could take the folder for a leftover before it is locked.
     with _held(target.parent, fcntl.LOCK_EX) as is_held:
         if is_held:
             _remove_left(target.parent)
@@ -64,14 +64,14 @@ def _remove_left(folder: Path) -> None:
         if not _HIDDEN.fullmatch(path.name) or path.is_symlink() or not path.is_dir():
             continue
         with contextlib.suppress(OSError), _held(path, fcntl.LOCK_EX | fcntl.LOCK_NB) as is_left:
-            # Only the files that `predict` writes: a user's own folder of such a name is kept.
+            # Removed only if it holds nothing but files of `predict`: a user's folder of such a name is kept.
             if is_left and all(_WRITTEN.fullmatch(each.name) for each in path.iterdir()):
                 shutil.rmtree(path)
 
 
 @contextlib.contextmanager
 def _held(folder: Path, how: int) -> Iterator[bool]:
-    """Whether the folder could be locked: not if another process holds it or its file system has no locks."""
+    """Try to lock a folder; yield False if another process holds the lock or the file system has no locks."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         try:

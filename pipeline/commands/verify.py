@@ -1,4 +1,4 @@
-"""The command `verify`: checks pushed versions, byte by byte."""
+"""The command `verify`: checks the files of pushed versions against their manifests."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,12 +16,13 @@ from slipway.pipeline.wiring.pushed_versions import serving_base, trust_in, trus
 
 
 class Verified(NamedTuple):
-    """A version, checked.
+    """The result of checking one version.
 
     Attributes:
-        problem: in words; empty if there is none.
-        signed_by: the fingerprint of the key that its signature names; empty: it has none, or names none.
-        is_trusted: whether that signature was verified; False also where no key is known.
+        problem: what is wrong, in words; empty if nothing is.
+        signed_by: the fingerprint of the key that the signature names; empty if there is no signature, or
+            it names no key.
+        is_trusted: whether the signature was verified; False also where no key is known.
     """
 
     address: str
@@ -30,7 +31,7 @@ class Verified(NamedTuple):
     is_trusted: bool = False
 
     def to_json(self) -> dict[str, object]:
-        """Plain data."""
+        """Return the result as plain data."""
         return {
             "version": self.address,
             "sound": not self.problem,
@@ -40,7 +41,7 @@ class Verified(NamedTuple):
         }
 
     def line(self) -> str:
-        """On one line."""
+        """Return the result on one line."""
         if self.problem:
             return f"{self.address}: {self.problem}"
         signed = f"; signed with the key {short(self.signed_by)}" if self.signed_by else ""
@@ -56,17 +57,17 @@ def verify_all(
     profile: str | None,
     verify_key: Path | None = None,
 ) -> list[Verified]:
-    """Checks a version, or all of a base.
+    """Check one version, or all versions of a workload or in a folder.
 
     Args:
-        place: a workload's name, or what `verify` takes; None: the versions of `workload`.
-        workload: whose versions, where no place is named.
-        verify_key: the public key that they must be signed with; None: the workload's, where no place is
-            named and it has one.
+        place: a workload's name, or the `place` of `verify`; None: the versions of `workload`.
+        workload: the workload whose versions to check if `place` is None.
+        verify_key: the public key whose private key must have signed the versions; None: the workload's key,
+            if `place` is None and the workload has one.
 
     Raises:
-        UsageError: the key cannot be read; there is no version, or neither a workload nor a folder of that
-            name.
+        UsageError: the key cannot be read, there is no version, or there is neither a workload nor a folder
+            named `place`.
     """
     if place and not Path(place).exists():
         if (PROJECT_ROOT / "workloads" / place).is_dir():
@@ -87,16 +88,16 @@ def verify_all(
 
 
 def verified_text(found: Sequence[Verified]) -> str:
-    """One line per version."""
+    """Return one line per version."""
     return "\n".join(each.line() for each in found)
 
 
 def verify(place: str, trust: Trust | None = None) -> Iterator[Verified]:
-    """Checks a version, or all of a base.
+    """Check one version, or all versions in a folder, and yield the results.
 
     Args:
-        place: a directory or a gs:// address, of a version or of the folder that holds versions.
-        trust: which are trusted; None: signatures are not verified.
+        place: the directory or gs:// address of a version, or of a folder that holds versions.
+        trust: the keys to verify signatures with; None: signatures are not verified.
 
     Raises:
         UsageError: there is no version.

@@ -1,4 +1,4 @@
-"""The commands around pushed versions: list, and go back to an earlier one."""
+"""The commands `versions` and `rollback`: list pushed versions, and go back to an earlier one."""
 
 import time
 from collections.abc import Sequence
@@ -34,8 +34,8 @@ class Version:
     """A pushed version as `versions` lists it.
 
     Attributes:
-        live: whether a server serves it: it is the newest.
-        manifest: its papers; None for one that no push made, or whose manifest is damaged.
+        live: whether servers serve this version, which means that it is the newest.
+        manifest: the version's manifest; None if the version was not pushed, or the manifest is damaged.
     """
 
     version: int
@@ -44,23 +44,23 @@ class Version:
 
     @property
     def papers(self) -> Papers:
-        """The contents of the manifest, without its files."""
+        """The contents of the manifest, except the list of files."""
         return self.manifest.papers if self.manifest else {}
 
     @property
     def copy_of(self) -> int:
-        """The version that it was first pushed as; its own number unless it was published again."""
+        """The version under which the model was first pushed; this version unless it was republished."""
         return int(self.papers.get("republished", {}).get("version", self.version))
 
     @property
     def _by(self) -> str:
-        """Who published it and why, if recorded."""
+        """The user, time and reason of a republication, as far as recorded."""
         again = self.papers["republished"]
         by = f" by {again['by']}, {again['at']}" if again.get("by") else ""
         return by + (f": {again['reason']}" if again.get("reason") else "")
 
     def to_json(self) -> dict[str, object]:
-        """Plain data."""
+        """Return the version as plain data."""
         keys = ("pushed_at", "run", "metrics", "republished")
         return {
             "version": self.version,
@@ -72,7 +72,7 @@ class Version:
         }
 
     def line(self) -> str:
-        """On one line."""
+        """Return the version on one line."""
         mark = "live" if self.live else ""
         if self.manifest is None:
             return f"{self.version:>10}  {mark:<4}  no readable manifest"
@@ -82,21 +82,21 @@ class Version:
 
 
 def workload_config(path: Path, *, profile: str | None) -> WorkloadConfig:
-    """The configuration of the workload whose versions are meant.
+    """Return the configuration of a workload.
 
     Raises:
-        ConfigError: the file is not there or wrong.
+        ConfigError: the file does not exist or is invalid.
     """
     return WorkloadChoice(path, profile=profile).config()
 
 
 def versions(config: WorkloadConfig, output: Path) -> list[Version]:
-    """The pushed versions of a workload, the newest first."""
+    """Return the pushed versions of a workload, newest first."""
     return _versions(shelf_at(serving_base(config, output.absolute())))
 
 
 def versions_text(found: Sequence[Version], config: WorkloadConfig, output: Path) -> str:
-    """One line per version; if there is none, the folder that was searched."""
+    """Return one line per version, or a line that names the searched folder if there is none."""
     lines = "\n".join(version.line() for version in found)
     return lines or f"No version was pushed yet to {serving_base(config, output.absolute())}."
 
@@ -110,7 +110,7 @@ class RolledBack:
     instead_of: int
 
     def to_json(self) -> dict[str, object]:
-        """Plain data."""
+        """Return the result as plain data."""
         return {
             "version": self.published.version,
             "path": self.published.address,
@@ -119,7 +119,7 @@ class RolledBack:
         }
 
     def text(self) -> str:
-        """The live version; and that the next model's baseline is a separate matter."""
+        """Return lines that name the live version, and note that the next model's baseline is unchanged."""
         return (
             f"Version {self.target} is live again as {self.published.version}, "
             f"instead of {self.instead_of} -> {self.published.address}\n"
@@ -129,22 +129,22 @@ class RolledBack:
 
 
 def rollback(config: WorkloadConfig, output: Path, *, to: int | None, reason: str = "") -> RolledBack:
-    """Publishes an earlier version again as the newest one, so that servers pick it up by themselves.
+    """Publish an earlier version again as the newest one, so that servers pick it up by themselves.
 
-    Who did it, when and why is kept in the version's manifest and among the runs. As that manifest is a new
-    one, the version is signed anew where the workload's versions are signed.
+    The user, time and reason are recorded in the new version's manifest and in the run history. Because the
+    manifest is new, the version is signed again if the workload signs its versions.
 
     Args:
-        output: the folder of its runs; no run of the workload may be at work there.
-        to: the version; None: the one before the model that is live. After a rollback that is one further
-            back.
-        reason: in the user's words; may be empty.
+        output: the folder of the workload's runs; no run of the workload may be active there.
+        to: the version to go back to; None: the one before the live model. After a rollback, that is one
+            version further back.
+        reason: the user's reason; may be empty.
 
     Raises:
-        UsageError: there is no such version, or none to go back to; a run is at work; it is not trusted, or
-            is to be trusted and cannot be signed.
+        UsageError: there is no such version, or none to go back to; a run is active; the version is not
+            trusted, or must be signed and there is no key.
         ComponentError: the version is damaged, or cannot be published.
-        PipelineError: all is done, and could not be noted among the runs.
+        PipelineError: the rollback is done, but could not be recorded in the run history.
     """
     base = serving_base(config, output.absolute())
     deployment = deployment_at(endpoint_settings(config))
@@ -190,12 +190,12 @@ def rollback(config: WorkloadConfig, output: Path, *, to: int | None, reason: st
 
 
 def no_version(base: str, name: str, output: Path) -> UsageError:
-    """The error for a workload without versions, with the command that makes one."""
+    """Return the error for a workload without versions, with the command that makes one."""
     return UsageError(f"{base} has no version.", hint=command("run", name, output=output))
 
 
 def _record(history: History, target: Version, done: RolledBack, again: Republished, began: float) -> str:
-    """Records a rollback among the runs; if that fails, returns why: the rollback stands."""
+    """Record a rollback in the run history; return why that failed, if it did: the rollback stands."""
     try:
         record = history.new_run(target.papers.get("workload", ""))
         record.state, record.exit_code, record.wall_s = "complete", 0, time.monotonic() - began

@@ -1,6 +1,6 @@
-"""The command `warm`: a process that has imported TFX, for the runs that follow.
+"""The command `warm`: starts a process that imports TFX ahead of the runs that follow.
 
-With an environment variable, each run leaves one.
+With an environment variable, each run leaves such a process behind.
 """
 
 import re
@@ -11,16 +11,16 @@ from slipway.pipeline.errors import UsageError
 from slipway.pipeline.terminal.invocation import command
 
 MINUTES_VARIABLE = "SLIPWAY_WARM_MINUTES"
-"""How long the process that a run leaves waits to be used; unset or 0: no run leaves one."""
+"""The variable with the minutes that a process left by a run waits to be used; unset or 0: none is left."""
 MOST_MINUTES = 1440
 _NUMBER = re.compile(r"[0-9]{1,4}(\.[0-9]+)?", re.ASCII)
 
 
 def minutes_left(environment: Mapping[str, str]) -> float:
-    """The minutes that the process left by a run is to wait; 0: none is left, as always in CI.
+    """Return the minutes that the process left by a run waits; 0, as always in CI: no process is left.
 
     Raises:
-        UsageError: the variable holds no such number.
+        UsageError: the variable does not hold a number in the allowed range.
     """
     written = environment.get(MINUTES_VARIABLE, "").strip() or "0"
     minutes = float(written) if _NUMBER.fullmatch(written) else -1
@@ -33,7 +33,7 @@ def minutes_left(environment: Mapping[str, str]) -> float:
 
 
 def leave(minutes: float) -> str:
-    """Starts the process after a run, where there is none yet; returns why it could not, or nothing."""
+    """Start the process after a run if there is none yet; return why that failed, or an empty string."""
     try:
         standby.begin(60 * minutes)
     except UsageError as error:
@@ -44,7 +44,7 @@ def leave(minutes: float) -> str:
 
 
 def begin(minutes: float) -> str:
-    """Starts the process, where there is none yet; returns what to tell.
+    """Start the process if there is none yet; return the message for the user.
 
     Raises:
         UsageError: the folder for its socket is not safe.
@@ -57,7 +57,7 @@ def begin(minutes: float) -> str:
 
 
 def end() -> str:
-    """Ends all such processes of this user that no run uses; returns what to tell.
+    """End all such processes of this user that no run uses; return the message for the user.
 
     Raises:
         UsageError: the folder of their sockets is not safe.

@@ -1,4 +1,4 @@
-"""The command `watch`: whether what a pushed version is asked still looks like what it was trained on."""
+"""The command `watch`: checks if the requests to a pushed version still resemble its training data."""
 
 import sys
 from collections.abc import Mapping
@@ -33,17 +33,17 @@ from slipway.pipeline.wiring.request_log import request_folder
 
 @dataclass(frozen=True)
 class Late:
-    """Labels that came later: their file, and the column that joins them to the logged rows."""
+    """Labels that arrived later: their file, and the column that joins them to the logged rows."""
 
     file: Path
     key: str
 
 
 def late_labels(file: Path | None, key: str | None) -> Late | None:
-    """The late labels that a command line names; None where it names none.
+    """Return the late labels that a command line names; None if it names none.
 
     Raises:
-        UsageError: it names one of file and key only.
+        UsageError: only one of file and key is given.
     """
     if (file is None) != (key is None):
         raise UsageError(
@@ -62,16 +62,16 @@ def watch(
     reference: Path | None,
     late: Late | None = None,
 ) -> tuple[Watched, Path]:
-    """Judges a version's logged requests, writes the page, and notifies where something has drifted.
+    """Judge a version's logged requests, write the page, and notify if something has drifted.
 
     Args:
-        on: the folder of the requests; None: where `request_log` puts them.
-        version: which; None: the newest.
-        reference: a folder of statistics to compare with; None: those of the version's training.
-        late: labels that came later; None: there are none.
+        on: the folder of the requests; None: the folder that `request_log` writes to.
+        version: the version's number; None: the newest.
+        reference: a folder of statistics to compare with; None: those of the version's training data.
+        late: labels that arrived later; None if there are none.
 
     Returns:
-        What was found, and its page, OUTPUT/watch/NAME.html.
+        The findings, and the path of their page, OUTPUT/watch/NAME.html.
 
     Raises:
         UsageError: there is no version, no request, or nothing to compare with.
@@ -118,7 +118,7 @@ def _watched(config: WorkloadConfig, version: int, logs: Logs, by: By, training:
 
 
 def metrics_and_labels(config: WorkloadConfig, late: Late) -> tuple[list[str], dict[str, float]]:
-    """The metrics that late labels can tell of, and these labels by key.
+    """Return the metrics that can be computed from late labels, and these labels by key.
 
     Raises:
         UsageError: there is no such metric, or the labels cannot be read.
@@ -142,7 +142,7 @@ def _with_live(config: WorkloadConfig, watched: Watched, late: Late, at_push: Ma
 
 
 def _wake(config: WorkloadConfig, watched: Watched, page: Path) -> None:
-    """Notifies as of a run that a gate has stopped, without logged values; a failure is only reported."""
+    """Notify of drift as of a run that a gate stopped, without logged values; a failure is only reported."""
     if config.notify is None or watched.is_right or "stopped" not in config.notify.when:
         return
     told = {**watched.message(), "page": str(page)}

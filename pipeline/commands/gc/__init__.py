@@ -1,1 +1,1 @@
-"""The command `gc`: removes what no kept run, pushed version or baseline needs."""
+"""The command `gc`: removes files that no kept run, pushed version or baseline needs."""

@@ -1,6 +1,6 @@
 """Decides which folders below `artifacts/` to remove: only those that TFX made for an execution.
 
-A pipeline may keep there what is none of TFX's, such as the served models of TFX's templates.
+A pipeline may keep other files there, such as the served models of TFX's templates.
 """
 
 from collections.abc import Iterator, Mapping, Set
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-# Beside the folders of a node's outputs TFX keeps one for what its executions need while they run.
+# TFX's folder, beside a node's output folders, for files that its executions need while they run.
 _SYSTEM = ".system"
-# TFX names the folder of an execution by its number, a stateful working folder by a UUID.
+# TFX names the folder of an execution by the execution's id, and a stateful working folder by a UUID.
 _WORKING_FOLDERS = "stateful_working_dir"
 
 
@@ -18,15 +18,16 @@ _WORKING_FOLDERS = "stateful_working_dir"
 class ArtifactFolders:
     """Decides which artifact folders to remove.
 
-    TFX puts the outputs of an execution into `NODE/OUTPUT/NUMBER`, a rehearsal into `RUN/`.
+    TFX writes the outputs of an execution to `NODE/OUTPUT/EXECUTION_ID`, a rehearsal writes to `RUN/`.
 
     Attributes:
-        needed: what stays, with all that is in it.
-        dropped: what records of dropped runs name.
-        nodes: execution number, as text -> ids of the nodes that it may be of.
+        needed: paths to keep, with all their contents.
+        dropped: paths that the records of dropped runs name.
+        nodes: execution id, as text -> ids of the nodes that it may belong to.
         runs: the ids of dropped runs.
-        since: what nobody names stays if it was written from then on, in seconds since the epoch: a run that
-            can be resumed may go on with what its record does not know yet, such as checkpoints.
+        since: seconds since the epoch. A folder that no record names is kept if it was written at this time
+            or later, because a resumable run may continue from files that its record does not name yet, such
+            as checkpoints.
     """
 
     needed: Set[Path]
@@ -37,7 +38,7 @@ class ArtifactFolders:
 
     @cached_property
     def _above(self) -> set[Path]:
-        """Every folder that holds something needed."""
+        """All parents of needed paths."""
         return {parent for path in self.needed for parent in path.parents}
 
     @cached_property
@@ -45,7 +46,7 @@ class ArtifactFolders:
         return {node_id for ids in self.nodes.values() for node_id in ids}
 
     def unneeded(self, folder: Path) -> Iterator[Path]:
-        """The highest folders that are TFX's own and in which nothing is needed."""
+        """Yield the topmost folders that TFX made and that hold nothing needed."""
         if self.needed & {folder, *folder.parents}:
             return
         for path in children(folder):
@@ -63,7 +64,7 @@ class ArtifactFolders:
                 yield from self.unneeded(path)
 
     def _old(self, path: Path) -> Iterator[Path]:
-        """The topmost folders from `path` on that were not written lately."""
+        """Yield the topmost folders, from `path` downwards, that were last written before `since`."""
         if self._is_old(path):
             yield path
         elif path.is_dir() and not path.name.isdigit() and path.parent.name != _WORKING_FOLDERS:
@@ -75,12 +76,12 @@ class ArtifactFolders:
 
 
 def _is_of(folder: Path, node_ids: Set[str]) -> bool:
-    """Whether a folder is that of one of the nodes; an id may hold slashes."""
+    """Return True if the folder belongs to one of the nodes, whose ids may contain slashes."""
     return any(f"{folder}".endswith(f"/{node_id}") for node_id in node_ids)
 
 
 def children(folder: Path) -> list[Path]:
-    """The contents of a folder, sorted; without links, which may lead anywhere."""
+    """Return the contents of a folder, sorted, without links, which may lead anywhere."""
     if not folder.is_dir():
         return []
     return sorted(path for path in folder.iterdir() if not path.is_symlink())

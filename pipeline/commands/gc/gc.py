@@ -1,8 +1,8 @@
-"""Removes what no kept run, pushed version or baseline needs, and never what something still refers to.
+"""Removes files that no kept run, pushed version or baseline needs, and never one that is still referred to.
 
-Only what lies under `artifacts/`, `runs/` and `cache/` can be removed, and under `artifacts/` only what TFX
-made for an execution: a pipeline may serve its models from there. No link is followed; the metadata store is
-read at most, and the served versions are not looked into.
+Only files under `artifacts/`, `runs/` and `cache/` can be removed, and under `artifacts/` only those that TFX
+made for an execution, because a pipeline may serve its models from there. Links are not followed, the
+metadata store is only read, and the served versions are not touched.
 """
 
 import functools
@@ -31,23 +31,24 @@ from slipway.pipeline.runs.outcome import pushed_to
 from slipway.pipeline.runs.record import RunRecord, artifacts_in
 from slipway.pipeline.terminal.invocation import DEFAULT_KEEP, command
 
-# A remembered result is named by its fingerprint's key; the cache also holds compiled graphs and digests.
+# A cached result is named by its cache key; the folder also holds compiled graphs and digests.
 _KEY = re.compile(r"[0-9a-f]{64}")
 
 
 def collect(output: Path, *, keep: int = DEFAULT_KEEP, dry_run: bool = False) -> Sweep:
-    """Removes what no kept run, pushed version or baseline needs.
+    """Remove what no kept run, pushed version or baseline needs.
 
-    Cache entries go first, then records of runs, then artifacts: if it is killed, what is left is whole, and
-    the next call continues.
+    Cache entries are removed first, then records of runs, then artifacts. If the process is killed, the rest
+    is consistent, and the next call continues.
 
     Args:
-        keep: how many runs of each pipeline are kept in any case, the newest ones; at least 1.
-        dry_run: only tell.
+        output: the output folder.
+        keep: how many of the newest runs of each pipeline to keep in any case; at least 1.
+        dry_run: only find what would be removed.
 
     Raises:
-        UsageError: `keep` is less than 1; the folder does not exist, holds no run, is in use by an engine,
-            cannot be written, or holds a record that cannot be read; nothing was removed.
+        UsageError: `keep` is less than 1; or the folder does not exist, holds no run, is in use by an
+            engine, cannot be written, or holds a record that cannot be read. Nothing was removed.
         PipelineError: something could not be removed.
     """
     if keep < 1:
@@ -74,10 +75,10 @@ def collect(output: Path, *, keep: int = DEFAULT_KEEP, dry_run: bool = False) ->
 
 
 def find_unneeded(output: Path, *, keep: int) -> Sweep:
-    """Finds what `collect` would remove; changes nothing.
+    """Find what `collect` would remove; change nothing.
 
     Args:
-        output: an existing folder, links resolved, that no engine works in.
+        output: an existing folder, with links resolved, that no engine is using.
         keep: as in `collect`.
 
     Raises:
@@ -95,13 +96,13 @@ def find_unneeded(output: Path, *, keep: int) -> Sweep:
     kept = kept_runs(runs, keep=keep, exists=places.exists, retired=retired)
     keys = {node.key for run in runs if run.run_id in kept for node in run.nodes}
     entries = list(_entries(output / "cache"))
-    # The cache may answer a kept run with results of another run: `--no-cache` makes them again.
+    # The cache entry for a kept run's key may name another run's results, made again by `--no-cache`.
     answers = [found for path in entries if path.stem in keys and (found := history.recall(path.stem))]
     store = read_store(output / "metadata.db")
     dropped = [run for run in runs if run.run_id not in kept]
     named = _uris(run for run in runs if run.run_id in kept) | store.found
     named |= {artifact["uri"] for answer in answers for artifact in artifacts_in(answer["outputs"])}
-    # A pushed model may be served, whatever happened to the run that pushed it.
+    # A pushed model may still be served, even if the run that pushed it is gone.
     named |= store.pushed | set(_destinations(runs))
     artifacts = ArtifactFolders(
         needed=places.all(named),
@@ -134,18 +135,18 @@ def _started(run: RunRecord) -> float:
 
 @dataclass(frozen=True)
 class _Places:
-    """Maps recorded paths to where they lie now, even after the output folder was moved or copied.
+    """Maps recorded paths to their current locations, even after the output folder was moved or copied.
 
     Attributes:
-        output: the folder.
-        origins: what it was called when its runs were made.
+        output: the output folder.
+        origins: the paths that this folder had when its runs were made.
     """
 
     output: Path
     origins: frozenset[str]
 
     def of(self, uri: str) -> set[Path]:
-        """The paths that a URI can stand for; none if it is not local."""
+        """Return the paths that a URI can refer to; none if it is not local."""
         if not uri or "://" in uri:
             return set()
         path = Path(uri)
@@ -153,11 +154,11 @@ class _Places:
         return {found.resolve() for found in {path, *moved}} | moved
 
     def all(self, uris: Iterable[str]) -> set[Path]:
-        """The paths that any of the URIs can stand for."""
+        """Return the paths that any of the URIs can refer to."""
         return {path for uri in uris for path in self.of(uri)}
 
     def exists(self, uri: str) -> bool:
-        """Whether it still exists; what is not on this machine counts as existing."""
+        """Return True if the URI still exists; one that is not on this machine counts as existing."""
         return "://" in uri or any(path.exists() for path in self.of(uri))
 
 
@@ -176,7 +177,7 @@ def _unneeded_run_folders(folder: Path, runs: Iterable[RunRecord], kept: Collect
 
 
 def _unneeded_states(output: Path, runs: Iterable[RunRecord], kept: Collection[str]) -> Iterator[Path]:
-    """State that nodes saved to continue from, and that no kept run can use."""
+    """Return saved states of unfinished nodes that no kept run can continue from."""
     resumable = [run for run in runs if run.run_id in kept and is_resumable(run)]
     keys = {node.key for run in resumable for node in run.nodes}
     return (path for path in children(KeptStates(output).root) if key_of(path) not in keys)
@@ -187,7 +188,7 @@ def _uris(runs: Iterable[RunRecord]) -> set[str]:
 
 
 def _destinations(runs: Iterable[RunRecord]) -> Iterator[str]:
-    """The places that runs pushed models to."""
+    """Yield the destinations that runs pushed models to."""
     for run in runs:
         if run.pushed:
             yield run.pushed["path"]
@@ -198,7 +199,7 @@ def _destinations(runs: Iterable[RunRecord]) -> Iterator[str]:
 
 
 def _executions(runs: Iterable[RunRecord], store: StoreFacts) -> dict[str, set[str]]:
-    """Execution number -> ids of its possible nodes, from the records and from the store."""
+    """Map execution ids to the ids of their possible nodes, from the records and from the store."""
     nodes = {number: set(ids) for number, ids in store.nodes.items()}
     for run in runs:
         for node in run.nodes:
@@ -225,7 +226,7 @@ def _removal(kind: Kind, path: Path) -> Removal:
 def _remove(removal: Removal) -> None:
     try:
         if removal.kind == "run":
-            # A folder without its record is not a run any more, in case the removal ends here.
+            # Without its record the folder no longer counts as a run, in case the removal is cut short.
             (removal.path / "run.json").unlink(missing_ok=True)
         if removal.path.is_dir():
             shutil.rmtree(removal.path)

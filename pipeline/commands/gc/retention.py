@@ -16,13 +16,13 @@ def kept_runs(
     exists: Callable[[str], bool],
     retired: Callable[[str], Collection[str]] = lambda _workload: (),
 ) -> dict[str, str]:
-    """The runs to keep, and why. Pure.
+    """Return the runs to keep, and why. Pure.
 
     Args:
-        runs: all runs, the newest first.
-        keep: how many of each pipeline, the newest ones.
-        exists: says of a pushed version's path whether it is still there.
-        retired: addresses of a workload's blessings that a user has retired.
+        runs: all runs, newest first.
+        keep: how many of the newest runs of each pipeline to keep.
+        exists: whether the path of a pushed version still exists.
+        retired: the addresses of a workload's blessings that a user has retired.
 
     Returns:
         Run id -> reason, in the order of `runs`.
@@ -35,7 +35,7 @@ def kept_runs(
         }
         reasons |= {run.run_id: "made a baseline" for run in _baselines(own, workload, retired(workload))}
         reasons |= {run.run_id: "a rollback" for run in own if run.rollback}
-        # A cached run names the version of an earlier one: the oldest pushed it.
+        # A cached run names the version that an earlier run pushed, so the oldest run with a path made it.
         pushers = {run.pushed["path"]: run for run in own if run.pushed}
         reasons |= {
             run.run_id: f"pushed version {Path(path).name}" for path, run in pushers.items() if exists(path)
@@ -45,7 +45,7 @@ def kept_runs(
 
 
 def newest(runs: Iterable[RunRecord], keep: int) -> Iterator[RunRecord]:
-    """The first `keep` runs of each pipeline, not counting rollbacks; `runs` holds the newest first."""
+    """Yield the newest `keep` runs of each pipeline, without rollbacks; `runs` is sorted newest first."""
     seen: Counter[str] = Counter()
     for run in runs:
         if run.rollback:
@@ -56,32 +56,34 @@ def newest(runs: Iterable[RunRecord], keep: int) -> Iterator[RunRecord]:
 
 
 def _baselines(runs: Iterable[RunRecord], workload: str, retired: Collection[str]) -> Iterator[RunRecord]:
-    """The newest blessed runs of two models: `baseline_key` takes the latest other than the candidate.
+    """Yield the newest blessed runs of two models, and the blessed run of the most recently made model.
 
-    And of the model that was made last: TFX's resolver takes the highest id, which is another model where a
-    setting was changed back and an earlier model blessed again.
+    Two, because `baseline_key` takes the latest model other than the candidate. TFX's resolver takes the
+    model with the highest id, which is a third one if a setting was changed back and an earlier model was
+    blessed again.
     """
     seen: set[str] = set()
     blessed = list(blessed_runs(runs, workload=workload, retired=retired))
     if blessed:
         yield max(blessed, key=_made_by)
     for run in blessed:
-        key = key_of_maker(run, "Model") or run.run_id  # the nodes of a rehearsal have no keys
+        key = key_of_maker(run, "Model") or run.run_id  # nodes of a rehearsal have no cache keys
         if key not in seen and len(seen) < 2:
             seen.add(key)
             yield run
 
 
 def _made_by(run: RunRecord) -> int:
-    """The execution that made a run's model, maybe an earlier run's: the end of its address; 0: unknown."""
+    """Return the id of the execution that made a run's model, from the model's URI; 0 if unknown."""
     ends = (Path(model["uri"]).name for _, model in run.outputs_of("Model"))
     return max((int(end) for end in ends if end.isdecimal()), default=0)
 
 
 def _latest_makers(runs: Iterable[RunRecord]) -> dict[str, RunRecord]:
-    """For each node of a user's own pipeline with a resolver, the run that has its latest result.
+    """Return, for each node of a custom pipeline with a Resolver, the run that has the node's latest result.
 
-    Such a resolver may look up anything, e.g. the latest model to train further; ours asks for a blessed one.
+    Such a Resolver may look up anything, such as the latest model to train further; the Resolver of a
+    workload looks up a blessed model.
     """
     latest: dict[str, tuple[int, RunRecord]] = {}
     for run in runs:
@@ -95,5 +97,8 @@ def _latest_makers(runs: Iterable[RunRecord]) -> dict[str, RunRecord]:
 
 
 def is_resumable(run: RunRecord) -> bool:
-    """Whether `resume` can continue it. No engine is at work, so a run marked as running was killed."""
+    """Return True if `resume` can continue the run.
+
+    No engine is active, so a run marked as running was killed.
+    """
     return run.state not in ("complete", "stopped")

@@ -1,6 +1,6 @@
-"""Reads from the SQLite store which executions there are and what is in use, without importing ML Metadata.
+"""Reads executions and artifacts in use from the SQLite metadata store, without importing ML Metadata.
 
-The tables are those of ML Metadata's schema 10.
+The queries fit version 10 of ML Metadata's database schema.
 """
 
 import contextlib
@@ -12,8 +12,8 @@ from pathlib import Path
 
 from slipway.pipeline.errors import UsageError
 
-# ModelGate and TFX's Evaluator say with these properties which model they blessed. A number below 0: its
-# blessing was retired, see `slipway.pipeline.plan.baseline_changes`.
+# ModelGate and TFX's Evaluator record the blessed model in these properties. A negative `current_model_id`
+# means that the blessing was retired; see `slipway.pipeline.plan.baseline_changes`.
 _BLESSED = """
     SELECT Artifact.uri, model.string_value FROM Artifact
     JOIN ArtifactProperty AS blessed
@@ -25,7 +25,7 @@ _BLESSED = """
     WHERE COALESCE(number.int_value, 0) >= 0
     ORDER BY Artifact.id
 """
-# The DataGate's facts about the data of each span that it let pass.
+# The DataGate's verdicts on the data of each span that passed.
 _PASSED = """
     SELECT Artifact.uri, span.int_value FROM Artifact
     JOIN Type ON Type.id = Artifact.type_id AND Type.name = 'schemas.DataVerdict'
@@ -33,7 +33,7 @@ _PASSED = """
       ON span.artifact_id = Artifact.id AND span.name = 'span'
     ORDER BY Artifact.id
 """
-# A Pusher that reports a push without its destination left the model in its artifact's own folder.
+# A Pusher that reports a push without a destination left the model in its artifact's folder.
 _PUSHED = """
     SELECT string_value FROM ArtifactProperty
     WHERE name = 'pushed_destination' AND string_value IS NOT NULL
@@ -45,7 +45,7 @@ _PUSHED = """
       ON place.artifact_id = Artifact.id AND place.name = 'pushed_destination'
     WHERE place.string_value IS NULL
 """
-# TFX calls the context of a node PIPELINE.NODE.
+# TFX names the context of a node PIPELINE.NODE.
 _EXECUTIONS = """
     SELECT own.execution_id, substr(node.name, length(pipeline.name) + 2) FROM Association AS own
     JOIN Context AS node ON node.id = own.context_id
@@ -61,11 +61,11 @@ class StoreFacts:
     """The facts about a metadata store that `gc` needs.
 
     Attributes:
-        found: what a Resolver answers with: of each gate the latest blessing and its model, and the latest
-            verdict of every span, for any can be named. With the model gone, no later one could be
-            evaluated, or blessed.
-        pushed: where every pushed model went.
-        nodes: execution number, as text -> ids of the nodes that it may be of.
+        found: URIs of the artifacts that a Resolver can return: the latest blessing of each gate with its
+            model, and the latest verdict of every span, because any span can be requested. Without the
+            blessed model, no later model could be evaluated or blessed.
+        pushed: the destinations of all pushed models.
+        nodes: execution id, as text -> ids of the nodes that it may belong to.
     """
 
     found: Set[str] = frozenset()
@@ -74,10 +74,10 @@ class StoreFacts:
 
 
 def read_store(store: Path) -> StoreFacts:
-    """Reads a store; one that does not exist or has no tables yet gives no facts.
+    """Read a store; one that does not exist or has no tables yet gives empty facts.
 
     Raises:
-        UsageError: it cannot be read.
+        UsageError: the store cannot be read.
     """
     if not store.exists():
         return StoreFacts()

@@ -1,4 +1,4 @@
-"""The things that `gc` removes and keeps, as data and in words. Pure."""
+"""The result of `gc`: what it removes and keeps, as data and as text. Pure."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,9 +17,7 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class Removal:
-    """One thing to remove: a remembered result, or a whole folder: a run's, an artifact's, or the state
-    that an unfinished node saved to continue from.
-    """
+    """One thing to remove: a cached result, or the folder of a run, an artifact or a checkpoint."""
 
     kind: Kind
     path: Path
@@ -28,13 +26,13 @@ class Removal:
 
 @dataclass(frozen=True)
 class Sweep:
-    """The things that are no longer needed, and those that are.
+    """The unneeded files and folders, and the runs that are kept.
 
     Attributes:
-        output: the folder, links resolved.
-        removals: in the order in which they go: what points to a thing before the thing.
-        kept: run id -> why it is kept; the newest run first.
-        is_done: False where nothing was removed (`--dry-run`).
+        output: the output folder, with links resolved.
+        removals: in order of removal: a reference is removed before what it refers to.
+        kept: run id -> why it is kept; newest run first.
+        is_done: whether the removals were made; False for `--dry-run`.
     """
 
     output: Path
@@ -48,7 +46,7 @@ class Sweep:
         return sum(removal.size_bytes for removal in self.removals)
 
     def to_json(self) -> dict[str, object]:
-        """Plain data; paths are relative to the output folder."""
+        """Return plain data; paths are relative to the output folder."""
         return {
             "removed": self.is_done,
             "size_bytes": self.size_bytes,
@@ -60,13 +58,13 @@ class Sweep:
         }
 
     def text(self, *, command: str = "") -> str:
-        """The outcome first; a dry run also lists the removals, and names the command that removes them.
+        """Return the outcome; a dry run also lists the removals, and names the command that removes them.
 
         Args:
-            command: removes what a dry run lists.
+            command: the command that removes what a dry run lists.
         """
         kept = f"Kept: {_count(len(self.kept), 'run')}."
-        # The empty folders that TFX leaves behind every execution go too, but are not worth a line.
+        # The empty folders that TFX leaves after every execution are removed too, but not listed.
         kinds = [removal.kind for removal in self.removals if removal.size_bytes]
         if not kinds:
             return f"Nothing to remove. {kept}"
@@ -82,7 +80,7 @@ class Sweep:
 
 
 def _size(size_bytes: float) -> str:
-    """`812 B`, `4.1 MB`: decimal units, as disks are sold and `df -H` counts."""
+    """Format a size in decimal units, like `df -H`: `812 B`, `4.1 MB`."""
     for unit in ("B", "kB", "MB", "GB"):
         if size_bytes < 1000:
             return f"{size_bytes:.0f} B" if unit == "B" else f"{size_bytes:.1f} {unit}"
