@@ -1,7 +1,7 @@
-"""The workload file: its keys, and how it is loaded, overridden and checked.
+"""The workload file: its keys, and the code that loads, overrides and checks them.
 
-The sections' models are the one description of the file: they reject invalid values, their descriptions
-become `schemas/workload.schema.json` (`.json_schema`), and their attributes are what the pipeline reads.
+The sections' pydantic models are the single definition of the file: they reject invalid values, their
+descriptions become `schemas/workload.schema.json` (`.json_schema`), and the pipeline reads their attributes.
 """
 
 from slipway.pipeline.config.beam import BeamConfig

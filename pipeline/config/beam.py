@@ -15,7 +15,7 @@ RUNNERS = {
     "spark": "SparkRunner",
     "dataflow": "DataflowRunner",
 }
-"""The engines by their names here; Beam's names for them."""
+"""Names of engines in the workload file -> Beam's names."""
 BeamRunner = Annotated[str, OneOf(RUNNERS)]
 StockNode = Literal["StatisticsGen", "Transform", "Evaluator"]
 BeamOption = Annotated[bool | int | float | Text | Texts, Field(union_mode="left_to_right")]

@@ -1,4 +1,4 @@
-"""The workload file's `cloud`: where the pipeline runs in the cloud, and the resources of its tasks."""
+"""The workload file's `cloud`: the place where the pipeline runs in the cloud, and its tasks' resources."""
 
 from typing import Annotated, Literal, Self
 

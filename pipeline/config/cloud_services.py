@@ -1,4 +1,4 @@
-"""The workload file's `cloud.vertex`, `cloud.kubeflow` and `cloud.schedule`: who runs it, and when."""
+"""The workload file's `cloud.vertex`, `cloud.kubeflow` and `cloud.schedule`: cloud services and schedule."""
 
 from datetime import datetime
 from typing import Literal, Self
@@ -25,7 +25,7 @@ _LOOPBACK = ("http://127.0.0.1", "http://localhost", "http://[::1]")
 
 
 def _is_safe_address(address: str) -> bool:
-    """Whether a token sent to this address cannot be read on the way."""
+    """Return True if a token sent to this address cannot be read in transit."""
     if address.startswith(_SECRETS_OVER):
         return True
     return any(address == host or address.startswith((f"{host}:", f"{host}/")) for host in _LOOPBACK)
@@ -175,12 +175,12 @@ class ScheduleConfig(Section):
 
     @property
     def starts_at(self) -> datetime | None:
-        """The moment of `start`; in `time_zone` if it names no offset."""
+        """The time of `start`; in `time_zone` if it names no offset."""
         return self._at(self.start)
 
     @property
     def ends_at(self) -> datetime | None:
-        """The moment of `end`; in `time_zone` if it names no offset."""
+        """The time of `end`; in `time_zone` if it names no offset."""
         return self._at(self.end)
 
     def _at(self, moment: str | None) -> datetime | None:

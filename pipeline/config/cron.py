@@ -1,10 +1,10 @@
-"""Cron expressions: five fields as crontab(5) has them. Pure."""
+"""Checks cron expressions of five fields, as in crontab(5). Pure."""
 
 import re
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
-# Name, least and greatest value, and the names of the values from the least on.
+# Name, least and greatest value, and names of the values, starting with the least.
 _FIELDS: tuple[tuple[str, int, int, tuple[str, ...]], ...] = (
     ("minute", 0, 59, ()),
     ("hour", 0, 23, ()),
@@ -16,7 +16,7 @@ _PART = re.compile(r"^(?:\*|(?P<first>\w+)(?:-(?P<last>\w+))?)(?:/(?P<step>\d+))
 
 
 def cron_problem(expression: str) -> str:
-    """The error in a cron expression, in words; empty if there is none.
+    """Return the error in a cron expression, in words; empty if there is none.
 
     Args:
         expression: minute, hour, day of the month, month, day of the week.

@@ -34,12 +34,12 @@ from slipway.pipeline.config.section import (
 from slipway.pipeline.config.settings_errors import KeyRuleError
 from slipway.pipeline.config.tables import TableConfig
 
-# A year and a month, mostly a day, and only directives of dates and times.
+# Requires a year and a month, and allows only directives of dates and times.
 _DAY_FORMAT = re.compile("(?=.*%[Yy])(?=.*%[mbB])(?:[^%]|%[YymbBdHIMSp])*", re.DOTALL)
 _BIGQUERY = "bigquery"
-# The formats whose rows have typed columns.
+# Formats whose rows have typed columns.
 _OF_COLUMNS = ("csv", "jsonl", "parquet", SQL)
-# Keys that only apply to files that are read as they are.
+# Keys that only apply to files read directly, not by a query.
 _OF_RAW_FILES = ("delimiter", "quote", "encoding", "column_names")
 # Keys that only apply to files.
 _OF_FILES = (
@@ -256,7 +256,7 @@ class DataConfig(Section):
             for index, name in enumerate(names):
                 if name in names[:index]:
                     raise KeyRuleError("given twice; keep one", key, index)
-        # By its value: a configuration that was written out and read back has every key set.
+        # Compared with the default, because a configuration that was dumped and read back has every key set.
         is_split_given = self.split != type(self).model_fields["split"].default
         is_dealt = self.split_by is None or self.split_by.key is not None or self.split_by.row is not None
         if not is_dealt and is_split_given:

@@ -1,4 +1,4 @@
-"""The workload file's `nodes` and `metadata`: retries, time limits, and where the metadata is kept."""
+"""The workload file's `nodes` and `metadata`: retries, time limits, and the metadata database."""
 
 from typing import Annotated, Any
 

@@ -1,4 +1,4 @@
-"""The workload file's `evaluate`: how a trained model is judged."""
+"""The workload file's `evaluate`: the evaluation of a trained model."""
 
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Self
@@ -198,7 +198,7 @@ class EvaluateConfig(Section):
             own = " or evaluate.own_metrics" if self.own_metrics else ""
             raise KeyRuleError(f"not one of evaluate.metrics{own} ({listed}); add it there", *path)
         known = METRICS.get(plain_name(metric))
-        is_either = known is None or known.better is None  # one's own, or as a coverage
+        is_either = known is None or known.better is None  # a custom metric, or one such as a coverage
         if is_either and threshold.max_drop is not None and threshold.max_rise is not None:
             raise KeyRuleError(
                 "has max_drop (higher is better) and max_rise (lower is better); keep one", *path
@@ -215,12 +215,12 @@ class EvaluateConfig(Section):
             raise KeyRuleError(words, *path, "min")
 
 
-# Of the rows that are counted, and of the answers beside the labels.
+# The evaluation's names for the row count and for the answers.
 _TAKEN_NAMES = ("example_count", "answers")
 
 
 def _is_one_of(name: str, columns: str) -> bool:
-    """Whether a name is that of one slice of the columns: `a=1, b=x` for `a, b`."""
+    """Return True if a name is that of one slice of the columns: `a=1, b=x` for `a, b`."""
     wanted = columns.split(", ")
     parts = name.split(", ", len(wanted) - 1)
     return len(parts) == len(wanted) and all(

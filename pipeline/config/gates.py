@@ -80,19 +80,22 @@ class DataGateConfig(Section):
 
 
 def span_of(reference: str) -> int | None:
-    """The span that `data_gate.reference` names; None if it names something else."""
+    """Return the span that `data_gate.reference` names; None if it names something else."""
     found = _SPAN.fullmatch(reference)
     return int(found[1]) if found else None
 
 
 def reference_folder(reference: str) -> str:
-    """The folder that `data_gate.reference` names; empty if it names something else."""
+    """Return the folder that `data_gate.reference` names; empty if it names something else."""
     named = reference in (LAST_BLESSED, LAST_PASSED, NO_REFERENCE) or span_of(reference) is not None
     return "" if named else reference
 
 
 def find_reference_problem(value: str, *, root: Path) -> str:
-    """The error in `data_gate.reference`, in words; empty if there is none. A mistyped name is a folder."""
+    """Return the error in `data_gate.reference`, in words; empty if there is none.
+
+    A mistyped keyword is taken for a folder.
+    """
     folder = reference_folder(value)
     if folder and (problem := find_folder_problem(folder, root=root)):
         return f"must be {LAST_BLESSED}, {LAST_PASSED}, {NO_REFERENCE}, span N or a folder, and {problem}"
@@ -100,7 +103,7 @@ def find_reference_problem(value: str, *, root: Path) -> str:
 
 
 def find_folder_problem(value: str, *, root: Path) -> str:
-    """The error in a folder of statistics, in words; empty if none can be found from here."""
+    """Return the error in a folder of statistics, in words; empty if there is none or it is remote."""
     if "://" in value:
         return ""
     try:

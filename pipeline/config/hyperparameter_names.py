@@ -1,9 +1,9 @@
-"""Finds which hyperparameters a model function takes by reading its source: nothing is executed.
+"""Finds the hyperparameters that a model function takes by reading its source, without executing anything.
 
-So a misspelled name is reported before TensorFlow is loaded. Two forms are understood, also across several
+A misspelled name is thus reported before TensorFlow is loaded. Two forms are understood, also across several
 functions: `build_model(features, hyperparameters)` passes them on to another such function, or unpacks them
 into a dataclass or a function, as `Hyperparameters(**hyperparameters)`. If anything else happens to them,
-nothing is known about their names, and the Trainer finds out.
+their names are unknown here, and only the Trainer reports an unknown one.
 """
 
 import ast
@@ -13,13 +13,15 @@ from pathlib import Path
 
 from slipway.pipeline.config.importable import SourceModule, read_module, words_for_unknown
 
-# Statements that could skip a call, or make it with other values.
+# Expressions that could skip a call, or make it with other values.
 _UNSURE = (ast.IfExp, ast.BoolOp, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-_MOST_STEPS = 8  # from function to function
+_MOST_STEPS = 8  # calls to follow from function to function
 
 
 def find_unknown_hyperparameters(names: Iterable[str], *, model: str, root: Path) -> dict[str, str]:
-    """The names that a model function does not take, each in words; empty if reading the source cannot tell.
+    """Return the names that a model function does not take, each with an error in words.
+
+    The result is empty if the source does not show which names the function takes.
 
     Args:
         root: the project's root, from which modules are imported.
@@ -35,7 +37,7 @@ def find_unknown_hyperparameters(names: Iterable[str], *, model: str, root: Path
 
 
 def hyperparameter_names(model: str, *, root: Path) -> tuple[str, ...] | None:
-    """The names that a model function takes, in the order of the source; None if reading it cannot tell.
+    """Return the names that a model function takes, in source order; None if the source does not show them.
 
     Args:
         root: the project's root, from which modules are imported.
@@ -65,14 +67,14 @@ class _Place:
 
 @dataclass(frozen=True)
 class _Handed:
-    """Where a function passes its hyperparameters; `is_unpacked`: each as an argument of its own."""
+    """The callee to which a function passes its hyperparameters; `is_unpacked`: as keyword arguments."""
 
     called: ast.expr
     is_unpacked: bool
 
 
 def _definition(place: _Place, root: Path) -> tuple[SourceModule, ast.stmt] | None:
-    """The one statement that defines the name, with its module."""
+    """Return the only statement that defines the name, with its module; None if there is not exactly one."""
     for _ in range(_MOST_STEPS):
         source = read_module(place.module, root=root)
         if source is None:
@@ -87,7 +89,7 @@ def _definition(place: _Place, root: Path) -> tuple[SourceModule, ast.stmt] | No
 
 
 def _bound(node: ast.AST) -> Iterator[str]:
-    """The names that a node binds, at any depth."""
+    """Yield the names that a node binds itself, without those bound by its children."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         yield node.name
     elif isinstance(node, ast.Import | ast.ImportFrom):
@@ -106,7 +108,7 @@ def _imported(statement: ast.ImportFrom, name: str, source: SourceModule) -> _Pl
 
 
 def _handed_on(definition: ast.stmt) -> _Handed | None:
-    """What a function passes its second argument to, if it does so always and does nothing else with it."""
+    """Return what a function passes its second argument to, if it always does so and nothing else with it."""
     if not isinstance(definition, ast.FunctionDef) or definition.decorator_list:
         return None
     positional = [*definition.args.posonlyargs, *definition.args.args]
@@ -131,7 +133,7 @@ def _handed_on(definition: ast.stmt) -> _Handed | None:
 
 
 def _is_all_of(argument: ast.expr, use: ast.Name) -> bool:
-    """Whether an argument is all hyperparameters, maybe with more: `h`, `dict(h)` or `{"more": 1, **h}`."""
+    """Return True if an argument holds all hyperparameters: `h`, `dict(h)` or `{"more": 1, **h}`."""
     if isinstance(argument, ast.Call) and isinstance(argument.func, ast.Name) and argument.func.id == "dict":
         return argument.args == [use]
     if isinstance(argument, ast.Dict):
@@ -159,7 +161,7 @@ def _place_of(called: ast.expr, source: SourceModule) -> _Place | None:
 
 
 def _names_of(definition: ast.stmt) -> tuple[str, ...] | None:
-    """The keywords that a dataclass or a function takes; None if it may take any."""
+    """Return the keywords that a dataclass or a function takes; None if it may take others."""
     if isinstance(definition, ast.FunctionDef) and not definition.decorator_list:
         arguments = definition.args
         named = (*arguments.args, *arguments.kwonlyargs)
@@ -175,7 +177,7 @@ def _names_of(definition: ast.stmt) -> tuple[str, ...] | None:
 
 
 def _is_set(field: ast.AnnAssign) -> bool:
-    """Whether a dataclass takes that field as an argument."""
+    """Return True if a dataclass takes the field as an argument."""
     annotation = ast.unparse(field.annotation)
     if "ClassVar" in annotation or "KW_ONLY" in annotation:
         return False
@@ -184,7 +186,7 @@ def _is_set(field: ast.AnnAssign) -> bool:
 
 
 def _last_name(decorator: ast.expr) -> str:
-    """`dataclass` of `dataclasses.dataclass(frozen=True)`, however it is written; "" with `init` given."""
+    """Return a decorator's name without module and arguments, such as `dataclass`; "" if it sets `init`."""
     if isinstance(decorator, ast.Call):
         return "" if any(each.arg == "init" for each in decorator.keywords) else _last_name(decorator.func)
     return ast.unparse(decorator).rpartition(".")[2]

@@ -1,6 +1,6 @@
-"""Checks that a dotted path leads to a function by reading the source: nothing is imported or executed.
+"""Checks that a dotted path leads to a function by reading the source; nothing is imported or executed.
 
-So a wrong path, a syntax error or a missing import in the user's code is reported before TensorFlow loads.
+A wrong path, a syntax error or a missing import in the user's code is thus reported before TensorFlow loads.
 Errors that only show when the code runs (an exception at import, an attribute of a library) are left to the
 run.
 """
@@ -23,11 +23,11 @@ from slipway.components.nearest import nearest
 def find_import_problem(
     dotted_path: str, *, root: Path, kind: Literal["function", "class"] = "function"
 ) -> str:
-    """The reason why what is at `dotted_path` cannot be imported, in words; "" if none is found.
+    """Return why `dotted_path` cannot be imported, in words; "" if no reason is found.
 
-    Covers the module, the packages around it, and what they import at their top level from below `root`:
-    missing modules, missing names, and syntax errors with file and line. Of installed packages it is only
-    checked that they are there.
+    Finds missing modules, missing names, and syntax errors with file and line, in the module, the packages
+    around it, and all modules below `root` that they import at their top level. Installed packages are only
+    checked for existence.
     """
     module, _, name = dotted_path.rpartition(".")
     reader = _Reader(root.absolute())
@@ -45,7 +45,7 @@ def find_import_problem(
 
 @dataclass(frozen=True, slots=True)
 class SourceModule:
-    """A parsed module below the root: `is_package` if it is the `__init__` of a package."""
+    """A parsed module below the root; `is_package`: it is the `__init__` of a package."""
 
     name: str
     tree: ast.Module
@@ -53,7 +53,7 @@ class SourceModule:
 
 
 def read_module(name: str, *, root: Path) -> SourceModule | None:
-    """The source of a module below the root; None if it is elsewhere, compiled, or not Python.
+    """Return the source of a module below the root; None if it is elsewhere, compiled, or not Python.
 
     Args:
         root: the project's root, from which modules are imported.
@@ -64,7 +64,7 @@ def read_module(name: str, *, root: Path) -> SourceModule | None:
         return None
     try:
         return SourceModule(name, _parsed(file, str(file)), is_package=found[-1].folder is not None)
-    except _BrokenError:  # reported where the function is looked up
+    except _BrokenError:  # `find_import_problem` reports it
         return None
 
 
@@ -74,7 +74,13 @@ class _BrokenError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Module:
-    """A module below the root: `file` is None for a package without `__init__`, `folder` for no package."""
+    """A module below the root.
+
+    Attributes:
+        name: the dotted name.
+        file: the source or extension file; None for a package without `__init__`.
+        folder: the package's folder; None if the module is not a package.
+    """
 
     name: str
     file: Path | None
@@ -83,8 +89,14 @@ class _Module:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """The top-level names of a module, and those that it defines, by kind; `is_open`: it may have names that
-    reading cannot see."""
+    """The names in a module.
+
+    Attributes:
+        shown: the module's file, for messages.
+        names: all top-level names.
+        defined: the names that the module itself defines, by kind.
+        is_open: whether the module may have names that are not visible in its source.
+    """
 
     shown: str
     names: frozenset[str] = frozenset()
@@ -100,7 +112,7 @@ class _Reader:
         self._sources: dict[str, _Source] = {}
 
     def source(self, module: str) -> _Source | None:
-        """The source of a module below the root, read with the packages around it; None for an installed one.
+        """Read a module below the root, with the packages around it; return None for an installed module.
 
         Raises:
             _BrokenError: there is no such module, or it cannot be imported.
@@ -118,12 +130,12 @@ class _Reader:
         return [self._read(each) for each in found][-1]
 
     def submodule(self, package: str, name: str) -> _Source | None:
-        """The source of the module `name` in a package below the root; None if there is none."""
+        """Return the source of the module `name` in a package below the root; None if there is none."""
         parts = [*package.split("."), name]
         return self.source(".".join(parts)) if len(self.modules(parts)) == len(parts) else None
 
     def modules(self, parts: list[str]) -> list[_Module]:
-        """The packages on the way and the module, as far as they exist below the root."""
+        """Return the packages on the path and the module, as far as they exist below the root."""
         found: list[_Module] = []
         folder: Path | None = self._root
         for depth, part in enumerate(parts, start=1):
@@ -147,7 +159,7 @@ class _Reader:
         return self._sources[module.name]
 
     def _follow_imports(self, tree: ast.Module, module: _Module, shown: str) -> None:
-        # Only imports that always run: one inside `try` or `if` may be meant to fail.
+        # Only imports that always run; an import inside `try` or `if` may be meant to fail.
         for statement in tree.body:
             try:
                 if isinstance(statement, ast.Import):
@@ -157,7 +169,7 @@ class _Reader:
                     self._follow_names(statement, module)
             except _BrokenError as broken:
                 text = str(broken)
-                # Only the innermost place: that is the one to correct.
+                # Only the innermost place is named, which is the one to correct.
                 raise _BrokenError(
                     text if ".py:" in text else f"{shown}:{statement.lineno}: {text}"
                 ) from broken
@@ -181,7 +193,7 @@ class _Reader:
 
 
 def _is_ours(name: str, found: list[_Module]) -> bool:
-    """Whether that top-level name is the project's own folder, whose modules have another name."""
+    """Return True if a top-level name is one of Slipway's folders, which are imported as `slipway.NAME`."""
     spec = None if found else _installed(name)
     file = found[0].file if found else Path(spec.origin) if spec and spec.origin else None
     ours = Path(slipway.__file__).with_name(name) / "__init__.py"
@@ -199,7 +211,7 @@ def _module_in(folder: Path, part: str, name: str) -> _Module | None:
 
 
 def _is_regular_package(name: str) -> bool:
-    """Whether an installed module takes precedence over a plain folder of the same name."""
+    """Return True if an installed module takes precedence over a plain folder of the same name."""
     spec = _installed(name)
     return spec is not None and spec.origin is not None
 
@@ -224,7 +236,7 @@ def _names_in(folder: Path | None) -> list[str]:
 def _parsed(file: Path, shown: str) -> ast.Module:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an invalid escape in user code is not our business here
+            warnings.simplefilter("ignore")  # for instance of an invalid escape in user code
             return ast.parse(file.read_bytes())
     except SyntaxError as error:
         raise _BrokenError(f"{shown}:{error.lineno or 1}: {error.msg}") from error
@@ -248,14 +260,14 @@ def _described(tree: ast.Module, shown: str) -> _Source:
             names.update(alias.asname or alias.name for alias in node.names)
             is_open |= any(alias.name == "*" for alias in node.names)
         else:
-            # Targets of assignments, loops and `with`: every name that is stored.
+            # Every stored name is the target of an assignment, a loop or a `with`.
             stored = (each for each in ast.walk(node) if isinstance(each, ast.Name))
             names.update(each.id for each in stored if isinstance(each.ctx, ast.Store))
     return _Source(shown, frozenset(names), defined, is_open)
 
 
 def _top_level(statements: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements that run at import, also those inside `if`, `try`, `with` and loops."""
+    """Yield the statements that run at import, also those inside `if`, `try`, `with` and loops."""
     for statement in statements:
         yield statement
         if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -266,7 +278,7 @@ def _top_level(statements: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def words_for_unknown(name: str, names: Iterable[str]) -> str:
-    """The alternatives to a name that is not among `names`: the nearest, or all if they are few."""
+    """Return, in words, the nearest of `names` to an unknown name, or all of them if they are few."""
     known = sorted(each for each in names if not each.startswith("_"))
     if near := nearest(name, known):
         return f"nearest: {near}"

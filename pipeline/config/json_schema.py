@@ -1,4 +1,4 @@
-"""The JSON Schema of workload files, with which editors complete, explain and check them.
+"""Generates the JSON Schema of workload files, by which editors complete, explain and check them.
 
 python -m slipway.pipeline.config.json_schema          writes schemas/workload.schema.json
 """
@@ -21,7 +21,7 @@ _SUFFIX = "InProfile"
 
 
 class _Generator(GenerateJsonSchema):
-    """Leaves out what only repeats keys or addresses programmers; strict for keys with a pattern."""
+    """Omits titles that repeat keys, and docstring parts for programmers; forbids keys that break a pattern."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002  (its base decides the name)
         return False
@@ -37,13 +37,13 @@ class _Generator(GenerateJsonSchema):
     def get_default_value(self, schema: WithDefaultSchema) -> Any:
         if schema.get("default_factory") is None:
             return super().get_default_value(schema)
-        return cast(Callable[[], Any], schema["default_factory"])()  # a dataclass makes each mapping anew
+        return cast(Callable[[], Any], schema["default_factory"])()  # dataclasses have factories for mappings
 
 
 def workload_schema() -> dict[str, object]:
-    """The JSON Schema of a workload file, as plain data.
+    """Return the JSON Schema of a workload file, as plain data.
 
-    A profile holds the same keys without name and profiles, and needs none of them: it is laid over the file.
+    A profile has the same keys except name and profiles, and requires none, because it overrides the file.
     """
     schema = WorkloadConfig.model_json_schema(by_alias=True, schema_generator=_Generator)
     models = {name: each for name, each in schema["$defs"].items() if "properties" in each}
@@ -60,12 +60,12 @@ def workload_schema() -> dict[str, object]:
 
 
 def schema_text() -> str:
-    """The content of the schema file; stable, so that a diff shows only real changes."""
+    """Return the content of the schema file, which is stable, so that a diff shows only real changes."""
     return json.dumps(workload_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
 def _partial(node: Any, models: Container[str]) -> Any:
-    """A copy of a part of the schema that requires no key and refers to partial models only."""
+    """Copy a part of the schema so that it requires no key and refers to partial models only."""
     if isinstance(node, list):
         return [_partial(item, models) for item in node]
     if not isinstance(node, dict):

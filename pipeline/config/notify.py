@@ -1,4 +1,4 @@
-"""The workload file's `notify`: who is notified of a run's end."""
+"""The workload file's `notify`: the command and webhook to notify of a run's end."""
 
 from typing import Annotated, Literal, Self
 

@@ -1,4 +1,4 @@
-"""The workload file's `preflight`: the time limit of a compilation, and the price of a chip-hour."""
+"""The workload file's `preflight`: the time limit of a compilation, and the prices of a chip-hour."""
 
 from typing import Annotated, Self
 

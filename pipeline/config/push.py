@@ -1,4 +1,4 @@
-"""The workload file's `push`: where a blessed model goes."""
+"""The workload file's `push`: the destination of blessed models, their signing and their deployment."""
 
 import re
 from typing import Self

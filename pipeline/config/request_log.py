@@ -1,4 +1,4 @@
-"""The workload file's `request_log`: what `serve` and `predict` keep of what they are asked."""
+"""The workload file's `request_log`: the parts of requests that `serve` and `predict` log."""
 
 from typing import Annotated
 

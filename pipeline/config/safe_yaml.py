@@ -1,8 +1,8 @@
 """Reads YAML as plain data with the line of every key, without YAML's dangerous or surprising features.
 
 Tags, anchors, aliases, merge keys, duplicate keys and further documents are rejected, size and depth are
-bounded, and only what reads the same everywhere becomes a number, a truth value or null: `no`, `on`, `010`,
-`1:30`, `0x1f` and `2024-01-02` stay text.
+limited, and only text that all YAML versions read alike becomes a number, a boolean or null: `no`, `on`,
+`010`, `1:30`, `0x1f` and `2024-01-02` stay text.
 """
 
 import math
@@ -32,7 +32,7 @@ _NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 _FORBIDDEN_CHARACTER = re.compile(
     "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 )
-# The parser's messages -> the same for people. The first match counts.
+# The parser's messages -> plain words. The first match counts.
 _PLAIN_WORDS = (
     (
         "mapping values are not allowed",
@@ -62,7 +62,7 @@ _PLAIN_WORDS = (
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a key stands: `line` counts from 1; `text` is a scalar as written, "" for a list or mapping."""
+    """The place of a key: `line` counts from 1; `text` is a scalar as written, "" for a list or mapping."""
 
     line: int
     text: str = ""
@@ -70,18 +70,18 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A YAML file as plain data; `places` has the path of each key and list item in it."""
+    """A YAML file as plain data; `places` has the place of each key and list item, by its path."""
 
     data: Value
     places: dict[KeyPath, Place] = field(default_factory=dict)
 
 
 def read_yaml(raw: bytes | str, *, name: str) -> Document:
-    """Reads one YAML document of at most MAX_BYTES and MAX_DEPTH levels; an empty one has the data None.
+    """Read one YAML document of at most MAX_BYTES and MAX_DEPTH levels; an empty one has the data None.
 
     Args:
         raw: the file's content; bytes are UTF-8, with or without a byte order mark.
-        name: how messages name the file.
+        name: the name of the file in messages.
 
     Raises:
         ConfigError: `name:line: what is wrong; what to write instead`.
@@ -97,7 +97,7 @@ def read_yaml(raw: bytes | str, *, name: str) -> Document:
 
 
 def shown(value: object) -> str:
-    """A value for a message: on one line, shortened, with control and direction characters escaped."""
+    """Format a value for a message: on one line, shortened, with control and direction characters escaped."""
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
     text = repr(value)
@@ -105,14 +105,14 @@ def shown(value: object) -> str:
 
 
 def shown_key(path: KeyPath) -> str:
-    """A key path for a message, `train.batch_size`; parts that are not plain words are quoted."""
+    """Format a key path for a message, as `train.batch_size`; parts that are not plain words are quoted."""
     return ".".join(
         str(part) if re.fullmatch(r"[\w-]+", str(part), re.ASCII) else shown(part) for part in path
     )
 
 
 def _decode(raw: bytes | str, name: str) -> str:
-    # There are no more characters than bytes, so this check covers text as well, and comes before any work.
+    # Checked before any work. Text never has more characters than bytes, so the limit holds for both.
     if len(raw) > MAX_BYTES:
         raise ConfigError(f"{name}: {len(raw)} bytes; at most {MAX_BYTES} are read")
     try:
@@ -142,7 +142,7 @@ def _syntax_error(error: yaml.MarkedYAMLError, text: str, name: str) -> ConfigEr
             words = f"text cannot begin with {shown(character)}; put it in quotes"
     else:
         words = next((plain for said, plain in _PLAIN_WORDS if said in problem), problem)
-        # The place to look at is the opening, or the key; the parser stops far behind it.
+        # Point to the opening quote or bracket, or to the key; the parser stops far behind it.
         if "not closed" in words or "after a key" in words:
             mark = error.context_mark or mark
     return ConfigError(f"{name}:{mark.line + 1}: {words} (column {mark.column + 1})")
@@ -153,7 +153,7 @@ def _line(event: yaml.Event) -> int:
 
 
 class _Reader:
-    """Builds the data from the parser's events, which name tags and aliases before anything acts on them."""
+    """Builds the data from the parser's events, which show tags and aliases before they take effect."""
 
     def __init__(self, name: str, events: Iterator[yaml.Event]) -> None:
         self._name = name
@@ -212,7 +212,7 @@ class _Reader:
             raise self._refused(event, "the merge key '<<' is not allowed; repeat the keys")
         key = self._scalar(event, ())
         if type(key) is int:
-            return str(key)  # as JSON, which has no other keys, would write it; the code of a class is one
+            return str(key)  # as in JSON, whose keys are text; class codes are such keys
         if not isinstance(key, str):
             raise self._refused(event, f"the key {shown(key)} is not text; put it in quotes")
         return key
@@ -236,7 +236,7 @@ class _Reader:
             return text.lower() == "true"
         prefix = f"{shown_key(path)} = " if path else ""
         if _INTEGER.fullmatch(text):
-            # Longer ones are exact in Python only: JSON readers, TensorFlow and databases have 64 bits.
+            # Larger numbers are exact only in Python: JSON readers, TensorFlow and databases have 64 bits.
             if len(text) > 20 or abs(int(text)) >= 2**63:
                 raise self._refused(
                     event, f"{prefix}{text[:20]}: a whole number must fit in 64 bits; quote text"

@@ -1,4 +1,4 @@
-"""The building blocks of the workload file's sections: their base, and the types of their values."""
+"""The building blocks of the workload file's sections: their base class, and the types of their values."""
 
 from collections.abc import Iterable
 from dataclasses import MISSING, dataclass, fields
@@ -73,12 +73,12 @@ EndpointId = Annotated[str, Field(pattern=_ENDPOINT_ID)]
 ServiceAccount = Annotated[str, Field(pattern=_ACCOUNT)]
 Network = Annotated[str, Field(pattern=_NETWORK)]
 KmsKey = Annotated[str, Field(pattern=_KMS_KEY)]
-# YAML has lists only; everything inside them stays strict.
+# YAML has lists but no tuples, so the tuple itself is not strict; its items are.
 Metrics = Annotated[tuple[MetricName, ...], Field(strict=False, min_length=1)]
 Slice = Annotated[tuple[Column, ...], Field(strict=False, min_length=1)]
 Columns = Annotated[tuple[Column, ...], Field(strict=False)]
 Texts = Annotated[tuple[Text, ...], Field(strict=False)]
-# One ASCII character that is allowed within a line.
+# One printable ASCII character, or a tab.
 Letter = Annotated[str, Field(pattern=_LETTER)]
 Moment = Annotated[int | float | str, Field(union_mode="left_to_right")]
 Slices = Annotated[tuple[Slice, ...], Field(strict=False)]
@@ -86,7 +86,7 @@ Slices = Annotated[tuple[Slice, ...], Field(strict=False)]
 
 @dataclass(frozen=True)
 class OneOf:
-    """Lets text be a key of a table only, as a `Literal` of the keys would: the table is their one place."""
+    """Restricts text to the keys of a table, like a `Literal`, but without repeating the keys."""
 
     table: Iterable[str]
 
@@ -95,7 +95,7 @@ class OneOf:
 
 
 class _WrittenAsKeys:
-    """Lets keys with values stand for a dataclass; strict pydantic would accept only its instances."""
+    """Accepts a mapping for a dataclass; in strict mode pydantic would accept only instances of it."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         schema = handler(source)
@@ -104,16 +104,17 @@ class _WrittenAsKeys:
 
 
 _Settings = TypeVar("_Settings")
-# A section that is a component's own settings: its keys are the fields of that dataclass.
+# A section whose keys are the fields of a component's settings dataclass.
 SettingsOf = Annotated[_Settings, _WrittenAsKeys()]
 
 
 def setting_of(component: type, name: str, **rules: Any) -> Any:
-    """The field of one setting of a component: its default, bounds and description.
+    """Return the pydantic field for one setting of a component, with its default, bounds and description.
 
     Args:
-        component: a dataclass of `slipway.components.settings.setting`.
-        rules: arguments of `pydantic.Field` that are other here.
+        component: a dataclass whose fields are made by `slipway.components.settings.setting`.
+        name: the name of the setting.
+        rules: arguments of `pydantic.Field` that override the setting's.
     """
     setting = next(each for each in fields(component) if each.name == name)
     made = setting.default_factory
@@ -123,12 +124,12 @@ def setting_of(component: type, name: str, **rules: Any) -> Any:
 
 
 def without_default(schema: dict[str, Any]) -> None:
-    """Drops from the JSON Schema a default that another key decides."""
+    """Drop from the JSON Schema a default that depends on another key."""
     schema.pop("default", None)
 
 
 class Section(BaseModel):
-    """Frozen, strict (no text for numbers), and closed to unknown keys."""
+    """Base of all sections: frozen, strict (no text for numbers), and without unknown keys."""
 
     model_config = ConfigDict(
         frozen=True, strict=True, extra="forbid", allow_inf_nan=False, serialize_by_alias=True

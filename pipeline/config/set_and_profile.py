@@ -1,7 +1,7 @@
-"""The layers of a workload's settings: the file, one of its profiles, and what each `--set` lays over them.
+"""The layers of a workload's settings: the file, one of its profiles, and each `--set` that overrides them.
 
-A layer remembers where each of its keys was written, so that an error in the merged settings can be shown
-at the place where the user has to correct it.
+A layer remembers where each of its keys was written, so that an error in the merged settings is reported at
+the place where the user has to correct it.
 """
 
 from collections.abc import Iterable
@@ -20,10 +20,13 @@ _SHOWN_WORKLOADS = 5
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a key was written.
+    """The place where a key was written.
 
-    `place` is "file:line" or "--set key.path"; `line` counts from 1 and is 0 for --set; `text` is the scalar
-    as written, "" for a list or mapping; `is_target` tells the key that a --set names from what lies in it.
+    Attributes:
+        place: "file:line" or "--set key.path".
+        line: counted from 1; 0 for --set.
+        text: the scalar as written; "" for a list or mapping.
+        is_target: whether this is the key that a --set names, rather than a key inside its value.
     """
 
     place: str
@@ -34,14 +37,14 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layer:
-    """Settings from one source; messages call it `name`, and `origins` has every key path in `data`."""
+    """Settings from one source; `name` is its name in messages, `origins` has every key path in `data`."""
 
     name: str
     data: Mapping
     origins: dict[KeyPath, Origin]
 
     def mapping_at(self, *path: str) -> Mapping:
-        """The mapping at a key path; empty if there is none."""
+        """Return the mapping at a key path; empty if there is none."""
         value: Value = self.data
         for key in path:
             value = value.get(key) if isinstance(value, dict) else None
@@ -50,10 +53,11 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """One `--set KEY=VALUE` for a workload, read.
+    """One parsed `--set KEY=VALUE` of a workload.
 
     Attributes:
-        text: as it was given, for records, and for commands to paste.
+        text: the text as given, for records, and for commands to paste.
+        layer: the settings as a layer.
     """
 
     text: str
@@ -71,7 +75,7 @@ class Layers:
             self.data = _merged(self.data, layer.data)
 
     def origin(self, path: KeyPath, *, first: bool = False) -> tuple[Layer, Origin]:
-        """Where `path`, or the closest key above it, was written last, or with `first` first."""
+        """Return where `path`, or the closest key above it, was written last, or with `first` first."""
         layers = self._layers if first else self._layers[::-1]
         for length in range(len(path), 0, -1):
             for layer in layers:
@@ -80,7 +84,7 @@ class Layers:
         return self._layers[0], Origin(self._layers[0].name)
 
     def value(self, path: KeyPath) -> Value:
-        """The merged value at `path`; None if there is none."""
+        """Return the merged value at `path`; None if there is none."""
         value: Value = self.data
         for key in path:
             if isinstance(value, dict):
@@ -93,7 +97,7 @@ class Layers:
 
 
 def read_layer(path: Path, *, root: Path) -> Layer:
-    """Reads a workload file; messages name it relative to `root` where it lies inside.
+    """Read a workload file; messages name it relative to `root` if it is inside.
 
     Raises:
         ConfigError: the file does not exist, cannot be read, is not YAML or does not hold a mapping.
@@ -115,7 +119,7 @@ def read_layer(path: Path, *, root: Path) -> Layer:
 
 
 def _no_file(path: Path, root: Path, name: str) -> ConfigError:
-    if name == ".":  # as which an empty path is read, too
+    if name == ".":  # an empty path becomes "." as well
         there = _workloads(path, root) or "make one from your rows: the command new"
         return ConfigError("no workload is named: the name is empty, or '.'", hint=there)
     if path.is_dir():
@@ -124,7 +128,7 @@ def _no_file(path: Path, root: Path, name: str) -> ConfigError:
 
 
 def _workloads(path: Path, root: Path) -> str:
-    """The existing workloads in words, those that `path` may have meant first; empty if there are none."""
+    """List the existing workloads in words, the likeliest for `path` first; empty if there are none."""
     meant = path.parent.name if path.name == "workload.yaml" else path.stem
     files = {found.parent.name: found for found in sorted(root.glob("workloads/*/workload.yaml"))}
     there = [_shown_path(files[name], root) for name in nearest_first(meant, files)[:_SHOWN_WORKLOADS]]
@@ -135,7 +139,7 @@ def _workloads(path: Path, root: Path) -> str:
 
 
 def profile_layer(file: Layer, profile: str) -> Layer:
-    """One profile of the file as a layer over it, without the keys that no profile may set."""
+    """Return one profile of the file as a layer, without the keys that no profile may set."""
     data = {k: v for k, v in file.mapping_at("profiles", profile).items() if k not in NOT_IN_A_PROFILE}
     prefix = ("profiles", profile)
     origins = {key[2:]: origin for key, origin in file.origins.items() if key[:2] == prefix and len(key) > 2}
@@ -143,9 +147,9 @@ def profile_layer(file: Layer, profile: str) -> Layer:
 
 
 def read_assignments(texts: Iterable[str]) -> tuple[Assignment, ...]:
-    """Each `--set` of a workload, `key.path=value` with the value in YAML: `evaluate.metrics=[auc]`.
+    """Parse each `--set` of a workload, `key.path=value` with the value in YAML: `evaluate.metrics=[auc]`.
 
-    Whether there is such a key, and whether it takes the value, `WorkloadChoice.config` checks.
+    `WorkloadChoice.config` checks that the key exists and accepts the value.
 
     Raises:
         ConfigError: there is no key or no '=', the value is not YAML, or the key cannot be set.
@@ -154,10 +158,10 @@ def read_assignments(texts: Iterable[str]) -> tuple[Assignment, ...]:
 
 
 def read_parameters(texts: Iterable[str]) -> dict[str, str]:
-    """Each `--set` of a pipeline without a workload file, `parameter=value`; values by name, the last counts.
+    """Parse each `--set` of a pipeline without a workload file, `parameter=value`; the last one counts.
 
     Raises:
-        UsageError: a text without `=`.
+        UsageError: a text has no `=`.
     """
     parameters = {}
     for text in texts:
@@ -169,7 +173,7 @@ def read_parameters(texts: Iterable[str]) -> dict[str, str]:
 
 
 def _set_layer(assignment: str) -> Layer:
-    """The layer of one `key.path=value`.
+    """Return the layer of one `key.path=value`.
 
     Raises:
         ConfigError: there is no key or no '=', the value is not YAML, or the key cannot be set.
@@ -208,5 +212,5 @@ def _shown_path(path: Path, root: Path) -> str:
 
 
 def _unbroken(text: str) -> str:
-    """The text unchanged if it is safe on a terminal, otherwise escaped."""
+    """Return the text unchanged if it is safe to print on a terminal, otherwise escaped."""
     return text if text.isprintable() else shown(text)

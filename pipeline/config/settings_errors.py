@@ -1,4 +1,4 @@
-"""The errors in a workload's settings, in words that name place, key, value, rule and remedy."""
+"""Words the errors in a workload's settings: place, key, value, rule and remedy."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 MAX_PROBLEMS = 10
-# A secret pasted in place of a variable's name must not reach the terminal or a log.
+# The suffix of keys that name environment variables. A secret pasted there by mistake must not be shown.
 _NAMES_VARIABLE = "_env"
-# Nor an address, such as a webhook's, wherever it is pasted.
+# Addresses, such as a webhook's, must not be shown either, whatever the key.
 _ADDRESSES = ("https://", "http://")
 _WITH_USER = re.compile(r"[^@]*:[^@]*@")
 
-# Names that people use for keys that are called differently here.
+# Common names for keys that have another name here.
 _OTHER_NAMES = {
     "path": "source",
     "file": "source",
@@ -36,7 +36,7 @@ _OTHER_NAMES = {
     "steps": "epochs",
     "batch": "batch_size",
 }
-# A key of another section is suggested only if it is nearly what was written.
+# A key of another section is suggested only if it is at least this similar.
 _ELSEWHERE_SIMILARITY = 0.8
 
 _BEHIND_ALL_LINES = 2**31  # problems without a line in the file come last
@@ -51,7 +51,7 @@ _TYPE_WORDS = {
     "model_type": "keys with values, such as {key: value}",
     "dataclass_type": "keys with values, such as {key: value}",
 }
-# Pydantic's names for a key that a model, or a component's settings, do not have.
+# Pydantic's error types for an unknown key of a model or of a component's settings.
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 _BOUND_WORDS = {
     "greater_than_equal": ("at least", "ge"),
@@ -62,7 +62,7 @@ _BOUND_WORDS = {
 
 
 class KeyRuleError(ValueError):
-    """A rule between keys is broken: `path` leads from the model with the rule to the key to correct."""
+    """A rule that pydantic's types cannot express is broken; `path` leads from the model to the wrong key."""
 
     def __init__(self, words: str, *path: str | int) -> None:
         super().__init__(words)
@@ -71,7 +71,7 @@ class KeyRuleError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing to correct: `text` is the whole line for the user, `line` sorts them."""
+    """One error in the settings: `text` is the line for the user, `line` is the sort key."""
 
     path: KeyPath
     words: str
@@ -82,15 +82,15 @@ class Problem:
 def find_problems(
     model: type[BaseModel], layers: Layers, *, patterns: Mapping[str, str]
 ) -> list[tuple[Layer, Problem]]:
-    """Validates the merged settings, and returns each problem with the layer that it was written in.
+    """Validate the merged settings, and return each problem with the layer that it was written in.
 
     Args:
-        patterns: what each pattern of the model asks for, in words that follow "must be".
+        patterns: each regular expression of the model -> a description that follows "must be".
     """
     try:
         model.model_validate(layers.data)
     except ValidationError as error:
-        # A list whose items are wrong is also called too short by pydantic, which counts the right ones.
+        # Pydantic counts only valid items, so it also reports a list of invalid items as too short.
         details = [
             each for each in error.errors(include_url=False) if not (_is_short(each) and each["input"])
         ]
@@ -105,10 +105,14 @@ def find_problems(
 def problem_at(
     path: KeyPath, words: str, layers: Layers, *, first: bool = False, echo: bool = True
 ) -> tuple[Layer, Problem]:
-    """A problem with the key at `path`, shown with its value and the place where it was written last.
+    """Return a problem with the key at `path`, with its value and the place where it was written last.
 
-    With `first`, the place is where it, or the key that should hold it, was written first. Without `echo`,
-    the value is left out.
+    Args:
+        path: the key.
+        words: the rule and the remedy.
+        layers: the merged settings.
+        first: name the place where the key, or the key that should contain it, was written first.
+        echo: show the value.
     """
     layer, origin = layers.origin(path, first=first)
     is_written = layer.origins.get(path) is origin
@@ -129,7 +133,7 @@ def _may_be_shown(key: str, value: object) -> bool:
 
 
 def raise_problems(problems: Sequence[Problem], *, name: str) -> None:
-    """Raises a ConfigError with one line a problem, in the order of the file; nothing if there is none."""
+    """Raise a ConfigError with one line per problem, in the order of the file, if there are any."""
     lines = list(dict.fromkeys(problem.text for problem in sorted(problems, key=lambda each: each.line)))
     if not lines:
         return
@@ -154,7 +158,7 @@ def _problem(
     path = path[:-1] if is_key else path
     rule = detail.get("ctx", {}).get("error")
     if kind in _UNKNOWN:
-        # Finding the nearest name is expensive, and nobody reads it for a problem that is only counted.
+        # Finding the nearest name is expensive, and a problem that is only counted does not need it.
         words = _unknown_key(model, path) if is_shown else "unknown key"
         return problem_at(path, words, layers, echo=False)
     if kind == "missing":
@@ -232,12 +236,12 @@ def _default(model: type[BaseModel], path: KeyPath) -> str:
 
 
 def _as_written(value: object, text: str) -> str:
-    """A scalar as the user wrote it (`1.10`, not 1.1); text in quotes, so that its ends are visible."""
+    """Return a scalar as the user wrote it (`1.10`, not 1.1); text in quotes, to make its ends visible."""
     return shown(value) if isinstance(value, str) or not text else text
 
 
 def _is_section(annotation: Any) -> TypeGuard[type]:
-    """Whether the value is a mapping of known keys: a model's, or a component's settings."""
+    """Return True if the type is a mapping of known keys: a model, or a component's settings."""
     return isinstance(annotation, type) and (issubclass(annotation, BaseModel) or is_dataclass(annotation))
 
 
@@ -254,7 +258,7 @@ def _field_at(model: type[BaseModel], path: KeyPath) -> FieldInfo | None:
 
 
 def _annotation_at(model: type[BaseModel], path: KeyPath) -> Any:
-    """The type at a key path: a model, a dict type or the type of a scalar; None for an unknown key."""
+    """Return the type at a key path: a model, a dict type or a scalar type; None for an unknown key."""
     annotation: Any = model
     for key in path:
         if _is_section(annotation):
@@ -264,7 +268,7 @@ def _annotation_at(model: type[BaseModel], path: KeyPath) -> Any:
             annotation = get_args(annotation)[1]
         else:
             return None
-        if get_origin(annotation) in (Union, UnionType):  # "X or null": the type if it is given
+        if get_origin(annotation) in (Union, UnionType):  # "X or null": take X
             annotation = next(each for each in get_args(annotation) if each is not type(None))
         if get_origin(annotation) is Annotated:
             annotation = get_args(annotation)[0]
@@ -272,7 +276,7 @@ def _annotation_at(model: type[BaseModel], path: KeyPath) -> Any:
 
 
 def _dotted_keys(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
-    """Every key path of the file that passes through models only, `train.batch_size` and so on."""
+    """Yield every key path of the file that passes through models only, `train.batch_size` and so on."""
     for name in _fields(model):
         yield prefix + name
         inner = _annotation_at(model, (name,))

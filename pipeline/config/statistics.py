@@ -1,4 +1,4 @@
-"""The workload file's `statistics`: what is computed of the raw examples, and of how many."""
+"""The workload file's `statistics`: the statistics of the raw examples, and the share of rows to use."""
 
 from typing import Self
 

@@ -1,4 +1,4 @@
-"""The workload file's `data.tables`: what the SQL of a query may read, each thing under a name."""
+"""The workload file's `data.tables`: the named tables that the SQL of a query may read."""
 
 from typing import Annotated, Self
 
@@ -9,7 +9,7 @@ from slipway.pipeline.config.section import PathText, Section, Text, VariableNam
 from slipway.pipeline.config.settings_errors import KeyRuleError
 
 _KINDS: tuple[Kind, ...] = ("files", "sqlite", "database_env", "delta", "iceberg")
-# What each kind can have beside it.
+# Keys that apply only to these kinds.
 _BESIDE = {
     "query": ("sqlite", "database_env"),
     "as_of": ("database_env",),
@@ -70,7 +70,7 @@ class TableConfig(Section):
         return self
 
     def table(self, name: str) -> Table:
-        """The table as Ingest takes it."""
+        """Return the table as Ingest expects it."""
         kind = next(kind for kind in _KINDS if getattr(self, kind) is not None)
         given = (self.as_of, self.version, self.snapshot)
         at = next((each for each in given if each is not None), None)

@@ -1,4 +1,4 @@
-"""The workload file's `track`: where runs are also told, beside the history in the output folder."""
+"""The workload file's `track`: trackers that runs are sent to, besides the history in the output folder."""
 
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -10,7 +10,7 @@ from slipway.pipeline.config.settings_errors import KeyRuleError
 
 
 def _server(value: str) -> str:
-    # First, and wherever they stand: what is no address may hold a secret all the same.
+    # Checked first and anywhere in the text, because even a malformed address may hold a secret.
     if any(letter in value for letter in "@?#"):
         raise KeyRuleError(
             "must hold no user, password, query or fragment: it is written into records; "
@@ -57,4 +57,4 @@ class TrackConfig(Section):
     @model_validator(mode="before")
     @classmethod
     def _none(cls, value: object) -> object:
-        return {} if value is None else value  # as `notify: null`
+        return {} if value is None else value  # so that null means none, as in `notify: null`

@@ -48,20 +48,19 @@ from slipway.pipeline.config.section import (
 )
 from slipway.pipeline.config.settings_errors import KeyRuleError
 
-# YAML has lists only; everything inside them stays strict.
+# YAML has lists but no tuples, so the tuple itself is not strict; its items are.
 Axes = Annotated[tuple[Axis | None, ...], Field(strict=False, min_length=1)]
 Exports = Annotated[tuple[ExportKind, ...], Field(strict=False)]
 
 
 class _ColumnOrKeys:
-    """Lets one name, or a list, stand for keys with values; of pydantic's own union, each error would be told
-    twice."""
+    """Accepts a name or a list besides a mapping; pydantic's own union would report each error twice."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return no_info_wrap_validator_function(
             self._read,
             handler(dict[SnakeName, Column]),
-            # As it is: the keys' own would warn of the name.
+            # Serialized unchanged: the mapping's serializer would warn of a name.
             serialization=plain_serializer_function_ser_schema(lambda value: value),
         )
 
@@ -105,13 +104,13 @@ Label = Annotated[str | dict[str, str] | list[str], _ColumnOrKeys()]
 
 
 class _BalancedOrKeys:
-    """Lets one word stand for keys with values; of pydantic's own union, each error would be told twice."""
+    """Accepts one keyword besides a mapping; pydantic's own union would report each error twice."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return no_info_wrap_validator_function(
             self._read,
             handler(dict[Text, Annotated[float, Field(gt=0)]]),
-            # As it is: the keys' own would warn of the word.
+            # Serialized unchanged: the mapping's serializer would warn of the keyword.
             serialization=plain_serializer_function_ser_schema(lambda value: value),
         )
 
@@ -177,24 +176,24 @@ class TransformConfig(Section):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The transformed columns that are predicted."""
+        """The transformed columns that the model predicts."""
         return columns_of(self.label)
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """The names of what the served model answers, where that is several; else none."""
+        """The names of the served model's outputs if it has several; otherwise empty."""
         answers = answers_of(self.label)
         return () if isinstance(answers, str) else tuple(answers)
 
     @property
     def apart(self) -> tuple[str, ...]:
-        """The columns that are no input of the model, beside the label: the group and the weight are."""
+        """The columns, besides the label, that are not inputs of the model, including group and weight."""
         named = (each for each in (self.group, self.weight) if each is not None)
         return tuple(dict.fromkeys((*self.pass_through, *named)))
 
     @property
     def copied(self) -> tuple[str, ...]:
-        """The raw columns that are no input, and that predictions copy where their rows have them."""
+        """The raw columns that are not inputs, and that predictions copy if their rows have them."""
         group = () if self.group is None else (self.group,)
         return tuple(dict.fromkeys((*self.pass_through, *group)))
 
@@ -347,5 +346,5 @@ class TrainConfig(Section):
         return self
 
     def run_fn_settings(self) -> dict[str, object]:
-        """The part of the settings that the Trainer's `run_fn` takes as it is, in plain values."""
+        """Return the settings that the Trainer's `run_fn` takes unchanged, as plain values."""
         return self.model_dump(mode="json", exclude={"tpu", "preflight", "pretrained"})

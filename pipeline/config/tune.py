@@ -1,4 +1,4 @@
-"""The workload file's `tune`: which hyperparameters to try before the training."""
+"""The workload file's `tune`: the hyperparameters to search before the training."""
 
 from typing import Annotated
 

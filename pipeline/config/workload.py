@@ -1,4 +1,4 @@
-"""The workload file as a whole: how it is loaded, overridden and checked."""
+"""The workload file as a whole: its model, and the code that loads, overrides and checks it."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -125,7 +125,7 @@ class WorkloadConfig(Section):
         default=CloudConfig(),
         description="Where the pipeline runs in the cloud, and the resources of its tasks.",
     )
-    # Not dumped: a run used the merged file, not the profiles that it did not choose.
+    # Not dumped, because a run uses the merged settings, not the profiles.
     profiles: dict[Name, dict[str, JsonValue]] = Field(
         default={},
         exclude=True,
@@ -200,7 +200,7 @@ class WorkloadConfig(Section):
     @model_validator(mode="before")
     @classmethod
     def _metrics_of_each_label(cls, data: Any) -> Any:
-        """Of several labels in one, a metric without a label's name is the mean over them: of each, too."""
+        """Add the metric of each label to a metric of several labels, which is the mean over them."""
         parts = [data.get(key) if isinstance(data, dict) else None for key in ("transform", "evaluate")]
         transform, evaluate = (part if isinstance(part, dict) else {} for part in parts)
         label, metrics = transform.get("label"), evaluate.get("metrics", list(DEFAULT_METRICS))
@@ -254,7 +254,7 @@ class WorkloadConfig(Section):
             return data
         raw, transform = data.get("data"), data.get("transform")
         label = raw.get("label") if isinstance(raw, dict) else None
-        # A label that is wrong itself is reported once, at its own key.
+        # An invalid data.label is not copied, so that it is reported only once, at its own key.
         if isinstance(transform, dict) and isinstance(label, str) and label:
             return {**data, "transform": {"label": label, **transform}}
         return data
@@ -262,12 +262,12 @@ class WorkloadConfig(Section):
 
 @dataclass(frozen=True)
 class WorkloadChoice:
-    """A workload of this project as a command line names it.
+    """A workload of this project, as named on a command line.
 
     Attributes:
         workload: the workload file, relative to the current folder or the project's; or a name in workloads/.
-        sets: laid over the file and its profile, in this order.
-        profile: one of the file's profiles; None: the file as it is.
+        sets: values that override the file and its profile, in this order.
+        profile: one of the file's profiles; None: no profile.
     """
 
     workload: Path
@@ -276,7 +276,7 @@ class WorkloadChoice:
 
     @property
     def file(self) -> Path:
-        """The workload file, absolute; in the project's folder where it is not found."""
+        """The absolute path of the workload file; a path in the project's folder if there is no such file."""
         named = PROJECT_ROOT / "workloads" / self.workload / "workload.yaml"
         if self.workload.is_file():
             return self.workload.absolute()
@@ -284,12 +284,12 @@ class WorkloadChoice:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The options that choose the same, for a command to paste."""
+        """The command-line options for the same profile and sets, for commands to paste."""
         profile = ("--profile", self.profile) if self.profile else ()
         return (*profile, *(word for each in self.sets for word in ("--set", each.text)))
 
     def config(self) -> WorkloadConfig:
-        """The workload's settings.
+        """Load the workload's settings.
 
         Raises:
             ConfigError: see `load_workload`.
@@ -300,20 +300,21 @@ class WorkloadChoice:
 def load_workload(
     path: Path, *, sets: Sequence[Assignment] = (), profile: str | None = None, root: Path
 ) -> WorkloadConfig:
-    """Loads a workload file, lays the profile over it and then each of `sets`, and checks all.
+    """Load a workload file, override it by the profile and then by each of `sets`, and check the result.
 
-    The functions that it names are looked for without importing them. `schema_path` and the paths
-    of `push` are made absolute; `data.source` stays as written, for
+    The functions that the file names are located without importing them. `schema_path` and the paths of
+    `push` and `data_gate` become absolute; `data.source` stays as written, for
     `slipway.components.ingest.source.resolve_source`.
 
     Args:
         path: the workload file, absolute or relative to `root`.
-        sets: what is laid over it; mappings are merged, lists and scalars replaced.
-        profile: one of the file's profiles; None: the file as it is.
-        root: the project's root, which relative paths in the file are relative to.
+        sets: values that override the file; mappings are merged, lists and scalars replaced.
+        profile: one of the file's profiles; None: no profile.
+        root: the project's root, to which relative paths in the file are relative.
 
     Raises:
-        ConfigError: every problem found, one a line, with file, line, key, value, rule and nearest name.
+        ConfigError: lists every problem found, one per line, with file, line, key, value, rule and nearest
+            name.
     """
     file = read_layer(root / path, root=root)
     profiles = {name: profile_layer(file, name) for name in file.mapping_at("profiles")}
@@ -324,7 +325,7 @@ def load_workload(
     merged = Layers(file, *chosen, *(each.layer for each in sets))
     problems = _find_problems(merged, root=root)
     seen = {(problem.path, problem.words) for problem in problems}
-    for layer in profiles.values():  # a profile that is not chosen now will be some day
+    for layer in profiles.values():  # the other profiles are checked too
         if layer not in chosen:
             found = _find_problems(Layers(file, layer), root=root, only=layer)
             problems += [problem for problem in found if (problem.path, problem.words) not in seen]
@@ -365,7 +366,7 @@ def _find_problems(layers: Layers, *, root: Path, only: Layer | None = None) -> 
 
 
 def _find_missing_file(value: str, *, root: Path) -> str:
-    """The problem with the file of pretrained weights; the training looks for one that lies elsewhere."""
+    """Return the problem with the file of pretrained weights; the training checks for a remote file."""
     return "" if is_remote(value) or (root / at_home(value)).is_file() else "there is no such file"
 
 
