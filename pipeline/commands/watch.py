@@ -93,7 +93,7 @@ def watch(
     else:
         training = training_statistics(output, papers.get("run", ""), number)
     folder = on.absolute() if on else request_folder(config, output)
-    # Of requests to TensorFlow Serving those columns: what the version does not take, clients need not send.
+    # To read from TensorFlow Serving's logs only: clients need not send columns that the version ignores.
     columns = [*(taken_columns(manifest) or training.features), *([late.key] if late else [])]
     with open_logs(folder, list(dict.fromkeys(columns))) as logs:
         watched = _watched(config, number, logs, by, training)

@@ -21,7 +21,7 @@ _SUFFIX = "InProfile"
 
 
 class _Generator(GenerateJsonSchema):
-    """Omits titles that repeat keys, and docstring parts for programmers; forbids keys that break a pattern."""
+    """Omits titles and all but the first line of dataclasses' docstrings; allows only keys of a pattern."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002  (its base decides the name)
         return False

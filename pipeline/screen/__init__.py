@@ -1,1 +1,1 @@
-"""The screen output of a run."""
+"""The screen output of a run: live progress, tables and texts."""

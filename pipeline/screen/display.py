@@ -1,4 +1,4 @@
-"""The reports of a run in progress, for the screen, a log or nobody."""
+"""The interface by which a run in progress reports to the screen or a log."""
 
 from collections.abc import Mapping
 
@@ -6,32 +6,32 @@ from slipway.pipeline.runs.record import NodeRecord, RunRecord
 
 
 class RunDisplay:
-    """Takes the reports of a run, from the first to the last, and shows nothing."""
+    """Base of displays: receives the reports of a run, and shows nothing."""
 
     def begins(self, record: RunRecord) -> None:
-        """The run has an id; nothing is imported yet."""
+        """Called when the run has an id, and nothing is imported yet."""
 
     def planned(self, record: RunRecord, expected_s: Mapping[str, float]) -> None:
-        """The plan is made; `expected_s` holds each node's time in the latest run that ran it."""
+        """Called after planning; `expected_s` holds each node's duration in the latest run that ran it."""
 
     def waiting(self, record: RunRecord, what: str) -> None:
-        """Time passes before nodes can start, e.g. while TFX is imported."""
+        """Called repeatedly while no node can start yet, for instance while TFX is imported."""
 
     def changed(self, record: RunRecord, node: NodeRecord) -> None:
-        """A node's state changed."""
+        """Called when a node's state has changed."""
 
     def tick(self, record: RunRecord, progress: Mapping[str, str]) -> None:
-        """Time passed; `progress` holds a few words for each running node that reported some."""
+        """Called repeatedly; `progress` holds a few words for each running node that reported some."""
 
     def ends(self, record: RunRecord) -> None:
-        """The run is over."""
+        """Called when the run is over."""
 
     def leave_table(self, record: RunRecord) -> int | None:
-        """The run is over, and another tells how it ended: the last table stays.
+        """Called instead of `ends` when the run is over and the caller reports the outcome; keeps the table.
 
         Returns:
-            The width of the screen, in columns; None: lines may be as wide as they come.
+            The width of the screen, in columns; None if the width of lines is not limited.
         """
 
     def close(self) -> None:
-        """No more reports follow; also called if the run ended in an error."""
+        """Called after the last report, also if the run ended in an error."""

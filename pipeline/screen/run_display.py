@@ -18,13 +18,13 @@ from slipway.pipeline.screen.wording import MARKS, node_line, summary
 from slipway.pipeline.terminal.durations import seconds
 from slipway.pipeline.terminal.printable import printable
 
-# A log is never silent for longer; CI systems end jobs that are.
+# A log is never silent for longer, because CI systems end jobs without output.
 _LOG_SILENCE_S = 25.0
 _STYLES = {"running": "bold", "complete": "green", "cached": "dim", "failed": "bold red", "skipped": "dim"}
 
 
 def choose_display(stream: TextIO) -> RunDisplay:
-    """A live table if the stream is a terminal that can redraw, otherwise lines.
+    """Return a live table if the stream is a terminal that can redraw, otherwise a line display.
 
     `CI=true`, `TERM=dumb` and `NO_COLOR` are honoured.
     """
@@ -37,7 +37,7 @@ def choose_display(stream: TextIO) -> RunDisplay:
 
 
 class LineDisplay(RunDisplay):
-    """One line per change, and a sign of life when nothing changes."""
+    """Prints one line per change, and a line now and then when nothing changes."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -45,27 +45,27 @@ class LineDisplay(RunDisplay):
         self._width = 0
 
     def begins(self, record: RunRecord) -> None:
-        """Prints which run this is."""
+        """Print which run this is."""
         self._say(_heading(record))
 
     def waiting(self, record: RunRecord, what: str) -> None:
-        """Prints what the run waits for, now and then."""
+        """Print what the run waits for, now and then."""
         if time.monotonic() - self._last_said > _LOG_SILENCE_S:
             self._say(f"  {what}")
 
     def planned(self, record: RunRecord, expected_s: Mapping[str, float]) -> None:
-        """Prints which nodes are cached or left out."""
+        """Print which nodes are cached."""
         self._width = max(len(node.id) for node in record.nodes)
         cached = [node.id for node in record.nodes if node.state == "cached"]
         if cached:
             self._say(f"= cached: {', '.join(cached)}")
 
     def changed(self, record: RunRecord, node: NodeRecord) -> None:
-        """Prints the node's change."""
+        """Print the node's change."""
         self._say(node_line(node, width=self._width))
 
     def tick(self, record: RunRecord, progress: Mapping[str, str]) -> None:
-        """Breaks a long silence."""
+        """Print which nodes are running, after a long silence."""
         if time.monotonic() - self._last_said > _LOG_SILENCE_S:
             running = (node.id for node in record.nodes if node.state == "running")
             told = (
@@ -74,7 +74,7 @@ class LineDisplay(RunDisplay):
             self._say(f"  still running: {', '.join(told)}")
 
     def ends(self, record: RunRecord) -> None:
-        """Prints the summary."""
+        """Print the summary."""
         for line in summary(
             record, stops=read_stops(record), verdict=read_verdict(record), passed=read_verdicts(record)
         ):
@@ -97,33 +97,33 @@ class TableDisplay(RunDisplay):
         self._progress: Mapping[str, str] = {}
 
     def begins(self, record: RunRecord) -> None:
-        """Opens the table."""
+        """Open the table."""
         self._console.print(_heading(record))
         self._live = Live(Text(""), console=self._console, auto_refresh=False, transient=True)
         self._live.start()
 
     def waiting(self, record: RunRecord, what: str) -> None:
-        """Shows what the run waits for."""
+        """Show what the run waits for."""
         self._draw(Text(f"  {what}, {seconds(time.monotonic() - self._began)}", style="dim"))
 
     def planned(self, record: RunRecord, expected_s: Mapping[str, float]) -> None:
-        """Shows what will happen to each node."""
+        """Show what will happen to each node."""
         self._expected_s = expected_s
         self._draw(self._table(record))
 
     def changed(self, record: RunRecord, node: NodeRecord) -> None:
-        """Redraws."""
+        """Redraw the table."""
         if node.state == "running":
             self._node_began[node.id] = time.monotonic()
         self._draw(self._table(record))
 
     def tick(self, record: RunRecord, progress: Mapping[str, str]) -> None:
-        """Redraws with the time that has passed."""
+        """Redraw the table with the elapsed time."""
         self._progress = progress
         self._draw(self._table(record))
 
     def ends(self, record: RunRecord) -> None:
-        """Leaves the final table and the summary on the screen."""
+        """Leave the final table and the summary on the screen."""
         width = self.leave_table(record)
         for line in summary(
             record,
@@ -135,14 +135,14 @@ class TableDisplay(RunDisplay):
             self._console.print(Text(printable(line)), soft_wrap=True)
 
     def leave_table(self, record: RunRecord) -> int:
-        """Leaves the final table on the screen."""
+        """Leave the final table on the screen; return the screen's width in columns."""
         self.close()
         if record.nodes:
             self._console.print(self._table(record))
         return self._console.width
 
     def close(self) -> None:
-        """Removes the table from the screen and shows the cursor again, however the run ended."""
+        """Remove the live table from the screen and show the cursor again, however the run ended."""
         if self._live is not None:
             self._live.stop()
             self._live = None
@@ -153,7 +153,7 @@ class TableDisplay(RunDisplay):
 
     def _table(self, record: RunRecord) -> Table:
         table = Table(box=None, pad_edge=False, show_header=False, expand=True)
-        # Only the note gives way on a narrow terminal, and nothing moves from one frame to the next.
+        # Only the note is shortened on a narrow terminal, and no column moves between frames.
         for width in (1, max(len(node.id) for node in record.nodes), len("complete")):
             table.add_column(width=width, no_wrap=True)
         table.add_column(width=len("10 min 10 s"), no_wrap=True, justify="right")
@@ -181,12 +181,12 @@ class TableDisplay(RunDisplay):
 
 
 def stderr_display() -> RunDisplay:
-    """The display for the command line: messages go to stderr, results to stdout."""
+    """Return the display for the command line: messages go to stderr, results to stdout."""
     return choose_display(sys.stderr)
 
 
 def _heading(record: RunRecord) -> str:
-    """Names the run; for the first run in a folder also the folder, which may not be the intended one."""
+    """Return a line that names the run, and the folder of a first run, which may not be the intended one."""
     line = f"{record.workload}: {'resumes' if record.resumed else 'run'} {record.run_id}"
     runs = record.folder.parent
     is_first = runs.is_dir() and [path.name for path in runs.iterdir()] == [record.run_id]

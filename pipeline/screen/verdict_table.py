@@ -1,4 +1,4 @@
-"""The model gate's verdict as tables for the screen. Pure."""
+"""Formats the model gate's verdict as tables for the screen. Pure."""
 
 import io
 import math
@@ -8,21 +8,21 @@ from slipway.components.model_gate.metrics import METRICS, plain_name
 from slipway.pipeline.runs.record import Verdict, VerdictCheck
 from slipway.pipeline.terminal.printable import printable
 
-# The number of lines that fit a screen together with the nodes.
+# The numbers of lines that fit on a screen together with the nodes.
 _SHOWN_SLICES = 12
 SHOWN_CHECKS = 16
 GRAVITIES = ("FAILED", "warning", "passed")
-# Shorter cells, such as numbers, are never folded; a column of longer texts gets at least this width.
+# Cells up to this width, such as numbers, are not folded; a column with longer texts is at least this wide.
 _UNFOLDED = 12
 _GAP = "  "
 
 
 def verdict_lines(verdict: Verdict, *, width: int | None = None) -> Iterator[str]:
-    """A gate's verdict: every check, what could not be judged, then the metrics of the worst slices.
+    """Yield the lines of a gate's verdict: every check, notes, then the metrics of the worst slices.
 
     Args:
-        verdict: as `verdict.json` holds it.
-        width: of the screen, in columns, which the tables keep within; None: as wide as they come.
+        verdict: the content of `verdict.json`.
+        width: the maximum width of the tables, in columns; None for no limit.
     """
     checks = verdict.get("checks", [])
     yield from check_table(checks, width=width)
@@ -41,12 +41,12 @@ def verdict_lines(verdict: Verdict, *, width: int | None = None) -> Iterator[str
 def check_table(
     checks: Sequence[VerdictCheck], *, limit: int | None = None, width: int | None = None
 ) -> Iterator[str]:
-    """Each check: metric, slice, required, got, baseline, verdict. Failed ones first.
+    """Yield a table of checks, failed ones first: metric, slice, required, got, baseline, verdict.
 
     Args:
-        checks: as `verdict.json` holds them.
-        limit: how many checks at most; None for all.
-        width: of the screen, in columns: long texts go on in the next line; None: a line a check.
+        checks: the checks in `verdict.json`.
+        limit: the maximum number of checks; None for all.
+        width: the maximum width in columns, within which long texts wrap; None: one line per check.
     """
     ordered = sorted(checks, key=gravity)
     shown = ordered if limit is None else ordered[:limit]
@@ -77,7 +77,7 @@ def _got(check: VerdictCheck) -> str:
 
 
 def gravity(check: VerdictCheck) -> int:
-    """The gravity of a check's answer, as an index of `GRAVITIES`."""
+    """Return the severity of a check's result, as an index of `GRAVITIES`."""
     if check["passed"]:
         return 2
     return 0 if check.get("stops", True) else 1
@@ -86,16 +86,16 @@ def gravity(check: VerdictCheck) -> int:
 def worst_first(
     slices: Mapping[str, Mapping[str, float]], metric: str, *, min_rows: int
 ) -> tuple[list[str], frozenset[str]]:
-    """The slices, those most worth a look first.
+    """Sort slices, the worst first.
 
     Args:
-        slices: slice -> metric -> value, `example_count` among them.
-        metric: that orders them; a slice without a value of it comes after the others.
-        min_rows: in a slice with fewer rows chance alone makes values good and bad; the gate does not judge
-            it (`evaluate.min_slice_rows`), and it comes after those that are large enough.
+        slices: slice -> metric -> value; the metrics include `example_count`.
+        metric: the metric to sort by; slices without a value of it come after those with one.
+        min_rows: slices with fewer rows come last: their values are largely due to chance, and the gate does
+            not judge them (`evaluate.min_slice_rows`).
 
     Returns:
-        The names, and which of them are of small slices.
+        The sorted names, and the names of the slices that are too small.
     """
     small = frozenset(name for name, each in slices.items() if each.get("example_count", math.inf) < min_rows)
     known = METRICS.get(plain_name(metric))
@@ -142,7 +142,7 @@ def _number(value: float | None) -> str:
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]], width: int | None) -> Iterator[str]:
-    """Lines of at most `width` columns: the longest texts are wrapped, and nothing is cut off."""
+    """Yield lines of at most `width` columns: the longest texts are wrapped, and nothing is cut off."""
     cells = [[printable(cell).replace("\n", "\\n") for cell in row] for row in (head, *rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     if width is None:
@@ -155,7 +155,7 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]], width: int | 
 
 
 def _folded(cells: Sequence[Sequence[str]], widths: Iterable[int], width: int) -> Iterator[str]:
-    from rich.console import Console  # 0.1 s that a log does not need
+    from rich.console import Console  # takes 0.1 s, and a log does not need it
     from rich.table import Table
     from rich.text import Text
 
@@ -172,7 +172,7 @@ def _folded(cells: Sequence[Sequence[str]], widths: Iterable[int], width: int) -
 
 
 def _one_below_another(cells: Sequence[Sequence[str]]) -> Iterator[str]:
-    """One field per line, for a screen too narrow for the columns."""
+    """Yield one field per line, for a screen too narrow for the columns."""
     head, *rows = cells
     for row in rows:
         yield from (

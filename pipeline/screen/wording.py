@@ -1,4 +1,4 @@
-"""The texts of a run: the lines of nodes, the summary, the failure block. Pure."""
+"""The texts about a run: the lines of nodes, the summary, failures and hints. Pure."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from slipway.pipeline.terminal.invocation import command
 
 # The reason shown for nodes that a resumed run does not run again.
 DONE_BEFORE = "done before the run was resumed"
-# A status is a word and a shape; colour, where there is a terminal, only repeats it.
+# A status is shown by a word and a mark; colour, on a terminal, only repeats it.
 MARKS = {
     "waiting": "·",
     "running": "▸",
@@ -24,18 +24,18 @@ MARKS = {
     "failed": "✗",
     "skipped": "-",
 }
-# More slices or findings than this do not fit a screen together with the nodes.
+# More lines or findings than this do not fit on a screen together with the nodes.
 _SHOWN_STOP_LINES = 12
 _SHOWN_FINDINGS = 3
 
 
 def metrics_line(metrics: dict[str, float]) -> str:
-    """The overall metrics on one line; counts without decimals."""
+    """Return the overall metrics on one line; counts without decimals."""
     return ", ".join(f"{name} {value:.4f}".removesuffix(".0000") for name, value in metrics.items())
 
 
 def rollback_line(record: RunRecord) -> str:
-    """The result of a rollback, who wanted it and why; empty for a run of the pipeline."""
+    """Return the result of a rollback, with its user and reason; empty for a run of the pipeline."""
     done = record.rollback
     if not done:
         return ""
@@ -44,7 +44,7 @@ def rollback_line(record: RunRecord) -> str:
 
 
 def node_line(node: NodeRecord, *, width: int) -> str:
-    """One node on one line: mark, name, state, time, why."""
+    """Return one node on one line: mark, name, state, time, reason."""
     took = seconds(node.wall_s) if node.state in ("complete", "failed") else ""
     why = node.error["message"] if node.state == "failed" and node.error else node.why
     return f"{MARKS[node.state]} {node.id:<{width}}  {node.state:<8}  {took:>10}  {why}".rstrip()
@@ -58,13 +58,13 @@ def summary(
     passed: Sequence[Verdict] = (),
     width: int | None = None,
 ) -> Iterator[str]:
-    """The last lines of a run: the outcome first, then the numbers, then the next steps.
+    """Yield the last lines of a run: the outcome first, then the numbers, then the next steps.
 
     Args:
-        stops: the verdict of each node that is a gate and stopped the run; see `outcome.read_stops`.
-        verdict: that of the model gate; see `outcome.read_verdict`.
+        stops: the verdict of each gate node that stopped the run; see `outcome.read_stops`.
+        verdict: the model gate's verdict; see `outcome.read_verdict`.
         passed: the verdicts of the data gates that let the data pass; see `outcome.read_verdicts`.
-        width: of the screen, in columns, which tables keep within; None: as wide as they come.
+        width: the maximum width of tables, in columns; None for no limit.
     """
     if record.state == "failed":
         yield from _failure(record)
@@ -85,7 +85,7 @@ def summary(
         yield from _stop(record, stops or {})
         return
     if record.state == "stopped":
-        if record.pushed:  # another model than the one that was refused
+        if record.pushed:  # a different model than the refused one
             yield _pushed_line(record, record.pushed)
         yield from refusal_lines(record, verdict or Verdict(), width)
         if isinstance(record.target.target, OfWorkload):
@@ -101,17 +101,17 @@ def summary(
 def result_lines(
     record: RunRecord, *, verdict: Verdict | None = None, passed: Sequence[Verdict] = ()
 ) -> Iterator[str]:
-    """The numbers of a run whose nodes are done; the arguments are those of `summary`."""
+    """Yield the numbers of a run whose nodes are done; the arguments are those of `summary`."""
     if record.blessed:
         yield f"Blessed: {'; '.join(record.blessing_reasons) or 'yes'}."
     if record.blessed is not None:
         yield from (f"Warning: {warning}." for warning in (verdict or {}).get("warnings", ()))
-    # The findings about the data belong to the run that checked it.
+    # Findings about the data are shown only by the run that checked the data.
     if any(node.state == "complete" and node.outputs_of("schemas.DataVerdict") for node in record.nodes):
         yield from _data_lines(passed)
     if record.metrics:
         yield f"Metrics on the eval split: {metrics_line(record.metrics)}"
-    # Its speed belongs to the run that trained; `show` prints it for any run.
+    # The training speed is shown only by the run that trained; `show` prints it for any run.
     trained = any("model_run" in node.outputs for node in record.nodes if node.state == "complete")
     if trained and record.training.get("verdict"):
         yield f"Training: {record.training['verdict']}"
@@ -119,7 +119,7 @@ def result_lines(
 
 
 def _data_lines(passed: Sequence[Verdict]) -> Iterator[str]:
-    """The findings that a data gate let pass."""
+    """Yield the findings that a data gate let pass."""
     found = [finding for verdict in passed for finding in verdict.get("findings", ())]
     for finding in found[:_SHOWN_FINDINGS]:
         about = f"{finding['feature']}: " if finding.get("feature") else ""
@@ -132,14 +132,14 @@ def _pushed_line(record: RunRecord, pushed: Pushed) -> str:
     line = f"Pushed: {record.workload} version {pushed['version']} -> {pushed['path']}"
     if "live" not in pushed:
         return line
-    # A reused result publishes nothing: after a rollback another version stays the live one.
+    # A cached result publishes nothing: after a rollback, another version stays live.
     pushers = [node for node, _ in record.outputs_of("PushedModel") if node.state == "cached"]
     before = f"{pushers[0].why}; " if pushers else ""
     return f"{line} ({before}version {pushed['live']} is live)"
 
 
 def training_lines(training: Training) -> Iterator[str]:
-    """The Tuner's result, and the smaller forms with the cost of each; `training` is the run record's."""
+    """Yield the Tuner's result, and each exported smaller form with its size and change of metrics."""
     if tuned := training.get("tuned"):
         yield f"tuned     {', '.join(f'{name} {value}' for name, value in tuned.items())}"
     for form in training.get("exports", ()):
@@ -178,7 +178,7 @@ def _failed_node(record: RunRecord, node: NodeRecord) -> Iterator[str]:
 
 
 def step_lines(record: RunRecord, node_id: str, *, stops: Mapping[str, Verdict]) -> Iterator[str]:
-    """Why one node failed, or the findings of a gate, for a run in steps; nothing for other nodes."""
+    """Yield why a node of a run in steps failed, or a gate's findings; nothing for other nodes."""
     node = record.node(node_id)
     if node.is_stop:
         yield f"Stopped: {node_id}"
@@ -206,7 +206,7 @@ def _stop(record: RunRecord, stops: Mapping[str, Verdict]) -> Iterator[str]:
 
 
 def refusal_lines(record: RunRecord, verdict: Verdict, width: int | None) -> Iterator[str]:
-    """Why a model was not blessed, and the table of the checks; `width`: see `summary`."""
+    """Yield why a model was not blessed, and the table of the checks; `width`: see `summary`."""
     reasons = record.blessing_reasons or ["the model was not blessed"]
     more = f"; and {len(reasons) - 1} more" if len(reasons) > 1 else ""
     yield f"{'Not blessed' if record.pushed else 'Not pushed'}: {reasons[0]}{more}."
@@ -216,25 +216,25 @@ def refusal_lines(record: RunRecord, verdict: Verdict, width: int | None) -> Ite
 
 
 def stop_lines(verdict: Verdict) -> Iterator[str]:
-    """The message of a gate that stopped the run, in its own words, indented below its name."""
+    """Yield the lines of a gate that stopped the run, indented below the gate's name."""
     return (f"    {line}" for line in verdict.get("lines", ()))
 
 
 def stop_hints(record: RunRecord, stops: Mapping[str, Verdict]) -> Iterator[str]:
-    """The commands that continue after a gate has stopped the run."""
+    """Yield the commands that continue after a gate has stopped the run."""
     for verdict in stops.values():
         has_edits = any(finding.get("edits") for finding in verdict.get("findings", ()))
-        if has_edits and not _is_rehearsal(record):  # whose schema is the copy that the image would hold
+        if has_edits and not _is_rehearsal(record):  # a rehearsal uses a copy of the schema, as in an image
             yield f"hint: {_command(record, 'accept-schema')}   # shows the schema's edits, then asks"
         if name := verdict.get("override"):
             yield f"hint: {again_command(record, **{name: WHY})}   # lets it pass once, on the record"
 
 
 def again_command(record: RunRecord, **overrides: str) -> str:
-    """The command that starts the same run again, as this one was started: here, in Airflow, as a rehearsal.
+    """Return the command that starts the same run again in the same way: here, in Airflow, or as a rehearsal.
 
     Args:
-        **overrides: reasons to let it pass a gate despite its findings, by a key of `OVERRIDES`.
+        **overrides: reasons to let the run pass a gate despite its findings, by key of `OVERRIDES`.
     """
     if record.airflow:
         return f"{record.airflow} {shlex.quote(json.dumps(overrides, ensure_ascii=False))}"
@@ -245,7 +245,7 @@ def again_command(record: RunRecord, **overrides: str) -> str:
 
 
 def run_command(record: RunRecord) -> str:
-    """The command that runs the same workload with the same options on this machine."""
+    """Return the command that runs the same workload with the same options on this machine."""
     return _begin_command(record, "run")
 
 
@@ -261,7 +261,7 @@ def _begin_command(record: RunRecord, *verb: str, options: Sequence[str] = ()) -
 
 
 def steps_go_on(record: RunRecord, *node_ids: str) -> str:
-    """Says how a run in steps continues after a fix: the nodes of that name, or all that failed."""
+    """Return how to continue a run in steps after a fix, from the given nodes or all that failed."""
     if record.airflow:
         return "once it is fixed, clear the failed task and those after it in Airflow: the run continues"
     failed = node_ids or [node.id for node in record.nodes if node.state == "failed"] or ["NODE"]
@@ -294,7 +294,7 @@ def _next_step(record: RunRecord) -> str:
 
 
 def _workload_words(record: RunRecord) -> list[str]:
-    """The workload file as an argument; nothing for a user's own pipeline."""
+    """Return the workload file as an argument; empty for a custom pipeline."""
     path = Path(record.target.origin.path if record.target.origin else "")
     if not path.name:
         return []
@@ -306,10 +306,10 @@ def _has_baseline(record: RunRecord) -> bool:
 
 
 def _moved_baseline(record: RunRecord) -> Path | None:
-    """The output folder that the baseline's model lay in when it was made, if it is not the run's."""
+    """Return the output folder in which the baseline model was made, if it is not the run's."""
     models = (each for node in record.nodes if node.is_resolver for each in node.outputs_of("Model"))
     places = (Path(each["uri"]).parents for each in models if "://" not in each["uri"])
-    # artifacts/PIPELINE/NODE/KEY/EXECUTION in it
+    # The path within the output folder: artifacts/PIPELINE/NODE/KEY/EXECUTION
     old = next((above[4] for above in places if len(above) > 5 and above[3].name == "artifacts"), None)
     return old if old != Path(record.output).absolute() else None
 
@@ -323,15 +323,15 @@ def _nodes(count: int) -> str:
 
 
 def resume_command(record: RunRecord) -> str:
-    """The command that continues a run; for a rehearsal, the command that starts it again."""
+    """Return the command that continues a run; for a rehearsal, the command that starts it again."""
     return record.target.again or _command(record, "resume")
 
 
 def go_on_hints(record: RunRecord) -> Iterator[str]:
-    """The commands that continue an incomplete run.
+    """Yield the commands that continue an incomplete run.
 
-    `resume` reads the workload file again but keeps what `--set` laid over it: where such a value may be what
-    failed, the command that began the run stands beside it, to be pasted with another one.
+    `resume` reads the workload file again but keeps the values of `--set`. As one of these may have caused
+    the failure, the command that began the run is shown too, so that the value can be changed.
     """
     sets = record.target.origin.sets if record.target.origin else ()
     start = next(filter(None, (node.failure.get("start") for node in record.nodes)), "")
@@ -347,12 +347,12 @@ def go_on_hints(record: RunRecord) -> Iterator[str]:
 
 
 def _can_begin(record: RunRecord) -> bool:
-    """Whether `run` can start such a run: no rehearsal, and no pipeline that another program handed over."""
+    """Return True if `run` can start the run: not a rehearsal, nor a pipeline passed by another program."""
     return not _is_rehearsal(record) and not isinstance(record.target.target, IrRun)
 
 
 def _as_before(record: RunRecord, *, start: str | None) -> str:
-    """The command that started the run, with `--from START`."""
+    """Return the command that started the run, with `--from START`."""
     options = [word for name, why in record.overrides.items() for word in (OVERRIDES[name], why)]
     for option, node_id in (("--from", start), ("--to", record.target.end)):
         options += [option, node_id] if node_id else []

@@ -1,1 +1,1 @@
-"""Sweeps: many runs of one workload that differ in a few settings, and which of them was best."""
+"""Sweeps: many runs of one workload with different settings, to find the best."""

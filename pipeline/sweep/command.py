@@ -1,4 +1,4 @@
-"""The command `sweep`: checks what is asked for, runs the trials, and writes the page."""
+"""The command `sweep`: checks its options, runs the trials, and writes the page."""
 
 import contextlib
 import sys
@@ -30,7 +30,7 @@ from slipway.pipeline.terminal.printable import printable
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What is asked of a new sweep; None: the default. See `Sweep`."""
+    """The options of a new sweep, described in `Sweep`; None stands for the default."""
 
     sets: Sequence[str] = ()
     profile: str | None = None
@@ -42,15 +42,15 @@ class Asked:
 
 
 def begin(workload: Path, output: Path, asked: Asked) -> Sweep:
-    """A new sweep, with every check that needs no run.
+    """Return a new sweep after all checks that need no run.
 
     Raises:
-        UsageError: the options do not fit each other.
-        ConfigError: the workload does not take one of the values.
+        UsageError: the options contradict each other.
+        ConfigError: the workload does not accept one of the values.
     """
     space = read_space(asked.sets)
     method, trials = choose(space, method=asked.method, trials=asked.trials)
-    # All that a grid will try; of a search, what can be known before it proposes.
+    # All settings of a grid; of a search, each value and the ends of each range.
     tried = map(space.sets, space.grid()) if method == "grid" else space.corners()
     configs = [WorkloadChoice(workload, read_assignments(sets), asked.profile).config() for sets in tried]
     by = _metric(asked.by, configs[0])
@@ -61,7 +61,7 @@ def begin(workload: Path, output: Path, asked: Asked) -> Sweep:
     return Sweep(
         sweep_id=new_sweep_id(output),
         workload=configs[0].name,
-        # A sweep may go on from another folder, where a path from this one leads nowhere.
+        # Absolute, because a sweep may be resumed from another folder.
         file=str(workload.absolute() if workload.is_file() else workload),
         sets=tuple(asked.sets),
         profile=asked.profile,
@@ -76,10 +76,10 @@ def begin(workload: Path, output: Path, asked: Asked) -> Sweep:
 
 
 def resume(name: str, output: Path, *, sets: Sequence[str]) -> Sweep:
-    """A sweep to go on with.
+    """Return a sweep to continue.
 
     Raises:
-        UsageError: there is no such sweep, or it is given other settings.
+        UsageError: there is no such sweep, or settings are given as well.
     """
     if sets:
         raise UsageError(
@@ -96,18 +96,19 @@ def carry_out(
     listeners: Sequence[Listener] = (),
     warm: WarmProcess | None = None,
 ) -> int:
-    """Runs what a sweep has not done, and writes its page; returns the exit code.
+    """Run the trials that a sweep has not done, and write its page; return the exit code.
 
     Args:
-        sweep: new, or interrupted.
-        jobs: how many nodes of a trial run at once; None: from the machine.
-        tell: takes each line for the screen.
+        sweep: a new or interrupted sweep.
+        jobs: how many nodes of a trial run at once; None: chosen for this machine.
+        tell: prints a line for the user.
         listeners: called at the end of each trial's run.
-        warm: forks the processes of all trials; None: one of the sweep's own, which imports TFX once.
+        warm: the process that forks the nodes of all trials; None: the sweep starts one, so that TFX is
+            imported only once.
 
     Raises:
-        UsageError: another process works on this sweep, or in its output folder.
-        PipelineError: the first run failed, so the others would.
+        UsageError: another process is running this sweep, or is using its output folder.
+        PipelineError: the first run failed, so the others would fail too.
     """
     space = read_space(sweep.sets)
     seed = _choice(sweep, _first(space)).config().train.seed
@@ -142,7 +143,7 @@ def carry_out(
 
 
 def to_stderr(line: str) -> None:
-    """Prints a line for the user."""
+    """Print a line for the user."""
     print(printable(line), file=sys.stderr, flush=True)
 
 
@@ -155,7 +156,7 @@ def _first(space: Space) -> tuple[str, ...]:
 
 
 def _unfinished(run_id: str, output: Path) -> RunRecord | None:
-    """The run to go on with, if there is one that did not end by itself."""
+    """Return the run to continue, if it exists and was cut short."""
     found = list(History(output).runs(prefix=run_id)) if run_id else []
     return found[0] if found and found[0].state in ("running", "interrupted", "killed") else None
 
@@ -174,7 +175,7 @@ def _metric(by: str | None, config: WorkloadConfig) -> str:
 
 
 class _Quiet(RunDisplay):
-    """Shows nothing of a trial's nodes; passes on that it began."""
+    """A display that shows nothing, and only reports that a trial's run has begun."""
 
     def __init__(self, begun: Callable[[str], None]) -> None:
         self._begun = begun

@@ -1,4 +1,4 @@
-"""The content of a sweep's page: parallel coordinates, the best, its spread over seeds, every trial."""
+"""The content of a sweep's report page: parallel coordinates, the best trial and its spread, all trials."""
 
 import math
 import os
@@ -13,14 +13,14 @@ from slipway.pipeline.sweep.record import Sweep, Trial
 from slipway.pipeline.sweep.space import Choice, Range, Space, read_space
 
 _AXIS_PX, _HEIGHT_PX = 150.0, 220.0
-# Room for names above and below the axes, and beside the outer ones.
+# Space for names beside the outer axes, and above and below all axes.
 _MARGIN_PX = 60.0
 _HEAD_PX = 30.0
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis of the picture: its name, its place, and the texts at its marks with their heights."""
+    """One axis of the plot: its name, its x position, and the texts of its marks with their y positions."""
 
     name: str
     x: float
@@ -29,7 +29,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Line:
-    """One trial in the picture: its points as SVG wants them, and what it is in words."""
+    """One trial in the plot: its points in SVG syntax, and its description in words."""
 
     points: str
     told: str
@@ -38,7 +38,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Row:
-    """One trial in the table; `link` leads to its run's page, and is empty without one."""
+    """One trial in the table; `link` leads to the report page of its run, and is empty if there is none."""
 
     number: int
     run_id: str
@@ -53,7 +53,7 @@ class Row:
 
 @dataclass(frozen=True)
 class SweepPage:
-    """All that the page shows; `spread` tells of the best over seeds, empty for under two."""
+    """The content of the page; `spread` describes the best trial over seeds, empty for fewer than two."""
 
     sweep: Sweep
     names: tuple[str, ...]
@@ -70,16 +70,16 @@ class SweepPage:
 
 
 def write_page(sweep: Sweep) -> Path:
-    """Writes the page into the sweep's folder, whole or not at all; returns the file.
+    """Write the page to the sweep's folder atomically; return the file.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the page cannot be written.
     """
     return write_sweep(gather(sweep), sweep.folder / PAGE_NAME)
 
 
 def gather(sweep: Sweep) -> SweepPage:
-    """The content of the page."""
+    """Return the content of the page."""
     space = read_space(sweep.sets)
     keys = [axis.key for axis in space.axes]
     names = short_names(keys)
@@ -144,7 +144,7 @@ def _picture(sweep: Sweep, space: Space) -> tuple[tuple[Axis, ...], tuple[Line, 
     ends = dict.fromkeys([last.low, last.high])
     metric = Axis(sweep.by, _x(len(axes)), tuple((number(end), _height(last, end)) for end in ends))
     lines = []
-    # The best is drawn last, above the others.
+    # The best trial is drawn last, on top of the others.
     for trial in sorted(trials, key=lambda trial: trial is sweep.best):
         value = trial.value or 0.0
         heights = [*(_y(axis, trial.params[axis.key]) for axis in space.axes), _height(last, value)]

@@ -1,4 +1,4 @@
-"""The record of a sweep: what it tries, and what came of each trial. Written whole after each change."""
+"""The record of a sweep: its settings and the result of each trial, rewritten whole after each change."""
 
 import math
 import statistics
@@ -23,15 +23,16 @@ class Trial:
     """One trial.
 
     Attributes:
-        params: its values, in YAML, by key.
-        run_id: of its run; empty until it begins.
-        state: of the trial; an interrupted one stays `running`.
-        value: of the sweep's metric; None if it has none.
-        wall_s: of its run.
-        repeats: the number of the trial, from 1, that had the same settings, whose run it shares; None if
-            none had.
-        seed: where it only repeats the best settings with another seed; None for a trial of the search.
-        why: why it failed.
+        params: the trial's values, in YAML, by key.
+        run_id: the id of its run; empty until the run begins.
+        state: the trial's state; an interrupted trial stays `running`.
+        value: the value of the sweep's metric; None if there is none.
+        wall_s: the duration of its run.
+        repeats: the number, from 1, of the earlier trial with the same settings, whose run this trial
+            shares; None if there is none.
+        seed: the seed, if the trial only repeats the best settings with another seed; None for a trial of
+            the search.
+        why: why the trial failed.
     """
 
     params: dict[str, str]
@@ -46,22 +47,22 @@ class Trial:
 
 @dataclass
 class Sweep:
-    """A sweep, as `sweep.json` holds it.
+    """A sweep, stored in `sweep.json`.
 
     Attributes:
-        sweep_id: sorts by time, as a run's.
-        workload: its name.
+        sweep_id: an id that sorts by time, like a run's.
+        workload: the workload's name.
         file: the workload file, absolute; or as given: its name, or a path from the project's folder.
         sets: each `--set`, as given.
-        profile: of the workload; None: none.
+        profile: the workload's profile; None if none is used.
         method: how settings are chosen.
-        trials: how many are tried.
-        by: the metric that they are judged by.
-        is_lower_better: whether a lower value of it is the better one.
-        seed: of the search's random numbers.
-        seeds: with how many seeds the best settings are trained in the end; 1: with that of the workload.
+        trials: how many settings to try.
+        by: the metric to judge trials by.
+        is_lower_better: whether a lower value of the metric is better.
+        seed: the seed of the search.
+        seeds: with how many seeds to train the best settings at the end; 1: only with the workload's.
         done: the trials so far, in order.
-        output: the folder that it lies in, in `sweeps/SWEEP_ID/`; not part of the record.
+        output: the output folder, which holds the sweep in `sweeps/SWEEP_ID/`; not part of the record.
     """
 
     sweep_id: str
@@ -80,7 +81,7 @@ class Sweep:
 
     @property
     def folder(self) -> Path:
-        """Its own folder."""
+        """The sweep's folder."""
         return self.output / "sweeps" / self.sweep_id
 
     @property
@@ -97,9 +98,9 @@ class Sweep:
 
     @property
     def spread(self) -> tuple[float, float, int] | None:
-        """Of the best settings over seeds: mean, standard deviation, and how many; None for under two.
+        """The mean, standard deviation and number of seeds of the best settings; None for fewer than two.
 
-        The best trial is among them, which was chosen for its value: the mean leans to its side.
+        They include the best trial, which was chosen for its value, so the mean is biased towards it.
         """
         best = self.best
         if best is None:
@@ -111,25 +112,25 @@ class Sweep:
         return statistics.fmean(values), statistics.stdev(values), len(values)
 
     def save(self) -> None:
-        """Writes `sweep.json`."""
+        """Write `sweep.json`."""
         self.folder.mkdir(parents=True, exist_ok=True)
         write_json(self.folder / "sweep.json", self.to_json())
 
     def to_json(self) -> dict[str, object]:
-        """Plain data, as `sweep.json` holds it."""
+        """Return plain data for `sweep.json`."""
         document: dict[str, object] = plain(self)
         del document["output"]
         return document
 
     def settings(self, trial: Trial) -> tuple[str, ...]:
-        """The `--set`s of a trial's run, all that `run` needs to have the same model."""
+        """Return the `--set`s of a trial's run, with which `run` trains the same model."""
         from slipway.pipeline.sweep.space import read_space
 
         seed = () if trial.seed is None else (f"train.seed={trial.seed}",)
         return (*read_space(self.sets).sets(trial.params), *seed)
 
     def push_command(self) -> str:
-        """The command that runs the best settings to the end: checks, gates and push; training is cached."""
+        """Return the command that completes the best run with checks, gates and push; training is cached."""
         best = self.best
         assert best is not None  # noqa: S101
         sets = [word for each in self.settings(best) for word in ("--set", each)]
@@ -138,16 +139,16 @@ class Sweep:
 
 
 def new_sweep_id(output: Path) -> str:
-    """An id that sorts after those of all sweeps in a folder."""
+    """Return an id that sorts after those of all sweeps in an output folder."""
     return new_run_id(after=max(_ids(output), default=""))
 
 
 def read_sweep(name: str, output: Path) -> Sweep:
-    """A sweep by its id or the start of it; `latest`: the newest.
+    """Read a sweep by its id or the start of it; `latest` is the newest.
 
     Raises:
         UsageError: there is no such sweep, or several.
-        DocumentError: its record is damaged.
+        DocumentError: the sweep's record is damaged.
     """
     ids = _ids(output)
     found = ids[-1:] if name == "latest" else [each for each in ids if each.startswith(name)]
@@ -157,7 +158,7 @@ def read_sweep(name: str, output: Path) -> Sweep:
         raise UsageError(f"{said}{f'; nearest: {near}' if near else ''}.", hint=_those(ids))
     path = output / "sweeps" / found[0] / "sweep.json"
     sweep = read_document(Sweep, path)
-    if sweep.sweep_id != found[0]:  # files are written to the folder of its id
+    if sweep.sweep_id != found[0]:  # `save` writes to the folder named by `sweep_id`
         raise DocumentError(f"{path} cannot be read: sweep_id is {sweep.sweep_id!r}, not its folder's name")
     if why := _misfit(sweep):
         raise DocumentError(f"{path} cannot be read: {why}")
@@ -166,7 +167,7 @@ def read_sweep(name: str, output: Path) -> Sweep:
 
 
 def _misfit(sweep: Sweep) -> str:
-    """Why its trials are none of the settings that it names; empty if they are."""
+    """Return why the sweep's trials do not fit the settings that it tries; empty if they do."""
     from slipway.pipeline.sweep.space import read_space
 
     space = read_space(sweep.sets)
@@ -179,7 +180,7 @@ def _misfit(sweep: Sweep) -> str:
 
 
 def finite(value: float | None) -> float | None:
-    """A metric that trials can be judged by; None for none, or one that is no number."""
+    """Return a metric's value if it is finite, so that trials can be judged by it; otherwise None."""
     return value if value is not None and math.isfinite(value) else None
 
 

@@ -1,4 +1,4 @@
-"""Which settings a sweep tries next: the grid in order, or what Optuna proposes."""
+"""Chooses the settings that a sweep tries next: the grid in order, or proposals by Optuna."""
 
 from collections.abc import Sequence
 from typing import Any, Literal, cast, get_args
@@ -15,10 +15,10 @@ DEFAULT_TRIALS = 20
 
 
 def choose(space: Space, *, method: str | None, trials: int | None) -> tuple[Method, int]:
-    """The method and the number of trials; by default all of a grid, or 20 proposed from ranges.
+    """Return the method and the number of trials; by default a whole grid, or 20 trials from ranges.
 
     Raises:
-        UsageError: there is no such method, it does not fit, or Optuna is not installed.
+        UsageError: there is no such method, it does not fit the space, or Optuna is not installed.
     """
     size = space.size
     if trials is not None and trials < 1:
@@ -55,24 +55,26 @@ def propose(
     is_lower_better: bool,
     seed: int,
 ) -> Params:
-    """The next settings.
+    """Return the next settings.
 
-    The same ones for the same arguments: so a sweep that was interrupted goes on as if it had not been.
+    The same arguments give the same settings, so an interrupted sweep continues as if it had not been
+    interrupted.
 
     Args:
-        space: what is tried.
-        method: how.
-        earlier: the settings that were tried, in order, each with its metric; None: it has none.
-        is_lower_better: whether a lower metric is the better one.
-        seed: of the random numbers.
+        space: the settings to choose from.
+        method: how to choose.
+        earlier: the settings tried before, in order, each with its metric, or None if it has no value.
+        is_lower_better: whether a lower metric is better.
+        seed: the seed of the search.
     """
     if method == "grid":
         return list(space.grid())[len(earlier)]
     optuna = _optuna()
     distributions = {axis.key: _distribution(axis) for axis in space.axes}
-    # A sampler of its own for each proposal: one that was started again would repeat its first numbers.
+    # Each proposal has its own seed: after a restart, a shared sampler would repeat its first numbers.
     kind = optuna.samplers.RandomSampler if method == "random" else optuna.samplers.TPESampler
-    # Mixed, not added: the next seed would propose the same again, one trial earlier.
+    # The seed and the number of trials are mixed. If they were added, the next seed would repeat the same
+    # proposals one trial earlier.
     mixed = int(numpy.random.SeedSequence([seed, len(earlier)]).generate_state(1)[0])
     study = optuna.create_study(
         sampler=kind(seed=mixed), direction="minimize" if is_lower_better else "maximize"
@@ -118,6 +120,6 @@ def _distribution(axis: Any) -> Any:
 def _read(axis: Any, text: str) -> Any:
     if isinstance(axis, Choice):
         return text
-    # Six digits of a number may lie beyond the end that they were rounded from.
+    # A number rounded to six digits may lie outside the range.
     value = min(max(float(text), axis.low), axis.high)
     return int(value) if axis.scale == "int" else value

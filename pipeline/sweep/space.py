@@ -1,4 +1,4 @@
-"""The settings that a sweep tries: each `--set` read as one value, a list of values or a range. Pure."""
+"""The settings that a sweep tries: parses each `--set` as one value, a list of values or a range. Pure."""
 
 import itertools
 import math
@@ -20,23 +20,23 @@ _OPEN, _CLOSE, _QUOTES = "[{(", "]})", "\"'"
 
 @dataclass(frozen=True)
 class Choice:
-    """A key and the values that it takes, in YAML; at least two, all different."""
+    """A key and the values to try, in YAML; at least two, all different."""
 
     key: str
     values: tuple[str, ...]
 
     def ends(self) -> tuple[str, ...]:
-        """The values to check before anything runs: all."""
+        """Return the values to check before anything runs: all of them."""
         return self.values
 
     def takes(self, text: str) -> bool:
-        """Whether it is one of them."""
+        """Return True if a text is one of the values."""
         return text in self.values
 
 
 @dataclass(frozen=True)
 class Range:
-    """A key and the range of its numbers: `log` and `uniform` of fractions, `int` of whole numbers."""
+    """A key and its range: `log` and `uniform` of real numbers, `int` of whole numbers."""
 
     key: str
     scale: Scale
@@ -44,31 +44,34 @@ class Range:
     high: float
 
     def ends(self) -> tuple[str, ...]:
-        """The values to check before anything runs: the two ends."""
+        """Return the values to check before anything runs: the two ends."""
         return self.text(self.low), self.text(self.high)
 
     def takes(self, text: str) -> bool:
-        """Whether it is a number; one at an end is written to six digits, and may lie beyond it."""
+        """Return True if a text is a finite number.
+
+        The range is not checked, because numbers are rounded to six digits and may lie just outside it.
+        """
         try:
             return math.isfinite(float(text))
         except ValueError:
             return False
 
     def text(self, value: float) -> str:
-        """A number of the range in YAML, to six digits."""
+        """Format a number of the range in YAML, to six digits."""
         if self.scale == "int":
             return str(round(value))
         text = f"{value:.{_DIGITS}g}"
-        # YAML takes 1e-05 for text, and 1.0e-05 for a number.
+        # In YAML, 1e-05 is text and 1.0e-05 is a number.
         return text.replace("e", ".0e") if "e" in text and "." not in text else text
 
 
 @dataclass(frozen=True)
 class Space:
-    """What a sweep tries.
+    """The search space of a sweep.
 
     Attributes:
-        fixed: `--set`s with one value.
+        fixed: the `--set`s with a single value.
         axes: the keys that vary, in the order given; at least one.
     """
 
@@ -77,29 +80,29 @@ class Space:
 
     @property
     def size(self) -> int | None:
-        """How many settings there are; None: a range has no end of them."""
+        """The number of settings in the grid; None if a range makes it infinite."""
         if any(isinstance(axis, Range) for axis in self.axes):
             return None
         return math.prod(len(axis.values) for axis in self.axes if isinstance(axis, Choice))
 
     def grid(self) -> Iterator[Params]:
-        """Every setting of a space of choices, the last key's values changing first."""
+        """Yield all settings of a space of choices; the last key varies fastest."""
         choices = [axis for axis in self.axes if isinstance(axis, Choice)]
         for values in itertools.product(*(axis.values for axis in choices)):
             yield {axis.key: value for axis, value in zip(choices, values, strict=True)}
 
     def holds(self, params: Params) -> bool:
-        """Whether these are settings of the space: a value for each key, of those that it takes."""
+        """Return True if these settings belong to the space: an allowed value for each key, and no other."""
         return params.keys() == {axis.key for axis in self.axes} and all(
             axis.takes(params[axis.key]) for axis in self.axes
         )
 
     def sets(self, params: Params) -> tuple[str, ...]:
-        """The `--set`s of a trial with these values."""
+        """Return the `--set`s of a trial with these values."""
         return (*self.fixed, *(f"{key}={value}" for key, value in params.items()))
 
     def corners(self) -> Iterator[tuple[str, ...]]:
-        """The `--set`s that take each value once, and each end of a range: to check before anything runs."""
+        """Yield `--set`s that cover each value and each end of a range, to check before anything runs."""
         first = {axis.key: axis.ends()[0] for axis in self.axes}
         yield self.sets(first)
         for axis in self.axes:
@@ -108,13 +111,13 @@ class Space:
 
 
 def read_space(texts: Iterable[str]) -> Space:
-    """Reads each `--set KEY=VALUE`.
+    """Parse each `--set KEY=VALUE`.
 
-    A value is one (`train.epochs=3`), several with commas between them (`train.batch_size=128,256`), or a
-    range: `log(1e-4,1e-2)`, `uniform(0,0.5)`, `int(1,8)`. Commas inside brackets or quotes part nothing.
+    VALUE is a single value (`train.epochs=3`), several separated by commas (`train.batch_size=128,256`), or
+    a range: `log(1e-4,1e-2)`, `uniform(0,0.5)`, `int(1,8)`. Commas inside brackets or quotes do not separate.
 
     Raises:
-        UsageError: no key varies, one is given twice, or a range has no two ends that differ.
+        UsageError: no key varies, a key is given twice, or a range does not have two different ends.
     """
     given: set[str] = set()
     fixed: list[str] = []
@@ -141,7 +144,7 @@ def read_space(texts: Iterable[str]) -> Space:
 
 
 def _axis(key: str, value: str) -> Choice | Range | str:
-    """What varies; or the one value, also where several are equal."""
+    """Return the axis, or the single value if there is only one or all are equal."""
     if found := _RANGE.fullmatch(value):
         return _range(key, found[1], _parted(found[2]))
     values = _parted(value)
@@ -172,7 +175,7 @@ def _range(key: str, scale: str, ends: Sequence[str]) -> Range:
 
 
 def _parted(text: str) -> list[str]:
-    """The parts between commas that are in no brackets and no quotes."""
+    """Split at commas that are outside of brackets and quotes."""
     parts, depth, quote = [""], 0, ""
     for letter in text:
         if quote:

@@ -1,4 +1,4 @@
-"""Runs a sweep's trials one after the other: ordinary runs up to the Evaluator, which push nothing."""
+"""Runs a sweep's trials one after the other, as ordinary runs up to the Evaluator that push nothing."""
 
 import time
 from collections.abc import Callable
@@ -16,33 +16,33 @@ from slipway.pipeline.sweep.space import Space
 from slipway.pipeline.terminal.durations import seconds
 from slipway.pipeline.terminal.invocation import command
 
-# A sweep's trials end here: what follows would bless models, and change which one the next is compared with.
+# Trials end here, because later nodes would bless models and so change the baseline of the next model.
 LAST_NODE = "Evaluator"
 
 
 class RunTrial(Protocol):
-    """Runs a workload with more `--set`s up to `LAST_NODE`."""
+    """Runs a workload with additional `--set`s up to `LAST_NODE`."""
 
     def __call__(self, sets: tuple[str, ...], *, resumed: str, begun: Callable[[str], None]) -> RunRecord:
-        """The record of the run, which is over.
+        """Run a trial to its end and return the record of the run.
 
         Args:
-            sets: the trial's.
-            resumed: the run to go on with; empty: a new one.
-            begun: called with its id when it begins.
+            sets: the trial's `--set`s.
+            resumed: the id of the run to continue; empty for a new run.
+            begun: called with the run's id when the run begins.
         """
 
 
 @dataclass(frozen=True)
 class Trials:
-    """A sweep at work.
+    """Runs the trials of a sweep.
 
     Attributes:
-        sweep: its record, saved after each change.
-        space: what it tries.
-        run: runs a trial.
-        first_seed: the `train.seed` of the trials.
-        tell: takes each line for the screen.
+        sweep: the sweep's record, saved after each change.
+        space: the search space.
+        run: runs one trial.
+        first_seed: the `train.seed` of the search's trials.
+        tell: prints a line for the user.
     """
 
     sweep: Sweep
@@ -52,11 +52,11 @@ class Trials:
     tell: Callable[[str], None]
 
     def carry_on(self) -> int:
-        """Runs what is not done; returns the exit code.
+        """Run the remaining trials; return the exit code.
 
         Raises:
-            PipelineError: the first run failed, so the others would.
-            UsageError: a trial could not begin, for a reason that is not in its settings.
+            PipelineError: the first run failed, so the others would fail too.
+            UsageError: a trial could not begin, for a reason other than its settings.
         """
         sweep = self.sweep
         for trial in [each for each in sweep.done if each.state == "running"]:
@@ -93,7 +93,7 @@ class Trials:
         return trial
 
     def _try(self, trial: Trial) -> bool:
-        """Runs a trial; False if the user interrupted."""
+        """Run a trial; return False if the user interrupted it."""
         sweep = self.sweep
         at = sweep.done.index(trial) + 1 if trial.seed is None else 0
         name = f"trial {at}/{sweep.trials}" if at else f"seed {trial.seed}"
@@ -110,7 +110,7 @@ class Trials:
         try:
             record = self.run(sweep.settings(trial), resumed=trial.run_id, begun=begun)
         except ConfigError as error:
-            # Values that are allowed one by one may not fit together: that says nothing of the other trials.
+            # Values that are valid on their own may contradict each other; other trials may still be valid.
             trial.state, trial.why = "failed", "; ".join(error.message.splitlines())
             sweep.save()
             self.tell(f"{name}  refused: {trial.why}  {shown}")
@@ -135,13 +135,13 @@ class Trials:
 
 
 def in_words(trial: Trial) -> str:
-    """A trial's values, each with its key's last words."""
+    """Return a trial's values as text, each with the short name of its key."""
     names = short_names(trial.params)
     return ", ".join(f"{names[key]} {value}" for key, value in trial.params.items())
 
 
 def summary(sweep: Sweep) -> list[str]:
-    """The last lines: the best, its spread, and how to push it."""
+    """Return the last lines: the best trial, its spread over seeds, and the number of runs."""
     best = sweep.best
     if best is None or best.value is None:
         return [f"No trial of {len(sweep.searched)} has a value of {sweep.by}."]
@@ -163,7 +163,7 @@ def summary(sweep: Sweep) -> list[str]:
 
 
 def progress(sweep: Sweep) -> str:
-    """How many trials have ended, and how many trainings of the best with other seeds."""
+    """Return, as text, how many trials have ended, and how many repeats of the best with other seeds."""
     ended = [trial for trial in sweep.done if trial.state != "running"]
     seeds = sum(trial.seed is not None for trial in ended)
     apart = f" and {seeds} of {sweep.seeds - 1} more seeds" if len(sweep.done) > len(sweep.searched) else ""

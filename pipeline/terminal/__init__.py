@@ -1,1 +1,1 @@
-"""A command and the terminal it runs in: printable text, questions, streams, signs of life."""
+"""Terminal input and output of commands: printable text, questions, streams, progress lines."""

@@ -1,8 +1,8 @@
-"""Durations in words."""
+"""Formats durations for people."""
 
 
 def seconds(value: float) -> str:
-    """A duration with its unit: `0.4 s`, `36 s`, `2 min 5 s`."""
+    """Format a duration in seconds with its unit: `0.4 s`, `36 s`, `2 min 5 s`."""
     if value < 10:
         return f"{value:.1f} s"
     if value < 120:

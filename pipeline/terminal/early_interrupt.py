@@ -1,4 +1,4 @@
-"""Ctrl-C while a command line is still being imported: ends in one line and the documented exit code."""
+"""Handles Ctrl-C while modules are still being imported: one line, and the documented exit code."""
 
 import contextlib
 import os
@@ -8,16 +8,16 @@ from slipway.pipeline.exit_codes import INTERRUPTED
 
 
 def answer_at_once() -> None:
-    """Makes Ctrl-C end the process from here on: nothing has begun that could be left half done.
+    """Make Ctrl-C end the process at once from now on: nothing has begun that could be left half done.
 
-    Where the shell has it ignored, it stays so.
+    If the shell has set SIGINT to be ignored, it stays ignored.
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _end)
 
 
 def leave_to_command() -> None:
-    """Leaves Ctrl-C to the command from here on."""
+    """Restore Python's handling of Ctrl-C, for the command."""
     if signal.getsignal(signal.SIGINT) is _end:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

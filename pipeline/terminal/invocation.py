@@ -1,4 +1,4 @@
-"""Commands for the user to paste, in a form that works in his current shell."""
+"""Commands for the user to paste, in a form that works in the user's current shell."""
 
 import os
 import shlex
@@ -9,17 +9,17 @@ from pathlib import Path
 
 from slipway.components.project import IS_CHECKOUT, PROJECT_ROOT
 
-# The project's own folder: a command called from another folder must not begin a second history.
+# In the project's folder, so that a command called from another folder does not begin a second history.
 DEFAULT_OUTPUT = PROJECT_ROOT / "output"
 DEFAULT_KEEP = 10  # runs of each pipeline that gc keeps
 
 LOCAL, CLOUD = "local_runner.py", "cloud_runner.py"
 SLIPWAY = "slipway"
-"""The installed command: it has the commands of both."""
+"""The installed program, which has the commands of both runners."""
 
 
 def default_workload(project: Path) -> Path:
-    """The workload where none is named: taxi, or else the only one; where there are several, none."""
+    """Return the workload to use if none is named: taxi, or else the only one; empty if there are several."""
     taxi = Path("workloads/taxi/workload.yaml")
     if (project / taxi).is_file():
         return taxi
@@ -31,12 +31,14 @@ DEFAULT_WORKLOAD = default_workload(PROJECT_ROOT)
 
 
 def command(*words: str, output: Path | None = None, program: str = LOCAL) -> str:
-    """A command to paste, e.g. `.venv/bin/python local_runner.py resume 2026 --output /tmp/out`.
+    """Return a command to paste, such as `.venv/bin/python local_runner.py resume 2026 --output /tmp/out`.
 
-    Where Slipway is installed, `slipway resume 2026`; of the cloud's commands, `slipway cloud submit`.
+    If Slipway is installed, that is `slipway resume 2026`, or for cloud commands `slipway cloud submit`.
 
     Args:
-        output: the output folder that it is about; left out where it is the default one.
+        *words: the command and its arguments.
+        output: the output folder to use; omitted from the command if it is the default.
+        program: `LOCAL` or `CLOUD`.
     """
     line = shlex.join(words)
     if output is not None and output.absolute() != DEFAULT_OUTPUT.absolute():
@@ -45,22 +47,22 @@ def command(*words: str, output: Path | None = None, program: str = LOCAL) -> st
 
 
 def program_name() -> str:
-    """How the program is called in a document that is read on any machine."""
+    """Return the program's name for a document that may be read on any machine."""
     return SLIPWAY if _is_slipway() else f"python {LOCAL}"
 
 
 def same_command() -> str:
-    """The command that runs now, to be run again."""
+    """Return the running command, to be run again."""
     begin = _slipway() if _is_slipway() else [_interpreter(), sys.argv[0]]
     return shlex.join([*begin, *sys.argv[1:]])
 
 
 def image_command(image: str = "", *, target: str = "") -> str:
-    """The command that builds the project's container image.
+    """Return the command that builds the project's container image.
 
     Args:
-        image: its name and tag; empty: the user is yet to choose them.
-        target: stage of the Dockerfile; empty: the last one.
+        image: the image's name and tag; empty if the user has yet to choose them.
+        target: the Dockerfile's stage; empty for the last one.
     """
     if IS_CHECKOUT:
         given = {"IMAGE": image, "TARGET": target}
@@ -79,14 +81,14 @@ def _prefix(program: str) -> str:
 
 
 def _is_slipway() -> bool:
-    """Whether the installed command is the one to type: it runs now, or there are no runners."""
+    """Return True if the user should type `slipway`: it is running now, or there are no runner scripts."""
     return Path(sys.argv[0]).name == SLIPWAY or not IS_CHECKOUT
 
 
 def _slipway() -> list[str]:
-    """The words that call the installed command."""
+    """Return the words that call the installed command."""
     called = Path(sys.argv[0])
-    if called.name == SLIPWAY and called.parent != Path():  # how it was called, e.g. by a link to it
+    if called.name == SLIPWAY and called.parent != Path():  # called by a path, such as that of a link
         return [_from_here(called.absolute(), names=[SLIPWAY])]
     if shutil.which(SLIPWAY) == str(Path(sys.executable).with_name(SLIPWAY)):
         return [SLIPWAY]
@@ -98,8 +100,8 @@ def _interpreter() -> str:
 
 
 def _from_here(program: Path, *, names: Iterable[str]) -> str:
-    """How a program is called from the current folder: by a name on the PATH, or by its path."""
-    # Compared as written: an environment's interpreter is a link to one that lacks its packages.
+    """Return the shortest way to call a program from the current folder: a name on the PATH, or its path."""
+    # Links are not resolved: a venv's interpreter is a link to an interpreter that lacks its packages.
     for name in names:
         if shutil.which(name) == str(program):
             return name

@@ -1,4 +1,4 @@
-"""Text of unknown origin (cells, file names, exceptions) made safe for a terminal."""
+"""Makes text of unknown origin (cells, file names, exceptions) safe for a terminal."""
 
 import re
 
@@ -9,10 +9,10 @@ _CONTROL_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x0
 
 
 def plain_log(text: str) -> str:
-    """A log as a reader saw it: without colours, and only the last state of a redrawn line.
+    """Return a log as it appeared on a terminal: without colours, with the last state of redrawn lines.
 
     Args:
-        text: may begin or end within a sequence; what is left of one is written out.
+        text: the log; it may begin or end within a control sequence, the rest of which is escaped.
     """
     lines = _CONTROL_SEQUENCE.sub("", text).replace("\r\n", "\n").split("\n")
     last_states = (line.rstrip("\r").rpartition("\r")[2] for line in lines)
@@ -20,5 +20,5 @@ def plain_log(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """The same text with control characters escaped, so that no terminal obeys them; lines stay."""
+    """Escape control characters, except line breaks, so that no terminal obeys them."""
     return escaped(text, but="\n")

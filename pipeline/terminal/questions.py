@@ -1,4 +1,4 @@
-"""Questions on a terminal; without a terminal, an error that names the option with the answer."""
+"""Asks the user on a terminal; without a terminal, raises an error that names the option to use."""
 
 import sys
 from collections.abc import Sequence
@@ -10,11 +10,12 @@ from slipway.pipeline.terminal.printable import printable
 
 
 def choose(question: str, answers: Sequence[str], *, option: str) -> str:
-    """Asks until the user gives one of the answers.
+    """Ask until the user gives one of the answers.
 
     Args:
-        question: ends with a question mark.
-        option: the one that answers it on a command line.
+        question: the question, with a question mark.
+        answers: the possible answers.
+        option: the command-line option that answers the question.
 
     Raises:
         UsageError: there is no terminal.
@@ -30,10 +31,11 @@ def choose(question: str, answers: Sequence[str], *, option: str) -> str:
 
 
 def agrees(question: str, *, yes: bool) -> bool:
-    """Whether the user agrees.
+    """Return True if the user agrees.
 
     Args:
-        question: ends with a question mark.
+        question: the question, with a question mark.
+        yes: agree without asking.
 
     Raises:
         UsageError: there is no terminal.

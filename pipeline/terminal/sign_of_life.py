@@ -1,4 +1,4 @@
-"""Prints what a command does, and from time to time that it still does it, until it is done."""
+"""Prints what a command is doing, and at intervals that it is still working."""
 
 import contextlib
 import os
@@ -10,18 +10,18 @@ from collections.abc import Iterator
 from slipway.pipeline.terminal.durations import seconds
 from slipway.pipeline.terminal.printable import printable
 
-# People wonder after five seconds, and CI systems end jobs that are silent for too long.
+# Users get impatient after five seconds, and CI systems end jobs that are silent for too long.
 TERMINAL_SILENCE_S, LOG_SILENCE_S = 4.0, 25.0
 
 
 @contextlib.contextmanager
 def sign_of_life(what: str) -> Iterator[None]:
-    """Prints `what` on stderr, and again with the elapsed time whenever that gets long.
+    """Print `what` to stderr, and then at intervals a line with the elapsed time.
 
-    It goes on telling where a library is kept from writing to stderr meanwhile.
+    The lines are printed even while stderr is redirected to silence a library.
 
     Args:
-        what: is being done, as `taxi version 3: predicts rows.csv`.
+        what: what is being done, such as `taxi version 3: predicts rows.csv`.
     """
     sys.stderr.flush()
     own = os.dup(2)
@@ -30,7 +30,7 @@ def sign_of_life(what: str) -> Iterator[None]:
     began = time.monotonic()
 
     def tell(line: str) -> None:
-        with contextlib.suppress(OSError):  # the reader is gone; the work continues
+        with contextlib.suppress(OSError):  # if the reader is gone, the work continues
             os.write(own, f"{printable(line)}\n".encode())
 
     def go_on() -> None:

@@ -1,4 +1,4 @@
-"""Standard input, output and error of a command, whatever happens to them."""
+"""Makes a command's standard streams robust: closed ones, missing characters, and failed writes."""
 
 import io
 import os
@@ -15,18 +15,18 @@ class ResultError(PipelineError):
 
 
 def prepare_streams() -> None:
-    """Prepares the three streams of this process for a command, once and for all.
+    """Prepare the three standard streams of this process for a command.
 
-    One that was closed (`2>&-`) leads nowhere, so that no file of ours takes its number and gets what
-    libraries write there. Letters that an encoding lacks are written as escapes. Messages that nobody can
-    take are left out: they decide nothing. A result that cannot be written is an error, see `ResultError`;
-    unless its reader, such as `head`, has seen enough.
+    A closed stream (`2>&-`) is replaced by the null device, so that no file opened later takes its descriptor
+    and receives what libraries write there. Characters that an encoding lacks are written as escapes.
+    Messages to stderr that cannot be written are dropped. A result that cannot be written to stdout raises
+    `ResultError`, unless its reader, such as `head`, has closed the pipe.
     """
     for descriptor in _DESCRIPTORS:
         try:
             os.fstat(descriptor)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free descriptor
     sys.stdin = sys.stdin or io.StringIO()
     sys.stdout = _wrapped(sys.stdout, _Results)
     sys.stderr = _wrapped(sys.stderr, _Messages)
@@ -46,7 +46,7 @@ class _Nowhere(io.TextIOBase):
 
 
 class _Stream:
-    """A stream that discards its output after the first write that failed."""
+    """A stream that discards its output after the first failed write."""
 
     def __init__(self, stream: TextIO | _Nowhere) -> None:
         self._stream = stream
@@ -55,7 +55,7 @@ class _Stream:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        """Writes; see `_failed`."""
+        """Write; `_failed` handles an error."""
         try:
             return self._stream.write(text)
         except OSError as error:
@@ -63,7 +63,7 @@ class _Stream:
             return len(text)
 
     def flush(self) -> None:
-        """Flushes; see `_failed`."""
+        """Flush; `_failed` handles an error."""
         try:
             self._stream.flush()
         except OSError as error:
@@ -74,11 +74,11 @@ class _Stream:
 
 
 class _Messages(_Stream):
-    """Standard error."""
+    """Standard error, whose failures are ignored."""
 
 
 class _Results(_Stream):
-    """Standard output."""
+    """Standard output, whose failures raise `ResultError`."""
 
     def _failed(self, error: OSError) -> None:
         super()._failed(error)

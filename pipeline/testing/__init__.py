@@ -1,11 +1,11 @@
-"""For unit tests of your own preprocessing, model and component, each in seconds: see docs/testing.md.
+"""Helpers for fast unit tests of your preprocessing, model and components; see docs/testing.md.
 
-Importing it imports no TFX; each function does, when it is called.
+Importing this package does not import TFX; each function imports it when called.
 """
 
 import os
 
-# Keras 3, as in every process of a run; importing tensorflow_transform would choose Keras 2 for the test.
+# Keras 3, as in every process of a run; otherwise importing tensorflow_transform would select Keras 2.
 os.environ.setdefault("TF_USE_LEGACY_KERAS", "0")
 
 from slipway.pipeline.testing.artifacts import blessed_model, schema_of, statistics_of, tiny_examples

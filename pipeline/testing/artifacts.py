@@ -1,4 +1,4 @@
-"""Small artifacts as components leave them: examples, their statistics, a schema, a blessed model."""
+"""Creates small artifacts like those of components: examples, their statistics, a schema, a blessed model."""
 
 import shutil
 from collections.abc import Mapping, Sequence
@@ -13,12 +13,12 @@ from slipway.pipeline.testing.transform import Row
 
 
 def tiny_examples(rows: Sequence[Row] | Mapping[str, Sequence[Row]], *, into: str | Path) -> Any:
-    """Examples as Ingest writes them: an artifact of the type Examples.
+    """Create an Examples artifact in Ingest's format.
 
     Args:
-        rows: by split; a plain list is both `train` and `eval`. A row: column -> list of its values (whole
-            numbers, fractions, texts or bytes), [] for an empty cell.
-        into: a folder; they are written to `examples` in it.
+        rows: rows by split; a plain list is used for both `train` and `eval`. A row maps each column to a
+            list of values (int, float, str or bytes), [] for an empty cell.
+        into: a folder; the examples are written to `examples` in it.
 
     Raises:
         TypeError: a column holds something else.
@@ -45,11 +45,11 @@ def tiny_examples(rows: Sequence[Row] | Mapping[str, Sequence[Row]], *, into: st
 
 
 def statistics_of(examples: Any, *, into: str | Path) -> Any:
-    """The statistics of examples, by TFX's StatisticsGen: an artifact of the type ExampleStatistics.
+    """Create an ExampleStatistics artifact by running TFX's StatisticsGen.
 
     Args:
-        examples: as `tiny_examples` makes them.
-        into: a folder; they are written to `statistics` in it.
+        examples: an Examples artifact, such as one from `tiny_examples`.
+        into: a folder; the statistics are written to `statistics` in it.
     """
     from tfx.components.statistics_gen.component import StatisticsGen
 
@@ -57,11 +57,11 @@ def statistics_of(examples: Any, *, into: str | Path) -> Any:
 
 
 def schema_of(file: str | Path, *, into: str | Path) -> Any:
-    """A schema file as the SchemaGen node hands it on: an artifact of the type Schema.
+    """Create a Schema artifact from a schema file, as the SchemaGen node does.
 
     Args:
-        file: relative to the project's root.
-        into: a folder; it is copied to `schema` in it.
+        file: the schema file, relative to the project's root.
+        into: a folder; the file is copied to `schema` in it.
     """
     from tfx.types.standard_artifacts import Schema
 
@@ -73,15 +73,15 @@ def schema_of(file: str | Path, *, into: str | Path) -> Any:
 
 
 def blessed_model(*, into: str | Path, answer: float = 0.5, blessed: bool = True) -> tuple[Any, Any]:
-    """A SavedModel that answers every row alike, and the ModelGate's blessing of it.
+    """Create a SavedModel that gives every row the same answer, and the ModelGate's blessing of it.
 
     Args:
-        into: a folder; they are written to `model` and `blessing` in it.
-        answer: what it answers.
-        blessed: False: the gate has said no.
+        into: a folder; the artifacts are written to `model` and `blessing` in it.
+        answer: the model's answer.
+        blessed: whether the gate has blessed the model.
 
     Returns:
-        Artifacts of the types Model and ModelBlessing. The model takes serialized examples.
+        A Model and a ModelBlessing artifact. The model takes serialized examples.
     """
     import tensorflow as tf
     from tfx.types.standard_artifacts import Model, ModelBlessing

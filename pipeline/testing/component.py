@@ -1,4 +1,4 @@
-"""Runs one component in this process on given artifacts: no pipeline, no metadata store, no cache."""
+"""Runs one component in this process on given artifacts, without a pipeline, metadata store or cache."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,19 +6,19 @@ from typing import Any
 
 
 def run_component(component: Callable[..., Any], *, into: str | Path, **arguments: Any) -> dict[str, Any]:
-    """Runs a component's executor as a pipeline would, and returns what it made.
+    """Run a component's executor as a pipeline would, and return its outputs.
 
     Args:
-        component: the class or function that makes the component, of TFX or your own.
-        into: a folder for what it writes: each output in a folder of its key, which must not exist yet.
-        **arguments: those of the component; an artifact stands for the channel that it would come by.
+        component: the class or function that creates the component: one of TFX, or a custom one.
+        into: a folder for the outputs, each in a folder named by its key, which must not exist yet.
+        **arguments: the component's arguments; an artifact is wrapped in a channel.
 
     Returns:
-        Its output artifacts by key. One that is a value (`String`, `JsonValue`) has it as `value`.
+        The output artifacts by key. A value artifact (`String`, `JsonValue`) has its value as `value`.
 
     Raises:
-        FileExistsError: an output of that key is in the folder already.
-        Exception: whatever the component raises; a gate that says no raises `GateStopError`.
+        FileExistsError: the folder already has an output of that key.
+        Exception: whatever the component raises; a gate that refuses raises `GateStopError`.
     """
     from tfx.types.artifact import Artifact
     from tfx.types.channel_utils import as_channel
@@ -49,7 +49,7 @@ def _read(artifacts: list[Any]) -> list[Any]:
 
 
 def _place(artifact: Any, folder: Path) -> Any:
-    """Gives an output its place, as the launcher does: a folder, for a value a file in it."""
+    """Set an output's URI as the launcher does: a folder, or a file in it for a value artifact."""
     from tfx.types.value_artifact import ValueArtifact
 
     folder.mkdir(parents=True)

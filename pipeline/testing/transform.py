@@ -17,12 +17,12 @@ Row = Mapping[str, Sequence[Any]]
 
 @dataclass(frozen=True)
 class Table:
-    """Rows as a model receives them.
+    """Rows in the form that a model receives.
 
     Attributes:
-        features: what `build_model` is told about each input, by name.
-        inputs: the input's values, [rows, *shape of the feature], of the type that the model gets.
-        labels: float32 [rows, *shape of the label].
+        features: the description of each input for `build_model`, by name.
+        inputs: the values of each input, [rows, *shape of the feature], of the type that the model receives.
+        labels: float32 of shape [rows, *shape of the label].
     """
 
     features: Mapping[str, Feature]
@@ -33,17 +33,17 @@ class Table:
 def transformed(
     preprocessing_fn: Callable[..., Any], rows: Sequence[Row], *, schema: str | Path
 ) -> list[dict[str, Any]]:
-    """Analyzes and transforms rows in memory, as the Transform node does with files.
+    """Analyze and transform rows in memory, as the Transform node does with files.
 
     Args:
-        preprocessing_fn: of the workload.
-        rows: column -> list of its values, [] for an empty cell. What tf.Transform learns (means,
-            vocabularies), it learns from these rows.
-        schema: file of the raw columns, relative to the project's root.
+        preprocessing_fn: the workload's preprocessing function.
+        rows: each row maps columns to lists of values, [] for an empty cell. tf.Transform's analyzers
+            (means, vocabularies) run on these rows.
+        schema: the schema file of the raw columns, relative to the project's root.
 
     Returns:
-        The transformed rows in the same order: feature -> numpy array, one entry a value; where
-        `preprocessing_fn` gives one value a row, without a second dimension, that value itself.
+        The transformed rows in the same order: feature -> NumPy array with one entry per value, or the value
+        itself if `preprocessing_fn` returns one value per row, without a second dimension.
     """
     with tempfile.TemporaryDirectory() as folder:
         found, _ = _transform(preprocessing_fn, rows, schema, folder)
@@ -59,19 +59,19 @@ def transformed_table(
     weight: str | None = None,
     images: Mapping[str, Sequence[int]] | None = None,
 ) -> Table:
-    """Rows as `transformed` makes them, in the form that `build_model` and `fit` take.
+    """Transform rows like `transformed`, and return them in the form that `build_model` and `fit` take.
 
     Args:
         preprocessing_fn: as for `transformed`.
         rows: as for `transformed`.
         schema: as for `transformed`.
-        label: the transformed column that is predicted: `transform.label` of the workload.
-        weight: the transformed column that is no input of the model: `transform.weight` of the workload.
-        images: the shapes of columns that are raw bytes: `train.images` of the workload.
+        label: the transformed column to predict: the workload's `transform.label`.
+        weight: the transformed column of weights, which is not an input: the workload's `transform.weight`.
+        images: the shapes of columns of raw image bytes: the workload's `train.images`.
 
     Raises:
-        ComponentError: a transformed column is a text or sparse, which no model takes.
-        KeyError: there is no transformed column of the label's, or of the weight's, name.
+        ComponentError: a transformed column is text or sparse, which no model takes.
+        KeyError: there is no transformed column with the name of the label or the weight.
     """
     import tensorflow_transform as tft
 
@@ -88,11 +88,11 @@ def transformed_table(
 
 
 def _column(values: Sequence[Any], feature: Feature) -> np.ndarray:
-    """A transformed column as training parses it from files: [rows, *shape]."""
+    """Return a transformed column as training parses it from files: [rows, *shape]."""
     from slipway.components.trainer.pixels import model_input
 
     if feature.dtype == "uint8":
-        # As objects: NumPy's own type for bytes takes zeros at their end for padding.
+        # As objects, because NumPy's bytes type drops trailing zeros as padding.
         return np.asarray(model_input(np.array(values, object), feature))
     return np.asarray(model_input(np.stack(values).reshape(-1, *feature.shape), feature))
 
@@ -100,7 +100,7 @@ def _column(values: Sequence[Any], feature: Feature) -> np.ndarray:
 def _transform(
     preprocessing_fn: Callable[..., Any], rows: Sequence[Row], schema: str | Path, folder: str
 ) -> tuple[list[dict[str, Any]], Any]:
-    """The rows, and tf.Transform's function, which lies in the folder."""
+    """Return the transformed rows, and tf.Transform's function, whose files are in the folder."""
     import tensorflow_transform.beam as tft_beam
     from google.protobuf import text_format
     from tensorflow_metadata.proto.v0 import schema_pb2

@@ -1,1 +1,1 @@
-"""Runs told to the trackers that a team looks at, by a process beside the run or after it."""
+"""Sends finished runs to a team's trackers, from a background process or later by a command."""

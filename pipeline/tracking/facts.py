@@ -1,4 +1,4 @@
-"""What is told of a run: settings as parameters, metrics, curves, digests of its data."""
+"""The facts about a run to send to trackers: parameters, metrics, training curves, digests of its data."""
 
 import json
 import math
@@ -11,14 +11,14 @@ from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.runs.run_target import OfWorkload
 from slipway.pipeline.tracking.node_times import run_times
 
-# About this machine and whom a run is told to, not about the model.
+# Settings about this machine and about who is notified, not about the model.
 _NOT_PARAMETERS = frozenset({"track", "notify", "metadata", "cloud", "description", "name"})
 _DATA = "data:"
 
 
 @dataclass(frozen=True)
 class Point:
-    """A metric at a step; the step is an epoch in a curve, and 0 where there is one value only."""
+    """A metric at a step; the step is an epoch in a curve, and 0 if there is only one value."""
 
     name: str
     value: float
@@ -26,14 +26,14 @@ class Point:
 
 
 def parameters(record: RunRecord) -> dict[str, str]:
-    """The workload's settings as they were, by dotted key; those that are null, or empty, are left out."""
+    """Return the workload's settings in this run by dotted key, without null and empty ones."""
     target = record.target.target
     config = json.loads(target.config) if isinstance(target, OfWorkload) else {}
     return settings(config) | {f"tuned.{k}": str(v) for k, v in record.training.get("tuned", {}).items()}
 
 
 def settings(config: Mapping[str, object]) -> dict[str, str]:
-    """A workload's settings by dotted key, of its file as plain data; as `parameters` has them."""
+    """Flatten a workload's configuration, as plain data, to dotted keys, as in `parameters`."""
     return dict(_flat({name: value for name, value in config.items() if name not in _NOT_PARAMETERS}))
 
 
@@ -48,7 +48,7 @@ def _flat(value: object, prefix: str = "") -> Iterator[tuple[str, str]]:
 
 
 def final_metrics(record: RunRecord) -> Iterator[Point]:
-    """The evaluation of the run's model, and the speed of its training in examples/s and ms a step."""
+    """Yield the model's metrics, the training speed in examples/s and ms per step, and the run's duration."""
     numbers: dict[str, Any] = {**record.metrics}
     numbers |= {f"speed/{name}": value for name, value in record.training.get("speed", {}).items()}
     numbers["wall_s"] = record.wall_s
@@ -58,10 +58,10 @@ def final_metrics(record: RunRecord) -> Iterator[Point]:
 
 
 def curves(epochs: Sequence[Mapping[str, Any]]) -> Iterator[Point]:
-    """The metrics of the training over its epochs, on the train split and, as Keras names them, `val_`.
+    """Yield the training metrics of each epoch, on the train split and, with Keras' prefix `val_`, on eval.
 
     Args:
-        epochs: one record an epoch: `epoch`, and each metric by name.
+        epochs: one record per epoch: `epoch`, and each metric by name.
     """
     for at, epoch in enumerate(epochs, start=1):
         step = epoch.get("epoch", at)
@@ -75,12 +75,12 @@ def _is_number(value: object) -> bool:
 
 
 def data_digests(prints: Mapping[str, Fingerprint]) -> dict[str, str]:
-    """The SHA-256 of each data file that the run depends on, by name; in a bucket its checksum and size."""
+    """Return the SHA-256 of each data file of the run by name; for a file in a bucket, checksum and size."""
     parts = {name: value for own in prints.values() for name, value in own.parts.items()}
     return {n.removeprefix(_DATA): parts[n] for n in sorted(parts) if n.startswith(_DATA)}
 
 
 def begin_and_end_ms(record: RunRecord) -> tuple[int, int]:
-    """When the run began and, of one that was resumed the last time, ended; in ms since 1970."""
+    """Return when a run began, and when it ended for the last time if it was resumed, in ms since 1970."""
     times = run_times(record)
     return round(times.begin.timestamp() * 1000), round(times.end.timestamp() * 1000)

@@ -1,6 +1,6 @@
-"""What a run's end does for trackers: it leaves an entry in the spool and starts a process that sends it.
+"""Hands a finished run over to trackers: adds an entry to the spool and starts a process that sends it.
 
-Nothing that takes its time to import is imported here, and nothing is waited for.
+Nothing slow is imported here, and nothing is waited for.
 """
 
 import os
@@ -21,7 +21,7 @@ TRACKERS = ("mlflow", "openlineage", "opentelemetry")
 
 
 def leave(record: RunRecord) -> bool:
-    """Notes that the trackers of the run's workload are to be told of it; False if it names none.
+    """Add a run to the spool for its workload's trackers; return False if the workload names none.
 
     Raises:
         OSError: the output folder cannot be written.
@@ -33,7 +33,7 @@ def leave(record: RunRecord) -> bool:
 
 
 def start(output: Path) -> None:
-    """Starts a process that sends what waits, and does not wait for it.
+    """Start a process that sends all waiting runs, without waiting for it.
 
     Raises:
         OSError: no process can be started.
@@ -47,14 +47,14 @@ def start(output: Path) -> None:
             **os.environ,
             "PYTHONPATH": import_path(PROJECT_ROOT, inherited=os.environ.get("PYTHONPATH", "")),
         },
-        start_new_session=True,  # Ctrl-C, and the end of the terminal, are not meant for it
+        start_new_session=True,  # so that Ctrl-C and the end of the terminal do not end it
     )
-    # Where this process lives on, as in a notebook, its child does not stay as a zombie.
+    # In a process that lives on, such as a notebook's, the child must not remain as a zombie.
     threading.Thread(target=process.wait, daemon=True).start()
 
 
 def named(record: RunRecord) -> dict[str, str]:
-    """The addresses of the trackers that the run's workload names, by name."""
+    """Return the addresses of the trackers that the run's workload names, by name."""
     settings = record.target.settings
     track = settings.track if settings is not None else KeptTrack()
     named = {name: getattr(track, name) for name in TRACKERS}

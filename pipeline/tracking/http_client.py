@@ -1,4 +1,4 @@
-"""Requests to a tracker's server: with limits in time, no redirects, and errors without the address."""
+"""Sends requests to a tracker's server, with time limits, without redirects, and with address-free errors."""
 
 import json
 import threading
@@ -16,12 +16,12 @@ _MOST_BYTES = 1 << 20  # of an answer
 
 @dataclass(frozen=True)
 class Limits:
-    """How long a request may take, in seconds. Nobody waits for it: it is sent by a process of its own.
+    """The time limits of a request, in seconds. A background process sends it, so no one waits for it.
 
     Attributes:
-        send_s: to connect, and for the server to take the next piece: urllib3 has one limit for both.
+        send_s: to connect, and for the server to accept the next piece: urllib3 has one limit for both.
         answer_s: between two bytes of an answer.
-        total_s: for all of it, however steadily bytes come.
+        total_s: for the whole request, however steadily bytes arrive.
     """
 
     send_s: float
@@ -31,19 +31,19 @@ class Limits:
 
 CALL = Limits(send_s=5, answer_s=60, total_s=120)
 UPLOAD = Limits(send_s=60, answer_s=600, total_s=3600)
-"""Of a file: a model may be large, and a server may store it elsewhere before it answers."""
+"""Limits for a file: a model may be large, and a server may store it elsewhere before it answers."""
 
 
 class AnswerError(TrackerError):
-    """The server answered that it did not do it.
+    """The server answered with an error.
 
     Attributes:
         status: the HTTP status.
-        code: the server's own code, as RESOURCE_DOES_NOT_EXIST; empty if it gave none.
+        code: the server's error code, such as RESOURCE_DOES_NOT_EXIST; empty if it gave none.
     """
 
     def __init__(self, words: str, *, status: int, code: str) -> None:
-        # Too many requests, and what a proxy says when there is nobody behind it.
+        # Too many requests, and the answers of a proxy that cannot reach the server.
         super().__init__(words, is_away=status in (429, 502, 503, 504))
         self.status, self.code = status, code
 
@@ -53,10 +53,10 @@ class HttpClient:
     """A server's address with the credentials for it, which come from the environment.
 
     Attributes:
-        address: without a slash at its end.
-        headers: sent with each request.
-        auth: user and password; None: none.
-        limits: of a request; of one with a file.
+        address: the server's address without a trailing slash.
+        headers: headers sent with each request.
+        auth: user and password; None if there are none.
+        limits: the limits of a request without and with a file.
     """
 
     address: str
@@ -76,15 +76,18 @@ class HttpClient:
         query: Mapping[str, str] | None = None,
         file: IO[bytes] | bytes | None = None,
     ) -> dict[str, Any]:
-        """Sends a request; returns the JSON object that answers it, empty where none does.
+        """Send a request and return the answer's JSON object, empty if the answer holds none.
 
         Args:
-            body: sent as JSON.
-            file: sent as it is.
+            method: the HTTP method.
+            path: the path below the server's address.
+            body: the body, sent as JSON.
+            query: the parameters of the URL.
+            file: the body, sent unchanged.
 
         Raises:
-            AnswerError: the server did not do it.
-            TrackerError: it cannot be reached.
+            AnswerError: the server answered with an error.
+            TrackerError: the server cannot be reached.
         """
         limits = self.limits[file is not None]
         try:
@@ -97,17 +100,17 @@ class HttpClient:
                     data=file,
                     params=query,
                     headers=dict(self.headers),
-                    # Without one, a line of ~/.netrc for this host would replace our own header.
+                    # Without an `auth`, an entry for this host in ~/.netrc would replace our header.
                     auth=self.auth or _as_it_is,
                     timeout=(limits.send_s, limits.answer_s),
-                    allow_redirects=False,  # credentials go to the address that was named
+                    allow_redirects=False,  # credentials go only to the configured address
                     stream=True,
                 ),
             )
             if not 200 <= status < 300:
                 raise _refusal(status, _json(content))
         except TrackerError as error:
-            # Whoever has answered before is there: it is this request that it cannot do.
+            # A server that has answered before is reachable, so the cause is this request.
             error.is_away = error.is_away and not self._has_answered.is_set()
             if not error.is_away:
                 self._has_answered.set()
@@ -123,7 +126,7 @@ def _as_it_is(request: requests.PreparedRequest) -> requests.PreparedRequest:
 
 
 def _request(method: str, url: str, *, timeout: tuple[float, float], **options: Any) -> tuple[int, bytes]:
-    """Status and content of an answer."""
+    """Send a request; return the status and content of the answer."""
     try:
         with requests.request(method, url, timeout=timeout, **options) as answer:
             content = bytearray()
@@ -137,14 +140,14 @@ def _request(method: str, url: str, *, timeout: tuple[float, float], **options: 
             "was not contacted: its credentials contain a line break or a superfluous space"
         ) from error
     except requests.RequestException as error:
-        # Its own text may contain the address.
+        # The error's text may contain the address.
         raise TrackerError(f"could not be reached ({type(error).__name__})", is_away=True) from error
-    except ValueError as error:  # http.client's, of a header's name or letters; its text contains them
+    except ValueError as error:  # raised by http.client for an invalid header, which its text contains
         raise TrackerError("was not contacted: its credentials are not valid HTTP headers") from error
 
 
 def _within(limit_s: float, work: Callable[[], tuple[int, bytes]]) -> tuple[int, bytes]:
-    """What the work returns; in a thread, since a server that drips bytes keeps every limit of a socket."""
+    """Return the result of `work`, run in a thread: a server that drips bytes never breaks a socket's limits."""
     done: list[tuple[int, bytes]] = []
     failed: list[Exception] = []
 

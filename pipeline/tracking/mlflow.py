@@ -1,7 +1,7 @@
-"""MLflow: a run with its parameters, metrics, curves, report, data digests and model, over MLflow's REST API.
+"""MLflow: sends a run's parameters, metrics, curves, report, data digests and model by MLflow's REST API.
 
-The API and not the client library: that library and the packages which TFX needs exclude each other on Python
-3.11, and what is sent here is a dozen requests. https://mlflow.org/docs/latest/rest-api.html
+The REST API is used because MLflow's client library conflicts with TFX's requirements on Python 3.11, and a
+dozen requests are enough. https://mlflow.org/docs/latest/rest-api.html
 """
 
 import hashlib
@@ -32,7 +32,7 @@ from slipway.pipeline.tracking.mlflow_model import register, upload
 from slipway.pipeline.tracking.tracker import TrackerError
 
 API = "/api/2.0/mlflow"
-# MLflow's own limits: what one request may hold, and how long names and values may be.
+# MLflow's limits for the items of one request, and for the lengths of names and values.
 _MOST_METRICS, _MOST_PARAMETERS, _MOST_DATASETS = 1000, 100, 50
 _MOST_VALUE, _MOST_NAME, _MOST_DIGEST = 500, 250, 36
 _OTHER_LETTERS = re.compile(r"[^\w\-. /]", re.ASCII)
@@ -42,7 +42,7 @@ _T = TypeVar("_T")
 
 
 def connect(record: RunRecord) -> "Mlflow | None":
-    """The server that the run's workload names; credentials by MLflow's own environment variables."""
+    """Return the server that the run's workload names; credentials come from MLflow's own variables."""
     settings = record.target.settings
     if settings is None or settings.track.mlflow is None:
         return None
@@ -57,13 +57,13 @@ def connect(record: RunRecord) -> "Mlflow | None":
 
 @dataclass(frozen=True)
 class Mlflow:
-    """A tracking server, and the experiment that runs belong to."""
+    """An MLflow tracking server, and the experiment for the runs."""
 
     client: HttpClient
     experiment: str
 
     def send(self, record: RunRecord) -> None:
-        """Makes the run, or the one begun by an earlier attempt complete; see `Tracker.send`."""
+        """Create the run, or complete the one that an earlier attempt began; see `Tracker.send`."""
         run, before = self._run(record)
         run_id = run["run_id"]
         self._log(run_id, record, before)
@@ -74,7 +74,7 @@ class Mlflow:
         if record.pushed is not None:
             version = register(self.client, record, run_id=run_id, artifact_uri=run["artifact_uri"])
             self._post("runs/set-tag", run_id=run_id, key="slipway.registered_version", value=version)
-        # Last: what was sent in part is not shown as finished.
+        # Sent last, so that a partially sent run is not shown as finished.
         status = _STATUS.get(record.state, "KILLED")
         self._post("runs/update", run_id=run_id, status=status, end_time=begin_and_end_ms(record)[1])
 
@@ -82,7 +82,7 @@ class Mlflow:
         return self.client.call("POST", f"{API}/{path}", body=body)
 
     def _run(self, record: RunRecord) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The run as MLflow describes it, and what was logged of it before."""
+        """Find or create the run; return MLflow's description of it, and what was logged before."""
         experiment = self._experiment()
         found = self._post(
             "runs/search",
@@ -102,7 +102,7 @@ class Mlflow:
         return dict(made["run"]["info"]), {}
 
     def _experiment(self) -> str:
-        for _ in range(2):  # another run may make it in between
+        for _ in range(2):  # another process may create the experiment in between
             query = {"experiment_name": self.experiment}
             try:
                 found = self.client.call("GET", f"{API}/experiments/get-by-name", query=query)["experiment"]
@@ -125,8 +125,8 @@ class Mlflow:
 
     def _log(self, run_id: str, record: RunRecord, before: Mapping[str, Any]) -> None:
         epochs = first_json(record, "ModelRun", "history.json").get("epochs", [])
-        # The same times at each attempt: a value that is told twice is one value. A resumed run keeps its
-        # curves; of its final metrics those of its last end are the ones that MLflow shows.
+        # Times are the same at each attempt, so that MLflow keeps a value that is sent twice only once. The
+        # curves of a resumed run stay, and MLflow shows its latest final metrics.
         begun, ended = begin_and_end_ms(record)
         points = [_metric(point, ended) for point in final_metrics(record)]
         points += [_metric(point, begun) for point in curves(epochs)]
@@ -148,7 +148,7 @@ class Mlflow:
                     "digest": digest[:_MOST_DIGEST],
                     "source_type": "local",
                     "source": json.dumps({"uri": name}),
-                    # Of an object in a bucket it is the store's own checksum, and its size.
+                    # The digest of an object in a bucket is the store's checksum, and the size.
                     "profile": json.dumps({"checksum" if "://" in name else "sha256": digest}),
                 },
             }
@@ -183,9 +183,9 @@ def _tags(record: RunRecord) -> dict[str, str]:
 def _new_and_changed(
     now: Mapping[str, str], before: Mapping[str, Any]
 ) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
-    """The parameters that MLflow does not have yet, and tags for those that it has with another value.
+    """Return the parameters that MLflow does not have yet, and tags for those that have another value now.
 
-    MLflow refuses to change a parameter, and a run may be resumed with other settings.
+    A run may be resumed with other settings, and MLflow refuses to change a parameter.
     """
     there, tags = _by_key(before.get("params", [])), _by_key(before.get("tags", []))
     new = [{"key": key, "value": value} for key, value in now.items() if key not in there]
@@ -210,7 +210,7 @@ def _pairs(texts: Mapping[str, str]) -> list[dict[str, str]]:
 
 
 def _name(name: str) -> str:
-    """A name as MLflow allows it: of plain letters, and as a path none that leads elsewhere."""
+    """Make a name valid for MLflow: only allowed characters, and no path that leads elsewhere."""
     name = _OTHER_LETTERS.sub("_", name)[:_MOST_NAME]
     return (
         name

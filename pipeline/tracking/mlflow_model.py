@@ -1,4 +1,4 @@
-"""The pushed model in MLflow: files and signature as an artifact of the run, and a registered version."""
+"""Registers the pushed model in MLflow: uploads its files and signature, and creates a model version."""
 
 import json
 import platform
@@ -18,18 +18,23 @@ from slipway.pipeline.tracking.http_client import AnswerError, HttpClient
 from slipway.pipeline.tracking.tracker import TrackerError
 
 _API, _FILES = "/api/2.0/mlflow", "/api/2.0/mlflow-artifacts/artifacts"
-# The scheme of artifacts that the server takes over HTTP and stores itself, which is its default.
+# The URI scheme of artifacts that the server accepts over HTTP and stores itself, its default.
 _PROXIED = "mlflow-artifacts"
 _FOLDER, _SAVED_MODEL = "model", "saved_model"
-# TensorFlow's names of types that NumPy, and so MLflow, calls otherwise.
+# TensorFlow's names of types -> NumPy's, which MLflow uses, where they differ.
 _NUMPY_NAMES = {"float": "float32", "double": "float64", "string": "str", "half": "float16"}
 
 
 def upload(client: HttpClient, artifact_uri: str, files: Mapping[str, Path | bytes]) -> None:
-    """Stores files, or contents, as artifacts of a run, each under its name.
+    """Upload files as artifacts of a run.
+
+    Args:
+        client: the server.
+        artifact_uri: the URI of the run's artifacts.
+        files: the name of each artifact, with the file or its content.
 
     Raises:
-        TrackerError: the server does not take artifacts itself, or did not take one.
+        TrackerError: the server does not accept artifacts itself, or did not accept one of these.
         OSError: a file cannot be read.
     """
     place = urlsplit(artifact_uri)
@@ -44,24 +49,24 @@ def upload(client: HttpClient, artifact_uri: str, files: Mapping[str, Path | byt
             client.call("PUT", path, file=content)
         else:
             with content.open("rb") as file:
-                # An empty stream would be sent in chunks, which not every server takes.
+                # An empty stream would be sent in chunks, which not every server accepts.
                 client.call("PUT", path, file=file if content.stat().st_size else b"")
 
 
 def register(client: HttpClient, record: RunRecord, *, run_id: str, artifact_uri: str) -> str:
-    """Registers the version that a run has pushed, unless it is already; returns MLflow's number for it.
+    """Register the version that a run has pushed, unless it is already registered.
 
-    The model is called as the workload. Of a version in a bucket, or one that is gone, no files are sent.
+    The model has the workload's name. A version in a bucket, or one that is gone, is not registered.
 
     Returns:
-        The number, or why there is none.
+        MLflow's number of the version, or why there is none.
 
     Raises:
-        TrackerError: the server did not do it.
+        TrackerError: the server did not register the version.
         OSError: a file cannot be read.
     """
     pushed = record.pushed
-    assert pushed is not None  # noqa: S101  (the caller asks for one that was pushed)
+    assert pushed is not None  # noqa: S101  (callers check this)
     name, version, folder = record.workload, pushed["version"], Path(pushed["path"])
     manifest = read_manifest(folder) if "://" not in pushed["path"] else None
     if manifest is None:
@@ -101,7 +106,7 @@ def register(client: HttpClient, record: RunRecord, *, run_id: str, artifact_uri
 
 
 def _registered(client: HttpClient, name: str, *, digest: str, version: str) -> str:
-    """MLflow's number for a version of ours; empty if it has none."""
+    """Return MLflow's number for one of our versions; empty if it has none."""
     try:
         found = client.call(
             "GET",
@@ -120,7 +125,10 @@ def _registered(client: HttpClient, name: str, *, digest: str, version: str) -> 
 
 
 def ml_model(papers: Papers, *, run_id: str, size_bytes: int) -> str:
-    """The file `MLmodel`: how MLflow loads the model; its signature takes raw columns, or else examples."""
+    """Return the file `MLmodel`, which tells MLflow how to load the model.
+
+    Its signature takes raw columns if the model does, otherwise serialized examples.
+    """
     signatures = papers.get("model", {}).get("signatures", {})
     key = next((each for each in (SERVE_RAW, SERVING_DEFAULT) if each in signatures), "")
     digest = papers.get("model", {}).get("digest", "")
@@ -135,7 +143,7 @@ def ml_model(papers: Papers, *, run_id: str, size_bytes: int) -> str:
     if key:
         document["flavors"] = {
             "tensorflow": {
-                # MLflow's word for a SavedModel that is called by a signature.
+                # MLflow's term for a SavedModel that is called by a signature.
                 "model_type": "tf1-estimator",
                 "saved_model_dir": _SAVED_MODEL,
                 "meta_graph_tags": ["serve"],

@@ -1,4 +1,4 @@
-"""When each node of a run began and ended, by the clock, from the run's events. Pure but for reading them."""
+"""Begin and end times of a run and its nodes, from the run's events. Pure except for reading these."""
 
 import json
 from collections.abc import Mapping
@@ -9,27 +9,27 @@ from typing import Any
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
 
 _ENDED = ("complete", "failed")
-# Why a node that ran is skipped where it was cut short: by Ctrl-C, or since another failed.
+# How the reason begins if a skipped node had run and was cut short: by Ctrl-C, or by another's failure.
 _CUT_SHORT = ("interrupted", "ended because")
 
 
 @dataclass(frozen=True)
 class Times:
-    """A beginning and an end, with their time zone."""
+    """A begin and an end time, with time zones."""
 
     begin: datetime
     end: datetime
 
 
 def run_times(record: RunRecord) -> Times:
-    """When a run began, and when it ended: of one that was resumed, the last time."""
+    """Return when a run began, and when it ended for the last time if it was resumed."""
     begin = datetime.fromisoformat(record.started_at)
     ends = [_at(event) for event in _events(record) if event.get("run") == record.run_id]
     return Times(begin, max([begin + timedelta(seconds=record.wall_s), *ends]))
 
 
 def node_times(record: RunRecord) -> dict[str, Times]:
-    """When the nodes ran, each in its last attempt; those that did not run have no entry."""
+    """Return when each node ran, in its last attempt; nodes that did not run have no entry."""
     found: dict[str, Times] = {}
     begun: dict[str, datetime] = {}
     for event in _events(record):
@@ -46,7 +46,7 @@ def _is_cut_short(event: Mapping[str, Any]) -> bool:
 
 
 def ran(record: RunRecord) -> list[tuple[NodeRecord, Times]]:
-    """The nodes that ran, in topological order, with their times."""
+    """Return the nodes that ran, in topological order, with their times."""
     times = node_times(record)
     return [(node, times[node.id]) for node in record.nodes if node.id in times]
 
@@ -60,7 +60,7 @@ def _events(record: RunRecord) -> list[Mapping[str, Any]]:
     for line in lines:
         try:
             event = json.loads(line)
-        except ValueError:  # torn by a kill
+        except ValueError:  # a line truncated by a kill
             continue
         if isinstance(event, dict) and isinstance(event.get("at"), str):
             found.append(event)

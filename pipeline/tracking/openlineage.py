@@ -1,6 +1,7 @@
-"""OpenLineage: events for each run and each of its nodes that ran, with what they read and wrote.
+"""OpenLineage: events for a run and each of its nodes that ran, with their inputs and outputs.
 
-As its HTTP transport sends them: each as JSON to `/api/v1/lineage`. https://openlineage.io/docs/spec/object-model
+Each event is sent as JSON to `/api/v1/lineage`, as by OpenLineage's HTTP transport.
+https://openlineage.io/docs/spec/object-model
 """
 
 import os
@@ -22,7 +23,7 @@ Event = dict[str, object]
 PRODUCER = "urn:slipway"
 _SPEC = "https://openlineage.io/spec"
 _EVENT = f"{_SPEC}/2-0-2/OpenLineage.json#/$defs/RunEvent"
-# Of each facet the version that is followed.
+# The version of each facet's specification.
 _FACETS = {
     "DatasetVersionDatasetFacet": "1-0-1",
     "ErrorMessageRunFacet": "1-0-1",
@@ -37,7 +38,7 @@ _ENDS = {"complete": "COMPLETE", "cached": "COMPLETE"} | dict.fromkeys(
 
 
 def connect(record: RunRecord) -> "OpenLineage | None":
-    """The server that the run's workload names; the key by OpenLineage's own variable."""
+    """Return the server that the run's workload names; OPENLINEAGE_API_KEY holds the key."""
     settings = record.target.settings
     if settings is None or settings.track.openlineage is None:
         return None
@@ -48,18 +49,18 @@ def connect(record: RunRecord) -> "OpenLineage | None":
 
 @dataclass(frozen=True)
 class OpenLineage:
-    """A server that takes events."""
+    """An OpenLineage server."""
 
     client: HttpClient
 
     def send(self, record: RunRecord) -> None:
-        """Sends the events in the order of time, with the same ids at each attempt; see `Tracker.send`."""
+        """Send the events in chronological order, with the same ids at each attempt; see `Tracker.send`."""
         for event in events(record):
             self.client.call("POST", "/api/v1/lineage", body=event)
 
 
 def events(record: RunRecord) -> list[Event]:
-    """The events of the run and of its nodes, in the order of time."""
+    """Return the events of the run and of its nodes, in chronological order."""
     found = [*_of_run(record), *_of_nodes(record)]
     return [event for _, event in sorted(found, key=lambda each: each[0])]
 
@@ -144,7 +145,7 @@ def _job(name: str, *, kind: str) -> dict[str, object]:
 
 
 def _dataset(uri: str, *, version: str = "") -> dict[str, object]:
-    """A folder or a file, by OpenLineage's naming: `file` and its path, or the bucket and its key."""
+    """Describe a folder or file, named by OpenLineage's rules: `file` and path, or bucket and key."""
     place = urlsplit(uri) if "://" in uri else None
     namespace = f"{place.scheme}://{place.netloc}" if place else "file"
     facets = {"version": _facet("DatasetVersionDatasetFacet", datasetVersion=version)} if version else {}
@@ -157,5 +158,5 @@ def _facet(name: str, **values: object) -> dict[str, object]:
 
 
 def _id(record: RunRecord, node: str = "") -> str:
-    """A UUID: the same for the same run, or node of it, at each attempt."""
+    """Return a UUID that is the same for the same run, or node of a run, at each attempt."""
     return str(uuid.uuid5(_IDS, f"{record.workload}\0{record.run_id}\0{node}"))

@@ -1,4 +1,4 @@
-"""OpenTelemetry: a trace for each run, with a span for each node that ran, as OTLP over HTTP with JSON.
+"""OpenTelemetry: a trace for each run, with a span for each node that ran, sent as OTLP/HTTP with JSON.
 
 https://opentelemetry.io/docs/specs/otlp/#otlphttp
 """
@@ -15,12 +15,12 @@ from slipway.pipeline.tracking.http_client import HttpClient
 from slipway.pipeline.tracking.node_times import Times, ran, run_times
 from slipway.pipeline.tracking.tracker import TrackerError
 
-_INTERNAL, _OK, _ERROR = 1, 1, 2  # SpanKind and StatusCode, as enums' numbers
+_INTERNAL, _OK, _ERROR = 1, 1, 2  # values of the enums SpanKind and StatusCode
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def connect(record: RunRecord) -> "OpenTelemetry | None":
-    """The collector that the run's workload names; credentials by OpenTelemetry's own variable."""
+    """Return the collector that the run's workload names; for credentials see `client`."""
     settings = record.target.settings
     if settings is None or settings.track.opentelemetry is None:
         return None
@@ -28,7 +28,7 @@ def connect(record: RunRecord) -> "OpenTelemetry | None":
 
 
 def client(address: str) -> HttpClient:
-    """The client for a collector, with the headers of OTEL_EXPORTER_OTLP_HEADERS: key=value,key=value."""
+    """Return the client for a collector, with the headers in OTEL_EXPORTER_OTLP_HEADERS: key=value,..."""
     pairs = (pair.partition("=") for pair in os.environ.get("OTEL_EXPORTER_OTLP_HEADERS", "").split(","))
     headers = {unquote(key).strip(): unquote(value).strip() for key, given, value in pairs if given}
     return HttpClient(address, headers=headers)
@@ -36,23 +36,23 @@ def client(address: str) -> HttpClient:
 
 @dataclass(frozen=True)
 class OpenTelemetry:
-    """A collector."""
+    """An OpenTelemetry collector."""
 
     client: HttpClient
 
     def send(self, record: RunRecord) -> None:
-        """Sends the trace; its ids are the run's at each attempt. See `Tracker.send`."""
+        """Send the trace, with the same ids at each attempt; see `Tracker.send`."""
         answer = self.client.call("POST", "/v1/traces", body=trace(record))
         partial = answer.get("partialSuccess") or {}
         if int(partial.get("rejectedSpans") or 0):
             said = " ".join(str(partial.get("errorMessage", "")).split())[:200]
-            # OTLP: what was rejected in part "MUST NOT" be sent again.
+            # By OTLP, a partially rejected request "MUST NOT" be sent again.
             words = f"rejected {partial['rejectedSpans']} spans" + f": {said}" * bool(said)
             raise TrackerError(words, is_final=True)
 
 
 def trace(record: RunRecord) -> dict[str, object]:
-    """The body of the request."""
+    """Return the body of the request for a run's trace."""
     root = _digest(record, "", digits=16)
     spans = [_span(record, root, parent="", name=f"run {record.workload}", times=run_times(record))]
     spans[0]["attributes"] = _attributes({
@@ -102,7 +102,7 @@ def _digest(record: RunRecord, part: str, *, digits: int) -> str:
 
 
 def _nanoseconds(at: datetime) -> str:
-    """Since 1970; 64-bit numbers are text in the JSON of Protobuf."""
+    """Return nanoseconds since 1970, as text: Protobuf's JSON has 64-bit numbers as text."""
     return str((at - _EPOCH) // timedelta(microseconds=1) * 1000)
 
 

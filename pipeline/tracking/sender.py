@@ -1,6 +1,6 @@
-"""Sends what trackers are still to be told: `python -m slipway.pipeline.tracking.sender OUTPUT`.
+"""Sends all waiting runs to their trackers: `python -m slipway.pipeline.tracking.sender OUTPUT`.
 
-A run's end leaves an entry in the spool and starts this beside itself; it sends all that waits.
+At its end, a run adds an entry to the spool and starts this module in the background.
 """
 
 import sys
@@ -24,14 +24,14 @@ _CONNECT: Mapping[str, Connect] = {
     "openlineage": openlineage.connect,
     "opentelemetry": opentelemetry.connect,
 }
-"""How each of `handover.TRACKERS` is reached."""
+"""The function that connects to each of `handover.TRACKERS`."""
 
 
 def send_all(output: Path) -> list[Waiting] | None:
-    """Tells each tracker once of all that waits for it.
+    """Send each tracker all runs that wait for it, trying each once.
 
     Returns:
-        What waits on; None if another process is sending right now, which will also send what was left here.
+        The entries that still wait; None if another process is sending right now, which will also send ours.
 
     Raises:
         OSError: the output folder cannot be written.
@@ -39,7 +39,7 @@ def send_all(output: Path) -> list[Waiting] | None:
     tried: set[tuple[str, int]] = set()
     while fresh := {_key(each) for each in spool.all_waiting(output)} - tried:
         with spool.alone(output) as is_alone:
-            # That one looks once more after it has let go of the lock.
+            # The other process checks the spool again after it has released the lock.
             if not is_alone:
                 return None
             _send(output, fresh)
@@ -48,13 +48,13 @@ def send_all(output: Path) -> list[Waiting] | None:
 
 
 def _key(entry: Waiting) -> tuple[str, int]:
-    return entry.run_id, entry.resumed  # a run that was resumed is told again
+    return entry.run_id, entry.resumed  # a resumed run is sent again
 
 
 def _send(output: Path, fresh: set[tuple[str, int]]) -> None:
     history, away = History(output), dict[tuple[str, str], str]()
     unwritten: OSError | None = None
-    # One that a server cannot take, or hangs over, comes after the others, which it may keep from being sent.
+    # A run that a server rejects, or hangs on, might keep others from being sent, so it comes after them.
     for entry in sorted(spool.all_waiting(output), key=lambda each: each.failed):
         if _key(entry) not in fresh:
             continue
@@ -73,14 +73,14 @@ def _send(output: Path, fresh: set[tuple[str, int]]) -> None:
         try:
             if spool.waits_still(output, entry):
                 spool.put(output, replace(entry, why=why, failed=failed))
-        except OSError as error:  # a full disk: the others are told all the same
+        except OSError as error:  # a full disk: the other runs are sent all the same
             unwritten = error
     if unwritten is not None:
         raise unwritten
 
 
 def _record(history: History, run_id: str) -> RunRecord | None:
-    """The run; None where it is gone, or cannot be read."""
+    """Return the run; None if it is gone or cannot be read."""
     return next((run for run in history.runs(prefix=run_id) if run.run_id == run_id), None)
 
 
@@ -90,10 +90,12 @@ def _unread(history: History, run_id: str) -> str:
 
 
 def _told(name: str, record: RunRecord, away: dict[tuple[str, str], str]) -> str:
-    """Tells a tracker of a run; returns why it could not be told, and nothing if it was.
+    """Send a run to a tracker; return why that failed, or an empty string.
 
     Args:
-        away: servers that cannot be reached, by tracker and address, with the reason. None is asked twice.
+        name: the tracker.
+        record: the run.
+        away: (tracker, address) -> the reason, for servers that cannot be reached; they are not tried again.
     """
     place = (name, named(record).get(name, ""))
     if place in away:
@@ -111,7 +113,7 @@ def _told(name: str, record: RunRecord, away: dict[tuple[str, str], str]) -> str
         return str(error)
     except PipelineError as error:
         return f"was not sent the run: {error.message}"
-    except Exception as error:  # a file of the run that is gone, an answer of another form: the others go on
+    except Exception as error:  # such as a missing file, or an unexpected answer: the others are still sent
         return f"was not sent the run: {type(error).__name__}: {error}"[:_SHOWN_LETTERS]
     return ""
 

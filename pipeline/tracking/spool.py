@@ -1,7 +1,7 @@
-"""Which trackers are still to be told of which runs: a small file a run, in `tracking/` of the output folder.
+"""The spool of runs that are not yet sent to trackers: one small file per run, in OUTPUT/tracking/.
 
-It holds no address and no credentials: the address is in the run's record, the others in the environment of
-who sends.
+The files hold no addresses or credentials: addresses are in the run's record, credentials in the environment
+of the sending process.
 """
 
 import contextlib
@@ -20,13 +20,13 @@ FOLDER = "tracking"
 
 @dataclass(frozen=True)
 class Waiting:
-    """A run that trackers are still to be told of.
+    """A run that is not yet sent to all of its trackers.
 
     Attributes:
-        run_id: the run.
+        run_id: the run's id.
         resumed: how often the run had been resumed when it ended.
-        why: by tracker, in words, why the last attempt failed; empty where there was none.
-        failed: how often it was this run that could not be told, not one before it. No part of what it says.
+        why: tracker -> why the last attempt failed, in words; empty if there was no attempt.
+        failed: how often sending this run, and not one before it, failed; ignored in comparisons.
     """
 
     run_id: str
@@ -35,13 +35,13 @@ class Waiting:
     failed: int = field(default=0, compare=False)
 
     def text(self) -> str:
-        """One line: the run, each tracker and what it said."""
+        """Return one line: the run, and each tracker with its last error."""
         trackers = ", ".join(f"{name} {said}" if said else name for name, said in self.why.items())
         return f"{self.run_id}: {trackers}"
 
 
 def put(output: Path, waiting: Waiting) -> None:
-    """Writes an entry, or takes it out where no tracker is left.
+    """Write an entry, or remove it if no tracker is left.
 
     Raises:
         OSError: the folder cannot be written.
@@ -55,19 +55,19 @@ def put(output: Path, waiting: Waiting) -> None:
 
 
 def all_waiting(output: Path) -> list[Waiting]:
-    """All entries, the oldest run first; one that cannot be read is left out."""
+    """Return all entries, oldest run first; one that cannot be read is left out."""
     found = (_read(path) for path in sorted((output / FOLDER).glob("*.json")))
     return [entry for entry in found if entry is not None]
 
 
 def waits_still(output: Path, entry: Waiting) -> bool:
-    """Whether this very entry is in the spool: its run may have been resumed, and have ended again."""
+    """Return True if the spool still has this entry; a run that is resumed and ends again replaces it."""
     return _read(_path(output, entry.run_id)) == entry
 
 
 @contextlib.contextmanager
 def alone(output: Path) -> Iterator[bool]:
-    """Whether this process is the only one that sends now; it is so until the end of the block.
+    """Try to become the only sending process until the end of the block; yield whether that succeeded.
 
     Raises:
         OSError: the folder cannot be written.
@@ -81,7 +81,7 @@ def alone(output: Path) -> Iterator[bool]:
         except BlockingIOError:
             yield False
         else:
-            with contextlib.suppress(OSError):  # no room: it is only said to whoever finds the lock taken
+            with contextlib.suppress(OSError):  # if the disk is full: the text is only for `who_sends`
                 os.ftruncate(lock, 0)
                 os.write(lock, f"process {os.getpid()} on {socket.gethostname()}".encode())
             yield True
@@ -90,7 +90,7 @@ def alone(output: Path) -> Iterator[bool]:
 
 
 def who_sends(output: Path) -> str:
-    """The process that has been `alone` last, by number and machine."""
+    """Return which process last held the lock of `alone`, by process id and machine."""
     try:
         return (output / FOLDER / ".lock").read_text(encoding="utf-8", errors="replace")[:200]
     except OSError:

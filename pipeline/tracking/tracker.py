@@ -1,4 +1,4 @@
-"""What a tracker is: it is told of one run, as often as it takes, and says in words why it could not be."""
+"""The interface of trackers: they receive one run at a time, and sending a run again is harmless."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -7,11 +7,11 @@ from slipway.pipeline.runs.record import RunRecord
 
 
 class TrackerError(Exception):
-    """A tracker could not be told; in words that hold no address and no credentials.
+    """A run could not be sent to a tracker; the message holds no address and no credentials.
 
     Attributes:
-        is_away: it cannot be reached at all, so that asking it again at once is of no use.
-        is_final: it has taken what it will take; telling it again would change nothing.
+        is_away: the tracker cannot be reached at all, so there is no point in trying again at once.
+        is_final: the tracker has accepted all that it will accept, so sending again would change nothing.
     """
 
     def __init__(self, words: str, *, is_away: bool = False, is_final: bool = False) -> None:
@@ -20,16 +20,16 @@ class TrackerError(Exception):
 
 
 class Tracker(Protocol):
-    """One server that is told of runs."""
+    """A server that runs are sent to."""
 
     def send(self, record: RunRecord) -> None:
-        """Tells of a run that is over. Telling of it twice leaves what telling of it once leaves.
+        """Send a run that is over. This is idempotent.
 
         Raises:
-            TrackerError: it was not, or only partly, told.
+            TrackerError: the run was not sent, or only in part.
             OSError, ValueError: a file of the run cannot be read.
         """
 
 
 Connect = Callable[[RunRecord], Tracker | None]
-"""The tracker that the settings of a run's workload name; None if they name none of its kind."""
+"""Returns the tracker that the settings of a run's workload name; None if they name none of this kind."""

@@ -1,1 +1,1 @@
-"""Is the model in production still right? Its logged requests, held against the data of its training."""
+"""Monitoring of a model in production: compares its logged requests with its training data."""

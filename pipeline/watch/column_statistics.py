@@ -1,9 +1,9 @@
-"""The statistics of logged columns as the data gate's rules take them. Pure.
+"""Computes statistics of logged columns, in the form of the data gate's rules. Pure.
 
-The training's are TFDV's: of numbers they keep the deciles only. A column of few different values, such as
-the latitudes of city districts, is cut otherwise by the deciles of each sample of it, and two polylines
-through them look as if they differed. So the requests, whose values are all there, are counted at the
-training's own deciles.
+The training data's statistics are TFDV's, which keep only the deciles of numbers. If a column has few
+different values, such as the latitudes of city districts, each sample of it has different deciles, and two
+distributions interpolated through them seem to differ. All values of the requests are available, so they are
+counted at the deciles of the training data.
 """
 
 from collections.abc import Mapping
@@ -17,26 +17,27 @@ from slipway.components.data_gate.statistics import Distribution, FeatureStatist
 from slipway.components.data_profile.columns import Floats
 
 MOST_TEXTS = 1000
-"""As many different texts of a column TFDV keeps, the most frequent ones."""
+"""How many different texts of a column TFDV keeps, the most frequent ones."""
 _DECILES = np.linspace(0, 1, 11)
 
 
 def statistics_of(table: pa.Table) -> SplitStatistics:
-    """The statistics of some rows, with their own deciles.
+    """Return the statistics of rows, with the rows' own deciles.
 
     Args:
-        table: columns of one number or text in each row; null for none.
+        table: columns with one number or text per row, or null.
     """
     features = {name: _of_column(name, table[name]) for name in table.column_names}
     return SplitStatistics(rows=len(table), features=features)
 
 
 def at_cuts_of(training: SplitStatistics, table: pa.Table, own: SplitStatistics) -> SplitStatistics:
-    """The same statistics, with numbers counted at the training's deciles.
+    """Return statistics in which numbers are counted at the deciles of the training data.
 
     Args:
+        training: the statistics of the training data.
         table: the rows.
-        own: their `statistics_of`.
+        own: the rows' `statistics_of`.
     """
 
     def cut(feature: FeatureStatistics) -> FeatureStatistics:
@@ -51,13 +52,14 @@ def at_cuts_of(training: SplitStatistics, table: pa.Table, own: SplitStatistics)
 
 
 def counted_at(then: Distribution, values: Floats) -> Distribution:
-    """A distribution of values through the points of another one.
+    """Return the distribution of values at the points of another distribution.
 
-    At a value that many rows share, the other's share is known to lie somewhere in its step, and so is this
-    one's: where the two steps allow for equal shares, they are equal.
+    At a value that many rows share, the cumulative distribution has a step, and the share below the point may
+    be anywhere within it. If the steps of both distributions overlap, their shares are taken to be equal.
 
     Args:
-        values: ascending, finite, at least one.
+        then: the other distribution.
+        values: finite values in ascending order; at least one.
     """
     below = np.searchsorted(values, then.points, side="left") / len(values)
     upto = np.searchsorted(values, then.points, side="right") / len(values)
@@ -110,6 +112,6 @@ def _of_texts(name: str, column: pa.ChunkedArray) -> FeatureStatistics:
 
 
 def _numbers(column: pa.ChunkedArray) -> Floats:
-    """The finite values of a column."""
+    """Return the finite values of a column."""
     values: Floats = column.drop_null().to_numpy().astype(np.float64)
     return values[np.isfinite(values)]

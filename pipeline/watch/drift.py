@@ -1,4 +1,4 @@
-"""What of the requests has drifted from the data of the training, by the data gate's rules. Pure."""
+"""Finds the columns of requests that have drifted from the training data, by the data gate's rules. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,11 +12,12 @@ from slipway.components.data_gate.statistics import SplitStatistics
 
 @dataclass(frozen=True)
 class Judged:
-    """One window.
+    """The judgement on one window.
 
     Attributes:
-        name: the hour or day that it begins with.
-        findings: by column; at most one each.
+        name: the window's first hour or day.
+        rows: the number of rows in the window.
+        findings: the findings by column; at most one each.
     """
 
     name: str
@@ -29,9 +30,10 @@ class Drifted:
     """A column that has drifted in the newest window.
 
     Attributes:
-        since: the first of the windows in a row, up to the newest, in which it has.
-        is_from_begin: whether those are all windows there are.
-        finding: of the newest.
+        column: the column's name.
+        since: the first of the consecutive windows, up to the newest, in which the column has drifted.
+        is_from_begin: whether that is the first window of all.
+        finding: the finding in the newest window.
     """
 
     column: str
@@ -43,11 +45,13 @@ class Drifted:
 def judge_window(
     now: SplitStatistics, own: SplitStatistics, training: SplitStatistics, limits: Limits
 ) -> dict[str, Finding]:
-    """The findings of one window by column: missing values before drift.
+    """Return one finding per column of a window; missing values take precedence over drift.
 
     Args:
-        now: its statistics, numbers counted at the training's deciles.
-        own: the same with its own deciles, which show a factor.
+        now: the window's statistics, with numbers counted at the deciles of the training data.
+        own: the same with the window's own deciles, which show a change of scale.
+        training: the statistics of the training data.
+        limits: the data gate's limits.
     """
     then = {TRAIN: training}
     moved = list(find_drift({TRAIN: now}, then, limits, skip=()))
@@ -64,10 +68,10 @@ def judge_window(
 
 
 def drifted(judged: Sequence[Judged]) -> tuple[Drifted, ...]:
-    """The columns that have drifted in the newest window, those that did first in front.
+    """Return the columns that have drifted in the newest window, those that have drifted longest first.
 
     Args:
-        judged: the windows, the earliest first; at least one.
+        judged: the windows, earliest first; at least one.
     """
     found = []
     for column, finding in judged[-1].findings.items():

@@ -1,4 +1,4 @@
-"""Reads the labels that came later, and what was answered then, joined by a key column."""
+"""Reads labels that arrived later, and joins them to the logged answers by a key column."""
 
 import math
 import re
@@ -28,9 +28,9 @@ class Labelled:
     """The logged rows that have a label.
 
     Attributes:
-        labels: float64 [rows, 1].
-        answers: float64 [rows, outputs].
-        without: rows of the version without a label so far.
+        labels: float64 of shape [rows, 1].
+        answers: float64 of shape [rows, outputs].
+        without: the number of the version's rows without a label so far.
     """
 
     labels: Floats
@@ -39,15 +39,16 @@ class Labelled:
 
 
 def read_labels(file: Path, *, key: str, label: str, classes: Sequence[str]) -> dict[str, float]:
-    """The label by key, the last one where a key appears twice.
+    """Read the labels by key; if a key appears twice, the last label counts.
 
     Args:
-        file: CSV, JSON Lines or Parquet with both columns.
-        label: its column holds what the model learns: numbers, or the classes' names.
-        classes: their names in the order of their codes; none: labels are numbers.
+        file: a CSV, JSON Lines or Parquet file with both columns.
+        key: the column that identifies rows.
+        label: the column of labels as the model learns them: numbers, or names of classes.
+        classes: the names of the classes in the order of their codes; empty if labels are numbers.
 
     Raises:
-        UsageError: it cannot be read, lacks a column, or has a label that is neither.
+        UsageError: the file cannot be read, lacks a column, has no label, or has an invalid label.
     """
     codes = {name: float(code) for code, name in enumerate(classes)}
     found = {}
@@ -75,10 +76,11 @@ def read_labels(file: Path, *, key: str, label: str, classes: Sequence[str]) -> 
 
 
 def join(logs: Logs, *, key: str, version: int, labels: Mapping[str, float]) -> Labelled:
-    """The answers of a version whose rows have a label.
+    """Return a version's answers to the rows that have a label, with the labels.
 
     Raises:
-        UsageError: the log lacks the key, no row has a label, or the answers are no numbers.
+        UsageError: the log lacks the key, no row has a label, or the answers are not arrays of numbers of
+            the same length.
     """
     wanted, answers, without = [], [], 0
     has_key = False
@@ -105,7 +107,7 @@ def join(logs: Logs, *, key: str, version: int, labels: Mapping[str, float]) -> 
 
 
 def _check_columns(file: Path, wanted: Sequence[str]) -> None:
-    """Refuses a table without one of the columns; lines of JSON have no header to ask."""
+    """Reject a table that lacks one of the columns; JSON Lines have no header to check."""
     if file.suffix == ".jsonl":
         return
     try:
@@ -115,7 +117,7 @@ def _check_columns(file: Path, wanted: Sequence[str]) -> None:
             else pyarrow.csv.open_csv(file).schema.names
         )
     except (pa.ArrowException, ValueError, OSError):
-        return  # whoever reads the rows says why it cannot be read
+        return  # the reader of the rows reports the error
     for name in wanted:
         if name not in names:
             raise UsageError(
@@ -128,7 +130,7 @@ def _check_columns(file: Path, wanted: Sequence[str]) -> None:
 def labels_of_rows(
     logs: Logs, *, key: str, labels: Mapping[str, float]
 ) -> Mapping[LogFile, npt.NDArray[np.float64]]:
-    """The label of each row of each file, whichever version has answered it; NaN for none.
+    """Return the label of each row of each file, whichever version answered the row; NaN if there is none.
 
     Raises:
         UsageError: the log lacks the key, or no row has a label.
@@ -165,7 +167,10 @@ def _check_joined(logs: Logs, key: str, *, has_key: bool, with_label: int, witho
 
 
 def _as_text(key: Any) -> str | None:
-    """A key as text; None for none. 7.0 is 7: a gap in a column of whole numbers makes them fractions."""
+    """Return a key as text, None if it is missing.
+
+    7.0 becomes "7", because a missing value in a column of integers turns them into floats.
+    """
     if key is None or (isinstance(key, float) and math.isnan(key)):
         return None
     text = str(key)
@@ -173,7 +178,7 @@ def _as_text(key: Any) -> str | None:
 
 
 def _logged(file: Path, columns: Sequence[str]) -> Iterator[Mapping[str, Any]]:
-    """The rows of a logged file; none more where the log has removed it meanwhile, to make room."""
+    """Yield the rows of a logged file, or none if the log has meanwhile removed the file to make room."""
     try:
         yield from _rows(file, columns)
     except UsageError:
@@ -182,7 +187,7 @@ def _logged(file: Path, columns: Sequence[str]) -> Iterator[Mapping[str, Any]]:
 
 
 def _rows(file: Path, columns: Sequence[str]) -> Iterator[Mapping[str, Any]]:
-    """The rows of a file with at least these columns; a torn last line of JSON is left out."""
+    """Yield the rows of a file with at least these columns; a truncated last line of JSON is left out."""
     try:
         if file.suffix == JSON_LINES:
             with file.open("rb") as lines:
@@ -201,7 +206,7 @@ def _rows(file: Path, columns: Sequence[str]) -> Iterator[Mapping[str, Any]]:
 
 
 def _is_torn(line: bytes) -> bool:
-    """Whether it is a last line that a kill or a full disk has cut off."""
+    """Return True if a line is the last one of a file, truncated by a kill or a full disk."""
     if line.endswith(b"\n"):
         return False
     try:

@@ -1,4 +1,4 @@
-"""The metrics of what was answered, by labels that came later, against those at the push. Pure."""
+"""Computes metrics of logged answers from late labels, and compares them with those at the push. Pure."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,10 +18,10 @@ from slipway.components.model_gate.rules import Measured, bounds
 from slipway.pipeline.watch.late_labels import Labelled
 
 CONFIDENCE = 0.95
-"""Of each bound by itself."""
+"""The confidence of each bound by itself."""
 
 _COUNTS = ("true_positives", "true_negatives", "false_positives", "false_negatives")
-"""Grow with the rows, so those at the push say nothing."""
+"""Metrics that grow with the number of rows, so that their values at the push are not comparable."""
 
 _ROWS_AT_ONCE = 1 << 16
 
@@ -31,8 +31,8 @@ class LiveMetric:
     """One metric of the rows that have a label.
 
     Attributes:
-        bounds: one-sided, each with 95% confidence; the value itself where chance was not measured.
-        at_push: what the evaluation of the version said; None where it did not, and of counts.
+        bounds: one-sided, each with 95% confidence; both equal the value if chance was not measured.
+        at_push: the value in the version's evaluation; None if it has none, and for counts.
     """
 
     name: str
@@ -42,7 +42,7 @@ class LiveMetric:
 
     @property
     def is_worse(self) -> bool:
-        """Whether even its better bound is worse than the value at the push; or it is no number any more."""
+        """Whether even the better bound is worse than the value at the push, or the value has become NaN."""
         better = metric_of(self.name).better
         low, high = self.bounds
         if self.at_push is None or better is None:
@@ -55,14 +55,14 @@ class LiveMetric:
 
     @property
     def text(self) -> str:
-        """In one line."""
+        """The metric on one line."""
         low, high = self.bounds
         before = "" if self.at_push is None else f", {self.at_push:.4f} at its push"
         worse = ": worse" if self.is_worse else ""
         return f"{self.name} {self.value:.4f} ({low:.4f} to {high:.4f}){before}{worse}"
 
     def to_json(self) -> dict[str, object]:
-        """Plain data; null for what is no finite number, which JSON cannot hold."""
+        """Return plain data, with null for values that are not finite, which JSON cannot hold."""
         return {
             "name": self.name,
             "value": finite(self.value),
@@ -73,18 +73,19 @@ class LiveMetric:
 
 
 def finite(value: float) -> float | None:
-    """The value, None for what is no finite number."""
+    """Return the value if it is finite, otherwise None."""
     return value if math.isfinite(value) else None
 
 
 def live_metrics(
     rows: Labelled, names: Sequence[str], at_push: Mapping[str, float]
 ) -> tuple[LiveMetric, ...]:
-    """The metrics of labelled rows, as the Evaluator counts them, with its bounds.
+    """Return the metrics of labelled rows, computed like the Evaluator's, with bounds.
 
     Args:
-        names: of metrics of one output.
-        at_push: those of the version's evaluation.
+        rows: the labelled rows.
+        names: the names of metrics, for one output.
+        at_push: the metrics in the version's evaluation.
 
     Raises:
         ComponentError: a metric is not defined for these labels and answers.
@@ -111,11 +112,12 @@ def live_metrics(
 
 
 def tallied(request: Request, labels: Floats, answers: Sequence[Floats]) -> Tally:
-    """What the Evaluator counts of rows.
+    """Return the Evaluator's tally of rows.
 
     Args:
-        labels: [rows, 1].
-        answers: of each of the request's models, [rows, outputs].
+        request: the metrics to compute.
+        labels: the labels, [rows, 1].
+        answers: the answers of each of the request's models, [rows, outputs].
 
     Raises:
         ComponentError: a metric is not defined for these labels and answers.
@@ -131,7 +133,7 @@ def tallied(request: Request, labels: Floats, answers: Sequence[Floats]) -> Tall
 
 
 def _check_codes(labels: Floats, answers: Floats, names: Iterable[str]) -> None:
-    """Refuses labels that are no codes of the model's classes; each would count as an error of it."""
+    """Reject labels that are not codes of the model's classes; each would count as an error of the model."""
     outputs = answers.shape[1]
     if not any(metric_of(name).outputs == "classes" for name in names):
         return

@@ -1,4 +1,4 @@
-"""The files of logged requests in a folder; TensorFlow Serving's own logs become files like ours."""
+"""Finds the files of logged requests in a folder, and converts TensorFlow Serving's logs to our format."""
 
 import tempfile
 from collections import Counter
@@ -26,8 +26,8 @@ class LogFile:
     """A file of rows with the columns of `components/request_log`.
 
     Attributes:
-        path: of JSON Lines or Parquet, by its ending.
-        name: as the user knows it.
+        path: a JSON Lines or Parquet file, by its suffix.
+        name: the name of the original file.
     """
 
     path: Path
@@ -39,8 +39,9 @@ class Logs:
     """The logged requests of a folder.
 
     Attributes:
-        folder: as the user names it.
-        told: of TensorFlow Serving's logs what was left out, and what lacks a time, by the reason in words.
+        folder: the folder.
+        files: the log files.
+        told: counts, by reason in words, of TensorFlow Serving's requests that were left out or lack a time.
     """
 
     folder: Path
@@ -49,13 +50,13 @@ class Logs:
 
     @classmethod
     def of(cls, folder: Path) -> Self:
-        """The files as `serve` and `predict` write them; none where there is no such folder."""
+        """Find the files that `serve` and `predict` have written; none if there is no such folder."""
         found = sorted([*folder.glob(f"*{JSON_LINES}"), *folder.glob(f"*{PARQUET}")])
         return cls(folder, [LogFile(file, file.name) for file in found])
 
 
 def told_text(told: Mapping[str, int]) -> list[str]:
-    """What was left out, or lacks something, on a line; none where nothing was."""
+    """Return a line about what was left out or is incomplete; no line if there is nothing."""
     if not told:
         return []
     return [
@@ -65,13 +66,15 @@ def told_text(told: Mapping[str, int]) -> list[str]:
 
 @contextmanager
 def open_logs(folder: Path, columns: Sequence[str]) -> Iterator[Logs]:
-    """The logged requests of a folder, with TensorFlow Serving's own: TFRecord files of PredictionLogs.
+    """Open a folder of logged requests, including TensorFlow Serving's TFRecord files of PredictionLogs.
 
     Args:
-        columns: those that are taken of TensorFlow Serving's requests.
+        folder: the folder.
+        columns: the columns to take from TensorFlow Serving's requests.
 
     Raises:
-        UsageError: there is no room for these as JSON Lines in the folder for temporary files.
+        UsageError: TensorFlow Serving's logs cannot be read, or converted to JSON Lines in the folder for
+            temporary files.
     """
     logs = Logs.of(folder)
     theirs = [path for path in sorted(folder.glob(PREDICTION_LOGS)) if path.is_file()]
@@ -80,7 +83,7 @@ def open_logs(folder: Path, columns: Sequence[str]) -> Iterator[Logs]:
         return
     columns = [name for name in columns if name not in OWN]
     told: Counter[str] = Counter()
-    # Only the owner can read it.
+    # A temporary folder is readable only by its owner.
     with tempfile.TemporaryDirectory(prefix="slipway-requests-") as own:
         files = list(logs.files)
         for path in theirs:
@@ -88,7 +91,7 @@ def open_logs(folder: Path, columns: Sequence[str]) -> Iterator[Logs]:
             try:
                 _convert(path, converted, columns, told)
             except OSError as error:
-                if not path.exists():  # removed meanwhile, to make room
+                if not path.exists():  # meanwhile removed to make room
                     continue
                 raise UsageError(
                     f"{path} cannot be read into {own}: {error.strerror or error}.",
@@ -99,7 +102,7 @@ def open_logs(folder: Path, columns: Sequence[str]) -> Iterator[Logs]:
 
 
 def _convert(path: Path, target: Path, columns: Sequence[str], told: Counter[str]) -> None:
-    """Writes the requests of a file as `serve` does."""
+    """Convert a PredictionLog file to JSON Lines in the format of `serve`."""
     of_file_s = int(path.stat().st_mtime)
     at_s, at = -1, ""
     with target.open("wb") as lines:

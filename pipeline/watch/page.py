@@ -1,4 +1,4 @@
-"""The page of a watch: the sentence, what drifted with its rows, and every window."""
+"""The report page of `watch`: the outcome, the drifted columns with sample rows, and every window."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ from slipway.pipeline.watch.windows import LEAST_ROWS
 
 @dataclass(frozen=True)
 class FindingRow:
-    """A column that has drifted: since when, what was found, the rows that show it, and what to do."""
+    """A column that has drifted: since when, the finding, rows that show it, and the remedy."""
 
     column: str
     since: str
@@ -31,7 +31,7 @@ class WindowRow:
 
 @dataclass(frozen=True)
 class WatchPage:
-    """All that the page shows."""
+    """The content of the page."""
 
     title: str
     sentence: str
@@ -46,19 +46,19 @@ class WatchPage:
 
 
 def write_page(watched: Watched, path: Path) -> Path:
-    """Writes the page, which shows logged values, whole or not at all; returns the file.
+    """Write the page atomically; return the file.
 
-    A folder that it makes is for the owner only (0700).
+    The page shows logged values, so a new folder for it is accessible only to the owner (mode 0700).
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the page cannot be written.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     return write_watch(gather(watched), path)
 
 
 def gather(watched: Watched) -> WatchPage:
-    """The content of the page."""
+    """Return the content of the page."""
     return WatchPage(
         title=f"{watched.asked.workload}: is version {watched.asked.version} still right?",
         sentence=watched.sentence,

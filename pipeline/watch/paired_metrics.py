@@ -1,4 +1,4 @@
-"""The metrics of two versions on the same labelled rows, and what of their difference is not chance. Pure."""
+"""Metrics of two versions on the same labelled rows, with confidence bounds of their difference. Pure."""
 
 import math
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from slipway.components.model_gate.rules import Measured, difference_bounds
 from slipway.pipeline.watch.live_metrics import finite, tallied
 
 CONFIDENCE = 0.95
-"""Of all intervals of a comparison together (C. E. Bonferroni, Teoria statistica delle classi, 1936)."""
+"""Joint confidence of all intervals (C. E. Bonferroni, Teoria statistica delle classi, 1936)."""
 
 Verdict = Literal["better", "worse", "no difference shown"]
 _CHAMPION = "champion"
@@ -25,7 +25,7 @@ class PairedMetric:
     """One metric of both versions on the same rows.
 
     Attributes:
-        bounds: of the challenger's value less the champion's.
+        bounds: the confidence bounds of the challenger's value minus the champion's.
     """
 
     name: str
@@ -35,9 +35,9 @@ class PairedMetric:
 
     @property
     def verdict(self) -> Verdict:
-        """What the challenger is, where chance does not explain the difference.
+        """Whether the challenger is better or worse, if chance does not explain the difference.
 
-        A value that is no number is worse than any.
+        NaN is worse than any number.
         """
         better = metric_of(self.name).better
         if better is None or math.isnan(self.champion):
@@ -49,7 +49,7 @@ class PairedMetric:
 
     @property
     def text(self) -> str:
-        """In one line."""
+        """The metric on one line."""
         low, high = self.bounds
         return (
             f"{self.name} {self.challenger:.4f} instead of {self.champion:.4f} "
@@ -57,7 +57,7 @@ class PairedMetric:
         )
 
     def to_json(self) -> dict[str, object]:
-        """Plain data; null for what is no finite number, which JSON cannot hold."""
+        """Return plain data, with null for values that are not finite, which JSON cannot hold."""
         return {
             "name": self.name,
             "champion": finite(self.champion),
@@ -71,13 +71,13 @@ class PairedMetric:
 def paired_metrics(
     labels: Floats, champion: Floats, challenger: Floats, names: Sequence[str]
 ) -> tuple[PairedMetric, ...]:
-    """The metrics of two versions, with the bounds of their differences by the Evaluator's paired bootstrap.
+    """Return the metrics of two versions, and bounds of the differences by the Evaluator's paired bootstrap.
 
     Args:
-        labels: [rows, 1].
-        champion: its answers, [rows, outputs].
-        challenger: the same of the other.
-        names: of metrics of one output.
+        labels: the labels, [rows, 1].
+        champion: the champion's answers, [rows, outputs].
+        challenger: the challenger's answers, of the same shape.
+        names: the names of metrics, for one output.
 
     Raises:
         ComponentError: a metric is not defined for these labels and answers.
@@ -114,7 +114,7 @@ def paired_metrics(
 
 
 def _bounds(name: str, measured: Measured, confidence: float) -> tuple[float, float]:
-    """Those of the difference; without end where chance was not measured, which shows nothing then."""
+    """Return the bounds of the difference; infinite, to show nothing, if chance was not measured."""
     if name not in measured.difference_spreads:
         return -math.inf, math.inf
     return difference_bounds(name, measured, confidence)

@@ -1,4 +1,4 @@
-"""Reads logged requests: the rows that one version has answered, with their times and places."""
+"""Reads logged requests: the rows that a version has answered, with times and positions in files."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,18 +23,20 @@ from slipway.pipeline.watch.log_folder import JSON_LINES, PARQUET, Logs
 
 _TYPES: Mapping[Kind, pa.DataType] = {"int": pa.int64(), "float": pa.float32(), "text": pa.string()}
 _OWN = {AT: pa.string(), VERSION: pa.int64()}
-_MOST_SEARCHED = 200_000  # rows that are looked at for those that show a finding
+_MOST_SEARCHED = 200_000  # rows to search for those that show a finding
 _SHOWN = 60
 
 
 @dataclass(frozen=True)
 class Requests:
-    """The rows that a version has answered, in no order.
+    """The rows that a version has answered, in no particular order.
 
     Attributes:
-        table: the columns that are compared.
-        at_ms: when each was answered, in milliseconds since 1970.
-        files: names; `file` and `row` say which of them each comes from, and its number there, from 0.
+        table: the columns to compare.
+        at_ms: when each row was answered, in milliseconds since 1970.
+        files: the names of the log files.
+        file: the index of each row's file in `files`.
+        row: the number of each row in its file, from 0.
     """
 
     table: pa.Table
@@ -44,7 +46,7 @@ class Requests:
     row: npt.NDArray[np.int64]
 
     def showing(self, query: RowQuery, rows: npt.NDArray[np.int64]) -> tuple[SampleRow, ...]:
-        """Up to five of some rows that show a finding; the first 200,000 are looked at."""
+        """Return up to five of the given rows that show a finding; only the first 200,000 are searched."""
         found = []
         rows = rows[:_MOST_SEARCHED]
         for row, cell in zip(rows.tolist(), self.table[query.column].take(rows).to_pylist(), strict=True):
@@ -58,17 +60,18 @@ class Requests:
 
 
 def read_requests(logs: Logs, kinds: Mapping[str, Kind], version: int) -> Requests:
-    """The requests that a version has answered.
+    """Read the requests that a version has answered.
 
-    A last line without an end was torn by a kill or a full disk, and is left out. So is a file that the log
-    has removed meanwhile, to make room.
+    A last line without a line break was truncated by a kill or a full disk, and is left out. So is a file
+    that the log has meanwhile removed to make room.
 
     Args:
-        logs: as `serve` and `predict` write them.
-        kinds: of the columns to compare; only those that every file has are read.
+        logs: log files in the format of `serve` and `predict`.
+        kinds: the types of the columns to compare; only columns that every file has are read.
+        version: the version's number.
 
     Raises:
-        UsageError: there is no such folder, file, column or request, or one cannot be read.
+        UsageError: there is no such folder, file, column or request, or a file cannot be read.
     """
     if not logs.files:
         raise no_requests(logs.folder)
@@ -97,7 +100,7 @@ def read_requests(logs: Logs, kinds: Mapping[str, Kind], version: int) -> Reques
 
 
 def no_requests(folder: Path) -> UsageError:
-    """The error for a folder without logged requests."""
+    """Return the error for a folder without logged requests."""
     there = "holds no *.jsonl, *.parquet or *.tfrecord" if folder.is_dir() else "does not exist"
     return UsageError(
         f"{folder} {there}: there are no logged requests.",
@@ -106,7 +109,7 @@ def no_requests(folder: Path) -> UsageError:
 
 
 def _shared_columns(files: Sequence[Path], kinds: Mapping[str, Kind]) -> list[str]:
-    """The columns to compare that every file has; older files may be of another list of columns."""
+    """Return the columns to compare that every file has; older files may have been logged with others."""
     shared = set(kinds)
     for file in files:
         names = names_of(file)
@@ -129,10 +132,10 @@ def _shared_columns(files: Sequence[Path], kinds: Mapping[str, Kind]) -> list[st
 
 
 def names_of(file: Path) -> set[str] | None:
-    """The columns of a file, by the first row; None for one without a whole row, or that is gone.
+    """Return the columns of a file, from its first row; None if it has no complete row or no longer exists.
 
     Raises:
-        UsageError: it cannot be read.
+        UsageError: the file cannot be read.
     """
     try:
         if file.suffix == PARQUET:
@@ -168,7 +171,7 @@ def _read(file: Path, types: Mapping[str, pa.DataType]) -> pa.Table:
 
 def _times(file: Path, times: Any) -> npt.NDArray[np.int64]:
     try:
-        # Other servers write smaller fractions of a second, which the cast refuses.
+        # Other servers write more than three digits of seconds, which the cast refuses.
         found = pc.replace_substring_regex(times, r"(\.\d{3})\d+", r"\1").cast(pa.timestamp("ms", "UTC"))
     except pa.ArrowException as error:
         raise _unreadable(file, error) from error

@@ -14,14 +14,15 @@ _HINT = "name a folder with Split-train/FeatureStats.pb, as StatisticsGen writes
 
 
 def training_statistics(output: Path, run_id: str, version: int) -> SplitStatistics:
-    """The statistics of the train split, which the data gate of the version's run has kept.
+    """Return the statistics of the train split, which the data gate of the version's run has kept.
 
     Args:
         output: the folder that holds `runs/`.
-        run_id: that of the version's manifest; empty where it names none.
+        run_id: the run in the version's manifest; empty if it names none.
+        version: the version's number, for errors.
 
     Raises:
-        UsageError: they are not here.
+        UsageError: the statistics are not on this machine.
     """
     try:
         record = History(output).find(run_id) if run_id else None
@@ -42,10 +43,10 @@ def training_statistics(output: Path, run_id: str, version: int) -> SplitStatist
 
 
 def read_training(folder: Path) -> SplitStatistics:
-    """The statistics of the train split in a folder.
+    """Read the statistics of the train split in a folder.
 
     Raises:
-        UsageError: there are none that can be read.
+        UsageError: there are none, or they cannot be read.
     """
     file, profile = folder / f"Split-{TRAIN}/FeatureStats.pb", folder / "profile.json"
     try:
@@ -53,5 +54,5 @@ def read_training(folder: Path) -> SplitStatistics:
         return split_statistics(file.read_bytes(), rows=rows.get(TRAIN))
     except (OSError, ValueError, AttributeError, SlipwayError) as error:
         raise UsageError(f"{file} cannot be read: {error}", hint=_HINT) from error
-    except Exception as error:  # protobuf's own, of bytes that are no such message
+    except Exception as error:  # protobuf's error for bytes that are not such a message
         raise UsageError(f"{file} holds no statistics: {error}", hint=_HINT) from error

@@ -1,4 +1,4 @@
-"""Two versions on the same logged rows: how far the answers differ and, by labels, which is better. Pure."""
+"""Compares two versions on the same logged rows: how far answers differ, and which is better. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -19,16 +19,16 @@ MOST_ROWS = 5
 
 @dataclass(frozen=True)
 class Difference:
-    """How far the answers to the same rows differ.
+    """The difference between two versions' answers to the same rows.
 
     Attributes:
-        rows: that both have answered.
-        not_finite: rows of them with an infinite answer, or one that is no number, of either version; they
-            are left out of all that follows.
-        otherwise: rows in which another class is the most probable one; None where answers are no classes.
-        mean: of the absolute differences; of an answer of several numbers the largest difference counts.
-        quantiles: of the same, at `QUANTILES`.
-        most: the numbers of the rows that differ most, the largest difference first.
+        rows: the number of rows that both versions have answered.
+        not_finite: the number of these rows for which either version's answer is infinite or NaN; they are
+            left out of everything below.
+        otherwise: the number of rows with different most probable classes; None if answers are not classes.
+        mean: the mean absolute difference; of several outputs, the largest difference counts.
+        quantiles: the quantiles of the same difference, at `QUANTILES`.
+        most: the numbers of the rows that differ most, largest difference first.
     """
 
     rows: int
@@ -40,18 +40,18 @@ class Difference:
 
     @property
     def share(self) -> float | None:
-        """Of rows in which another class is the most probable one."""
+        """The share of finite rows with different most probable classes; None if answers are not classes."""
         finite = self.rows - self.not_finite
         return self.otherwise / finite if self.otherwise is not None and finite else None
 
 
 def difference_of(champion: Floats, challenger: Floats, *, are_classes: bool) -> Difference:
-    """How far the answers to the same rows differ.
+    """Return how far the answers to the same rows differ.
 
     Args:
-        champion: [rows, outputs], at least one row with finite answers.
-        challenger: the same of the other version.
-        are_classes: whether each answer is probabilities of classes, or one of the second of two.
+        champion: the champion's answers, [rows, outputs]; at least one row has finite answers of both.
+        challenger: the challenger's answers, of the same shape.
+        are_classes: whether each answer holds the probabilities of classes, or that of the second of two.
     """
     finite = np.isfinite(champion).all(1) & np.isfinite(challenger).all(1)
     ours, theirs = challenger[finite], champion[finite]
@@ -71,7 +71,7 @@ def difference_of(champion: Floats, challenger: Floats, *, are_classes: bool) ->
 
 @dataclass(frozen=True)
 class DifferingRow:
-    """A logged row and what each version answers; `line` counts from 1, in JSON Lines only; `row` from 0."""
+    """A logged row with both answers; `row` counts from 0, `line` from 1 and is set for JSON Lines only."""
 
     file: str
     line: int | None
@@ -81,7 +81,7 @@ class DifferingRow:
 
     @property
     def text(self) -> str:
-        """In one line."""
+        """The row on one line."""
         place = f"line {self.line:,}" if self.line else f"row {self.row:,}"
         return f"  {self.file} {place}: {_shown(self.champion)}, then {_shown(self.challenger)}"
 
@@ -92,9 +92,9 @@ class Compared:
 
     Attributes:
         most: the rows that differ most.
-        told: what of the logs is not compared, or lacks something: how many of what.
-        metrics: of rows whose labels came later; empty where none were given.
-        labelled: how many rows those are.
+        told: counts, by reason, of what was left out of the logs or is incomplete.
+        metrics: the metrics of rows with late labels; empty if no labels were given.
+        labelled: the number of these rows.
     """
 
     workload: str
@@ -108,7 +108,7 @@ class Compared:
 
     @property
     def verdict(self) -> Verdict | None:
-        """What the challenger is by the labels; worse if any metric is. None without labels."""
+        """The judgement on the challenger: "worse" if any metric is worse; None without labels."""
         if not self.metrics:
             return None
         found = {each.verdict for each in self.metrics}
@@ -116,12 +116,12 @@ class Compared:
 
     @property
     def exit_code(self) -> int:
-        """As of a run that a gate has stopped, where the challenger is worse."""
+        """The exit code of a run that a gate stopped if the challenger is worse; otherwise 0."""
         return GATE_STOPPED if self.verdict == "worse" else DONE
 
     @property
     def sentence(self) -> str:
-        """The answer in one sentence, and another one of metrics."""
+        """The outcome in one sentence, and a second one about metrics if there are labels."""
         return " ".join(filter(None, [self._of_answers, self._of_labels]))
 
     @property
@@ -158,12 +158,12 @@ class Compared:
         return f"In {counted(self.labelled, 'row')} with a label the challenger {'; '.join(parts)}."
 
     def text(self) -> str:
-        """The sentences, the rows that differ most, and what was left out."""
+        """Return the sentences, the rows that differ most, and what was left out."""
         most = ["The rows that differ most:", *(row.text for row in self.most)] if self.most else []
         return "\n".join([self.sentence, *most, *told_text(self.told)])
 
     def to_json(self) -> dict[str, object]:
-        """Plain data."""
+        """Return the comparison as plain data."""
         found = self.difference
         return {
             "workload": self.workload,

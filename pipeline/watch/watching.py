@@ -1,4 +1,4 @@
-"""Holds logged requests against the data of the training, by the hour or day, and says what drifted."""
+"""Compares logged requests with the training data by the hour or day, and reports what drifted."""
 
 from collections.abc import Collection
 from dataclasses import asdict, dataclass, replace
@@ -18,14 +18,15 @@ from slipway.pipeline.watch.windows import By, Window, windows
 
 @dataclass(frozen=True)
 class Asked:
-    """What is watched.
+    """The requests to judge, and the rules.
 
     Attributes:
-        version: whose requests.
+        workload: the workload's name.
+        version: the version whose requests to judge.
         logs: the logged requests.
-        by: how long a window is.
-        limits: the data gate's.
-        skip: columns that are not compared, such as times, which always advance.
+        by: the unit of windows.
+        limits: the data gate's limits.
+        skip: columns not to compare, such as times, which always advance.
     """
 
     workload: str
@@ -38,16 +39,17 @@ class Asked:
 
 @dataclass(frozen=True)
 class Watched:
-    """What came of it.
+    """The result of judging the requests.
 
     Attributes:
-        rows: requests of the version.
-        columns: those that were compared.
-        not_logged: columns of the training that the requests lack, or that hold lists.
-        windows: the earliest first.
-        drifted: what has drifted in the newest one.
-        live: the metrics of rows whose labels came later; empty where none were given.
-        labelled: how many rows those are.
+        asked: the requests and rules.
+        rows: the number of rows that the version has answered.
+        columns: the compared columns.
+        not_logged: columns of the training data that the requests lack, or that hold lists.
+        windows: the windows, earliest first.
+        drifted: the columns that have drifted in the newest window.
+        live: the metrics of rows with late labels; empty if no labels were given.
+        labelled: the number of these rows.
     """
 
     asked: Asked
@@ -61,17 +63,17 @@ class Watched:
 
     @property
     def exit_code(self) -> int:
-        """As of a run that a gate has stopped, where something has drifted or become worse."""
+        """The exit code of a run that a gate stopped if something has drifted or is worse; otherwise 0."""
         return DONE if self.is_right else GATE_STOPPED
 
     @property
     def is_right(self) -> bool:
-        """Whether nothing has drifted, and no live metric is worse than at the push."""
+        """Whether no column has drifted and no live metric is worse than at the push."""
         return not self.drifted and not any(each.is_worse for each in self.live)
 
     @property
     def sentence(self) -> str:
-        """The answer in one sentence, and another one of live metrics."""
+        """The outcome in one sentence, and a second one about live metrics if there are any."""
         return " ".join(filter(None, [self._of_drift, self._of_labels]))
 
     @property
@@ -92,7 +94,7 @@ class Watched:
         return f"In {counted(self.labelled, 'row')} with a label: {told}."
 
     def message(self) -> dict[str, object]:
-        """What others are told: plain data with no logged value, for the log is its owner's alone."""
+        """Return plain data for notifications, without logged values, which are only for the log's owner."""
         kept = ("rule", "measured", "limit", "key")
         drifted = [
             {
@@ -105,12 +107,12 @@ class Watched:
         return {**self.to_json(), "state": "stopped", "drifted": drifted}
 
     def text(self) -> str:
-        """The sentence, and each finding with its rows."""
+        """Return the sentence, each finding with its rows, and what was left out."""
         found = (line for each in self.drifted for line in each.finding.lines())
         return "\n".join([self.sentence, *found, *told_text(self.asked.logs.told)])
 
     def to_json(self) -> dict[str, object]:
-        """Plain data."""
+        """Return the result as plain data."""
         return {
             "workload": self.asked.workload,
             "version": self.asked.version,
@@ -135,13 +137,14 @@ class Watched:
 
 
 def watch(asked: Asked, training: SplitStatistics) -> Watched:
-    """Reads and judges the requests.
+    """Read and judge the requests.
 
     Args:
-        training: the statistics of what the version was trained on.
+        asked: the requests and rules.
+        training: the statistics of the version's training data.
 
     Raises:
-        UsageError: there are no requests of that version, too few, or none that can be read.
+        UsageError: there are no requests of the version, too few, or they cannot be read.
     """
     known = {name: each for name, each in training.features.items() if name not in asked.skip}
     kinds = {name: each.kind for name, each in known.items() if _is_single(each)}
@@ -180,7 +183,7 @@ def _with_rows(found: Drifted, requests: Requests, newest: Window) -> Drifted:
 
 
 def _is_single(feature: FeatureStatistics) -> bool:
-    """Whether a column has one number or text a row, which is what is compared."""
+    """Return True if a column has at most one number or text per row; only such columns are compared."""
     return feature.kind != "other" and feature.values <= feature.rows and feature.most_values <= 1
 
 

@@ -10,18 +10,19 @@ import numpy.typing as npt
 By = Literal["hour", "day"]
 
 LEAST_ROWS = 500
-"""Of a window: with fewer, chance alone moves distributions by as much as the gate's own limits."""
+"""Minimum rows of a window; with fewer, chance alone moves distributions by as much as the gate's limits."""
 
 _LENGTH_MS = {"hour": 3_600_000, "day": 86_400_000}
 
 
 @dataclass(frozen=True)
 class Window:
-    """Requests of one or more hours or days, one after the other.
+    """The requests of one or more consecutive hours or days.
 
     Attributes:
-        begin_ms: when its first hour or day began, in milliseconds since 1970.
-        rows: their numbers.
+        begin_ms: the begin of the first hour or day, in milliseconds since 1970.
+        rows: the row numbers of the requests.
+        by: the unit, hours or days.
     """
 
     begin_ms: int
@@ -30,18 +31,20 @@ class Window:
 
     @property
     def name(self) -> str:
-        """The hour or day that it begins with, UTC: `2026-11-24` or `2026-11-24 07:00`."""
+        """The first hour or day in UTC: `2026-11-24` or `2026-11-24 07:00`."""
         begin = datetime.fromtimestamp(self.begin_ms / 1000, UTC)
         return begin.strftime("%Y-%m-%d %H:%M" if self.by == "hour" else "%Y-%m-%d")
 
 
 def windows(at_ms: npt.NDArray[np.int64], by: By) -> list[Window]:
-    """The windows, the earliest first.
+    """Cut rows into windows, earliest first.
 
-    One of fewer than `LEAST_ROWS` goes on into the next hour or day, the last into the one before.
+    A window of fewer than `LEAST_ROWS` rows is extended by the next hour or day; the last one is merged into
+    the window before it.
 
     Args:
         at_ms: when each row was answered, in milliseconds since 1970, in any order; at least one.
+        by: the unit of windows.
     """
     order = np.argsort(at_ms, kind="stable")
     numbers = at_ms[order] // _LENGTH_MS[by]
