@@ -147,7 +147,7 @@ def _request(method: str, url: str, *, timeout: tuple[float, float], **options: 
 
 
 def _within(limit_s: float, work: Callable[[], tuple[int, bytes]]) -> tuple[int, bytes]:
-    """Return the result of `work`, run in a thread: a server that drips bytes never breaks a socket's limits."""
+    """Return the result of `work`, run in a thread: a server that drips bytes evades a socket's limits."""
     done: list[tuple[int, bytes]] = []
     failed: list[Exception] = []
 
