@@ -119,7 +119,7 @@ def _check_kubeflow(request: Request, root: str | None) -> None:
     if isinstance(request.target, ModuleRun):
         raise UsageError(
             "a pipeline of --pipeline cannot be rehearsed as Kubeflow Pipelines would run it: its containers "
-            "run TFX's own entry point, which fails at whon Kubeflow's launcher gives it.",
+            "run TFX's own entry point, which fails at what Kubeflow's launcher gives it.",
             hint="rehearse it without --service, or make it a workload",
         )
     if root is not None:

@@ -456,5 +456,5 @@ def vertex(workload, project, monkeypatch):
 
 @pytest.fixture
 def job(project, vertex, name):
-    """A job as `compile` makes it, with whon Vertex AI must know beside it."""
+    """A job as `compile` makes it, with what Vertex AI must know beside it."""
     return vertex.request(json.loads((project / f"tests/data/cloud/{name}.json").read_text()))

@@ -64,7 +64,7 @@ def test_service_is_handed_on_and_kubeflow_takes_no_root_and_no_other_pipeline(t
         target(root="gs://b", **there)
     assert caught.value.hint == "leave --root out"
     monkeypatch.chdir(project)
-    with pytest.raises(UsageError, match="TFX's own entry point, which fails at whon Kubeflow's launcher"):
+    with pytest.raises(UsageError, match="TFX's own entry point, which fails at what Kubeflow's launcher"):
         target(pipeline="module:function", **there)
 
 
