@@ -41,14 +41,15 @@ def notes(training):
     return [event["message"] for event in training["events"] if event["event"] == "note"]
 
 
-def test_eight_tensorflow_devices_learn_what_one_learns(train):
-    # Each step is a meeting of eight threads, which takes seconds where the machine is busy: two an epoch.
+def test_three_tensorflow_devices_learn_what_one_learns(train):
+    # Three: each traces the step for itself, and their threads meet in every step. With eight, on two busy
+    # cores, that took minutes.
     steps = {"batch_size": 120, "epochs": 2}
     one = train(step=ONE_STEP, **steps)
-    eight = train(compute=ComputeSettings(device="cpu", cpu_devices=8), **steps)
-    assert eight["result"]["devices"].endswith("as 8 devices")
-    assert eight["history"][-1]["val_loss"] < eight["history"][0]["val_loss"]
-    require_same(one, eight, tolerance=2e-5)
+    three = train(compute=ComputeSettings(device="cpu", cpu_devices=3), **steps)
+    assert three["result"]["devices"].endswith("as 3 devices")
+    assert three["history"][-1]["val_loss"] < three["history"][0]["val_loss"]
+    require_same(one, three, tolerance=2e-5)
 
 
 def test_eight_jax_devices_learn_what_one_learns_whole_or_divided(train, jax_python):
