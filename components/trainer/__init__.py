@@ -1,1 +1,1 @@
-"""Training: a job in a file, a process that carries it out, and the SavedModel made of its weights."""
+"""Training: a job in a file, a process that runs it, and the SavedModel built from the trained weights."""

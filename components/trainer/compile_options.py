@@ -1,4 +1,4 @@
-"""Adapts a compiled model to the devices and the settings, which `model.compile` does not know."""
+"""Adapts a compiled model to the devices, and to settings that `model.compile` does not know."""
 
 import math
 from typing import Any
@@ -12,12 +12,12 @@ from slipway.components.trainer.learning_rate import inner_optimizer
 from slipway.components.trainer.settings.step import StepSettings
 
 _FLOPS_PER_SECOND = {"cpu": 5e9, "gpu": 2e12, "tpu": 5e12}
-"""A speed that any training reaches; only the order of magnitude matters for `estimate_step_s`."""
+"""A speed that any training reaches; only its order of magnitude matters for `estimate_step_s`."""
 _FLOPS_PER_WEIGHT = 6  # multiply and add, once forward and twice backward
 
 
 def dtype_policy(step: StepSettings, devices: Devices) -> str:
-    """The Keras dtype policy to build the model under; weights are float32 under each of them."""
+    """Return the Keras dtype policy to build the model under. Weights are float32 under all of them."""
     if step.precision != "auto":
         return step.precision
     return "mixed_bfloat16" if devices.kind == "tpu" else "float32"
@@ -32,15 +32,15 @@ def set_step(
     steps_per_epoch: int,
     limit: int | None,
 ) -> None:
-    """Sets XLA, gradient accumulation and steps per execution of a compiled model.
+    """Set XLA, gradient accumulation and steps per execution of a compiled model.
 
     Args:
         model: compiled.
-        devices: where it computes.
-        batch_size: examples a step.
+        devices: the devices that it trains on.
+        batch_size: examples per step.
         steps_per_epoch: full batches in an epoch.
-        limit: the most steps of one call where the settings leave it open, as nothing is saved or recorded
-            within a call; None: no limit.
+        limit: the most steps per execution if the settings leave the number open, as nothing is saved or
+            recorded within an execution; None: no limit.
 
     Raises:
         ComponentError: a setting does not work on these devices.
@@ -67,23 +67,23 @@ def set_step(
 
 
 def unsynchronized(model: Any) -> str:
-    """The names of normalising layers that see only their replica's examples under tf.distribute."""
+    """Return the names of layers that normalize only over their replica's examples under tf.distribute."""
     layers = model._flatten_layers(include_self=False)
     kind = keras.layers.BatchNormalization
     return ", ".join(each.name for each in layers if isinstance(each, kind) and not each.synchronized)
 
 
 def estimate_step_s(model: Any, devices: Devices, *, batch_size: int) -> float:
-    """A rough upper estimate of the seconds of a step; infinite where a layer's output shape is not known."""
+    """Return a rough upper estimate of the seconds per step; infinity if an output shape is unknown."""
     if not getattr(model, "inputs", None):
-        return math.inf  # a subclassed model knows its layers' shapes after its first batch only
+        return math.inf  # a subclassed model knows its layers' shapes only after its first batch
     flops = 0.0
     for layer in model._flatten_layers(include_self=False):
         weights = sum(math.prod(each.shape) for each in layer.trainable_variables if len(each.shape) > 1)
         if not weights or list(layer._flatten_layers(include_self=False)):
             continue  # no matrices of its own
         try:
-            # How often the weights are used for one example: once, or at every position.
+            # How often the weights are used per example: once, or at every position.
             positions = math.prod(size or 1 for size in layer.output.shape[1:-1])
         except AttributeError:
             return math.inf
@@ -92,7 +92,7 @@ def estimate_step_s(model: Any, devices: Devices, *, batch_size: int) -> float:
 
 
 def _require_plain_steps(model: Any, step: StepSettings, devices: Devices) -> None:
-    """Keras 3 fails under tf.distribute with each of these (3.15, TensorFlow 2.21)."""
+    """Reject settings with which Keras 3 fails under tf.distribute (Keras 3.15, TensorFlow 2.21)."""
     wrong = {
         "train.steps_per_execution": (step.steps_per_execution or 1) > 1,
         "train.xla": step.xla == "always" and devices.kind != "tpu",
@@ -110,8 +110,8 @@ def _uses_xla(step: StepSettings, devices: Devices, model: Any) -> bool:
     if devices.backend == "jax":
         return True
     if devices.strategy is not None:
-        return False  # a TPU's runtime compiles by itself
+        return False  # the TPU runtime compiles anyway
     if step.xla == "auto":
-        # On a CPU it was neutral or slower; on a GPU Keras knows which layers it compiles.
+        # On a CPU, XLA measured neutral or slower; on a GPU, Keras knows which layers it can compile.
         return devices.backend == "tensorflow" and devices.kind == "gpu" and bool(model.jit_compile)
     return step.xla == "always"

@@ -1,4 +1,4 @@
-"""Launches a training job here or on other machines, shows its progress, and restarts it where it stopped."""
+"""Launches a training job here or on other machines, shows its progress, and resumes it if preempted."""
 
 import signal
 import sys
@@ -20,7 +20,7 @@ from slipway.components.trainer.training_process import TrainingPreemptedError, 
 from slipway.components.trainer.user_model import source_root
 
 RESTARTS_WITHOUT_PROGRESS = 3
-"""How often a training that was told to end is started again from the same step."""
+"""How often a preempted training is restarted from the same step."""
 
 Made = TypeVar("Made")
 
@@ -30,9 +30,9 @@ class Elsewhere:
     """Other machines to train on.
 
     Attributes:
-        request: for Vertex AI.
-        folder: on gs://, for what goes to and fro.
-        poll_s: seconds between two looks at what they do, > 0.
+        request: the request for Vertex AI.
+        folder: a folder on gs:// for the job file and the results.
+        poll_s: seconds between two polls of the job's state, > 0.
     """
 
     request: CustomJobRequest
@@ -47,20 +47,20 @@ def launch(
     meanwhile: Callable[[], Made],
     elsewhere: Elsewhere | None = None,
 ) -> tuple[Made, Result]:
-    """Trains, again from where it was each time that the training process is told to end.
+    """Train, and resume each time that the training process is preempted.
 
     Args:
-        job: its `output_dir` takes the job file, and then what the training leaves.
+        job: its `output_dir` receives the job file, and then the results.
         interpreter: path of the Python that trains; None: this one.
-        meanwhile: is called while the process starts.
+        meanwhile: called while the process starts.
         elsewhere: other machines to train on; None: this one.
 
     Returns:
-        What `meanwhile` made, and the training's result.
+        The result of `meanwhile`, and the training's result.
 
     Raises:
         ComponentError: the training failed.
-        SystemExit: this process was told to end; the training has saved what it could.
+        SystemExit: this process received SIGTERM; the training has saved what it could.
     """
     if has_own_fit(job.model):
         require_cpu(job.model, device=job.compute.device, backend=job.compute.backend)
@@ -95,9 +95,9 @@ def _started(
 
 @contextmanager
 def _leaves_on_sigterm() -> Iterator[None]:
-    """SIGTERM ends this process in order: the training process is told, too, and has time to save."""
+    """Turn SIGTERM into a regular exit, which ends the training process and gives it time to save."""
     if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread can listen
+        yield  # only the main thread can handle signals
         return
 
     def leave(*_: object) -> None:
@@ -111,7 +111,7 @@ def _leaves_on_sigterm() -> Iterator[None]:
 
 
 def _show(line: str) -> None:
-    """Writes a line of progress to the node's output, and reports it for the screen."""
+    """Write a line of progress to the node's output, and report it for the screen."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
     event = read_event(line) or {"event": None}

@@ -1,7 +1,7 @@
 """Smaller forms of a trained model beside the SavedModel: LiteRT and int8, each measured on the eval split.
 
-They hold the part after the transform, as the graph of a transform does not convert: what they take are the
-transformed features, by name.
+They contain only the part after the transform, because the graph of a transform does not convert. Their
+inputs are the transformed features, by name.
 """
 
 import json
@@ -26,11 +26,11 @@ from slipway.components.trainer.settings.export import ExportKind, Exports
 
 REPORT_FILE = "exports.json"
 CALIBRATION_ROWS = 500
-"""Training examples that tell the range of each activation. TensorFlow's guide asks for 100 to 500."""
+"""Training examples that calibrate the range of each activation. TensorFlow's guide recommends 100 to 500."""
 EVAL_LIMIT_ROWS = 20_000
 BATCH_ROWS = 256
 _SIGNATURE = "serving_default"
-# How TensorFlow's converter tells the operations that LiteRT has no form of.
+# The converter's message about operations that LiteRT lacks.
 _LACKING = re.compile(r"(?:TF Select|Custom) ops: (.+)")
 
 Rows = Mapping[str, npt.NDArray[Any]]
@@ -42,11 +42,11 @@ class Trained:
     """The model to export, and the examples to measure it on.
 
     Attributes:
-        model: compiled, trained, on the TensorFlow backend.
-        features: what it takes, by name.
+        model: compiled and trained, on the TensorFlow backend.
+        features: its inputs, by name.
         calibration: training examples, by feature.
-        examples: of the eval split, by feature; at most `EVAL_LIMIT_ROWS` are used.
-        labels: of these, [rows, ...].
+        examples: examples of the eval split, by feature; at most `EVAL_LIMIT_ROWS` are used.
+        labels: the labels of `examples`, [rows, ...].
     """
 
     model: Any
@@ -57,12 +57,12 @@ class Trained:
 
 
 def write_exports(trained: Trained, kinds: Sequence[ExportKind], folder: str) -> Exports:
-    """Writes each kind into the folder, and beside them `exports.json`: their sizes and what they cost.
+    """Write each kind into the folder, with a report of sizes and metrics in `exports.json`.
 
     Args:
         trained: the model and the examples.
         kinds: keys of `KINDS`.
-        folder: made on demand; may be gs://...
+        folder: created on demand; may be gs://...
 
     Returns:
         The content of `exports.json`.
@@ -101,7 +101,7 @@ def write_exports(trained: Trained, kinds: Sequence[ExportKind], folder: str) ->
 
 
 def _judge(model: Any) -> Callable[[npt.NDArray[Any], npt.NDArray[Any]], dict[str, float]]:
-    """The model's own loss and metrics as a function of predictions and labels."""
+    """Return a function that computes the model's own loss and metrics from predictions and labels."""
     same = keras.Sequential([keras.Input(model.output.shape[1:]), keras.layers.Identity(dtype="float32")])
     try:
         same.compile_from_config(model.get_compile_config())
@@ -142,7 +142,7 @@ def _litert(trained: Trained, name: str, *, calibrated: bool, quantized: bool) -
     }
 
     function = tf.function(lambda inputs: trained.model(inputs, training=False)).get_concrete_function(specs)
-    # Weights become constants: the calibration of int8 cannot read variables.
+    # Freeze weights into constants: the calibration of int8 cannot read variables.
     frozen = convert_variables_to_constants_v2(function)
     names = [tensor.name.partition(":")[0] for tensor in frozen.inputs]
 
@@ -152,7 +152,7 @@ def _litert(trained: Trained, name: str, *, calibrated: bool, quantized: bool) -
     module = tf.Module()
     module.frozen = frozen
     with tempfile.TemporaryDirectory(prefix="litert-") as saved, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what they will move where
+        warnings.simplefilter("ignore")  # about APIs that will move
         signature = tf.function(serve).get_concrete_function(**specs)
         tf.saved_model.save(module, saved, signatures={_SIGNATURE: signature})
         converter = tf.lite.TFLiteConverter.from_saved_model(saved, signature_keys=[_SIGNATURE])
@@ -163,7 +163,7 @@ def _litert(trained: Trained, name: str, *, calibrated: bool, quantized: bool) -
             converter.representative_dataset = lambda: ((_SIGNATURE, row) for row in _batches(some, 1))
         try:
             content: bytes = converter.convert()
-        except Exception as error:  # the converter raises what its compiler raises
+        except Exception as error:  # the converter raises whatever its compiler raises
             raise ComponentError(
                 f"the model does not convert to LiteRT: {_why_not(str(error))}",
                 hint="leave litert out of train.exports, or replace the layer",
@@ -172,7 +172,7 @@ def _litert(trained: Trained, name: str, *, calibrated: bool, quantized: bool) -
 
 
 def _require_finite(model: Any, name: str) -> None:
-    """Refuses to quantize infinite weights, e.g. thresholds of trees: TensorFlow's process dies of them."""
+    """Refuse to quantize infinite weights, e.g. thresholds of trees: they crash the process in TensorFlow."""
     for weight in model.weights:
         if not np.isfinite(keras.ops.convert_to_numpy(weight)).all():
             raise ComponentError(
@@ -182,7 +182,7 @@ def _require_finite(model: Any, name: str) -> None:
 
 
 def _why_not(told: str) -> str:
-    """Names the operations that LiteRT lacks, from the converter's error; else returns its first line."""
+    """Describe the operations that LiteRT lacks, from the converter's error; else return its first line."""
     lacking = dict.fromkeys(_LACKING.findall(told))
     return f"it has no {', '.join(lacking)}" if lacking else told.strip().splitlines()[0]
 
@@ -190,7 +190,7 @@ def _why_not(told: str) -> str:
 def _litert_predict(content: bytes) -> Predict:
     def predict(rows: Rows) -> npt.NDArray[Any]:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of where the interpreter will move
+            warnings.simplefilter("ignore")  # about the interpreter, which will move
             run = tf.lite.Interpreter(model_content=content).get_signature_runner(_SIGNATURE)
         return np.concatenate([run(**batch)["outputs"] for batch in _batches(rows, BATCH_ROWS)])
 
@@ -201,11 +201,11 @@ def _keras_int8(trained: Trained) -> tuple[str, bytes, Predict]:
     model = keras.models.clone_model(trained.model)
     model.set_weights(trained.model.get_weights())
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of layers that stay as they are
+        warnings.simplefilter("ignore")  # about layers that are not quantized
         model.quantize("int8")
     name = "keras_int8.weights.h5"
     with tempfile.TemporaryDirectory(prefix="int8-") as folder:
-        # Without the optimizer, which the clone has as well, and whose state would be most of the file.
+        # A new model, because the clone has an optimizer, whose state would take up most of the file.
         keras.Model(model.input, model.output).save_weights(Path(folder, name))
         return name, Path(folder, name).read_bytes(), _keras_predict(model)
 
@@ -218,4 +218,4 @@ KINDS: dict[ExportKind, Callable[[Trained], tuple[str, bytes, Predict]]] = {
     "litert_int8": lambda trained: _litert(trained, "model_int8.tflite", calibrated=True, quantized=True),
     "keras_int8": _keras_int8,
 }
-"""The kinds by name: float32 LiteRT; weights in int8; weights and activations in int8; Keras int8 weights."""
+"""Exporters by kind: LiteRT in float32, with int8 weights, or all in int8; Keras with int8 weights."""

@@ -1,4 +1,4 @@
-"""Weights that a training begins with: a file, here or on gs://, that is known by its SHA-256."""
+"""Pretrained weights: a file, local or on gs://, that is identified by its SHA-256."""
 
 import socket
 from pathlib import Path, PurePosixPath
@@ -10,14 +10,14 @@ from slipway.components.whole_file import whole_file
 
 
 def local_file(pretrained: Pretrained | None, *, folder: Path) -> Path | None:
-    """The file of weights on this machine, checked; None where there is none.
+    """Return the verified weights file on this machine; None if the training uses none.
 
     Args:
-        pretrained: None: the training begins with the model's own weights.
-        folder: takes a copy of what lies elsewhere.
+        pretrained: None: the training starts from the model's own weights.
+        folder: receives a copy of a remote file.
 
     Raises:
-        ComponentError: it is not there, cannot be read, or has another digest.
+        ComponentError: the file is missing, cannot be read, or has another digest.
     """
     if pretrained is None:
         return None
@@ -44,7 +44,7 @@ def local_file(pretrained: Pretrained | None, *, folder: Path) -> Path | None:
 def _copied(address: str, folder: Path) -> Path:
     import tensorflow as tf
 
-    # A name for each host, for they may share the folder; with its suffix, which Keras insists on.
+    # One name per host, because hosts may share the folder; with the suffix, which Keras requires.
     copy = folder / f"pretrained-{socket.gethostname()}-{PurePosixPath(address).name}"
     try:
         with whole_file(copy) as partial:

@@ -1,4 +1,4 @@
-"""Reads from the schema the raw columns of a request. Imports no TensorFlow."""
+"""Reads the raw columns of a request from the schema. Imports no TensorFlow."""
 
 from collections.abc import Collection
 
@@ -8,7 +8,7 @@ SERVING_ENVIRONMENT = "SERVING"
 
 
 def serving_columns(schema: schema_pb2.Schema, apart: Collection[str]) -> tuple[str, ...]:
-    """The raw columns that a request carries: the schema's SERVING environment without those `apart`."""
+    """Return the raw columns of a request: the schema's SERVING environment without those in `apart`."""
     default = SERVING_ENVIRONMENT in schema.default_environment or not schema.default_environment
     return tuple(
         column.name
@@ -20,7 +20,7 @@ def serving_columns(schema: schema_pb2.Schema, apart: Collection[str]) -> tuple[
 
 
 def list_columns(schema: schema_pb2.Schema) -> frozenset[str]:
-    """The raw columns of which a row may have several values: without a shape, and not at most one."""
+    """Return the raw columns that may hold several values per row: no shape, and no limit of one value."""
     return frozenset(
         column.name
         for column in schema.feature

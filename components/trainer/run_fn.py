@@ -1,7 +1,7 @@
 """Entry point of the stock TFX Trainer: `run_fn='slipway.components.trainer.run_fn.run_fn'`.
 
-Lays out the training job, has a process of its own carry it out, and exports the SavedModel from the weights
-that come back.
+Lays out the training job, runs it in a separate process, and exports the SavedModel from the resulting
+weights.
 """
 
 import json
@@ -37,32 +37,31 @@ TRAINING_FOLDER = "training"
 
 
 def run_fn(fn_args: Any) -> None:
-    """Trains and exports.
+    """Train the model and export it.
 
     Args:
         fn_args: `tfx.components.FnArgs` with transform_output, schema_path, train_files, eval_files,
-            serving_model_dir, model_run_dir, and in custom_config the plain values
-            model: dotted path of `build_model`;
-            hyperparameters: a mapping for it;
-            batch_size, epochs, seed: whole numbers;
-            interpreter: path of the Python that trains; None: this one;
-            label: the label's name among the transformed columns, or several, see `labels`;
-            raw_label: the raw column that it is made of, which no request carries;
-            weight: the name, among the transformed columns, of what each example counts; None: all the same;
-            class_weights: see `TrainingJob`;
-            pass_through: columns that are no input of the model, raw or transformed: no request carries them;
-            exports: kinds of smaller forms, keys of `litert_export.KINDS`;
-            images: the shapes of columns that are raw bytes, see `transformed_features.features_of`;
-            and those of `job_layout.FLAT_GROUPS` and `SECTIONS`;
-            pretrained: a file of weights to begin with, as `pretrained.Pretrained` has it; may be left out;
-            training_job: other machines to train on, as `remote.vertex.VertexTraining` takes them; may be
-            left out;
-            and hyperparameters, what a Tuner found, which go before the workload's.
+            serving_model_dir, model_run_dir; hyperparameters, which a Tuner found and which override the
+            workload's; and custom_config with the plain values
+                model: dotted path of `build_model`;
+                hyperparameters: a mapping for `build_model`;
+                batch_size, epochs, seed: integers;
+                interpreter: path of the Python that trains; None: this one;
+                label: the name of the label among the transformed columns, or several, see `labels`;
+                raw_label: the raw column that the label is made from, which no request carries;
+                weight: the name of the transformed column with each example's weight; None: equal weights;
+                class_weights: see `TrainingJob`;
+                pass_through: raw or transformed columns that are not model inputs; no request carries them;
+                exports: kinds of smaller forms, keys of `litert_export.KINDS`;
+                images: the shapes of columns of raw bytes, see `transformed_features.features_of`;
+                the settings of `job_layout.FLAT_GROUPS` and `SECTIONS`;
+                pretrained: a weights file to start from, see `pretrained.Pretrained`; optional;
+                training_job: other machines to train on, see `remote.vertex.VertexTraining`; optional.
 
     Raises:
         ComponentError: a setting, the data or the user's model is wrong, or the training process died.
     """
-    keep_to_cpu()  # the training process has a choice of its own
+    keep_to_cpu()  # the training process chooses its own device
     settings, machines = read_settings(fn_args.custom_config)
     require_tensorflow_backend()
     transform = tft.TFTransformOutput(fn_args.transform_output)
@@ -80,7 +79,7 @@ def run_fn(fn_args: Any) -> None:
             checkpoint_dir=checkpoint_dir(job),
             log_dir=f"{fn_args.model_run_dir}/{LOG_FOLDER}",
         )
-        # While it starts and trains, build what will be exported: the same model, not yet trained.
+        # While the process starts and trains, build the model that will be exported, still untrained.
         served, result = launch(
             job,
             interpreter=settings["interpreter"],
@@ -110,10 +109,10 @@ def run_fn(fn_args: Any) -> None:
 def _write_exports(
     job: TrainingJob, model: Any, kinds: Sequence[ExportKind], serving_model_dir: str
 ) -> list[Export]:
-    """Smaller forms of the model, beside the folder that is served: what serves reads that one only.
+    """Write smaller forms of the model beside the folder that is served, which is all that a server reads.
 
     Returns:
-        What `litert_export.write_exports` tells of each.
+        The entries of `litert_export.write_exports`, one for each kind.
     """
     if not kinds:
         return []
@@ -136,7 +135,7 @@ def _write_exports(
 
 
 def _artifact(serving_model_dir: str) -> str:
-    """The folder of the Model artifact."""
+    """Return the folder of the Model artifact."""
     return serving_model_dir.rstrip("/").rpartition("/")[0]
 
 

@@ -1,14 +1,14 @@
 """The SavedModel: the user's transform and the trained model together, with three signatures.
 
     serving_default     examples: serialized tf.Examples, string [rows]  ->  outputs: float32 [rows, ...], or
-                                                                             each of several by its name
+                                                                             several outputs, each by its name
     serve_raw           one tensor for each raw column                   ->  the same
-    transform_features  examples, with the label's columns               ->  the transformed columns, for TFMA
+    transform_features  examples, including the label's columns          ->  the transformed columns, for TFMA
 
-The first two take the columns of the schema's SERVING environment. In `serve_raw` a column is [rows, 1],
-[rows, *shape] where the schema gives it a shape, or [rows, any] where a row has a list of any length. An
-empty cell of a column that may be empty is NaN, "" or `EMPTY_INTEGER`, and so is what stands behind a list
-that is shorter than the longest. It has the column's name, whatever stands in that.
+The first two take the columns of the schema's SERVING environment. In `serve_raw`, a column has the shape
+[rows, 1]; [rows, *shape] if the schema gives it a shape; or [rows, any] if a row holds a list of any length.
+NaN, "" or `EMPTY_INTEGER` marks an empty cell of an optional column, and pads lists that are shorter than the
+longest. Each tensor has the name of its column, whatever characters the name contains.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -24,19 +24,19 @@ from slipway.components.trainer.labels import Label, columns_of, is_multi_label
 from slipway.components.trainer.pixels import model_input
 
 EMPTY_INTEGER = -(2**63)
-"""Stands for an empty cell in an integer column of `serve_raw`: the lowest int64."""
+"""Marks an empty cell in an integer column of `serve_raw`: the lowest int64."""
 
 
 class ServedModel(tf.Module):  # type: ignore[misc]
-    """The model with its transform in front.
+    """The trained model with its transform in front, and the signatures to serve it.
 
     Args:
         model: the trained `keras.Model`, on the TensorFlow backend.
         transform: `tft.TFTransformOutput` of the Transform node.
-        features: what the model takes, by name.
-        serving_columns: names of the raw columns that a request carries.
-        list_columns: names of those of which a row has any number of values.
-        label: see `labels`; empty: the model names its outputs itself, where it has several.
+        features: the model's inputs, by name.
+        serving_columns: the names of the raw columns that a request carries.
+        list_columns: the names of those that hold any number of values per row.
+        label: see `labels`; "": a model with several outputs names them itself.
     """
 
     def __init__(
@@ -61,13 +61,13 @@ class ServedModel(tf.Module):  # type: ignore[misc]
         self._signatures = self._trace()
 
     def save(self, folder: str) -> None:
-        """Writes the SavedModel into `folder`, with the weights that `model` has now."""
+        """Write the SavedModel into `folder`, with the current weights of `model`."""
         tf.saved_model.save(self, folder, signatures=self._signatures)
         names = {traced: column for column, traced in self._traced.items() if traced != column}
         rename_inputs(folder, SERVE_RAW, names)
 
     def _trace(self) -> dict[str, tf.types.experimental.ConcreteFunction]:
-        """The three signatures as graphs; the weights may still change after that, they are variables."""
+        """Return the three signatures as graphs. Weights are variables, so they may still change."""
         examples = tf.TensorSpec([None], tf.string, name="examples")
         raw = {
             traced: tf.TensorSpec([None, *self._shape(column)], self._serving_spec[column].dtype, name=traced)
@@ -91,7 +91,7 @@ class ServedModel(tf.Module):  # type: ignore[misc]
         )
 
     def _as_parsed(self, column: tf.Tensor, name: str, spec: Any) -> Any:
-        """The cells as the parser of tf.Examples gives them."""
+        """Return the cells in the form that the parser of tf.Examples returns."""
         if isinstance(spec, tf.io.FixedLenFeature):
             return tf.reshape(column, [-1, *spec.shape])
         present = _present(column)
@@ -103,7 +103,7 @@ class ServedModel(tf.Module):  # type: ignore[misc]
         return tf.SparseTensor(indices, tf.gather_nd(column, indices), tf.shape(column, tf.int64))
 
     def _shape(self, name: str) -> tuple[int | None, ...]:
-        """The shape of a row's cell in `serve_raw`: the schema's; one value where it says none."""
+        """Return the shape of a cell in `serve_raw`: the schema's, or one value if the schema gives none."""
         if name in self._lists:
             return (None,)
         return tuple(getattr(self._serving_spec[name], "shape", ())) or (1,)
@@ -117,7 +117,7 @@ class ServedModel(tf.Module):  # type: ignore[misc]
         return named_answers(self.model(inputs, training=False), self._label)
 
     def _transform(self, raw: dict[str, tf.Tensor | tf.SparseTensor]) -> dict[str, tf.Tensor]:
-        """The transformed columns, at least [rows, 1]: tf.Transform may return scalars as [rows]."""
+        """Return the transformed columns, at least [rows, 1]: tf.Transform may return scalars as [rows]."""
         return {
             name: column[:, tf.newaxis] if column.shape.rank == 1 else column
             for name, column in self._layer(raw).items()
@@ -125,14 +125,14 @@ class ServedModel(tf.Module):  # type: ignore[misc]
 
 
 def named_answers(answers: Any, label: Label) -> dict[str, tf.Tensor]:
-    """Names a model's answers as a signature's outputs; a single output always has the same name.
+    """Name a model's answers as the outputs of a signature. A single output is always called "outputs".
 
     Args:
-        answers: of a batch; of several labels in one, [rows, labels].
-        label: what they are compared with.
+        answers: for one batch; [rows, labels] for several labels side by side.
+        label: the label that the answers predict.
 
     Raises:
-        TypeError: it answers several without names, or not one for each of several labels.
+        TypeError: there are several answers without names, or not one for each of several labels.
     """
     if is_multi_label(label):
         return _of_each_label(tf.nest.flatten(answers), columns_of(label))
@@ -159,10 +159,10 @@ def _of_each_label(tensors: Sequence[Any], labels: Sequence[str]) -> dict[str, t
 
 
 def require_tensorflow_backend() -> None:
-    """Refuses to export from another Keras backend than TensorFlow, which writes SavedModels.
+    """Reject Keras backends other than TensorFlow, the only one that writes SavedModels.
 
     Raises:
-        ComponentError: KERAS_BACKEND or the Keras configuration file names another one.
+        ComponentError: KERAS_BACKEND or the Keras configuration file names another backend.
     """
     import keras
 
@@ -174,7 +174,7 @@ def require_tensorflow_backend() -> None:
 
 
 def _present(column: tf.Tensor) -> tf.Tensor:
-    """Which cells of a column are not empty."""
+    """Return a mask of the cells that are not empty."""
     if column.dtype == tf.string:
         return column != ""
     return ~tf.math.is_nan(column) if column.dtype.is_floating else column != EMPTY_INTEGER
