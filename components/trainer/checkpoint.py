@@ -1,9 +1,9 @@
-"""Checkpoints: whole or not there, told from damaged ones, and only of one training job.
+"""Checkpoints of a training job: written whole or not at all, checked for damage, and tied to their job.
 
-A checkpoint is two files. `step-000000117.npz` holds every variable of the model, of its optimizer, of its
-seed generators and, within an epoch, of its metrics: 2 ms for 24,000 parameters, where Keras' own weights
-file takes 35 and leaves the seeds out. `step-000000117.json` is written last: how far the training was, and
-the digest of the first.
+A checkpoint is two files. `step-000000117.npz` holds every variable of the model, its optimizer, its seed
+generators and, within an epoch, its metrics: this takes 2 ms for 24,000 parameters, while Keras' own weights
+file takes 35 ms and leaves out the seeds. `step-000000117.json`, written last, holds the training's progress
+and the digest of the first file.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ from slipway.components.trainer.checkpoint_storage import Storage
 from slipway.components.trainer.loop.early_stopping import Best
 
 KEPT_CHECKPOINTS = 2
-"""The newest one, and the one before in case that is damaged."""
+"""The newest one, and the one before in case the newest is damaged."""
 _NAME = re.compile(r"step-(\d+)\.(?:json|npz)")
 _ATTEMPTS = "attempts.json"
 
@@ -32,13 +32,13 @@ Arrays = Sequence[npt.NDArray[Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class Clock:
-    """The time of a training by use, over all attempts, without work that was repeated.
+    """The time that a training took by use, over all attempts, without repeated work.
 
     Attributes:
-        fit_s: seconds of fitting, with evaluation and compilation.
-        stepping_s: seconds of the steps that were timed: not the first of an attempt, which compiles.
-        timed_steps: how many these were.
-        waiting_s: seconds of `stepping_s` in which they waited for input; 0 where that is not counted.
+        fit_s: seconds of fitting, including evaluation and compilation.
+        stepping_s: seconds of the timed steps, which exclude the first of each attempt, because it compiles.
+        timed_steps: the number of timed steps.
+        waiting_s: seconds of `stepping_s` spent waiting for input; 0 if not measured.
     """
 
     fit_s: float = 0.0
@@ -49,16 +49,16 @@ class Clock:
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpoint:
-    """A training after some step; without arguments, at its beginning.
+    """The state of a training after some step; without arguments, at its beginning.
 
     Attributes:
-        step: steps that are complete, >= 0.
+        step: complete steps, >= 0.
         history: `{"epoch": number, metric: value, ...}` of each complete epoch.
-        clock: where the time went.
+        clock: the time taken.
         best: the best epoch; None: none yet.
-        rollbacks: how often the training had blown up and gone back.
+        rollbacks: how often the training has blown up and gone back.
         variables: values of the variables, in the model's order.
-        metrics: values of the metrics' variables; none at the end of an epoch.
+        metrics: values of the metrics' variables; empty at the end of an epoch.
     """
 
     step: int = 0
@@ -75,8 +75,8 @@ class Attempts:
     """The attempts at a training.
 
     Attributes:
-        began_at: when the first one began, seconds since 1970.
-        count: how many there were, this one included; >= 1.
+        began_at: start of the first attempt, in seconds since 1970.
+        count: number of attempts including this one, >= 1.
     """
 
     began_at: float
@@ -87,9 +87,9 @@ class CheckpointFolder:
     """The checkpoints of one training job.
 
     Args:
-        files: where they lie; nothing else is kept there.
-        job: `TrainingJob.identity`; checkpoints of another job are not gone on with.
-        keep: how many of the newest stay, >= 1; the best one stays as well.
+        files: where the checkpoints are stored; nothing else is stored there.
+        job: `TrainingJob.identity`; checkpoints of other jobs are not resumed from.
+        keep: how many of the newest checkpoints to keep, >= 1; the best one is kept as well.
     """
 
     def __init__(self, files: Storage, *, job: str, keep: int = KEPT_CHECKPOINTS) -> None:
@@ -98,15 +98,15 @@ class CheckpointFolder:
         self._keep = keep
 
     def begin_attempt(self, now: float) -> Attempts:
-        """Counts one more attempt at the training, and removes what an earlier one has left half written.
+        """Count another attempt at the training, and remove files that an earlier one left half written.
 
         Args:
-            now: the time, seconds since 1970.
+            now: the time, in seconds since 1970.
 
         Raises:
-            ComponentError: that could not be written.
+            ComponentError: the count could not be written.
         """
-        # Here and not where files are read: the other hosts of a training read while this one writes.
+        # Here, not on reading: the other hosts of a training read while this one writes.
         self._files.remove_unfinished()
         before = Attempts(began_at=now, count=0)
         if _ATTEMPTS in self._files.names():
@@ -125,10 +125,10 @@ class CheckpointFolder:
         return attempts
 
     def save(self, checkpoint: Checkpoint) -> None:
-        """Writes a checkpoint; when this returns it also survives a loss of power. Removes outdated ones.
+        """Write a checkpoint, which then survives a loss of power, and remove outdated ones.
 
         Raises:
-            ComponentError: it could not be written; the one before is still there.
+            ComponentError: the checkpoint could not be written; the previous one is still there.
         """
         name = _name(checkpoint.step)
         arrays = {f"variable_{number}": values for number, values in enumerate(checkpoint.variables)}
@@ -161,26 +161,26 @@ class CheckpointFolder:
             raise _not_written(name, error) from error
 
     def newest(self) -> tuple[Checkpoint, list[str]]:
-        """The newest checkpoint that is intact, and what is wrong with newer ones, in words.
+        """Return the newest intact checkpoint, and a description of the problem of each newer one.
 
-        Without any it is the beginning of the training.
+        Without any intact checkpoint, it is the beginning of the training.
         """
         problems: list[str] = []
         for step in sorted(self._steps(), reverse=True):
             try:
                 return self.read(step), problems
             except FileNotFoundError:
-                continue  # killed between the two files: this one was never finished
+                continue  # killed between writing the two files: this one was never finished
             except (OSError, ValueError, KeyError, TypeError) as error:
                 problems.append(f"{_name(step)}.json cannot be used: {error}")
         return Checkpoint(), problems
 
     def read(self, step: int) -> Checkpoint:
-        """The checkpoint of a step.
+        """Return the checkpoint of a step.
 
         Raises:
             FileNotFoundError: there is none.
-            OSError, ValueError, KeyError, TypeError: it is damaged, or of another job.
+            OSError, ValueError, KeyError, TypeError: the checkpoint is damaged, or belongs to another job.
         """
         document = json.loads(self._files.read(f"{_name(step)}.json"))
         facts = document["checkpoint"]
@@ -212,7 +212,7 @@ class CheckpointFolder:
         return {int(match[1]) for name in self._files.names() if (match := _NAME.fullmatch(name))}
 
     def _remove_outdated(self, newest: Checkpoint) -> None:
-        # Higher numbers are damaged, or another job's: training would not have begun before them otherwise.
+        # Higher steps are damaged or belong to another job: otherwise training would have resumed from them.
         kept = set(sorted(step for step in self._steps() if step <= newest.step)[-self._keep :])
         if newest.best:
             kept.add(newest.best.step)
@@ -223,7 +223,7 @@ class CheckpointFolder:
 
 
 class CheckpointWriter:
-    """Writes beside the training, one at a time and in order: the device does not wait for the disk."""
+    """Writes checkpoints in a thread, one at a time and in order: the device does not wait for the disk."""
 
     def __init__(self, folder: CheckpointFolder) -> None:
         self._folder = folder
@@ -231,24 +231,24 @@ class CheckpointWriter:
         self._error: BaseException | None = None
 
     def write(self, checkpoint: Checkpoint) -> None:
-        """Begins to write; first waits for the one before, so that at most one more is held in memory.
+        """Start to write, after waiting for the previous checkpoint, so that at most two are held in memory.
 
         Args:
             checkpoint: its arrays must not change any more.
 
         Raises:
-            ComponentError: the one before could not be written.
+            ComponentError: the previous checkpoint could not be written.
         """
         self.finish()
-        # Not a daemon: the process must not end in the middle of a file that was asked for.
+        # Not a daemon: the process must not end in the middle of a file.
         self._thread = threading.Thread(target=self._write, args=(checkpoint,), name="checkpoint")
         self._thread.start()
 
     def finish(self) -> None:
-        """Waits until all is written.
+        """Wait until everything is written.
 
         Raises:
-            ComponentError: it could not be written.
+            ComponentError: a checkpoint could not be written.
         """
         if self._thread is not None:
             self._thread.join()
@@ -260,7 +260,7 @@ class CheckpointWriter:
     def _write(self, checkpoint: Checkpoint) -> None:
         try:
             self._folder.save(checkpoint)
-        except BaseException as error:  # told where the training can be stopped
+        except BaseException as error:  # raised by `finish`, where the training can be stopped
             self._error = error
 
 

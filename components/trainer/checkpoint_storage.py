@@ -1,4 +1,4 @@
-"""Stores checkpoints in a folder on disk or in an object store. A file is there whole or not at all."""
+"""Stores checkpoints in a folder on disk or in an object store. Each file is written whole or not at all."""
 
 import io
 from collections.abc import Callable, Iterator
@@ -17,32 +17,33 @@ class Storage(Protocol):
     """A flat folder of files."""
 
     def names(self) -> list[str]:
-        """The files that are there."""
+        """Return the names of the files."""
 
     def read(self, name: str) -> bytes:
-        """The content of a file; an OSError where there is none."""
+        """Return the content of a file; raise an OSError if it does not exist."""
 
     def write(self, name: str, write: Write) -> None:
-        """Writes a file, or leaves what was there; when it returns, the file survives a loss of power."""
+        """Write a file, or leave the old one unchanged on failure. A written file survives a power loss."""
 
     def remove(self, name: str) -> None:
-        """Removes a file; nothing where there is none."""
+        """Remove a file if it exists."""
 
     def remove_unfinished(self) -> None:
-        """Removes unfinished files. Only for the process that writes: it may be in the middle of one."""
+        """Remove unfinished files. Only for the process that writes: another may be in the middle of one."""
 
 
 def storage(location: str) -> Storage:
-    """The storage of a folder.
+    """Return the storage for a location.
 
     Args:
-        location: a path; or `scheme://...`, for TensorFlow's file systems, of which gs:// is one.
+        location: a path; or `scheme://...` for one of TensorFlow's file systems, such as gs://.
     """
     return ObjectStorage(location) if "://" in location else DiskStorage(Path(location))
 
 
 def checkpoint_dir(job: TrainingJob) -> str | None:
-    """Where the job's checkpoints lie: in the folder for them, else where the engine keeps them."""
+    """Return where the job's checkpoints are kept: its own folder, else the engine's; None: neither
+    exists."""
     folder = job.checkpoint.folder
     if folder is None:
         kept = kept_state.state_folder()
@@ -54,7 +55,10 @@ def checkpoint_dir(job: TrainingJob) -> str | None:
 
 
 def forget_checkpoints(job: TrainingJob) -> None:
-    """Removes them where the engine does not: a later training of the same job begins at the beginning."""
+    """Remove the checkpoints from the job's own folder, which no engine cleans up.
+
+    A later training of the same job then starts from the beginning.
+    """
     if job.checkpoint.folder is None or job.checkpoint_dir is None:
         return
     files = storage(job.checkpoint_dir)
@@ -63,31 +67,31 @@ def forget_checkpoints(job: TrainingJob) -> None:
 
 
 class DiskStorage:
-    """An existing folder on disk that nothing else is kept in."""
+    """An existing folder on disk that holds nothing else."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def names(self) -> list[str]:
-        """The files that are there; those that are not finished are left out."""
+        """Return the names of the finished files."""
         return [name for name in self._all_names() if not name.startswith(UNFINISHED)]
 
     def read(self, name: str) -> bytes:
-        """The content of a file; an OSError where there is none."""
+        """Return the content of a file; raise an OSError if it does not exist."""
         return (self._folder / name).read_bytes()
 
     def write(self, name: str, write: Write) -> None:
-        """Writes a file under another name, and renames it when it is on the disk."""
+        """Write a file under a temporary name, and rename it once it is on disk."""
         path = self._folder / name
         with whole_file(path, survives_power_loss=True) as partial, partial.open("wb") as file:
             write(file)
 
     def remove(self, name: str) -> None:
-        """Removes a file; nothing where there is none."""
+        """Remove a file if it exists."""
         (self._folder / name).unlink(missing_ok=True)
 
     def remove_unfinished(self) -> None:
-        """Removes what a process that was killed has left half written."""
+        """Remove files that a killed process left half written."""
         for name in self._all_names():
             if name.startswith(UNFINISHED):
                 self.remove(name)
@@ -97,30 +101,31 @@ class DiskStorage:
 
 
 class ObjectStorage:
-    """A folder of an object store, through TensorFlow's file systems; an object is written whole or not."""
+    """A folder of an object store, through TensorFlow's file systems, which write objects whole or not at
+    all."""
 
     def __init__(self, location: str) -> None:
-        import tensorflow as tf  # where there are no checkpoints in a store, nobody waits for this
+        import tensorflow as tf  # slow to import, and needed for object stores only
 
         self._location = location.rstrip("/")
         self._tf = tf
 
     def names(self) -> list[str]:
-        """The files that are there."""
+        """Return the names of the files."""
         with _as_os_errors(self._tf):
             if not self._tf.io.gfile.exists(self._location):
                 return []
             return list(self._tf.io.gfile.listdir(self._location))
 
     def read(self, name: str) -> bytes:
-        """The content of a file; an OSError where there is none."""
+        """Return the content of a file; raise an OSError if it does not exist."""
         with _as_os_errors(self._tf), self._tf.io.gfile.GFile(f"{self._location}/{name}", "rb") as file:
             content: bytes = file.read()
         return content
 
     def write(self, name: str, write: Write) -> None:
-        """Writes an object."""
-        content = io.BytesIO()  # archives are written with seeks, which objects do not know
+        """Write an object."""
+        content = io.BytesIO()  # writing an archive needs seeks, which objects do not support
         write(content)
         with _as_os_errors(self._tf):
             self._tf.io.gfile.makedirs(self._location)
@@ -128,7 +133,7 @@ class ObjectStorage:
                 file.write(content.getvalue())
 
     def remove(self, name: str) -> None:
-        """Removes a file; nothing where there is none."""
+        """Remove a file if it exists."""
         with _as_os_errors(self._tf):
             try:
                 self._tf.io.gfile.remove(f"{self._location}/{name}")
@@ -136,12 +141,12 @@ class ObjectStorage:
                 return
 
     def remove_unfinished(self) -> None:
-        """Does nothing: an object is there whole or not at all."""
+        """Do nothing: objects are never half written."""
 
 
 @contextmanager
 def _as_os_errors(tf: Any) -> Iterator[None]:
-    """TensorFlow's errors of files, as Python's."""
+    """Translate TensorFlow's file errors into Python's."""
     try:
         yield
     except tf.errors.NotFoundError as error:

@@ -67,7 +67,7 @@ def set_step(
 
 
 def unsynchronized(model: Any) -> str:
-    """Return the names of layers that normalize only over their replica's examples under tf.distribute."""
+    """Return the names of layers that normalise only over their replica's examples under tf.distribute."""
     layers = model._flatten_layers(include_self=False)
     kind = keras.layers.BatchNormalization
     return ", ".join(each.name for each in layers if isinstance(each, kind) and not each.synchronized)

@@ -1,6 +1,6 @@
-"""The software that a model is trained with, as a bill of materials (CycloneDX 1.6), of this interpreter.
+"""The software that a model is trained with: a bill of materials (CycloneDX 1.6) of this interpreter.
 
-No network is asked, and equal environments give equal bills: they have no date and no serial number.
+Needs no network. Equal environments give equal bills, without date or serial number.
 """
 
 import json
@@ -13,12 +13,12 @@ from typing import Any
 from urllib.parse import quote
 
 _NAME, _VERSION = re.compile(r"^Name: *(\S+)", re.MULTILINE), re.compile(r"^Version: *(\S+)", re.MULTILINE)
-# What pip notes of an archive that was installed by its address or path, in CycloneDX's names.
+# Hashes that pip records for an archive installed from an address or path, with their CycloneDX names.
 _HASHES = {"sha256": "SHA-256", "sha384": "SHA-384", "sha512": "SHA-512"}
 
 
 def bill_of_materials() -> dict[str, Any]:
-    """The system, the interpreter and the packages that it finds, by name and version; hashes where known."""
+    """Return the system, the interpreter and its packages, by name and version; with hashes if known."""
     return {
         "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
         "bomFormat": "CycloneDX",
@@ -34,7 +34,7 @@ def bill_of_materials() -> dict[str, Any]:
 def _system() -> Iterator[dict[str, Any]]:
     try:
         release = platform.freedesktop_os_release()
-    except OSError:  # a small image may not say
+    except OSError:  # a small image may lack the file
         release = {}
     yield {
         "type": "operating-system",
@@ -49,12 +49,13 @@ def _system() -> Iterator[dict[str, Any]]:
 def _packages() -> list[dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for each in distributions():
-        # Its head alone: parsing all of it, as `each.metadata` does, takes ten times as long.
+        # Search the text: parsing all of it, as `each.metadata` does, takes ten times as long.
         text = each.read_text("METADATA") or each.read_text("PKG-INFO") or ""
         name, version = _NAME.search(text), _VERSION.search(text)
         if name and version:
             package = _package(name[1], version[1], each)
-            found.setdefault(package["purl"].partition("@")[0], package)  # the first is the one imported
+            # the first one found is the one imported
+            found.setdefault(package["purl"].partition("@")[0], package)
     return [found[name] for name in sorted(found)]
 
 
@@ -72,7 +73,7 @@ def _package(name: str, version: str, each: Distribution) -> dict[str, Any]:
 
 
 def _hashes(each: Distribution) -> dict[str, str]:
-    """Those of the archive; the address that is noted beside them may hold a secret, and is left out."""
+    """Return the archive's hashes. The address recorded beside them may contain a secret, and is left out."""
     try:
         noted = json.loads(each.read_text("direct_url.json") or "{}")["archive_info"]["hashes"]
         found = {_HASHES[name]: str(value).lower() for name, value in noted.items() if name in _HASHES}

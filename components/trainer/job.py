@@ -1,7 +1,7 @@
 """The training job: everything the training process needs to know, in one JSON file.
 
-The file is the border between the pipeline and training: the process behind it may run in another
-interpreter, on another machine, so it holds plain values and paths only.
+The file is the boundary between the pipeline and training. The process that reads it may run in another
+interpreter on another machine, so it holds only plain values and paths.
 """
 
 import hashlib
@@ -29,9 +29,9 @@ WEIGHTS_FILE = "model.weights.h5"
 HISTORY_FILE = "history.json"
 RESULT_FILE = "result.json"
 BALANCED = "balanced"
-"""Class weights by which every class of the train split weighs the same."""
+"""The value of `class_weights` that gives every class of the train split the same total weight."""
 MOST_CLASSES = 10_000
-"""Codes of classes with a weight are below this."""
+"""The exclusive upper limit of the codes of classes with a weight."""
 GROUPS: dict[str, type[SettingsGroup]] = {
     "compute": ComputeSettings,
     "step": StepSettings,
@@ -58,7 +58,7 @@ CLASS_CODE_WORDS = f"code of a class (0, 1, ... below {MOST_CLASSES:,})"
 
 
 def is_class_code(text: str) -> bool:
-    """Whether a text is a class's code as it is written plainly: "7", and neither "07" nor "-1"."""
+    """Return True if a text is a plainly written class code: "7", but neither "07" nor "-1"."""
     return text.isascii() and text.isdecimal() and str(int(text[:9])) == text and int(text) < MOST_CLASSES
 
 
@@ -67,29 +67,29 @@ class TrainingJob:
     """The model to train, the data to train on, and where the results go.
 
     Attributes:
-        train_files: TFRecord files of transformed tf.Examples; a name ending in .gz is gzip.
-        eval_files: the same, for the metrics after each epoch; none: no such metrics.
-        features: every transformed column the model may use, and the label.
-        label: the name of the feature that is to be predicted, or several, see `labels`.
-        weight: of the feature that says how much each example counts; None: all count the same.
-        class_weights: by the code of the label's class, as text, what its examples count times as much in
-            the training; `BALANCED`: each class as much as any other; None: as they are.
+        train_files: TFRecord files of transformed tf.Examples; names ending in .gz are gzip.
+        eval_files: the same, for the metrics after each epoch; empty: no such metrics.
+        features: every transformed column that the model may use, and the label.
+        label: the name of the feature to predict, or several, see `labels`.
+        weight: the name of the feature with each example's weight; None: equal weights.
+        class_weights: by class code of the label, as text, the factor that its examples are weighted with in
+            training; `BALANCED`: all classes have the same total weight; None: no factors.
         model: dotted path of a function `build_model(features, hyperparameters)` that returns a compiled
             `keras.Model`.
-        hyperparameters: handed to that function; JSON values.
+        hyperparameters: passed to that function; JSON values.
         output_dir: an existing folder for the weights, the history and the result.
-        pretrained: the file of weights to begin with, see `pretrained.Pretrained`; None: none.
-        checkpoint_dir: where checkpoints are kept and gone on from, an existing folder or gs://...; None:
-            neither.
+        pretrained: the weights file to start from, see `pretrained.Pretrained`; None: none.
+        checkpoint_dir: where checkpoints are kept and resumed from, an existing folder or gs://...; None: no
+            checkpoints.
         log_dir: where scalars for TensorBoard and profiles go; None: nowhere.
-        compute: where and with what it is computed.
+        compute: the devices and the backend.
         step: how a step is computed.
         learning_rate: how the learning rate follows the batch.
         input: where the parsed examples are kept.
-        checkpoint: when its state is kept.
-        early_stopping: when it stops before its last epoch.
-        blow_up: what is done when its loss is no number any more.
-        watch: what is recorded of it.
+        checkpoint: when the state is saved.
+        early_stopping: when the training stops before its last epoch.
+        blow_up: the reaction to a loss that is no longer a number.
+        watch: what is recorded.
 
     Raises:
         ComponentError: a value breaks one of these rules.
@@ -149,12 +149,12 @@ class TrainingJob:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The names of all features that are predicted."""
+        """The names of all features to predict."""
         return columns_of(self.label)
 
     @property
     def inputs(self) -> dict[str, Feature]:
-        """The features by name, without the label and the weight: what `build_model` gets."""
+        """The features by name, without label and weight: what `build_model` gets."""
         apart = (*self.labels, self.weight)
         return {feature.name: feature for feature in self.features if feature.name not in apart}
 
@@ -199,21 +199,21 @@ class TrainingJob:
 
     @property
     def serves_best(self) -> bool:
-        """Whether the best epoch's weights are exported, not the last one's."""
+        """Whether the best epoch's weights are exported instead of the last one's."""
         return self.checkpoint.serve_best or self.early_stopping.patience is not None
 
     @property
     def identity(self) -> str:
-        """A digest of what is trained, on what and how; not of where its files go, or what is recorded."""
+        """A digest of what is trained, on what and how, but not of where files go or what is recorded."""
         values = json.loads(self.to_json())
         for name in ("output_dir", "checkpoint_dir", "log_dir", "checkpoint", "watch"):
             del values[name]
         if (pretrained := values.pop("pretrained")) is not None:
-            values["pretrained"] = pretrained["sha256"]  # wherever it lies
+            values["pretrained"] = pretrained["sha256"]  # wherever the file is
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
     def to_json(self) -> str:
-        """Returns the text of the job file; `from_json` reads it back."""
+        """Return the text of the job file; `from_json` reads it back."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         values["features"] = [feature.to_json() for feature in self.features]
         values.update({name: values[name].to_json() for name in GROUPS})
@@ -221,17 +221,17 @@ class TrainingJob:
 
     @classmethod
     def from_json(cls, text: str) -> "TrainingJob":
-        """Reads what `to_json` wrote.
+        """Read what `to_json` wrote.
 
         Raises:
-            ComponentError: it is not JSON, a key is missing or unknown, or a value breaks a rule.
+            ComponentError: the text is not JSON, a key is missing or unknown, or a value breaks a rule.
         """
         try:
             values = json.loads(text)
         except ValueError as error:
             raise ComponentError(f"the training job is not JSON: {error}") from error
         if isinstance(values, dict):
-            values.setdefault("pretrained", None)  # younger than some job files
+            values.setdefault("pretrained", None)  # older job files lack it
         known = {each.name for each in fields(cls)}
         if not isinstance(values, dict) or set(values) != known:
             found = set(values) if isinstance(values, dict) else set()
@@ -253,10 +253,10 @@ class TrainingJob:
 
     @classmethod
     def load(cls, path: Path) -> "TrainingJob":
-        """Reads a job file.
+        """Read a job file.
 
         Raises:
-            ComponentError: there is no such file, or `from_json` refuses it.
+            ComponentError: the file does not exist, or `from_json` rejects it.
         """
         try:
             return cls.from_json(path.read_text(encoding="utf-8"))

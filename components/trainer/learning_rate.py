@@ -11,12 +11,13 @@ from slipway.components.trainer.settings.step import LearningRateSettings
 def scale_learning_rate(
     model: Any, settings: LearningRateSettings, *, batch_size: int, accumulate_steps: int = 1
 ) -> float:
-    """Multiplies the optimizer's learning rate by what the global batch asks for, and lets it warm up.
+    """Multiply the optimizer's learning rate by the factor for the global batch, and add a warm-up.
 
     Args:
         model: compiled, its optimizer not yet built.
-        batch_size: examples an update.
-        accumulate_steps: steps an update, >= 1.
+        settings: how to scale, and how long to warm up.
+        batch_size: examples per update.
+        accumulate_steps: steps per update, >= 1.
 
     Returns:
         The factor.
@@ -29,12 +30,13 @@ def scale_learning_rate(
     if factor == 1.0 and not settings.warmup_steps:
         return factor
     optimizer = inner_optimizer(model)
-    rate = optimizer._learning_rate  # a schedule itself; the property gives its value now
+    # the schedule if there is one; the public property returns only its current value
+    rate = optimizer._learning_rate
     is_schedule = isinstance(rate, keras.optimizers.schedules.LearningRateSchedule)
     if not is_schedule:
         rate = float(keras.ops.convert_to_numpy(optimizer.learning_rate))
     if is_schedule or settings.warmup_steps:
-        # Keras counts steps where it asks a schedule, also those that only add up gradients.
+        # Keras counts steps in its calls of a schedule, including those that only accumulate gradients.
         steps = settings.warmup_steps * accumulate_steps
         optimizer.learning_rate = WarmUp(rate, factor=factor, warmup_steps=steps)
     else:
@@ -43,12 +45,12 @@ def scale_learning_rate(
 
 
 class WarmUp(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[misc]
-    """A rate, or another schedule, times a factor, that rises linearly in the first steps.
+    """A learning rate or schedule, multiplied by a factor and warmed up linearly over the first steps.
 
     Args:
         rate: a number, or a schedule.
-        factor: multiplies it.
-        warmup_steps: steps until it is reached, >= 0; step n of them has (n + 1) / warmup_steps of it.
+        factor: multiplies the rate.
+        warmup_steps: steps until the full rate, >= 0; step n of these uses (n + 1) / warmup_steps of it.
     """
 
     def __init__(self, rate: Any, *, factor: float, warmup_steps: int) -> None:
@@ -58,16 +60,16 @@ class WarmUp(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[m
         self.warmup_steps = warmup_steps
 
     def __call__(self, step: Any) -> Any:
-        """The rate of the step with that number, counted from 0."""
+        """Return the rate of the step with this number, counted from 0."""
         rate = self.rate(step) if callable(self.rate) else self.rate
         done = keras.ops.cast(step, "float32") + 1.0
         return rate * self.factor * keras.ops.minimum(1.0, done / max(1, self.warmup_steps))
 
     def get_config(self) -> dict[str, object]:
-        """Returns what Keras would save; the job says the same."""
+        """Return the configuration that Keras would save; the job holds the same values."""
         return {"rate": self.rate, "factor": self.factor, "warmup_steps": self.warmup_steps}
 
 
 def inner_optimizer(model: Any) -> Any:
-    """The optimizer that updates: a LossScaleOptimizer holds it inside."""
+    """Return the optimizer that updates the weights: a LossScaleOptimizer wraps it."""
     return getattr(model.optimizer, "inner_optimizer", model.optimizer)

@@ -1,7 +1,7 @@
 """Measures what this process uses: processor, memory, disk, and the device's memory.
 
-From the kernel's own accounts, which cost nothing to keep, so that the interpreter that trains needs no
-further package. Linux only.
+Reads the kernel's own accounting, which costs nothing, so that the training interpreter needs no further
+package. Linux only.
 """
 
 import os
@@ -12,15 +12,15 @@ from pathlib import Path
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """The resources used since the process began.
+    """The resources used since the process started.
 
     Attributes:
-        cpu_s: seconds of processor time, of all cores together.
-        memory_bytes: resident at present.
-        memory_peak_bytes: the most that was resident.
-        read_bytes: from disk; what the kernel had in memory does not count.
-        written_bytes: to disk.
-        device_memory_peak_bytes: the most that was taken of the first device's memory; None on a CPU.
+        cpu_s: seconds of processor time, summed over all cores.
+        memory_bytes: resident memory now.
+        memory_peak_bytes: peak of resident memory.
+        read_bytes: bytes read from disk, not from the kernel's cache.
+        written_bytes: bytes written to disk.
+        device_memory_peak_bytes: peak of the first device's memory in use; None on a CPU.
     """
 
     cpu_s: float
@@ -32,14 +32,14 @@ class Usage:
 
 
 def usage() -> Usage:
-    """Returns what this process has used so far."""
+    """Return what this process has used so far."""
     accounts = resource.getrusage(resource.RUSAGE_SELF)
     files = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
     resident_pages = int(Path("/proc/self/statm").read_text().split()[1])
     return Usage(
         cpu_s=accounts.ru_utime + accounts.ru_stime,
         memory_bytes=resident_pages * os.sysconf("SC_PAGE_SIZE"),
-        memory_peak_bytes=accounts.ru_maxrss * 1024,  # the kernel counts it in KiB
+        memory_peak_bytes=accounts.ru_maxrss * 1024,  # the kernel counts in KiB
         read_bytes=int(files["read_bytes"]),
         written_bytes=int(files["write_bytes"]),
         device_memory_peak_bytes=_device_memory_peak_bytes(),

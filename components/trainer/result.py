@@ -12,7 +12,7 @@ from slipway.components.trainer.speed_summary import Measured, verdict
 
 
 class Facts(TypedDict):
-    """The facts of a training at its start: device and input in words, rows, steps, parameters."""
+    """Facts known at the start of a training: device and input in words, rows, steps, parameters."""
 
     devices: str
     input: str
@@ -24,7 +24,7 @@ class Facts(TypedDict):
 
 
 class Speed(TypedDict):
-    """Milliseconds of a step, and what is made of it; None: not measured."""
+    """Milliseconds per step, and what follows from them; None: not measured."""
 
     step_ms: float | None
     constant_batch_step_ms: float | None
@@ -33,7 +33,7 @@ class Speed(TypedDict):
 
 
 class Time(TypedDict):
-    """Where the time went, over all attempts; `goodput`: 0 .. 1."""
+    """The use of time over all attempts; `goodput` is 0 .. 1."""
 
     useful_s: float
     wall_s: float
@@ -67,11 +67,11 @@ class Summary(TypedDict):
 
 
 class Result(Facts, Summary):
-    """The content of result.json, as the training process leaves it."""
+    """The content of result.json, as the training process writes it."""
 
 
 def result_in(event: Mapping[str, Any]) -> Result:
-    """The result in the event "done" of a training process, which wrote it as a `Result`."""
+    """Return the result from the "done" event of a training process, which wrote it as a `Result`."""
     return cast(Result, {name: value for name, value in event.items() if name != "event"})
 
 
@@ -84,19 +84,20 @@ def summarise(
     constant_batch_step_s: float | None,
     input_advice: str,
 ) -> Summary:
-    """The part of result.json that is known only after the training.
+    """Return the part of result.json that is known only after the training.
 
     Args:
-        reached: how it ended.
-        attempts: how often it was started.
-        is_wait_counted: whether the clock's `waiting_s` was counted.
-        constant_batch_step_s: seconds of a step on one constant batch; None: not measured.
-        input_advice: what would bring input faster; may be empty.
+        job: the training job.
+        reached: the state at the end.
+        attempts: how often the training was started.
+        is_wait_counted: whether the clock's `waiting_s` was measured.
+        constant_batch_step_s: seconds per step on one constant batch; None: not measured.
+        input_advice: what would speed up input; may be empty.
 
     Returns:
-        fit_s and examples_per_s, over everything `fit` did; metrics, those of the epoch whose weights are
-        exported, by their Keras name; epoch, its number; speed, time and machine, where numbers carry their
-        unit in their name; and verdict, a line for people.
+        fit_s and examples_per_s, over all of `fit`; metrics of the epoch whose weights are exported, by Keras
+        name; epoch, its number; speed, time and machine, whose keys name their units; and verdict, a line for
+        people.
     """
     clock = reached.clock
     serves_best = job.serves_best and reached.best is not None
@@ -126,13 +127,13 @@ def summarise(
 
 
 def summarise_fit(*, metrics: dict[str, float], fit_s: float, wall_s: float, words: str) -> Summary:
-    """The same part of result.json, of a model that was fitted at once.
+    """Return the same part of result.json for a model that was fitted at once.
 
     Args:
-        metrics: of the model, by their Keras name.
+        metrics: of the model, by Keras name.
         fit_s: seconds of the fit alone.
         wall_s: seconds of the whole training.
-        words: what the fit said last; may be empty.
+        words: the last progress message of the fit; may be empty.
     """
     measured = Measured(step_s=None, batch_size=1, useful_s=fit_s, wall_s=wall_s)
     told = f": {words}" if words else ""

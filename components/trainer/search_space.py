@@ -15,9 +15,10 @@ class Range:
     """Numbers from `low` to `high`, both included.
 
     Attributes:
-        low, high: whole numbers where both are; `low` < `high`.
-        step: only multiples of it above `low`; None: any.
-        log: whether 0.001 .. 0.01 is as likely as 0.01 .. 0.1; then `low` > 0.
+        low, high: `low` < `high`; if both are integers, only integers are tried.
+        step: values are `low` plus multiples of this step; None: any value.
+        log: whether to sample logarithmically, so that 0.001 .. 0.01 is as likely as 0.01 .. 0.1; requires
+            `low` > 0.
     """
 
     low: float
@@ -27,25 +28,25 @@ class Range:
 
     @property
     def is_whole(self) -> bool:
-        """Whether only whole numbers are meant."""
+        """Whether only integers are tried."""
         return isinstance(self.low, int) and isinstance(self.high, int)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Choices:
-    """Some values to choose from, as KerasTuner takes them: numbers, texts, booleans; a list as JSON text."""
+    """Values to choose from, as KerasTuner takes them: numbers, texts, booleans; lists as JSON text."""
 
     values: tuple[int | float | str | bool, ...]
 
 
 def search_space(search: Mapping[str, Mapping[str, object]]) -> dict[str, Range | Choices]:
-    """The space that the workload describes.
+    """Return the search space that the workload describes.
 
     Args:
-        search: by hyperparameter, `{choices: [...]}` or `{low, high, step, log}`; what is null is left out.
+        search: by hyperparameter, `{choices: [...]}` or `{low, high, step, log}`; null values are ignored.
 
     Raises:
-        ComponentError: an entry is neither, or a range is empty.
+        ComponentError: there is no hyperparameter, an entry has neither form, or a range is empty.
     """
     if not search:
         raise ComponentError(
@@ -64,10 +65,11 @@ def search_space(search: Mapping[str, Mapping[str, object]]) -> dict[str, Range 
 
 
 def read_entry(entry: Mapping[str, Any]) -> Range | Choices:
-    """The values to choose one hyperparameter from.
+    """Return the values to choose one hyperparameter from.
 
     Raises:
-        ValueError: the rule that the entry breaks, in words that follow its name.
+        ValueError: the entry breaks a rule; the message states the rule in words that follow the entry's
+            name.
     """
     given = _given(entry)
     if set(given) == {"choices"}:

@@ -1,25 +1,25 @@
-"""Interprets a training's measurements in one line. Pure."""
+"""Summarises the measurements of a training in one line. Pure."""
 
 from dataclasses import dataclass
 
 INPUT_BOUND_SHARE = 0.1
-"""From this share of waiting on, input is worth a remedy."""
+"""The share of time spent waiting from which a training counts as input-bound."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """A training's measurements.
+    """The measurements of a training.
 
     Attributes:
-        step_s: seconds of a step; None: too few steps to say.
-        step_waiting_s: seconds of these in which it waited for its input; None: not counted.
-        constant_batch_step_s: seconds of a step on one constant batch; None: not measured.
-        batch_size: examples a step.
-        useful_s: seconds of the steps that the result rests on.
-        wall_s: seconds from the begin of the first attempt to the end, with all that lies between.
+        step_s: seconds per step; None: too few steps to tell.
+        step_waiting_s: seconds per step spent waiting for input; None: not measured.
+        constant_batch_step_s: seconds per step on one constant batch; None: not measured.
+        batch_size: examples per step.
+        useful_s: seconds of the steps that led to the result.
+        wall_s: seconds from the start of the first attempt to the end, interruptions included.
         attempts: how often the training was started, >= 1.
-        rollbacks: how often it blew up and went back.
-        input_advice: what would bring input faster, e.g. "cache: memory would hold the set in 84 MB"; may be
+        rollbacks: how often the training blew up and went back to a checkpoint.
+        input_advice: what would speed up input, e.g. "cache: memory would hold the set in 84 MB"; may be
             empty.
     """
 
@@ -35,9 +35,10 @@ class Measured:
 
     @property
     def waiting_share(self) -> float | None:
-        """Share of a step's time that is owed to input, 0 .. 1; None: not measured.
+        """Share of a step's time that input costs, 0 .. 1; None: not measured.
 
-        As it was counted, else by comparison with a step that never waits.
+        From the waiting time if that was measured, else from the comparison with a constant batch, which
+        never waits.
         """
         if not self.step_s:
             return None
@@ -48,12 +49,12 @@ class Measured:
 
     @property
     def goodput(self) -> float:
-        """Share of the wall time that went into steps that the result rests on, 0 .. 1."""
+        """Share of the wall time spent on steps that led to the result, 0 .. 1."""
         return min(self.useful_s / self.wall_s, 1.0) if self.wall_s > 0 else 0.0
 
 
 def verdict(measured: Measured) -> str:
-    """One line: what bounds the steps, how fast they are, and how much of the time was useful."""
+    """Return one line: what bounds the steps, how fast they are, and how much of the time was useful."""
     parts = [_bound(measured)]
     if measured.step_s:
         speed = measured.batch_size / measured.step_s

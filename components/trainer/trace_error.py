@@ -1,10 +1,10 @@
 """Explains why a model cannot be traced into a program, in terms of the user's code. Pure.
 
-Frameworks tell such an error in their own words, deep below the user's line. What is told here is what the
-user wrote: the layer, the loss or the metric, the line, what is wrong there, and what to write instead.
+Frameworks report such an error in their own terms, deep below the user's line. The explanation names what the
+user wrote: the layer, loss or metric, the line, what is wrong there, and what to write instead.
 
-Errors are known by the names of their classes, and layers by those of their bases: neither JAX nor Keras is
-imported.
+Errors are recognised by the names of their classes, and layers by those of their base classes, so that
+neither JAX nor Keras is imported.
 """
 
 import re
@@ -19,26 +19,26 @@ from slipway.components.trainer.user_model import describe, own_line
 Cause = Literal["tensorflow", "value", "leak", "shape", "other"]
 _KINDS = {"Layer": "the layer", "Loss": "the loss", "Metric": "the metric", "BaseOptimizer": "the optimizer"}
 _NO_PLACES = {"Model", "Functional", "Sequential", "CompileLoss", "CompileMetrics"}
-"""Classes that call what the user wrote, and are none of it."""
+"""Classes that call the user's code, but are not part of it."""
 _BY_VALUE = ("TracerBoolConversionError", "TracerIntegerConversionError", "ConcretizationTypeError")
 _SIZES = re.compile(r"statically specified|must be concrete|size argument|sequences of concrete values")
-"""Words of JAX's; in others' errors they mean something else."""
+"""Phrases of JAX errors; in errors of other packages they mean something else."""
 _SHAPES = re.compile(r"Received: target\.shape=(\(.*?\)), output\.shape=(\(.*?\))")
 _WRAPPED = "Unable to automatically build the model"
 
 
 @dataclass(frozen=True, kw_only=True)
 class TraceError:
-    """An error of tracing, in words.
+    """A tracing error, explained in words.
 
     Attributes:
-        words: in one line.
-        place: the layer, loss, metric or optimizer, and the user's line, in words; "" where not known.
-        cause: "tensorflow": TensorFlow is called, which another backend would take; "value": Python wants a
-            value that only the device has; "leak": a value of an earlier trace is used; "shape": shapes do
-            not suit; "other".
-        remedy: what to write instead; "" where that is not known.
-        layer: the name of the layer that it came from; "" where it came from none.
+        words: the explanation in one line.
+        place: the layer, loss, metric or optimizer, and the user's line, in words; "" if unknown.
+        cause: "tensorflow": the code calls TensorFlow within another backend; "value": Python needs a value
+            that only the device has; "leak": the code uses a value of an earlier trace; "shape": shapes do
+            not match; "other".
+        remedy: what to write instead; "" if unknown.
+        layer: the name of the layer that the error came from; "" if it came from none.
     """
 
     words: str
@@ -49,16 +49,16 @@ class TraceError:
 
     @property
     def message(self) -> str:
-        """Place and words."""
+        """The place, if known, and the words."""
         return f"{self.place}: {self.words}" if self.place else self.words
 
 
 def explain(error: BaseException, dotted_path: str) -> TraceError:
-    """Tells an error that was raised while a model was traced.
+    """Explain an error that was raised while a model was traced.
 
     Args:
-        error: as caught, with its traceback, with Keras' filtering of tracebacks off.
-        dotted_path: the user's function; code below its top package counts as the user's. "": not known.
+        error: as caught, with its traceback, and with Keras' traceback filtering off.
+        dotted_path: the user's function; code below its top package counts as the user's. "": unknown.
     """
     error = _original(error)
     frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__)]
@@ -70,16 +70,16 @@ def explain(error: BaseException, dotted_path: str) -> TraceError:
     if words:
         place = ", ".join(filter(None, (place, line)))
     else:
-        words = describe(error, dotted_path)  # with the line
+        words = describe(error, dotted_path)  # includes the line
     return TraceError(words=words, place=place, cause=cause, remedy=remedy, layer=layer)
 
 
 def layer_and_line(frame: FrameType | None, dotted_path: str) -> str:
-    """The place of the user's code that a call came from, in words; "" where none of it is on the stack.
+    """Describe the place of the user's code that a call came from; "" if none of it is on the stack.
 
     Args:
-        frame: where to begin, the innermost; its callers are walked.
-        dotted_path: as for `explain`.
+        frame: the innermost frame to search; the search goes on to its callers.
+        dotted_path: as in `explain`.
     """
     frames = []
     while frame is not None:
@@ -91,18 +91,18 @@ def layer_and_line(frame: FrameType | None, dotted_path: str) -> str:
 
 
 def _original(error: BaseException) -> BaseException:
-    """The error itself, where Keras raised another over it."""
+    """Return the error itself, without the one that Keras raised over it."""
     while str(error).startswith(_WRAPPED) and error.__context__ is not None:
         error = error.__context__
     return error
 
 
 def _judged(error: BaseException, below: list[str]) -> tuple[Cause, str, str]:
-    """Cause, words and remedy; no words where the error's own are as good.
+    """Return cause, words and remedy; the words are empty if the error's own message is as good.
 
     Args:
         error: the original one.
-        below: modules of the frames that the user's innermost line called, the innermost last.
+        below: modules of the frames called by the user's innermost line, the innermost last.
     """
     names = {base.__name__ for base in type(error).__mro__}
     text = str(error)
@@ -167,7 +167,7 @@ def _judged(error: BaseException, below: list[str]) -> tuple[Cause, str, str]:
 
 
 def _after(files: list[tuple[str, int]], line: str) -> int:
-    """The place of the first frame below the user's innermost line; 0 where none is theirs."""
+    """Return the index of the first frame below the user's innermost line; 0 if no line is the user's."""
     if not line:
         return 0
     file, _, number = line.rpartition(", line ")
@@ -175,7 +175,7 @@ def _after(files: list[tuple[str, int]], line: str) -> int:
 
 
 def _place(frames: list[FrameType]) -> tuple[str, str]:
-    """The innermost layer, loss, metric or optimizer that was called, in words; and its name if a layer."""
+    """Describe the innermost layer, loss, metric or optimizer that was called; also name it if a layer."""
     for frame in reversed(frames):
         itself = frame.f_locals.get("self")
         for kind, words in _kinds(itself):

@@ -1,4 +1,4 @@
-"""Runs the training process and passes on what it says."""
+"""Runs the training process and passes on its output."""
 
 import os
 import shutil
@@ -18,14 +18,14 @@ from slipway.components.trainer.result import Result, result_in
 from slipway.components.trainer.settings.compute import ComputeSettings
 
 END_LIMIT_S = 10.0
-"""How long a training process may take to end after SIGTERM before it is killed."""
+"""Seconds that a training process may take to end after SIGTERM before it is killed."""
 
 
 class TrainingPreemptedError(ComponentError):
-    """The training process was told to end; it has saved what it could, and can be started again.
+    """The training process was preempted. It has saved what it could, and can be restarted.
 
     Args:
-        step: steps that are complete and saved.
+        step: complete and saved steps.
     """
 
     def __init__(self, step: int) -> None:
@@ -34,17 +34,17 @@ class TrainingPreemptedError(ComponentError):
 
 
 class TrainingProcess:
-    """`python -m slipway.components.trainer.train` on a job file; leaving the `with` block ends it.
+    """Runs `python -m slipway.components.trainer.train` on a job file; leaving the `with` block ends it.
 
     Args:
         job_file: as `TrainingJob.to_json` writes it.
         import_roots: folders to import user code from.
-        compute: the job's: its backend, and the devices that the CPU is cut into.
+        compute: the job's settings of backend and CPU devices.
         interpreter: path of the Python that trains, relative to the project's folder, or its name on the
             PATH; None: this one.
 
     Raises:
-        ComponentError: there is no such interpreter.
+        ComponentError: the interpreter does not exist.
     """
 
     def __init__(
@@ -66,8 +66,8 @@ class TrainingProcess:
                 is_same_python=interpreter is None,
             ),
             interpreter=find_interpreter(interpreter) if interpreter else None,
-            # Keras reads its backend once, when it is imported; and a fork whose CPU is cut into devices was
-            # seen to wait for its input for ever.
+            # Keras reads its backend once, on import; and a forked process with the CPU split into devices
+            # was seen to wait for its input forever.
             may_fork=os.environ.get("KERAS_BACKEND", "tensorflow") == compute.backend
             and compute.cpu_devices == 1,
         )
@@ -94,11 +94,11 @@ class TrainingProcess:
             self._process.stdout.close()
 
     def wait(self, show: Callable[[str], None]) -> Result:
-        """Passes every line of the process to `show` until it ends; returns the values of "done".
+        """Pass every line of the process to `show` until it ends, and return the values of its "done" event.
 
         Raises:
-            TrainingPreemptedError: it was told to end, and wants to be started again.
-            ComponentError: it failed, with its own words, or died without any.
+            TrainingPreemptedError: the process was preempted, and can be restarted.
+            ComponentError: the training failed, with its own message, or the process died without one.
         """
         last: dict[str, Any] = {}
         for line in self._process.stdout or ():
@@ -118,10 +118,13 @@ class TrainingProcess:
 
 
 def find_interpreter(name: str) -> str:
-    """The path of an interpreter: absolute, relative to the project's folder, or a name on the PATH.
+    """Return the path of an interpreter.
+
+    Args:
+        name: an absolute path, a path relative to the project's folder, or a name on the PATH.
 
     Raises:
-        ComponentError: there is none, or it cannot be executed.
+        ComponentError: there is none, or it is not executable.
     """
     path = str(PROJECT_ROOT / Path(name).expanduser()) if "/" in name else name
     found = shutil.which(path)
@@ -141,11 +144,11 @@ def environment(
     backend: str,
     is_same_python: bool = True,
 ) -> dict[str, str]:
-    """The environment variables of the training process.
+    """Return the environment variables of the training process.
 
     Args:
-        inherited: those of this process; its own settings of log levels are kept.
-        import_roots: folders that come first on PYTHONPATH; the project's comes last.
+        inherited: those of this process; its log level settings are kept.
+        import_roots: folders that come first on PYTHONPATH; the project's folder comes last.
         backend: Keras backend.
         is_same_python: whether it runs in this process's interpreter.
     """

@@ -15,22 +15,22 @@ from slipway.components.nearest import nearest
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.labels import Label, is_multi_label
 
-# What Python says of an argument that a function, or a class, does not have.
+# Python's message about an argument that a function or class does not accept.
 _UNEXPECTED = re.compile(r"(?P<called>[\w.<>]+)\(\) got an unexpected keyword argument '(?P<name>.+?)'")
-# TensorFlow tells an error in code that it has rewritten as a text: lines of the code, and the error below.
+# TensorFlow reports an error in code rewritten by AutoGraph as text: lines of the code, and the error below.
 _REWRITTEN = "in user code:"
 _FRAME = re.compile(r'^    File "(?P<file>.+)", line (?P<line>\d+), in ', re.MULTILINE)
 _ERROR = re.compile(r'^    (?! |File ")(.+)', re.MULTILINE)
 
 
 def source_root(dotted_path: str) -> Path:
-    """The folder from which the function's module is imported: what another process needs on its path.
+    """Return the folder that the function's module is imported from, which another process needs on its path.
 
     Args:
         dotted_path: package.module.function.
 
     Raises:
-        ComponentError: there is no such module.
+        ComponentError: the module does not exist.
     """
     file = source_file(dotted_path)
     packages = dotted_path.rpartition(".")[0].count(".") + (file.name == "__init__.py")
@@ -38,7 +38,7 @@ def source_root(dotted_path: str) -> Path:
 
 
 def source_file(dotted_path: str) -> Path:
-    """The file of the function's module; arguments and errors as of `source_root`."""
+    """Return the file of the function's module. Arguments and errors are those of `source_root`."""
     module = dotted_path.rpartition(".")[0]
     try:
         spec = importlib.util.find_spec(module)
@@ -59,22 +59,23 @@ def build_model(
     *,
     pretrained: Path | None = None,
 ) -> Any:
-    """Imports the user's function and calls it.
+    """Import the user's function and call it.
 
     Args:
         dotted_path: package.module.function.
-        features: what the model may use, by name, without the label.
-        hyperparameters: as the workload file gives them.
-        pretrained: a file of weights, for the function's argument of this name where it has one; None where
-            the weights come from elsewhere, as of a model that is trained already.
+        features: the inputs that the model may use, by name, without the label.
+        hyperparameters: as in the workload file.
+        pretrained: a weights file, passed to the function if it has an argument of this name; None if the
+            weights come from elsewhere, for example for a model that is already trained.
 
     Returns:
-        The compiled `keras.Model`, built: one that Keras would build from its first batch is told its shapes.
+        The compiled `keras.Model`. A model that Keras would build from its first batch is built from the
+        features' shapes.
 
     Raises:
-        ComponentError: the function is missing, or returns something else than a compiled model, or a
-            Sequential without an Input for several features; or there are weights, and it takes none, or they
-            do not fit.
+        ComponentError: the function is missing; returns something other than a compiled model, or a
+            Sequential without an Input for several features; or weights are given that it does not accept or
+            that do not fit.
         Exception: whatever the user's code raises; see `describe`.
     """
     import keras
@@ -117,19 +118,21 @@ def build_model(
 
 
 def require_outputs(model: Any, label: Label, dotted_path: str) -> None:
-    """Refuses a model whose outputs are not those that labels are named for.
+    """Reject a model whose outputs do not match the label.
 
-    What a model of the user's own class answers is not known before it is asked; its `loss` then tells.
+    The outputs of a subclassed model are unknown until it is called, so they are not checked here; its `loss`
+    reports a mismatch later.
 
     Args:
         model: compiled and built.
-        label: of its one output, by the names of its outputs, or several side by side, see `labels`.
+        label: of the single output, by output name, or several side by side, see `labels`.
         dotted_path: of the user's function, for messages.
 
     Raises:
-        ComponentError: there are others, or none of that name.
+        ComponentError: an output is missing, unexpected or has the wrong shape, or several labels end in a
+            softmax.
     """
-    model = getattr(model, "_functional", None) or model  # of a Sequential
+    model = getattr(model, "_functional", None) or model  # a Sequential wraps a functional model
     outputs = getattr(model, "_outputs_struct", None)
     if outputs is None:
         return
@@ -162,7 +165,7 @@ def _require_an_answer_each(model: Any, labels: int, dotted_path: str) -> None:
             hint=f'let its last layer be Dense({labels}, activation="sigmoid"), with the loss '
             "binary_crossentropy",
         )
-    # Those of keras.ops are operations, and no layers.
+    # Functions of keras.ops become operations, but not layers.
     last = (getattr(model, "operations", None) or model.layers)[-1]
     activation = getattr(getattr(last, "activation", None), "__name__", "")
     if activation == "softmax" or type(last).__name__ == "Softmax":
@@ -175,15 +178,15 @@ def _require_an_answer_each(model: Any, labels: int, dotted_path: str) -> None:
 
 
 def _build(model: Any, features: Mapping[str, Feature], dotted_path: str) -> None:
-    """Makes the weights of a model that names no shapes itself, for the features that it will be given.
+    """Build the weights of a model that does not declare its input shapes, for the given features.
 
     Args:
-        model: a `keras.Model`; a built one stays as it is, whatever layers it owns and does not call.
+        model: a `keras.Model`; unchanged if already built, whatever layers it owns without calling them.
         features: by name, without the label.
         dotted_path: of the user's function, for messages.
 
     Raises:
-        ComponentError: it is a Sequential without an Input, and there are several features.
+        ComponentError: the model is a Sequential without an Input, and there are several features.
         Exception: whatever the user's code raises.
     """
     import keras
@@ -196,7 +199,7 @@ def _build(model: Any, features: Mapping[str, Feature], dotted_path: str) -> Non
         except Exception:
             if not model.run_eagerly:
                 raise
-            # Its code wants values, which each of its batches has.
+            # Code that runs eagerly may need values, which real batches have.
             model({name: keras.ops.zeros((1, *f.shape), f.model_dtype) for name, f in features.items()})
         return
     if len(features) > 1:
@@ -205,7 +208,7 @@ def _build(model: Any, features: Mapping[str, Feature], dotted_path: str) -> Non
             f"{', '.join(features)}",
             hint="return a keras.Model with a keras.Input for each feature",
         )
-    # Keras itself would give the feature to the first layer as real numbers, rounded to bfloat16 on a TPU.
+    # Keras would pass the feature to the first layer as floats, rounded to bfloat16 on a TPU.
     ((name, feature),) = features.items()
     layers = list(model.layers)
     while model.layers:
@@ -217,7 +220,7 @@ def _build(model: Any, features: Mapping[str, Feature], dotted_path: str) -> Non
 
 
 def _unknown_hyperparameter(error: TypeError, hyperparameters: Mapping[str, object]) -> str:
-    """Which hyperparameter is no argument of what they were unpacked into, in words; "" if none is."""
+    """Describe a hyperparameter that the called function does not accept; "" for any other error."""
     found = _UNEXPECTED.match(str(error))
     if found is None or found["name"] not in hyperparameters:
         return ""
@@ -231,18 +234,18 @@ def _unknown_hyperparameter(error: TypeError, hyperparameters: Mapping[str, obje
 
 
 def _is_of_loading(error: BaseException) -> bool:
-    """Whether an error comes from Keras' or h5py's reading of a file."""
+    """Return True if an error was raised while Keras or h5py read a file."""
     files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
     return any(f"/{part}/" in file for file in files for part in ("keras/src/saving", "h5py"))
 
 
 def describe(error: BaseException, dotted_path: str, *, lines: int = 1) -> str:
-    """One line about an error: its message, and the file and line of the user's code it came through.
+    """Describe an error in one line: its message, and the file and line of the user's code it came through.
 
     Args:
         error: as caught, with its traceback.
         dotted_path: the user's function; code below its top package counts as the user's.
-        lines: how many lines of its message are told, joined to one; >= 1.
+        lines: how many lines of the message to keep, joined into one; >= 1.
     """
     text = str(error).strip() or "no message"
     if missing := missing_key(error):
@@ -257,15 +260,15 @@ def describe(error: BaseException, dotted_path: str, *, lines: int = 1) -> str:
 
 
 def own_line(frames: Iterable[tuple[str, int]], dotted_path: str) -> str:
-    """The innermost line of the user's code among frames, as "model.py, line 12"; "" where none is theirs.
+    """Return the innermost line of the user's code among frames, as "model.py, line 12"; "" if there is none.
 
     Args:
-        frames: file and line, the innermost last.
+        frames: file and line of each, the innermost last.
         dotted_path: the user's function; code below its top package counts as the user's.
     """
     try:
         root = source_root(dotted_path)
-    except (ComponentError, ValueError):  # no path is none of a module
+    except (ComponentError, ValueError):  # the path does not name a module
         return ""
     top = dotted_path.partition(".")[0]
     for name, line in reversed(list(frames)):
