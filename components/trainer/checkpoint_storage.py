@@ -42,8 +42,7 @@ def storage(location: str) -> Storage:
 
 
 def checkpoint_dir(job: TrainingJob) -> str | None:
-    """Return where the job's checkpoints are kept: its own folder, else the engine's; None: neither
-    exists."""
+    """Return where the job's checkpoints are kept: its own folder, else the engine's; None: nowhere."""
     folder = job.checkpoint.folder
     if folder is None:
         kept = kept_state.state_folder()
@@ -101,8 +100,7 @@ class DiskStorage:
 
 
 class ObjectStorage:
-    """A folder of an object store, through TensorFlow's file systems, which write objects whole or not at
-    all."""
+    """A folder of an object store, through TensorFlow's file systems; objects are written whole or not."""
 
     def __init__(self, location: str) -> None:
         import tensorflow as tf  # slow to import, and needed for object stores only

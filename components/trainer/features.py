@@ -11,7 +11,7 @@ _MODEL_DTYPES = {"float32": "float32", "int64": "int32", "uint8": "uint8"}
 
 
 class PlainFeature(TypedDict):
-    """A `Feature` as JSON holds it."""
+    """The JSON form of a `Feature`."""
 
     name: str
     dtype: Dtype
@@ -21,14 +21,15 @@ class PlainFeature(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class Feature:
-    """One transformed column, as the Transform node left it.
+    """One transformed column, as the Transform node wrote it.
 
     Attributes:
         name: the column's name in the transformed examples.
-        dtype: "float32", "int64", or "uint8": an image that the examples hold as its raw bytes. Training and
-            serving feed "int64" to the model as int32, which every device has.
+        dtype: "float32", "int64", or "uint8" for an image that the examples hold as its raw bytes. Training
+            and serving feed "int64" to the model as int32, which every device supports.
         shape: of one example, without the batch; every dimension >= 1. A scalar column has the shape (1,).
-        categories: for an integer column whose values are 0 .. categories - 1, their number; else None.
+        categories: the number of categories of an integer column with the values 0 .. categories - 1; else
+            None.
 
     Raises:
         ComponentError: a value breaks one of these rules.
@@ -59,11 +60,11 @@ class Feature:
 
     @property
     def model_dtype(self) -> str:
-        """The type of what the model gets."""
+        """The dtype of the model's input."""
         return _MODEL_DTYPES[self.dtype]
 
     def to_json(self) -> PlainFeature:
-        """Returns the feature as plain JSON values; `from_json` reads them back."""
+        """Return the feature as plain JSON values; `from_json` reads them back."""
         return {
             "name": self.name,
             "dtype": self.dtype,
@@ -73,7 +74,7 @@ class Feature:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Feature":
-        """Reads what `to_json` wrote.
+        """Read what `to_json` wrote.
 
         Raises:
             ComponentError: a key is missing or unknown, or a value breaks a rule of `Feature`.

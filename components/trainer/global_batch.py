@@ -1,4 +1,4 @@
-"""Rules of the global batch: how it is divided, what pads it, and what follows from its size."""
+"""Rules of the global batch: how it is divided and padded, and what follows from its size."""
 
 import math
 from typing import Literal
@@ -9,25 +9,25 @@ LANES, SUBLANES = 128, 8
 """A TPU's registers hold 8 x 128 values; the compiler pads every other shape up to that.
 Source: Cloud TPU performance guide, https://cloud.google.com/tpu/docs/performance-guide"""
 MAX_STEPS_PER_EXECUTION = 50
-"""Beyond that no gain was measured, and checkpoints and signals have to wait longer."""
+"""Beyond this number no gain was measured, and checkpoints and signals have to wait longer."""
 EXECUTION_LIMIT_S = 0.5
-"""How long one call of the compiled function may take: callbacks run between two of them."""
+"""Seconds that one call of the compiled function may take: callbacks run only between calls."""
 LEFT_OUT_SHARE = 0.02
-"""How much of an epoch may be left out to make it a multiple of the steps of an execution."""
+"""Share of an epoch that may be left out to make it a multiple of the steps of an execution."""
 
 Scale = Literal["none", "linear", "sqrt"]
 
 
 def require_divisible(batch_size: int, *, replicas: int, hosts: int = 1) -> None:
-    """Refuses a global batch that cannot be divided evenly among the replicas and among the hosts.
+    """Reject a global batch that cannot be divided evenly among the replicas and among the hosts.
 
     Args:
-        batch_size: examples a step, over all replicas; >= 1.
+        batch_size: examples per step, over all replicas; >= 1.
         replicas: copies of the model, over all hosts; >= 1.
-        hosts: that each load their share of a batch; >= 1.
+        hosts: the number of hosts, each of which loads its share of a batch; >= 1.
 
     Raises:
-        ComponentError: it is not a multiple of both, with the nearest sizes that are.
+        ComponentError: the size is not a multiple of both; the message names the nearest sizes that are.
     """
     parts = math.lcm(replicas, hosts)
     if batch_size % parts == 0:
@@ -41,7 +41,7 @@ def require_divisible(batch_size: int, *, replicas: int, hosts: int = 1) -> None
 
 
 def require_one_batch(batch_size: int, *, examples: int, full_batches: int) -> None:
-    """Refuses a batch that the training examples do not fill once.
+    """Reject a batch size for which the training examples do not fill one batch.
 
     Raises:
         ComponentError: there are fewer examples than one batch needs.
@@ -54,7 +54,7 @@ def require_one_batch(batch_size: int, *, examples: int, full_batches: int) -> N
 
 
 def require_evaluation(examples: int, *, needed: int) -> None:
-    """Refuses an eval split that the devices cannot divide once.
+    """Reject an eval split that is too small to divide among the devices.
 
     Args:
         examples: in the eval split.
@@ -71,7 +71,7 @@ def require_evaluation(examples: int, *, needed: int) -> None:
 
 
 def padding_advice(batch_size: int, *, replicas: int) -> str:
-    """Describes the work that a TPU would waste because of the batch's size; "" if none.
+    """Describe the work that a TPU would waste because of the batch's size; "" if none.
 
     Args:
         batch_size: a multiple of `replicas`.
@@ -89,32 +89,32 @@ def padding_advice(batch_size: int, *, replicas: int) -> str:
 
 
 def learning_rate_factor(scale: Scale, *, batch_size: int, base_batch_size: int) -> float:
-    """Returns the factor for the model's learning rate.
+    """Return the factor for the model's learning rate.
 
     Args:
         scale: "none"; "linear" (Goyal et al. 2017, arXiv:1706.02677); "sqrt" (Krizhevsky 2014,
             arXiv:1404.5997), which suits Adam.
-        batch_size: examples an update of the weights.
-        base_batch_size: those that the rate was chosen for.
+        batch_size: examples per update of the weights.
+        base_batch_size: the batch size that the rate was chosen for.
     """
     quotient = batch_size / base_batch_size
     return {"none": 1.0, "linear": quotient, "sqrt": math.sqrt(quotient)}[scale]
 
 
 def choose_steps_per_execution(steps_per_epoch: int, *, step_s: float, limit: int | None = None) -> int:
-    """How many steps one call of the compiled function takes.
+    """Choose how many steps one call of the compiled function takes.
 
-    Keras runs every call to its end, so an epoch must be a multiple of it: what it is not is left out,
-    see `whole_executions`.
+    Keras runs every call to its end, so the steps of an epoch must be a multiple of this number. The
+    remainder is left out, see `whole_executions`.
 
     Args:
         steps_per_epoch: full batches in an epoch, >= 1.
-        step_s: an estimate of the time of one step, seconds, >= 0.
-        limit: never more than this, >= 1; None: no limit.
+        step_s: estimated seconds per step, >= 0.
+        limit: the upper limit of the result, >= 1; None: no limit.
 
     Returns:
-        From 1 to `MAX_STEPS_PER_EXECUTION`: the largest that leaves out at most `LEFT_OUT_SHARE` of an epoch
-        and takes at most `EXECUTION_LIMIT_S`.
+        From 1 to `MAX_STEPS_PER_EXECUTION`: the largest number that leaves out at most `LEFT_OUT_SHARE` of an
+        epoch and takes at most `EXECUTION_LIMIT_S`.
     """
     most = min(steps_per_epoch, MAX_STEPS_PER_EXECUTION, limit or MAX_STEPS_PER_EXECUTION)
     if most * step_s > EXECUTION_LIMIT_S:
@@ -124,10 +124,10 @@ def choose_steps_per_execution(steps_per_epoch: int, *, step_s: float, limit: in
 
 
 def whole_executions(steps_per_epoch: int, steps_per_execution: int) -> int:
-    """The steps of an epoch that fill calls of so many steps.
+    """Return the steps of an epoch that fill whole calls.
 
     Raises:
-        ComponentError: not even one call is filled.
+        ComponentError: they do not fill even one call.
     """
     if steps_per_execution > steps_per_epoch:
         raise ComponentError(

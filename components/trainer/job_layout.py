@@ -1,4 +1,4 @@
-"""The training job as TFX's components ask for it: their settings, the transform's features, the files."""
+"""Lays out a training job from the settings of TFX's components, the transform's features and the files."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -42,11 +42,11 @@ FLAT_GROUPS: dict[str, type[SettingsGroup]] = {
     "step": StepSettings,
     "watch": WatchSettings,
 }
-"""Groups of the job whose settings stand directly in the workload's `train`; the others are its sections."""
+"""Groups of the job whose settings are direct keys of the workload's `train`; the others are its sections."""
 TRAINING_JOB = "training_job"
 """The setting that names other machines to train on."""
 PRETRAINED = "pretrained"
-"""The setting that names a file of weights to begin with; it may be left out."""
+"""The setting that names a weights file to start from; optional."""
 SECTIONS = {name: group for name, group in GROUPS.items() if name not in FLAT_GROUPS}
 ALL_SETTINGS = SETTINGS.union(SECTIONS, *(group.names() for group in FLAT_GROUPS.values()))
 
@@ -59,14 +59,14 @@ def lay_out(
     hyperparameters: Mapping[str, object],
     folder: Path,
 ) -> TrainingJob:
-    """The job that the settings describe.
+    """Return the job that the settings describe.
 
     Args:
         settings: as `read_settings` returns them.
-        files: patterns of the transformed examples, of the train and of the eval split.
+        files: patterns of the transformed examples of the train and of the eval split.
         transform: `tft.TFTransformOutput` of the Transform node.
         hyperparameters: for the model.
-        folder: for what the training leaves.
+        folder: for the results of the training.
 
     Raises:
         ComponentError: a setting or a transformed column breaks a rule.
@@ -96,19 +96,19 @@ def lay_out(
 
 
 def tuned_values(config: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The values of a KerasTuner `HyperParameters` config, as a Tuner node leaves it; {} without one."""
+    """Return the values of a KerasTuner `HyperParameters` config from a Tuner node; {} without one."""
     return {} if config is None else {name: untuned(value) for name, value in config["values"].items()}
 
 
 def untuned(value: Any) -> Any:
-    """A value as the workload names it: KerasTuner knows no lists, so they travel as JSON texts."""
+    """Return a value as the workload writes it: KerasTuner has no lists, so they travel as JSON texts."""
     return json.loads(value) if isinstance(value, str) and value.startswith("[") else value
 
 
 def first_rows(
     files: Iterable[str], job: TrainingJob, *, rows: int
 ) -> tuple[dict[str, npt.NDArray[Any]], npt.NDArray[Any]]:
-    """The first rows of some files, as arrays by feature, and their labels."""
+    """Return the first rows of some files as arrays by feature, and their labels."""
     records = records_of_all(tuple(files)).take(rows)
     columns = next(iter(parsed(records, job.features, rows=rows)))
     if not isinstance(job.label, str):
@@ -122,7 +122,7 @@ def first_rows(
 def read_settings(
     custom_config: Mapping[str, Any] | None,
 ) -> tuple[Mapping[str, Any], CustomJobRequest | None]:
-    """The trainer's settings, all of them and no other; and the machines to train on, None: this one."""
+    """Return the trainer's settings, which must be complete, and the machines to train on; None: this one."""
     settings = dict(custom_config or {})
     machines = settings.pop(TRAINING_JOB, None)
     pretrained = settings.pop(PRETRAINED, None)
@@ -137,7 +137,7 @@ def read_settings(
 
 
 def _groups(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The job's groups of settings."""
+    """Return the job's groups of settings."""
     return {name: group.from_json(settings[name]) for name, group in SECTIONS.items()} | {
         name: group.from_json({key: settings[key] for key in group.names()})
         for name, group in FLAT_GROUPS.items()
@@ -145,5 +145,5 @@ def _groups(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _matching(patterns: Iterable[str]) -> tuple[str, ...]:
-    """The files behind TFX's file patterns, in order."""
+    """Return the files that match TFX's file patterns, in order."""
     return tuple(sorted(file for pattern in patterns for file in tf.io.gfile.glob(pattern)))

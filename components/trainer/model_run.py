@@ -13,7 +13,7 @@ from slipway.components.trainer.user_model import build_model
 
 
 def load_trained_model(model_run: str) -> tuple[TrainingJob, Any]:
-    """Loads the trained model from the Trainer's `model_run`.
+    """Load the trained model from the Trainer's `model_run`.
 
     Args:
         model_run: the folder of the Trainer's `model_run`, local or gs://.
@@ -35,10 +35,10 @@ def load_trained_model(model_run: str) -> tuple[TrainingJob, Any]:
 
 
 def load_weights(model: Any, file: Path) -> None:
-    """Takes over trained weights; the optimizer's state stays in the file, serving has no use for it.
+    """Load trained weights into a model, without the optimizer's state, which serving does not use.
 
     Raises:
-        ComponentError: they are of another model.
+        ComponentError: the weights belong to another model.
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Skipping variable loading for optimizer")

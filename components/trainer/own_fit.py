@@ -1,9 +1,10 @@
-"""A model that is not trained step by step: a function `fit` beside its `build_model` does it at once.
+"""Models that are not trained step by step: a function `fit` beside `build_model` fits them at once.
 
     def fit(model: keras.Model, rows: Rows, hyperparameters: Mapping[str, Any]) -> None
 
-It sets the model's weights from all rows of the train split: trees, closed forms, what another library fits.
-It runs in the training process, on the CPU; all that follows treats the model like any other.
+The function sets the model's weights from all rows of the train split: trees, closed forms, or whatever
+another library fits. It runs in the training process, on the CPU; everything after it treats the model like
+any other.
 """
 
 import os
@@ -30,12 +31,12 @@ class Rows:
     """All rows of the train split, in the order of the files.
 
     Attributes:
-        features: what there is, by name, without the label.
+        features: the features by name, without the label.
         values: by feature, [rows, *feature.shape], of its `model_dtype`.
         labels: float32 [rows, ...].
-        weights: what each row counts, float32 [rows], classes' weights in it; None: all count the same.
-        seed: of what is random in a fit: train.seed.
-        tell: takes a line of progress for people.
+        weights: the weight of each row, class weights included, float32 [rows]; None: equal weights.
+        seed: for anything random in a fit: train.seed.
+        tell: shows a line of progress to the user.
     """
 
     features: Mapping[str, Feature]
@@ -47,7 +48,7 @@ class Rows:
 
 
 def has_own_fit(dotted_path: str) -> bool:
-    """Whether the module that holds `build_model` defines, or imports, a function `fit` of this kind as well.
+    """Return True if the module of `build_model` defines or imports a `fit` of this kind.
 
     Args:
         dotted_path: of `build_model`.
@@ -56,7 +57,7 @@ def has_own_fit(dotted_path: str) -> bool:
 
 
 def require_cpu(dotted_path: str, *, device: str, backend: str) -> None:
-    """Refuses settings that a model with its own fit cannot follow.
+    """Reject settings that a model with its own fit cannot follow.
 
     Args:
         dotted_path: of `build_model`.
@@ -64,7 +65,7 @@ def require_cpu(dotted_path: str, *, device: str, backend: str) -> None:
         backend: `train.backend`.
 
     Raises:
-        ComponentError: it asks for another device than the CPU, or for another backend than TensorFlow.
+        ComponentError: the settings name a device other than the CPU, or a backend other than TensorFlow.
     """
     module = dotted_path.rpartition(".")[0]
     why = f"{module} fits its model by a function of its own"
@@ -81,13 +82,13 @@ def require_cpu(dotted_path: str, *, device: str, backend: str) -> None:
 
 
 def require_steps(dotted_path: str) -> None:
-    """Refuses a model with its own fit, at once or in steps, where Keras' training step is asked for.
+    """Reject a model with its own fit, at once or in steps, where Keras' training step is required.
 
     Args:
         dotted_path: of `build_model`.
 
     Raises:
-        ComponentError: it has one.
+        ComponentError: the model has its own fit.
     """
     if has_own_loop(dotted_path):
         raise ComponentError(
@@ -104,7 +105,7 @@ def require_steps(dotted_path: str) -> None:
 
 
 def fit_at_once(job: TrainingJob) -> tuple[Any, Result, list[dict[str, float]]]:
-    """Builds the job's model and has its module fit it to the train split; on the CPU, whatever there is.
+    """Build the job's model and have its module fit it to the train split, on the CPU in any case.
 
     Args:
         job: its epochs, steps and checkpoints do not apply.
@@ -114,7 +115,7 @@ def fit_at_once(job: TrainingJob) -> tuple[Any, Result, list[dict[str, float]]]:
 
     Raises:
         ComponentError: the settings, the data or the model do not allow it.
-        Exception: what the user's code raises.
+        Exception: whatever the user's code raises.
     """
     from slipway.components.trainer.devices.opening import open_devices
 
@@ -125,9 +126,9 @@ def fit_at_once(job: TrainingJob) -> tuple[Any, Result, list[dict[str, float]]]:
             hint="set train.model to a network with an output for each, or name one label",
         )
     began = time.monotonic()
-    # OpenMP's threads spin while they wait, and take the processor from those that they wait for where
+    # OpenMP's threads spin while they wait, and so take the processor from the threads that they wait for if
     # anything else computes: 60 rounds over 36,000 rows took 8 to 21 s on two busy cores, and 1.0 to 1.4 s
-    # with threads that sleep. It is read when scikit-learn is loaded, which Keras does.
+    # with threads that sleep. The variable is read when scikit-learn is loaded, which Keras does.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     devices = open_devices(replace(job.compute, device="cpu"), os.environ)
     emit("devices", kind=devices.kind, words=devices.words, replicas=devices.replicas)

@@ -1,11 +1,11 @@
-"""Functions that stand beside the user's `build_model` and take part in the training where they are there.
+"""Optional functions beside the user's `build_model` that take part in the training.
 
     fit(model, rows, hyperparameters)   fits the model at once, see `own_fit`
-    fit(model, data, context)           takes the steps itself, see `loop.own_loop`
-    callbacks(context)                  Keras callbacks for the training, see `loop.own_callbacks`
+    fit(model, data, context)           is a custom training loop, see `loop.own_loop`
+    callbacks(context)                  returns Keras callbacks for the training, see `loop.own_callbacks`
 
-They are looked for in the source of its module, which is read and not imported: a training opens its devices
-before anything imports Keras.
+They are found by parsing the source of the module, not by importing it: a training opens its devices before
+anything imports Keras.
 """
 
 import ast
@@ -26,34 +26,34 @@ _OWN_NAMES = (
     *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda),
     *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp),
 )
-"""Parts of a module whose names are not the module's."""
+"""Syntax nodes whose inner names do not belong to the module."""
 
 
 def own_function(dotted_path: str, name: str) -> Callable[..., Any]:
-    """A function beside `build_model`, imported.
+    """Import a function beside `build_model`.
 
     Args:
         dotted_path: of `build_model`.
-        name: of the function; its module has one.
+        name: of the function, which must exist in the module.
     """
     found: Callable[..., Any] = getattr(importlib.import_module(dotted_path.rpartition(".")[0]), name)
     return found
 
 
 def parameters_of(dotted_path: str, name: str, *, imports: int = _MOST_IMPORTS) -> tuple[str, ...] | None:
-    """The names of the positional parameters of a function beside `build_model`.
+    """Return the names of the positional parameters of a function beside `build_model`.
 
     Args:
         dotted_path: of `build_model`.
         name: of the function.
-        imports: how many modules an imported name is followed through, >= 0.
+        imports: how many modules to follow an imported name through, >= 0.
 
     Returns:
-        None where the module has no such function; () where it imports the name from where no source says
-        what it is.
+        None if the module has no such function; () if it imports the name from a module whose source does not
+        show the parameters.
 
     Raises:
-        ComponentError: there is no such module.
+        ComponentError: the module does not exist.
     """
     module = dotted_path.rpartition(".")[0]
     source = source_file(dotted_path)
@@ -84,13 +84,13 @@ def _imported(statement: ast.ImportFrom, name: str, *, package: str, imports: in
 
 
 def has_own_loop(dotted_path: str) -> bool:
-    """Whether there is a `fit(model, data, context)`: its second and third parameter tell it.
+    """Return True if there is a `fit(model, data, context)`, known by its second and third parameter.
 
     Args:
         dotted_path: of `build_model`.
 
     Raises:
-        ComponentError: it could be meant for one, or for a fit of all rows.
+        ComponentError: the parameters are neither those of a loop nor those of a fit of all rows.
     """
     parameters = parameters_of(dotted_path, FIT) or ()
     told = parameters[1:3]
@@ -105,13 +105,13 @@ def has_own_loop(dotted_path: str) -> bool:
 
 
 def has_own_callbacks(dotted_path: str) -> bool:
-    """Whether there is a `callbacks(context)`; a `callbacks` that is only imported may be anything.
+    """Return True if there is a `callbacks(context)`; a `callbacks` that is only imported may be anything.
 
     Args:
         dotted_path: of `build_model`.
 
     Raises:
-        ComponentError: the module itself defines the name in another way.
+        ComponentError: the module itself defines the name as something else.
     """
     if len(parameters_of(dotted_path, CALLBACKS) or ()) == 1:
         return True
@@ -124,7 +124,7 @@ def has_own_callbacks(dotted_path: str) -> bool:
 
 
 def _defines(dotted_path: str, name: str) -> bool:
-    """Whether the source of the module binds the name, other than by an import."""
+    """Return True if the module's source binds the name other than by an import."""
     source = source_file(dotted_path)
     if source.suffix != ".py":
         return False

@@ -1,6 +1,6 @@
-"""Images as raw bytes: one string a row in the transformed examples, bytes again in a batch of them.
+"""Images as raw bytes: one string per row in the transformed examples, pixels again in a batch.
 
-An image of 28x28 costs 3 us to read this way, 4 to 7 as a list of numbers, and 27 and more as a PNG.
+An image of 28x28 takes 3 us to read this way, 4 to 7 us as a list of numbers, and 27 us or more as a PNG.
 """
 
 import math
@@ -17,24 +17,25 @@ _COLOURS = 3
 
 
 def decoded_images(files: Any, shape: Sequence[int]) -> tf.Tensor:
-    """Decode a column of image files and scale all to one size: for `data.format: images`.
+    """Decode a column of image files and scale the images to one size, for `data.format: images`.
 
-    An image of another size is scaled to this one, whatever its proportions; colours become grey, and grey
-    three equal colours, as `shape` asks for. Of an animation the first picture is taken. What has no image
-    format's first bytes, as in some request, becomes black; Ingest lets no such file pass.
+    Scaling ignores an image's proportions. Colours become grey, and grey becomes three equal colours, as
+    `shape` requires. Only the first frame of an animation is used. A value without an image format's first
+    bytes, as in some requests, becomes black; Ingest lets no such file pass.
 
     Args:
-        files: the bytes of a JPEG, PNG, GIF or BMP each, string [rows] or [rows, 1], dense or sparse.
-        shape: of what is returned: [height, width, channels], with 1 or 3 channels.
+        files: the bytes of JPEG, PNG, GIF or BMP files, string [rows] or [rows, 1], dense or sparse.
+        shape: of each returned image, [height, width, channels], with 1 or 3 channels.
 
     Returns:
-        uint8 [rows, height, width, channels]; running it fails where an image is damaged.
+        uint8 [rows, height, width, channels]; computing it fails if an image is damaged.
     """
     height, width, channels = shape
     size = (height, width)
 
     def picture(file: tf.Tensor) -> tf.Tensor:
-        decoded = tf.io.decode_image(file, expand_animations=False)  # GIF and BMP take no number of channels
+        # GIF and BMP accept no number of channels
+        decoded = tf.io.decode_image(file, expand_animations=False)
         scaled = tf.image.resize(decoded, size, antialias=True)
         is_grey = tf.shape(scaled)[-1] < _COLOURS
         colours = tf.cond(
@@ -59,35 +60,35 @@ def raw_pixels(images: tf.Tensor) -> tf.Tensor:
     """Turn images into the bytes that a preprocessing_fn returns for a column of `train.images`.
 
     Args:
-        images: whole numbers, [rows, ...]; what is below 0 or above 255, as in some request, becomes that.
+        images: whole numbers, [rows, ...]; values outside 0 .. 255, as in some requests, are clipped.
 
     Returns:
         The bytes of each image, row by row, string [rows].
     """
     rows = tf.reshape(tf.cast(tf.clip_by_value(images, 0, 255), tf.uint8), [tf.shape(images)[0], -1])
-    # A TensorProto ends with its `tensor_content`, which are these bytes. A table of 256 letters that are
-    # looked up and joined costs 3 to 13 times as much (28x28x1: 28 us an image, 224x224x3: 5 ms).
+    # A TensorProto ends with its `tensor_content`, which are these bytes. Looking up and joining letters of a
+    # table of 256 costs 3 to 13 times as much (28x28x1: 28 us an image, 224x224x3: 5 ms).
     messages = tf.map_fn(tf.io.serialize_tensor, rows, fn_output_signature=tf.string)
     length = tf.shape(rows)[1]
     return tf.strings.substr(messages, -length, length)
 
 
 def model_input(column: tf.Tensor, feature: Feature) -> Any:
-    """A transformed column as the model takes it: raw bytes are decoded, numbers get the model's type."""
+    """Return a transformed column as the model takes it: raw bytes decoded, numbers cast to its dtype."""
     if feature.dtype == "uint8":
         return decoded_pixels(column, feature.shape)
     return tf.cast(column, feature.model_dtype)
 
 
 def decoded_pixels(strings: tf.Tensor, shape: Sequence[int]) -> Any:
-    """The images in a whole batch of strings.
+    """Return the images in a batch of strings.
 
     Args:
         strings: as `raw_pixels` returns them, [rows] or [rows, 1].
         shape: of one image, [height, width, channels].
 
     Returns:
-        uint8 [rows, *shape]; running it fails where a string has another length than the shape asks for.
+        uint8 [rows, *shape]; computing it fails if a string's length does not match the shape.
     """
     pixels = tf.io.decode_raw(tf.reshape(strings, [-1]), tf.uint8)
     return tf.reshape(tf.ensure_shape(pixels, [None, math.prod(shape)]), [-1, *shape])

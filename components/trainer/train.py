@@ -1,31 +1,31 @@
 """The training process: `python -m slipway.components.trainer.train job.json`.
 
-It needs keras, tensorflow (tf.data), numpy and the user's model, and nothing of TFX. It writes into the
-job's folder the weights, the history (metrics of each epoch) and the result, and prints its progress as one
-JSON object a line:
+It needs keras, tensorflow (tf.data), numpy and the user's model, but not TFX. It writes the weights, the
+history (metrics of each epoch) and the result into the job's folder, and prints its progress as one JSON
+object per line:
 
     {"event": "devices", "kind": ..., "words": ..., "replicas": ...}
-    {"event": "note", "message": ...}                             what the user should know, in words
+    {"event": "note", "message": ...}                             a message for the user
     {"event": "start", "devices": ..., "train_rows": ..., "eval_rows": ..., "steps": ..., "parameters": ...}
-    {"event": "damaged", "message": ...}                          a checkpoint that cannot be gone on with
-    {"event": "resumed", "epoch": ..., "step": ...}               goes on after this epoch and step
-    {"event": "rolled_back", "step": ..., "trial": ..., ...}      blew up, and goes on after this step again
-    {"event": "step", "step": ..., "steps": ..., "loss": ...}     at most two a second
+    {"event": "damaged", "message": ...}                          a checkpoint that cannot be resumed from
+    {"event": "resumed", "epoch": ..., "step": ...}               resumes after this epoch and step
+    {"event": "rolled_back", "step": ..., "trial": ..., ...}      blew up, and resumes after this step
+    {"event": "step", "step": ..., "steps": ..., "loss": ...}     at most two per second
     {"event": "epoch", "epoch": ..., "epochs": ..., "metrics": {...}}
-    {"event": "fit", "message": ...}                              of a model that is fitted at once
+    {"event": "fit", "message": ...}                              a message of the user's own `fit`
     {"event": "profiled", "first": ..., "last": ..., "folder": ...}
     {"event": "done", ...}  or  {"event": "failed", "message": ..., "hint": ...}
-    or  {"event": "preempted", "step": ...}                       saved after this step, and left
+    or  {"event": "preempted", "step": ...}                       saved after this step, and ended
 
-Exit codes: 0 trained; 1 not, and the last line says why; 138 told to end by SIGTERM: start it again.
+Exit codes: 0 trained; 1 failed, and the last line says why; 138 ended by SIGTERM, to be restarted.
 
-With a checkpoint_dir it leaves checkpoints there, at the end of an epoch and in between as the job says, and
-goes on from the newest one: with the batches, the optimizer and the seeds that an undisturbed training would
-go on with. On the JAX backend, and with TensorFlow under `tf.config.experimental.enable_op_determinism()`,
-the weights are then the same to the last bit. Without it they are as alike as those of two undisturbed
-trainings, which may differ by the order of sums in threads. Random numbers that no seed generator of a layer
-makes (`tf.random.uniform`, `keras.random.normal` without a seed) are not kept: they begin again from the
-job's seed.
+With a checkpoint_dir it saves checkpoints there, at the end of each epoch and in between as the job says, and
+resumes from the newest one, with the batches, optimizer state and seeds that an uninterrupted training would
+continue with. On the JAX backend, and with TensorFlow under `tf.config.experimental.enable_op_determinism()`,
+the weights are then the same to the last bit. Without it they are as alike as those of two uninterrupted
+trainings, which may differ by the order of sums in threads. Random numbers that do not come from a layer's
+seed generator (`tf.random.uniform`, `keras.random.normal` without a seed) are not restored: they start again
+from the job's seed.
 """
 
 import argparse
@@ -70,10 +70,11 @@ _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 def main(arguments: list[str] | None = None, *, tell: Callable[..., None] = emit) -> int:
-    """Carries out the job of the command line; returns the exit code.
+    """Run the job of the command line; return the exit code.
 
     Args:
-        tell: gets the last event: done, failed or preempted.
+        arguments: of the command line; None: those of this process.
+        tell: receives the last event: done, failed or preempted.
     """
     parser = argparse.ArgumentParser(prog="python -m slipway.components.trainer.train", description=__doc__)
     parser.add_argument("job", type=Path, help="the job file, as slipway.components.trainer.job writes it")
@@ -88,7 +89,7 @@ def main(arguments: list[str] | None = None, *, tell: Callable[..., None] = emit
         job = TrainingJob.load(options.job)
         tell("done", **train(job, preemption))
     except PreemptedError as error:
-        with contextlib.suppress(BrokenPipeError):  # the one who listened may be gone already
+        with contextlib.suppress(BrokenPipeError):  # the reader may be gone already
             tell("preempted", step=error.step)
         return PREEMPTED_EXIT_CODE
     except SlipwayError as error:
@@ -96,7 +97,7 @@ def main(arguments: list[str] | None = None, *, tell: Callable[..., None] = emit
         return 1
     except Exception as error:  # the user's code may raise anything; the traceback goes to the log
         traceback.print_exc()
-        # A sum fails where another host has ended; that one's own words are in its log.
+        # A collective sum fails if another host has ended; the reason is in that host's log.
         hint = "if another host failed first, its log says why" if is_one_of_several_hosts() else ""
         tell("failed", message=describe(error, job.model) if job else str(error), hint=hint)
         return 1
@@ -104,16 +105,16 @@ def main(arguments: list[str] | None = None, *, tell: Callable[..., None] = emit
 
 
 def train(job: TrainingJob, preemption: Preemption) -> Result:
-    """Trains the job's model and writes weights, history, result and the bill of materials into its folder.
+    """Train the job's model and write weights, history, result and bill of materials into its folder.
 
     Returns:
         The result: train_rows, eval_rows, steps, epochs, parameters, and what `result.summarise` adds. A
-        training that was gone on with is told as one.
+        resumed training is reported as one.
 
     Raises:
-        PreemptedError: told to end; what there is, is saved.
+        PreemptedError: the process was told to end, and has saved what it could.
         ComponentError: the data or the model cannot be trained on, or the loss is no longer a number.
-        Exception: what the user's model code raises.
+        Exception: whatever the user's model code raises.
     """
     if has_own_fit(job.model):
         model, fitted, history = fit_at_once(job)
@@ -203,7 +204,7 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
 
 
 def _require_tpu_model(job: TrainingJob, devices: Devices) -> None:
-    """Builds the model once more, outside of the TPU, and refuses what no TPU computes."""
+    """Build the model once more, off the TPU, and reject what no TPU can compute."""
     import keras
 
     from slipway.components.trainer.devices.tpu_model import require_tpu_model
@@ -217,11 +218,14 @@ def _require_tpu_model(job: TrainingJob, devices: Devices) -> None:
 def _model(
     job: TrainingJob, devices: Devices, *, full_batches: int, most_steps: int | None
 ) -> tuple[Any, int]:
-    """The user's model, in the devices' scope and in line with the settings; and the steps of an epoch.
+    """Return the user's model, built in the devices' scope with the settings applied, and the steps per
+    epoch.
 
     Args:
-        full_batches: in an epoch.
-        most_steps: of one call, see `set_step`.
+        job: the training job.
+        devices: the devices to build it for.
+        full_batches: full batches in an epoch.
+        most_steps: the limit of steps per execution, see `set_step`.
     """
     from slipway.components.trainer.compile_options import dtype_policy, set_step, unsynchronized
     from slipway.components.trainer.learning_rate import scale_learning_rate
@@ -263,9 +267,9 @@ def _model(
 
 @contextlib.contextmanager
 def _alone(job: TrainingJob, model: Any) -> Iterator[Any]:
-    """The model once more, on this host alone: Keras does not save arrays that lie on several.
+    """Yield a copy of the model on this host alone: Keras does not save arrays that are spread over several.
 
-    It also makes a variable while it saves, and what is distributed all hosts must make together.
+    Keras also creates a variable while it saves, and all hosts must create a distributed variable together.
     """
     import keras
 
@@ -295,7 +299,7 @@ def _save_texts(job: TrainingJob, result: Result, history: Sequence[Mapping[str,
 
 
 def _end_with_parent(parent_pid: int) -> None:
-    """Has the kernel send SIGTERM when the parent dies, however it dies; leaves if it is dead already."""
+    """Have the kernel send SIGTERM when the parent dies, however it dies; exit if it is already dead."""
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != parent_pid:
         sys.exit("the process that started this training is gone")

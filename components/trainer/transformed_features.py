@@ -1,4 +1,4 @@
-"""The features that the Transform node left, as its schema describes them. Imports no TensorFlow."""
+"""The features that the Transform node wrote, as its schema describes them. Imports no TensorFlow."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -15,17 +15,17 @@ def features_of(
     apart: Collection[str] = (),
     weight: str | None = None,
 ) -> tuple[Feature, ...]:
-    """The features that a transformed schema describes.
+    """Return the features that a transformed schema describes.
 
     Args:
         schema: of the transformed examples.
-        images: by the name of a column of bytes, the shape of the image in it, [height, width, channels].
-        apart: names of columns that are no features, whatever they hold.
-        weight: the name of the column that says how much a row counts; None: there is none.
+        images: by the name of a column of bytes, the shape of its images, [height, width, channels].
+        apart: names of columns that are not features, whatever they hold.
+        weight: the name of the column with each row's weight; None: there is none.
 
     Raises:
-        ComponentError: a column is a string or sparse, which no accelerator takes; an image is no column of
-            bytes; or the weight is no number in each row.
+        ComponentError: a column is a string or sparse, which no accelerator takes; a column of `images` does
+            not hold bytes; or the weight is not a number in every row.
     """
     _require_weight(schema, weight)
     images = images or {}

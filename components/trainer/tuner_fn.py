@@ -1,6 +1,6 @@
 """Entry point of the stock TFX Tuner: `tuner_fn='slipway.components.trainer.tuner_fn.tuner_fn'`.
 
-Each trial is a training job like the Trainer's, in a process of its own: same devices, input and rules.
+Each trial is a training job like the Trainer's, in a separate process: same devices, input and rules.
 """
 
 import tempfile
@@ -26,14 +26,15 @@ ALGORITHMS: Mapping[Algorithm, Any] = {
 
 
 def tuner_fn(fn_args: Any) -> TunerFnResult:
-    """The tuner over the workload's search space.
+    """Return the tuner over the workload's search space.
 
     Args:
         fn_args: `tfx.components.FnArgs` with transform_graph_path, train_files, eval_files, working_dir, and
-            in custom_config what `run_fn` takes, and tune: the workload's section as plain values.
+            a custom_config as for `run_fn`, with the additional key tune: the workload's section as plain
+            values.
 
     Returns:
-        A tuner that goes on with the trials that an earlier attempt of this node has finished.
+        A tuner that keeps the trials that an earlier attempt of this node finished.
 
     Raises:
         ComponentError: a setting breaks a rule.
@@ -58,15 +59,15 @@ def tuner_fn(fn_args: Any) -> TunerFnResult:
 
 
 class JobTuner(keras_tuner.engine.base_tuner.BaseTuner):
-    """Carries out a training job for each trial.
+    """Runs a training job for each trial.
 
     Args:
-        oracle: says what to try.
+        oracle: chooses the values to try.
         settings: as `read_settings` returns them.
         transform: `tft.TFTransformOutput`.
         files: patterns of the train and of the eval split.
         elsewhere: other machines to train on; None: this one.
-        directory: where finished trials are noted.
+        directory: where finished trials are recorded.
     """
 
     def __init__(
@@ -86,10 +87,10 @@ class JobTuner(keras_tuner.engine.base_tuner.BaseTuner):
         super().__init__(oracle, directory=directory, project_name="trials")
 
     def run_trial(self, trial: Any, *_args: Any, **_kwargs: Any) -> dict[str, float]:
-        """Trains with the trial's values; returns the metrics of the epoch that would be exported.
+        """Train with the trial's values; return the metrics of the epoch that would be exported.
 
         Raises:
-            ComponentError: the training failed, or does not have the metric that is tuned for.
+            ComponentError: the training failed, or did not measure the metric that is tuned for.
         """
         values = {name: untuned(value) for name, value in trial.hyperparameters.values.items()}
         with tempfile.TemporaryDirectory(prefix="trial-") as folder:
@@ -115,7 +116,7 @@ class JobTuner(keras_tuner.engine.base_tuner.BaseTuner):
         return metrics
 
     def load_model(self, trial: Any) -> Any:
-        """Required by KerasTuner; not needed, as the Trainer trains with the best values."""
+        """Required by KerasTuner, but not needed, as the Trainer trains with the best values."""
         raise NotImplementedError(f"trial {trial.trial_id} leaves no model")
 
 
