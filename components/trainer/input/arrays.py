@@ -1,7 +1,7 @@
-"""All rows in memory or in one mapped file: an epoch is a random permutation of their numbers.
+"""Holds all rows in memory or in one mapped file: an epoch is a random permutation of their numbers.
 
-The shuffle is over the whole set, costs 0.3 microseconds a row, and the batches of epoch n depend on the seed
-and n alone: a training resumes within an epoch without reading the batches before.
+The shuffle covers the whole set and costs 0.3 microseconds per row. The batches of epoch n depend only on the
+seed and n, so a training resumes within an epoch without reading the batches before.
 """
 
 import math
@@ -25,19 +25,19 @@ from slipway.components.trainer.input.parsing import (
 from slipway.components.trainer.input.targets import Targets
 
 PARSED_TOGETHER_ROWS = 4096
-"""Rows of one call of the parser: large enough that its fixed cost vanishes, small against memory."""
+"""Rows per call of the parser: large enough that its fixed cost vanishes, small compared with memory."""
 TAKEN_TOGETHER_BYTES = 2**20
 MAX_TAKEN_TOGETHER = 16
-"""Small batches are taken several at a time, as a gather of each column costs more than its few rows."""
+"""Small batches are taken several at a time, because a gather of each column costs more than its few rows."""
 
 
 class Rows(Protocol):
     """Rows with random access by number.
 
     Attributes:
-        count: how many.
-        row_bytes: of one, parsed.
-        words: where they are, for people.
+        count: the number of rows.
+        row_bytes: bytes of one parsed row.
+        words: where the rows are, for people.
     """
 
     count: int
@@ -45,14 +45,14 @@ class Rows(Protocol):
     words: str
 
     def take(self, numbers: tf.Tensor) -> Columns:
-        """The rows with these numbers, int64 [n]: one tensor a feature, [n, *feature.shape]."""
+        """Return the rows with these numbers, int64 [n]: one tensor per feature, [n, *feature.shape]."""
 
 
 class MemoryRows:
-    """Rows as one tensor a feature.
+    """Rows in memory, as one tensor per feature.
 
     Args:
-        columns: [rows, *feature.shape] each.
+        columns: one tensor per feature, [rows, *feature.shape].
     """
 
     def __init__(self, columns: Columns) -> None:
@@ -63,12 +63,12 @@ class MemoryRows:
         self.words = f"{self.count:,} examples in memory, {size / 2**20:.1f} MB"
 
     def take(self, numbers: tf.Tensor) -> Columns:
-        """The rows with these numbers."""
+        """Return the rows with these numbers."""
         return {name: tf.gather(values, numbers) for name, values in self.columns.items()}
 
 
 class FileRows:
-    """Rows in a file that is mapped into memory: one record a row, so that a row is one read.
+    """Rows in a memory-mapped file with one record per row, so that a row is one read.
 
     Args:
         file: as `write` leaves it.
@@ -84,7 +84,7 @@ class FileRows:
 
     @staticmethod
     def write(file: Path, files: Sequence[str], features: Sequence[Feature]) -> None:
-        """Parses TFRecord files into a file of rows, in order.
+        """Parse TFRecord files into a file of rows, in order.
 
         Raises:
             ComponentError: there is no row, a row lacks a feature, or the disk is full.
@@ -104,7 +104,7 @@ class FileRows:
             ) from error
 
     def take(self, numbers: tf.Tensor) -> Columns:
-        """The rows with these numbers."""
+        """Return the rows with these numbers."""
         dtypes = [tf.as_dtype(each.model_dtype) for each in self._features]
         values = tf.numpy_function(self._read, [numbers], dtypes, stateful=False)
         shapes = [(numbers.shape[0], *each.shape) for each in self._features]
@@ -119,11 +119,11 @@ class FileRows:
 
 
 class PartOfRows:
-    """Some of other rows.
+    """A subset of other rows.
 
     Args:
         rows: all of them.
-        numbers: of those that are taken, int64 [n].
+        numbers: of the rows in the subset, int64 [n].
     """
 
     def __init__(self, rows: Rows, numbers: npt.NDArray[np.int64]) -> None:
@@ -132,17 +132,17 @@ class PartOfRows:
         self.words = f"{self.count:,} of {rows.words}"
 
     def take(self, numbers: tf.Tensor) -> Columns:
-        """The rows with these numbers, counted among the taken ones."""
+        """Return the rows with these numbers, counted within the subset."""
         return self._rows.take(tf.gather(self._numbers, numbers))
 
 
 def held_out(rows: Rows, *, share: float, seed: int) -> tuple[PartOfRows, PartOfRows]:
-    """The rows to train on, and those held out: the same ones for the same seed.
+    """Split rows into those to train on and those held out, always in the same way for the same seed.
 
     Args:
         rows: all of them.
-        share: that is held out, 0 .. 1; at least one row is.
-        seed: of the choice.
+        share: the share to hold out, 0 .. 1; at least one row is held out.
+        seed: of the random choice.
     """
     order = np.random.default_rng(seed).permutation(rows.count)
     held = max(1, round(share * rows.count))
@@ -152,15 +152,15 @@ def held_out(rows: Rows, *, share: float, seed: int) -> tuple[PartOfRows, PartOf
 def load_rows(
     files: Sequence[str], features: Sequence[Feature], *, limit_bytes: int | None = None
 ) -> MemoryRows | None:
-    """Reads and parses TFRecord files of tf.Examples into memory.
+    """Read and parse TFRecord files of tf.Examples into memory.
 
     Args:
         files: names ending in .gz are gzip, others are not compressed.
         features: the columns to read.
-        limit_bytes: of the parsed rows; None: no limit.
+        limit_bytes: limit of the parsed rows; None: no limit.
 
     Returns:
-        The rows; None where they are more than the limit.
+        The rows; None if they exceed the limit.
 
     Raises:
         ComponentError: the files hold no row, or a row lacks a feature.
@@ -185,24 +185,25 @@ def training_batches(
     hosts: Hosts | None = None,
     block_steps: int | None = None,
 ) -> tf.data.Dataset:
-    """Batches of static shape, `steps_per_epoch` of them an epoch, epoch after epoch without end.
+    """Return endless batches of static shape, `steps_per_epoch` of them per epoch.
 
-    What is over at the end of an epoch is left out of it; another order brings other rows there in the next.
+    The remainder of an epoch is left out; as every epoch has another order, different rows are left out each
+    time.
 
     Args:
         rows: with the targets' columns.
-        targets: what is taken out of each batch.
+        targets: what to split off each batch.
         batch_size: over all hosts, each of which gets its part of every batch.
         seed: of the order.
         steps_per_epoch: at most rows.count // batch_size.
-        first_step: how many steps are left out at the beginning, >= 0.
-        hosts: which part is this one's; None: there is one host.
-        block_steps: so many batches, or a divisor of it where an epoch's rest asks for that, are one element;
-            a divisor of steps_per_epoch. None: each batch is.
+        first_step: how many steps to skip at the beginning, >= 0.
+        hosts: determines the part of this host; None: there is one host.
+        block_steps: batches per element, a divisor of steps_per_epoch; fewer, a divisor of this number, if
+            the remaining steps of a resumed epoch require it. None: each element is one batch.
 
     Returns:
-        A dataset of what `Targets.split` gives of batches, or of blocks of them, with one more dimension in
-        front.
+        A dataset of what `Targets.split` returns for batches, or for blocks of batches, with one more
+        dimension in front.
     """
     place = hosts or Hosts()
     first_epoch, first_step_in_epoch = divmod(first_step, steps_per_epoch)
@@ -238,15 +239,15 @@ def training_batches(
 def eval_batches(
     rows: Rows, *, targets: Targets, batch_size: int, multiple: int = 1, hosts: Hosts | None = None
 ) -> tf.data.Dataset:
-    """All rows once, in order; the last batch is smaller.
+    """Return all rows once as batches, in order; the last batch is smaller.
 
     Args:
         rows: with the targets' columns.
-        targets: what is taken out of each batch.
+        targets: what to split off each batch.
         batch_size: over all hosts.
-        multiple: every batch can be divided by that; what is over, less than that many rows, is left out.
-            With `batch_size` itself there are full batches only.
-        hosts: which part is this one's; None: there is one host.
+        multiple: every batch is a multiple of this; the remainder, fewer rows than that, is left out. With
+            `batch_size` itself there are only full batches.
+        hosts: determines the part of this host; None: there is one host.
     """
     place = hosts or Hosts()
     used = rows.count // multiple * multiple
@@ -265,10 +266,10 @@ def _portions(numbers: Any, size: int, place: Hosts) -> tf.data.Dataset:
 
 
 def _parsed_batches(files: Sequence[str], features: Sequence[Feature]) -> Any:
-    """Parsed portions of all files, in order.
+    """Yield parsed portions of all files, in order.
 
     Raises:
-        ComponentError: there is none, or a row lacks a feature.
+        ComponentError: there is no row, or a row lacks a feature.
     """
     found = False
     try:

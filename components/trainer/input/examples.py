@@ -1,4 +1,4 @@
-"""The examples of one split: in memory if they fit, otherwise in a file or as a stream."""
+"""Opens the examples of a split: in memory if they fit, otherwise in a file or as a stream."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,10 +27,10 @@ class Examples(Protocol):
     """The examples of one split.
 
     Attributes:
-        count: on all hosts.
-        words: where they are, for people.
-        full_batches: in one pass over them.
-        needed: how many it takes to evaluate on any, >= 1.
+        count: examples on all hosts.
+        words: where the examples are, for people.
+        full_batches: full batches in one pass.
+        needed: the fewest examples that can be evaluated, >= 1.
     """
 
     count: int
@@ -41,24 +41,24 @@ class Examples(Protocol):
     def training(
         self, *, steps_per_epoch: int, first_step: int, seed: int, in_one_call: int | None = None
     ) -> tf.data.Dataset:
-        """Endless shuffled batches, starting at a step; in blocks if one call takes several."""
+        """Return endless shuffled batches, starting at a step; in blocks if one call takes several."""
 
     def evaluation(self) -> tf.data.Dataset:
-        """Batches of one pass, in order."""
+        """Return the batches of one pass, in order."""
 
 
 def open_examples(files: Sequence[str], job: TrainingJob, devices: Devices, *, split: str) -> Examples:
-    """Loads a split, or counts it to be streamed.
+    """Load a split, or count its examples to stream them.
 
     Args:
-        files: of all hosts, names ending in .gz are gzip.
-        job: features, batch size and input settings.
-        devices: how a batch is divided.
-        split: its name, for the file cache.
+        files: of all hosts; names ending in .gz are gzip.
+        job: gives features, batch size and input settings.
+        devices: determine how a batch is divided.
+        split: the name of the split, for the cache file.
 
     Raises:
-        ComponentError: there is no example, an example lacks a feature, or memory does not hold what
-            `train.input.cache: memory` asks for.
+        ComponentError: there is no example, an example lacks a feature, or the examples do not fit in memory
+            as `train.input.cache: memory` requires.
     """
     cache = job.input.cache
     if cache in ("auto", "memory"):
@@ -89,7 +89,7 @@ class HeldExamples:
     def training(
         self, *, steps_per_epoch: int, first_step: int, seed: int, in_one_call: int | None = None
     ) -> tf.data.Dataset:
-        """Every epoch another permutation of all rows."""
+        """Return batches in another permutation of all rows in every epoch."""
         batch_bytes = self._job.batch_size * self._rows.row_bytes
         several = in_one_call if in_one_call != 1 else None
         batches = arrays.training_batches(
@@ -102,17 +102,17 @@ class HeldExamples:
             hosts=self._devices.hosts,
             block_steps=block_steps(several, batch_bytes=batch_bytes) if several else None,
         )
-        # Small batches are taken several at a time, also where each is a block of its own.
+        # Small batches are taken several at a time, even if each is a block by itself.
         return batches.batch(1, drop_remainder=True).prefetch(2) if in_one_call == 1 else batches
 
     def held_out(self) -> tuple["HeldExamples", "HeldExamples"]:
-        """The examples to train on, and those that `train.early_stopping` looks at."""
+        """Return the examples to train on, and those held out for `train.early_stopping`."""
         parts = arrays.held_out(self._rows, share=self._job.early_stopping.share, seed=self._job.seed)
         train, held = (HeldExamples(part, self._job, self._devices) for part in parts)
         return train, held
 
     def evaluation(self) -> tf.data.Dataset:
-        """All rows, except the few that cannot be divided among the devices."""
+        """Return all rows, except the few that cannot be divided among the devices."""
         job, devices = self._job, self._devices
         static = devices.has_static_shapes_only and self.full_batches > 0
         return arrays.eval_batches(
@@ -125,13 +125,14 @@ class HeldExamples:
 
 
 def open_splits(job: TrainingJob, devices: Devices) -> tuple[Examples, Examples | None]:
-    """The training examples, and the examples each epoch is evaluated on.
+    """Return the training examples, and the examples that each epoch is evaluated on, if any.
 
-    The latter is the eval split, or, where the training may stop early, a part of the train split: the eval
-    split then has no say in what is trained, and judges it.
+    The latter are the eval split or, if the training may stop early, a part of the train split: then the eval
+    split does not influence the training that it judges.
 
     Raises:
-        ComponentError: as `open_examples`; or the rows are streamed, of which none can be held out.
+        ComponentError: as for `open_examples`; or the training may stop early, but its rows are streamed, so
+            none can be held out.
     """
     train = open_examples(job.train_files, job, devices, split="train")
     if job.early_stopping.patience is None:
@@ -160,7 +161,7 @@ class StreamedExamples:
             row_bytes=row_bytes(job.features),
         )
         own = count_records(self._files)
-        # All hosts take as many steps as the one with the fewest examples can.
+        # All hosts take as many steps as the host with the fewest examples can.
         self.full_batches = devices.least(self._window.steps(own))
         self.count = own * hosts.count
         self._is_static = devices.is_distributed or devices.has_static_shapes_only
@@ -170,7 +171,7 @@ class StreamedExamples:
     def training(
         self, *, steps_per_epoch: int, first_step: int, seed: int, in_one_call: int | None = None
     ) -> tf.data.Dataset:
-        """Every epoch another order of files, and another within each window."""
+        """Return batches with another order of files in every epoch, shuffled within each window."""
         batches = stream.training_batches(
             self._files,
             self._features,
@@ -180,11 +181,11 @@ class StreamedExamples:
             steps_per_epoch=steps_per_epoch,
             first_step=first_step,
         )
-        # Larger blocks would gain nothing here: parsing takes the time.
+        # Larger blocks would gain nothing: most of the time goes into parsing.
         return batches.batch(1, drop_remainder=True) if in_one_call else batches
 
     def evaluation(self) -> Any:
-        """All rows; only full batches where devices divide them or compile for one shape."""
+        """Return all rows; only full batches if devices divide them or compile for one shape."""
         batches = stream.eval_batches(
             self._files,
             self._features,
@@ -192,12 +193,12 @@ class StreamedExamples:
             batch_size=self._window.batch_size,
             static=self._is_static,
         )
-        # If a host has fewer, no other may wait for it.
+        # All hosts stop after the same number of batches, so that none waits for a host with fewer.
         return batches.take(self.full_batches) if self._devices.hosts.count > 1 else batches
 
 
 def input_advice(job: TrainingJob, *, rows: int) -> str:
-    """Describes what would deliver the examples faster; "" if they are already in memory."""
+    """Describe what would deliver the examples faster; "" if they are already in memory."""
     needed = row_bytes(job.features) * rows
     fits = needed <= available_memory_bytes() * MEMORY_SHARE
     size = f"{needed / 2**20:,.0f} MB"

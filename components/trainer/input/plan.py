@@ -1,4 +1,4 @@
-"""Plans where the input is kept, which host reads what, and in which portions. Nothing is read here."""
+"""Plans where the input is kept, which host reads what, and in which portions. Reads nothing."""
 
 import math
 from collections.abc import Sequence
@@ -10,33 +10,32 @@ from slipway.components.trainer.features import Feature
 MEMORY_SHARE = 0.25
 """The share of available memory that parsed examples may take. Joining parsed batches needs it twice."""
 PARSED_TOGETHER_ROWS = 256
-"""Rows of one call of the parser in a stream: single records cost 13 times as much, and larger portions mix
-less."""
+"""Rows per call of the parser in a stream: single records cost 13 times as much, larger portions mix less."""
 MAX_WINDOW_BYTES = 2**28
 """Two or three windows are in memory at a time. A constant, so the order does not depend on free memory."""
 MAX_BLOCK_BYTES = 2**24
-"""The size of batches passed together: large enough to cost nothing, small compared with memory."""
+"""Size of batches passed together: large enough to cost nothing, small compared with memory."""
 _BYTES = {"float32": 4, "int64": 4, "uint8": 1}  # as in memory: int64 becomes int32
 
 
 def row_bytes(features: Sequence[Feature]) -> int:
-    """Bytes of one parsed example."""
+    """Return the bytes of one parsed example."""
     return sum(_BYTES[each.dtype] * math.prod(each.shape) for each in features)
 
 
 def block_steps(steps: int, *, batch_bytes: int) -> int:
-    """How many batches are passed together: the largest divisor of `steps` within `MAX_BLOCK_BYTES`.
+    """Return how many batches to pass together: the largest divisor of `steps` within `MAX_BLOCK_BYTES`.
 
     Args:
         steps: of one call of the compiled function, >= 1.
-        batch_bytes: of one batch, > 0.
+        batch_bytes: bytes of one batch, > 0.
     """
     most = max(1, MAX_BLOCK_BYTES // batch_bytes)
     return next(each for each in range(min(steps, most), 0, -1) if steps % each == 0)
 
 
 def files_of_host(files: Sequence[str], *, index: int, count: int) -> tuple[str, ...]:
-    """The files that one of several hosts streams: every count-th.
+    """Return the files that one of several hosts streams: every count-th.
 
     Raises:
         ComponentError: there are fewer files than hosts.
@@ -55,7 +54,7 @@ class Window:
     """The rows that a stream shuffles at a time.
 
     Attributes:
-        batch_size: examples a batch.
+        batch_size: examples per batch.
         batches: whole batches in a window, >= 1.
     """
 
@@ -68,11 +67,11 @@ class Window:
         return self.batch_size * self.batches
 
     def steps(self, rows: int) -> int:
-        """Full batches in so many rows: the last window is smaller than the others."""
+        """Return the number of full batches in so many rows, where the last window may be smaller."""
         return rows // self.rows * self.batches + rows % self.rows // self.batch_size
 
 
 def window(batch_size: int, shuffle_rows: int, *, row_bytes: int) -> Window:
-    """The smallest window of whole batches that holds `shuffle_rows`, within `MAX_WINDOW_BYTES`."""
+    """Return the smallest window of whole batches that holds `shuffle_rows`, within `MAX_WINDOW_BYTES`."""
     rows = min(shuffle_rows, MAX_WINDOW_BYTES // row_bytes)
     return Window(batch_size=batch_size, batches=max(1, -(-rows // batch_size)))

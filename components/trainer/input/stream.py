@@ -1,8 +1,8 @@
 """Streams data that does not fit in memory: files interleaved in every epoch, shuffled within a window.
 
-Portions of the files are parsed as they are read, in turns, joined to windows of whole batches, and each
-window is permuted. The batches of epoch n depend on the seed and n alone. A training that goes on within an
-epoch reads that epoch's files from their beginning, and shuffles from where it left.
+Portions of the files are parsed in turns as they are read and joined to windows of whole batches, and each
+window is permuted. The batches of epoch n depend only on the seed and n. A training that resumes within an
+epoch reads that epoch's files from their beginning, and starts to shuffle at the step where it stopped.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from slipway.components.trainer.input.plan import PARSED_TOGETHER_ROWS, Window
 from slipway.components.trainer.input.targets import Targets
 
 FILES_AT_ONCE = 16
-"""Files that are read in turns: enough to mix, few enough to hold their buffers."""
+"""Files that are read in turns: enough to mix well, few enough to hold their buffers."""
 
 
 def training_batches(
@@ -36,19 +36,19 @@ def training_batches(
     steps_per_epoch: int,
     first_step: int = 0,
 ) -> tf.data.Dataset:
-    """Batches of static shape, `steps_per_epoch` of them an epoch, epoch after epoch without end.
+    """Return endless batches of static shape, `steps_per_epoch` of them per epoch.
 
     Args:
         files: of this host.
         features: the columns to read.
-        targets: what is taken out of each batch.
-        window: batches of this host, and how many of them are shuffled together.
+        targets: what to split off each batch.
+        window: the batch size of this host, and how many batches are shuffled together.
         seed: of the order.
         steps_per_epoch: at most `window.steps(rows of these files)`.
-        first_step: how many steps are left out at the beginning, >= 0.
+        first_step: how many steps to skip at the beginning, >= 0.
 
     Returns:
-        A dataset of what `Targets.split` gives of batches of window.batch_size rows.
+        A dataset of what `Targets.split` returns for batches of window.batch_size rows.
     """
     first_epoch, first_step_in_epoch = divmod(first_step, steps_per_epoch)
     windows_left_out, batches_left_out = divmod(first_step_in_epoch, window.batches)
@@ -74,7 +74,7 @@ def training_batches(
     def shuffled(rows: Columns, epoch: tf.Tensor, number: tf.Tensor) -> tf.data.Dataset:
         total = tf.shape(next(iter(rows.values())), tf.int64)[0]
         steps = total // window.batch_size
-        # Another seed for each window of each epoch; files are shuffled with (seed, epoch) itself.
+        # Each window of each epoch has another seed; files are shuffled with (seed, epoch) itself.
         pair = tf.stack([tf.constant(seed, tf.int64) + (number + 1) * 2**32, epoch])
         order = tf.random.experimental.stateless_shuffle(tf.range(total), seed=pair)
         numbers = tf.reshape(order[: steps * window.batch_size], [steps, window.batch_size])
@@ -92,14 +92,14 @@ def training_batches(
 def eval_batches(
     files: Sequence[str], features: Sequence[Feature], *, targets: Targets, batch_size: int, static: bool
 ) -> tf.data.Dataset:
-    """All rows once, in order.
+    """Return all rows once as batches, in order.
 
     Args:
         files: of this host.
         features: the columns to read.
-        targets: what is taken out of each batch.
+        targets: what to split off each batch.
         batch_size: of this host.
-        static: full batches only; else the last one is smaller.
+        static: full batches only; otherwise the last one may be smaller.
     """
     portions = parsed(records_of_all(files), features, rows=batch_size)
     if not static:
@@ -111,7 +111,7 @@ def eval_batches(
 
 
 def require_examples(files: Sequence[str], features: Sequence[Feature]) -> None:
-    """Parses the first portion, to report errors before the training starts.
+    """Parse the first portion, to report errors before the training starts.
 
     Raises:
         ComponentError: there is no example, or one lacks a feature.

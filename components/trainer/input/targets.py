@@ -18,8 +18,8 @@ class Targets:
 
     Attributes:
         label: the name of the label's column, or several, see `labels`.
-        weight: of the column that says how much a row counts; None: all count the same.
-        class_weights: by the label's class, a factor of that; a class that is not named has 1.
+        weight: the name of the column with each row's weight; None: equal weights.
+        class_weights: by class of the label, a factor of the row's weight; 1 for classes that are not named.
     """
 
     label: Label
@@ -28,7 +28,7 @@ class Targets:
 
     @classmethod
     def fitted(cls, job: TrainingJob) -> Self:
-        """The columns that a model is fitted to; balanced weights must be counted, see `weights.weighed`."""
+        """Return the targets to fit a model to; balanced weights must be counted, see `weights.weighed`."""
         weights: Any = job.class_weights or {}
         if weights == BALANCED:
             raise ValueError("balanced class weights have not been counted")
@@ -37,19 +37,18 @@ class Targets:
 
     @classmethod
     def judged(cls, job: TrainingJob) -> Self:
-        """The columns that it is judged by: classes then weigh what they weigh, as in Keras' own `fit`."""
+        """Return the targets to judge a model by: without class weights, as in Keras' own `fit`."""
         return cls(job.label, job.weight)
 
     def split(self, columns: Columns) -> tuple[Any, ...]:
-        """Splits a batch as `keras.Model.fit` takes it.
+        """Split a batch into the tuple that `keras.Model.fit` takes.
 
         Args:
             columns: [..., *shape] each, with any number of dimensions in front of a row's shape.
 
         Returns:
-            Features by name, the label as float32 [..., *shape], or one by the name of each output, or
-            several columns side by side, [..., labels], and, where rows count differently, how much they do,
-            float32 [...].
+            Features by name; the label as float32 [..., *shape], or a mapping of labels by output name, or
+            several columns side by side, [..., labels]; and, if rows have weights, these, float32 [...].
         """
         names = columns_of(self.label)
         labels = {name: tf.cast(columns[name], tf.float32) for name in names}
@@ -70,9 +69,9 @@ class Targets:
         return (features, label) if weight is None else (features, label, weight)
 
     def _factors(self, label: tf.Tensor) -> tf.Tensor:
-        """The factor of each row's class; a one-hot label is its class."""
+        """Return the factor of each row's class; a one-hot label is decoded to its class."""
         weights = self.class_weights or {}
-        table = np.ones(max(weights) + 2, np.float32)  # the last stands for every class beyond
+        table = np.ones(max(weights) + 2, np.float32)  # the last entry stands for all classes beyond
         table[list(weights)] = list(weights.values())
         one_hot = label.shape[-1] > 1
         codes = tf.argmax(label, -1) if one_hot else tf.cast(tf.squeeze(label, -1), tf.int64)

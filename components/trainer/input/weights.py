@@ -1,4 +1,4 @@
-"""Sums the weights of a training's rows: refuses invalid ones, and balances classes."""
+"""Sums the weights of the training rows, rejects invalid ones, and balances classes."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,17 +15,17 @@ from slipway.components.trainer.job import BALANCED, MOST_CLASSES, TrainingJob
 _PARSED_TOGETHER_ROWS = 4096
 _SHOWN_CLASSES = 10
 _FAR_FROM_ONE = 2.0
-"""A mean weight that is this many times 1, or a part of it, is told."""
+"""A mean weight this many times above or below 1 is reported."""
 
 
 @dataclass
 class _Weighed:
-    """The rows of a split.
+    """The total weights of a split.
 
     Attributes:
-        rows: how many there are.
-        total: what they weigh together.
-        classes: what the rows of each class weigh.
+        rows: the number of rows.
+        total: the weight of all rows together.
+        classes: the weight of the rows of each class.
     """
 
     rows: int = 0
@@ -38,8 +38,8 @@ class WeighedJob:
     """A job whose class weights are numbers.
 
     Attributes:
-        job: the same but for them.
-        mean: of the weights of its rows, without those of their classes; 1 where rows have none.
+        job: the job with these class weights.
+        mean: the mean weight of its rows, without class weights; 1 if rows have no weights.
     """
 
     job: TrainingJob
@@ -47,7 +47,7 @@ class WeighedJob:
 
     @property
     def class_words(self) -> str:
-        """Describes the weights of the classes; "" where there are none."""
+        """Description of the class weights; "" if there are none."""
         weights = self.job.class_weights
         if not isinstance(weights, dict) or not weights:
             return ""
@@ -55,7 +55,7 @@ class WeighedJob:
 
     @property
     def mean_words(self) -> str:
-        """Describes the effect of a mean weight far from 1 on a network's loss; "" where it is near."""
+        """Description of what a mean weight far from 1 does to a network's loss; "" if it is near 1."""
         if 1 / _FAR_FROM_ONE <= self.mean <= _FAR_FROM_ONE:
             return ""
         return (
@@ -66,14 +66,14 @@ class WeighedJob:
 
 
 def weighed(job: TrainingJob) -> WeighedJob:
-    """The job with its class weights as numbers; one pass over the files, and none where nothing is weighed.
+    """Return the job with its class weights as numbers; reads the files once, or not at all without weights.
 
     `balanced` gives every class of the train split the same total weight, and all rows together the weight
-    that they have without it: a class weighs total / (classes * its own total), as in scikit-learn.
+    that they have without it: the factor of a class is total / (classes * its own total), as in scikit-learn.
 
     Raises:
-        ComponentError: a weight is negative or no number, all are 0, a label is no class, or a class is
-            weighed that no row of the train split has.
+        ComponentError: a weight is negative or not a number, all are 0, a label is not a class, or a weighted
+            class has no row in the train split.
     """
     by_class = bool(job.class_weights)
     if job.weight is None and not by_class:
@@ -104,15 +104,15 @@ def _require_classes(named: Iterable[str], found: Collection[int]) -> None:
 
 
 def require_weights(values: npt.NDArray[np.float64], *, name: str, split: str) -> None:
-    """Refuses weights that have no mean.
+    """Reject weights that have no mean.
 
     Args:
         values: [rows].
         name: of their column.
-        split: that they are of.
+        split: the name of their split.
 
     Raises:
-        ComponentError: one is negative, infinite or no number.
+        ComponentError: a weight is negative, infinite or not a number.
     """
     is_wrong = ~(np.isfinite(values) & (values >= 0))
     if is_wrong.any():

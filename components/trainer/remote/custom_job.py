@@ -1,10 +1,10 @@
-"""The request for a training on other machines: its parts by the names thon Vertex AI gives them."""
+"""The request for a training on other machines, with the names that Vertex AI gives its parts."""
 
 from typing import NotRequired, TypedDict
 
 
 class MachineSpec(TypedDict, total=False):
-    """A machine, or a slice of TPUs; `tpuTopology` e.g. `2x4`."""
+    """A machine, or a slice of TPUs; `tpuTopology` is e.g. `2x4`."""
 
     machineType: str
     acceleratorType: str
@@ -13,7 +13,7 @@ class MachineSpec(TypedDict, total=False):
 
 
 class EnvVar(TypedDict):
-    """A variable of a container's environment."""
+    """An environment variable of a container."""
 
     name: str
     value: str
@@ -28,7 +28,7 @@ class ContainerSpec(TypedDict):
 
 
 class WorkerPoolSpec(TypedDict):
-    """Equal machines; their count as text."""
+    """A pool of equal machines; `replicaCount` is their number as text."""
 
     machineSpec: MachineSpec
     replicaCount: str
@@ -36,7 +36,7 @@ class WorkerPoolSpec(TypedDict):
 
 
 class Scheduling(TypedDict):
-    """How long and on which machines; `timeout` e.g. `60s`."""
+    """Whether a job runs on spot machines, and for how long at most; `timeout` is e.g. `60s`."""
 
     strategy: str
     restartJobOnWorkerRestart: NotRequired[bool]
@@ -53,13 +53,13 @@ class CustomJobSpec(TypedDict):
 
 
 class EncryptionSpec(TypedDict):
-    """Vertex AI's key for what a job writes."""
+    """The key that encrypts what a job writes."""
 
     kmsKeyName: str
 
 
 class CustomJob(TypedDict):
-    """A job."""
+    """A job of Vertex AI."""
 
     displayName: str
     labels: dict[str, str]
@@ -68,7 +68,7 @@ class CustomJob(TypedDict):
 
 
 class CustomJobRequest(TypedDict):
-    """A job and where it goes, as `slipway.components.trainer.remote.vertex.VertexTraining` takes it."""
+    """A job and where to send it, as `slipway.components.trainer.remote.vertex.VertexTraining` takes it."""
 
     project: str
     region: str

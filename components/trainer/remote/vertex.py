@@ -1,7 +1,7 @@
 """Runs a training job on Vertex AI: a CustomJob whose machines run `remote.worker`.
 
-The request was laid out when the pipeline was compiled (slipway.pipeline.cloud.tpu_training_job); here it
-gets the address of the job file, is sent, and waited for.
+The request is prepared when the pipeline is compiled (slipway.pipeline.cloud.tpu_training_job). Here it gets
+the address of the job file and is sent, and the job is waited for.
 """
 
 import json
@@ -23,13 +23,13 @@ from slipway.components.trainer.training_process import TrainingPreemptedError
 
 POLL_S = 15.0
 PATIENCE_S = 900.0
-"""How long the service may be unreachable before a training is given up."""
+"""Seconds that the service may be unreachable before a training is given up."""
 _CONSOLE = "https://console.cloud.google.com/vertex-ai/training"
 _REMEDY = (
     "the task's service account needs roles/aiplatform.user, may act as cloud.vertex.service_account, and "
     "cloud.vertex.region must have quota for train.tpu"
 )
-_ADDRESS = re.compile(r"^[A-Z]+ https?://\S+: ")  # which the client puts before the service's words
+_ADDRESS = re.compile(r"^[A-Z]+ https?://\S+: ")  # the client puts this before the service's message
 _ENDED = ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "PARTIALLY_SUCCEEDED")
 
 
@@ -37,13 +37,13 @@ class VertexTraining:
     """A CustomJob, from its creation to its end; leaving the `with` block cancels it if it still runs.
 
     Args:
-        job: what to train; its results come into its `output_dir`.
-        request: where to run it, and as what.
+        job: what to train; its `output_dir` receives the results.
+        request: where to run it, and on which machines.
         folder: for the job file and the results, on gs://.
-        poll_s: seconds between two looks at the state, > 0.
+        poll_s: seconds between two polls of the state, > 0.
 
     Raises:
-        ComponentError: the service does not take the job.
+        ComponentError: the service does not accept the job.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class VertexTraining:
         self._job = job
         self._files = storage(folder)
         self._poll_s = poll_s
-        self._files.remove(OUTCOME_FILE)  # of an earlier attempt
+        self._files.remove(OUTCOME_FILE)  # left by an earlier attempt
         remote = replace(job, output_dir=folder)
         self._files.write(JOB_FILE, lambda stream: stream.write(remote.to_json().encode()))
         wanted = json.loads(json.dumps(request["customJob"]))
@@ -85,20 +85,21 @@ class VertexTraining:
             self._call("cancel", self._client.cancel_custom_job, name=self._name)
 
     def wait(self, show: Callable[[str], None]) -> Result:
-        """Waits for the end; returns the values of "done", with the results in the job's `output_dir`.
+        """Wait for the end; return the values of the "done" event, with the results in the job's
+        `output_dir`.
 
         Args:
-            show: gets a line for each new state.
+            show: receives a line for each new state.
 
         Raises:
-            TrainingPreemptedError: its machines were taken back, and the service has given up.
-            ComponentError: it failed, with the training's own words or the service's.
+            TrainingPreemptedError: the machines were taken back, and the service has given up.
+            ComponentError: the training failed, with its own message or the service's.
         """
         show(f"training job {self._name}, {self.link}")
         from google.api_core.retry import Retry
 
         state = ""
-        patient = Retry(timeout=PATIENCE_S)  # after transient errors; by default the client gives up at once
+        patient = Retry(timeout=PATIENCE_S)  # on transient errors, where the client gives up by default
         while not state.endswith(_ENDED):
             if state:
                 time.sleep(self._poll_s)
@@ -135,11 +136,12 @@ class VertexTraining:
         try:
             return method(**arguments)
         except (GoogleAPIError, GoogleAuthError, RequestException) as error:
-            cause = getattr(error, "cause", None) or error  # retried until the time limit
+            cause = getattr(error, "cause", None) or error  # the last error, if retried until the time limit
             code = int(getattr(cause, "code", None) or 0)
             said = type(cause).__name__ if isinstance(cause, RequestException) else str(cause)
             told = _ADDRESS.sub("", getattr(cause, "message", "") or said)
-            # Without a clear answer, a job that costs by the hour may have been started, or not ended.
+            # Without a clear answer, a job that costs by the hour may have been started, or may still be
+            # running.
             is_clear = 400 <= code < 500 or isinstance(cause, GoogleAuthError)
             raise ComponentError(
                 f"Vertex AI did not {what} the training job: {f'{code} ' if code else ''}{told}",
@@ -150,7 +152,7 @@ class VertexTraining:
 
 
 def _client(endpoint: str) -> Any:
-    """The client of an address; to a plain one, which only this machine can have, it sends no credentials."""
+    """Return the client of an endpoint; a plain http one, always on this machine, gets no credentials."""
     from google.auth.credentials import AnonymousCredentials
     from google.cloud import aiplatform_v1 as vertex
     from google.cloud.aiplatform_v1.services.job_service.transports import JobServiceRestTransport

@@ -1,9 +1,10 @@
-"""Entry point of each machine of a training job: `python -m slipway.components.trainer.remote.worker
-gs://.../job.json`.
+"""Entry point of each machine of a training job on other machines.
 
-The training process itself works on local files. Here the job file comes from beside the artifacts, and what
-the training leaves goes there; last of all its outcome, by which the one who waits knows that all is there.
-The exit code is that of the training process (see slipway.components.trainer.train).
+    python -m slipway.components.trainer.remote.worker gs://.../job.json
+
+The training process itself works on local files. The worker copies the job file from beside the artifacts,
+and the results back. It writes the outcome last: once it exists, all results are there. The exit code is that
+of the training process (see slipway.components.trainer.train).
 """
 
 import json
@@ -28,13 +29,13 @@ RESULTS = (WEIGHTS_FILE, HISTORY_FILE, RESULT_FILE, SBOM)
 
 
 def main(arguments: list[str]) -> int:
-    """Carries out the job at an address; returns the exit code of the training.
+    """Run the job at an address; return the exit code of the training.
 
     Args:
         arguments: the address of the job file, on disk or gs://.
 
     Raises:
-        OSError: the job cannot be read, or the results not be written.
+        OSError: the job cannot be read, or the results cannot be written.
     """
     [address] = arguments
     folder, _, name = address.rpartition("/")

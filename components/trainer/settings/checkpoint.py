@@ -38,7 +38,7 @@ class CheckpointSettings(SettingsGroup):
     )
 
     def is_better(self, value: float, best: float | None) -> bool:
-        """Whether a metric's value beats the best one so far; NaN never does."""
+        """Return True if a metric's value beats the best one so far; NaN never does."""
         if value != value:
             return False
         if best is None:

@@ -15,7 +15,7 @@ Axis = Literal["batch", "model"]
 
 @dataclass(frozen=True, kw_only=True)
 class ComputeSettings(SettingsGroup):
-    """Keys of the workload's `train` that say what computes.
+    """Keys of the workload's `train` that choose devices and backend.
 
     Raises:
         ComponentError: a value breaks one of these rules.

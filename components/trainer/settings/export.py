@@ -1,14 +1,14 @@
-"""The smaller forms of a model that can be written beside it, and what is reported of them."""
+"""The smaller forms of a model that can be written beside it, and the report on them."""
 
 from typing import Literal, TypedDict
 
 ExportKind = Literal["litert", "litert_dynamic", "litert_int8", "keras_int8"]
 QUANTIZED: tuple[ExportKind, ...] = ("litert_dynamic", "litert_int8")
-"""The forms in which each weight becomes int8."""
+"""The forms in which every weight is int8."""
 
 
 class Export(TypedDict):
-    """A smaller form; `change`: each of its metrics minus the model's own."""
+    """A smaller form; `change` is each of its metrics minus the model's own."""
 
     kind: ExportKind
     file: str

@@ -1,4 +1,4 @@
-"""The base of all groups of settings: plain values that go into the job file and come back."""
+"""The base of all groups of settings: plain values that are written to the job file and read back."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -10,12 +10,12 @@ from slipway.components.settings import broken_rule
 
 @dataclass(frozen=True, kw_only=True)
 class SettingsGroup:
-    """A base for frozen dataclasses of `slipway.components.settings.setting`, checked by their types and
+    """A base for frozen dataclasses with fields of `slipway.components.settings.setting`; checks types and
     bounds.
 
     Attributes:
         key: the name of the group in the job, for messages.
-        section: the name of the section in the workload's `train`; "" where its keys stand there directly.
+        section: the name of the section in the workload's `train`; "" if the settings are direct keys of it.
 
     Raises:
         ComponentError: a value breaks a rule of its setting.
@@ -31,17 +31,17 @@ class SettingsGroup:
                 raise ComponentError(f"{self._shown(each.name)} ({value!r}) {rule}")
 
     def to_json(self) -> dict[str, object]:
-        """Returns the settings as plain values; `from_json` reads them back."""
+        """Return the settings as plain values; `from_json` reads them back."""
         return asdict(self)
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
-        """The settings' names, in order."""
+        """Return the settings' names, in order."""
         return tuple(field.name for field in fields(cls))
 
     @classmethod
     def from_json(cls, values: Any) -> Self:
-        """Reads what `to_json` wrote, or the same section of a workload file.
+        """Read what `to_json` wrote, or the same section of a workload file.
 
         Raises:
             ComponentError: a key is missing or unknown, or a value breaks a rule of the group.
@@ -55,5 +55,5 @@ class SettingsGroup:
         return cls(**values)
 
     def _shown(self, name: str) -> str:
-        """The setting as the workload file calls it."""
+        """Return the setting's name as the workload file writes it."""
         return f"train.{self.section}.{name}" if self.section else f"train.{name}"

@@ -1,4 +1,4 @@
-"""Names the file of weights that a training begins with; nothing here opens what lies elsewhere. Pure."""
+"""Names the weights file that a training starts from; opens no remote file. Pure."""
 
 import hashlib
 from pathlib import Path
@@ -8,22 +8,22 @@ KEY = "train.pretrained"
 
 
 class Pretrained(TypedDict):
-    """A file of weights: where it lies, as the workload names it, and the SHA-256 of its content."""
+    """A weights file: its path as the workload names it, and the SHA-256 of its content."""
 
     path: str
     sha256: str
 
 
 def is_remote(path: str) -> bool:
-    """Whether it is an address, such as gs://..., and no path."""
+    """Return True if the path is an address such as gs://..."""
     return "://" in path
 
 
 def sha256_of(file: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal digits.
+    """Return the SHA-256 of a file, in hexadecimal digits.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     with file.open("rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()

@@ -9,11 +9,11 @@ from slipway.components.settings import setting
 from slipway.components.trainer.settings.group import SettingsGroup
 
 STEP_RANGE = r"^[0-9]+:[0-9]+$"
-"""The form of FIRST:LAST; JSON Schema has no words for more."""
+"""The form of FIRST:LAST; JSON Schema cannot express more."""
 
 
 def step_range(text: str) -> tuple[int, int] | None:
-    """The first and the last step of FIRST:LAST, both counted from 1; None: it is no such range."""
+    """Return the first and the last step of FIRST:LAST, both counted from 1; None: not such a range."""
     if re.fullmatch(STEP_RANGE, text) is None:
         return None
     first, last = map(int, text.split(":"))
@@ -39,10 +39,10 @@ class WatchSettings(SettingsGroup):
 
     @property
     def profiled(self) -> tuple[int, int] | None:
-        """The first and the last step that are profiled, counted from 1; None: none.
+        """The first and the last step to profile, counted from 1; None: none.
 
         Raises:
-            ComponentError: `profile_steps` is no such range.
+            ComponentError: `profile_steps` is not such a range.
         """
         if self.profile_steps is None:
             return None
