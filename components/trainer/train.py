@@ -218,8 +218,7 @@ def _require_tpu_model(job: TrainingJob, devices: Devices) -> None:
 def _model(
     job: TrainingJob, devices: Devices, *, full_batches: int, most_steps: int | None
 ) -> tuple[Any, int]:
-    """Return the user's model, built in the devices' scope with the settings applied, and the steps per
-    epoch.
+    """Return the user's model, built in the devices' scope with all settings, and the steps per epoch.
 
     Args:
         job: the training job.

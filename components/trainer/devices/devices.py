@@ -15,20 +15,20 @@ class Devices:
     """The devices that training computes on, opened and ready.
 
     Attributes:
-        kind: of device.
-        backend: of Keras.
-        words: for people, such as "8 TPU cores".
+        kind: the kind of device.
+        backend: the Keras backend.
+        words: a description, such as "8 TPU cores".
         replicas: copies of the model, over all hosts; the global batch is divided among them. >= 1.
-        hosts: on which of how many hosts this process is.
-        has_bfloat16: whether bfloat16 is computed by hardware.
+        hosts: the hosts, and which of them this process is on.
+        has_bfloat16: whether the hardware computes bfloat16.
         strategy: the `tf.distribute.Strategy` of several TensorFlow devices and of TPUs, else None.
-        scope: a context to build and compile the model in.
-        check: called with the built model; says in words how it is spread over the devices, "" where it is
-            not, and raises a ComponentError if that is not as was asked.
+        scope: makes a context to build and compile the model in.
+        check: called with the built model; describes how it is spread over the devices ("" if it is not), and
+            raises a ComponentError if that is not as requested.
         ahead: called with a tf.data dataset; returns one whose next elements are on the device before they
-            are asked for. The same one where Keras or a strategy sees to that, and on a CPU.
-        least: the least of a number over all hosts; each calls it.
-        passed_over: what "auto" would have taken before this, and why it was not.
+            are requested. The same dataset on a CPU, and where Keras or a strategy prefetches.
+        least: returns the least of a number over all hosts, each of which must call it.
+        passed_over: what "auto" would have preferred, and why it was not used.
     """
 
     kind: Kind
@@ -46,12 +46,12 @@ class Devices:
 
     @property
     def divisor(self) -> int:
-        """The number a batch must be a multiple of: replicas divide it, and hosts load their parts."""
+        """The number that a batch must be a multiple of: replicas divide it, and hosts load their parts."""
         return math.lcm(self.replicas, self.hosts.count)
 
     @property
     def has_static_shapes_only(self) -> bool:
-        """Whether every batch must have the same shape: on a TPU each new shape is compiled anew."""
+        """Whether every batch must have the same shape: a TPU compiles anew for each shape."""
         return self.kind == "tpu"
 
     @property

@@ -1,7 +1,7 @@
 """Looks for evidence of a TPU or a GPU on this machine, without touching either.
 
-A TPU runtime that is asked for a TPU that is not there may wait for minutes, so nothing is asked without
-evidence: a variable that the platform sets, or a device file.
+A TPU runtime may wait for minutes for a TPU that does not exist, so none is called without evidence: a
+variable that the platform sets, or a device file.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from typing import Literal
 Kind = Literal["tpu", "gpu", "cpu"]
 
 LOCAL_TPU = "local"
-"""The address of a TPU that is plugged into this machine, as `TPUClusterResolver` takes it."""
+"""The address of a TPU that is attached to this machine, as `TPUClusterResolver` takes it."""
 TPU_VARIABLES = ("COLAB_TPU_ADDR", "TPU_NAME", "KUBE_GOOGLE_CLOUD_TPU_ENDPOINTS")
 _DEVICE_FILES: dict[Kind, tuple[str, ...]] = {
     "tpu": ("dev/accel[0-9]*", "dev/vfio/[0-9]*"),
@@ -30,8 +30,8 @@ class Evidence:
     """One sign of an accelerator.
 
     Attributes:
-        kind: of what.
-        words: where it was found, for people.
+        kind: the kind of accelerator.
+        words: where the sign was found, for people.
         address: of a TPU: "local", a name, or "grpc://host:port"; "" for a GPU.
     """
 
@@ -43,12 +43,12 @@ class Evidence:
 def find_evidence(
     environment: Mapping[str, str], *, address: str = "", root: Path = Path("/")
 ) -> tuple[Evidence, ...]:
-    """Looks for signs of accelerators, the strongest first.
+    """Return the signs of accelerators, the strongest first.
 
     Args:
         environment: the variables of this process.
-        address: the workload's `train.tpu_address`, "" where it names none.
-        root: where the file system begins; another one in tests.
+        address: the workload's `train.tpu_address`, "" if it names none.
+        root: the root of the file system; another one in tests.
     """
     found = []
     if address:
@@ -72,7 +72,7 @@ def _files(kind: Kind, root: Path) -> list[str]:
 
 
 def _address(text: str) -> str:
-    """A host with a port is a grpc address, whoever wrote it."""
+    """Return an address: a host with a port becomes a grpc address, whatever its source."""
     return _grpc(text) if ":" in text else text
 
 

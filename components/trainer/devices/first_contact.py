@@ -1,6 +1,6 @@
-"""Connects to a TPU, prints its number of cores as JSON, and ends: `python -m ...first_contact BACKEND TPU`.
+"""Connects to a TPU, prints its number of cores as JSON, and exits: `python -m ...first_contact BACKEND TPU`.
 
-Run by `tpu_contact.py`, because this may hang.
+`tpu_contact.py` runs this in a process, because it may hang.
 """
 
 import json
@@ -8,7 +8,7 @@ import sys
 
 
 def main(backend: str, address: str) -> int:
-    """Prints {"cores": number}; raises what the runtime raises."""
+    """Print {"cores": number}; raise what the runtime raises."""
     if backend == "tensorflow":
         import tensorflow as tf
 

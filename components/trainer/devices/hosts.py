@@ -14,7 +14,7 @@ from typing import Any
 from slipway.components.errors import ComponentError
 
 COORDINATOR_PORT = 8476
-"""Where host 0 waits for the others if the platform names no port; the one that JAX uses on Cloud TPU."""
+"""The port on which host 0 waits for the others if the platform names none; JAX's own on Cloud TPU."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,10 +22,10 @@ class Hosts:
     """The hosts of one training.
 
     Attributes:
-        index: of this one, 0 <= index < count. Host 0 writes results.
-        count: how many there are, >= 1.
-        coordinator: "host:port" of host 0; "" where there is one host only.
-        source: the variable that says so.
+        index: of this host, 0 <= index < count. Host 0 writes results.
+        count: the number of hosts, >= 1.
+        coordinator: "host:port" of host 0; "" if there is only one host.
+        source: the variable that names the hosts.
     """
 
     index: int = 0
@@ -39,10 +39,10 @@ class Hosts:
 
 
 def find_hosts(environment: Mapping[str, str]) -> Hosts:
-    """Reads the platform's variables; without any there is one host.
+    """Read the platform's variables; without any there is one host.
 
     Raises:
-        ComponentError: a variable cannot be read, or they contradict each other.
+        ComponentError: a variable cannot be read, or variables contradict each other.
     """
     if addresses := environment.get("KERAS_DISTRIBUTION_JOB_ADDRESSES"):
         names = _listed(addresses)
@@ -50,7 +50,7 @@ def find_hosts(environment: Mapping[str, str]) -> Hosts:
         index = _number(environment, "KERAS_DISTRIBUTION_PROCESS_ID")
         return _hosts(names[0], index=index, count=count, source="KERAS_DISTRIBUTION_JOB_ADDRESSES")
     for source in ("CLUSTER_SPEC", "TF_CONFIG"):
-        # To Vertex AI a slice of several TPU hosts is one replica.
+        # Vertex AI counts a slice of several TPU hosts as one replica.
         if (text := environment.get(source)) and (hosts := _from_cluster(text, source)).count > 1:
             return hosts
     names = _listed(environment.get("TPU_WORKER_HOSTNAMES", ""))
@@ -61,11 +61,11 @@ def find_hosts(environment: Mapping[str, str]) -> Hosts:
 
 
 def _from_cluster(text: str, source: str) -> Hosts:
-    """A JSON of {"cluster": {job: [addresses]}, "task": {"type": job, "index": number}}."""
+    """Read the hosts from JSON: {"cluster": {job: [addresses]}, "task": {"type": job, "index": number}}."""
     try:
         values: Any = json.loads(text)
         task = values.get("task", {})
-        # Evaluators do not train. The first job of Vertex is workerpool0, that of TensorFlow the chief.
+        # Evaluators do not train. The first job is workerpool0 on Vertex AI, and the chief in TensorFlow.
         jobs = {job: list(at) for job, at in values.get("cluster", {}).items() if job != "evaluator"}
         order = sorted(jobs, key=lambda job: (job not in ("chief", "master"), job))
         if task.get("type", order[0] if order else "") not in order:

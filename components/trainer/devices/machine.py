@@ -7,7 +7,7 @@ _BFLOAT16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}
 
 
 def usable_cores(*, root: Path = Path("/")) -> int:
-    """Cores that this process may use: by its affinity and by the quota of its control group, >= 1."""
+    """Return the cores that this process may use, by its affinity and its control group's quota, >= 1."""
     cores = len(os.sched_getaffinity(0))
     try:
         quota, _, period = (root / "sys/fs/cgroup/cpu.max").read_text().partition(" ")
@@ -17,7 +17,7 @@ def usable_cores(*, root: Path = Path("/")) -> int:
 
 
 def cpu_has_bfloat16(*, root: Path = Path("/")) -> bool:
-    """Whether the processor multiplies bfloat16 matrices itself; else it is slower than float32."""
+    """Return True if the processor multiplies bfloat16 matrices itself; else they are slower than float32."""
     try:
         text = (root / "proc/cpuinfo").read_text()
     except OSError:

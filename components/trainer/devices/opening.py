@@ -1,4 +1,4 @@
-"""Opens the devices for `train.device`: what is tried, in which order, and what is reported."""
+"""Opens the devices for `train.device`: what to try, in which order, and what to report."""
 
 import importlib.util
 import sys
@@ -16,13 +16,13 @@ _IN_ORDER: tuple[Kind, ...] = ("tpu", "gpu", "cpu")
 
 
 def open_devices(settings: ComputeSettings, environment: Mapping[str, str]) -> Devices:
-    """Opens what `train.device` asks for. Call it before anything of Keras or the backend is used.
+    """Open what `train.device` names. Must be called before anything of Keras or the backend is used.
 
-    "auto" tries what there is evidence for, a TPU before a GPU, falls back to the CPU, and remembers what it
-    passed over. Any other value is opened, or it is said what was looked for and found.
+    "auto" tries what there is evidence for, a TPU before a GPU, falls back to the CPU, and records what it
+    passed over. If any other device is missing, the error says what was looked for and what was found.
 
     Raises:
-        ComponentError: the device cannot be had, or the interpreter lacks the backend.
+        ComponentError: the device cannot be opened, or the interpreter lacks the backend.
     """
     require_backend(settings.backend)
     evidence = find_evidence(environment, address=settings.tpu_address)
@@ -41,16 +41,16 @@ def open_devices(settings: ComputeSettings, environment: Mapping[str, str]) -> D
 
 
 def kinds_to_try(evidence: tuple[Evidence, ...], backend: str) -> tuple[Kind, ...]:
-    """The kinds that "auto" tries: those with evidence that the backend can use, then the CPU."""
+    """Return the kinds that "auto" tries: those with evidence that the backend can use, then the CPU."""
     found = {each.kind for each in evidence} - ({"tpu"} if backend == "torch" else set())
     return tuple(kind for kind in _IN_ORDER if kind in found or kind == "cpu")
 
 
 def require_backend(backend: str) -> None:
-    """Refuses an interpreter that does not have the backend.
+    """Reject an interpreter that does not have the backend.
 
     Raises:
-        ComponentError: its module cannot be found.
+        ComponentError: the backend's module cannot be found.
     """
     if importlib.util.find_spec(backend) is None:
         remedy = (

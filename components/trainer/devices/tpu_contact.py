@@ -1,7 +1,7 @@
-"""Checks whether a TPU answers, without being held up by one that does not.
+"""Checks whether a TPU answers, without blocking on one that does not.
 
-Connecting to a dead address holds a process for minutes, and no except clause helps. So an address is
-probed first, and the first connection is made in a process that can be killed.
+Connecting to a dead address blocks a process for minutes, and no except clause helps. So an address is probed
+first, and the first connection is made in a process that can be killed.
 """
 
 import json
@@ -14,20 +14,20 @@ from slipway.components.errors import ComponentError
 
 PROBE_LIMIT_S = 3.0
 CONTACT_LIMIT_S = 120.0
-"""The longest wait for a first contact; initialising a pod takes up to a minute."""
+"""Seconds to wait for a first contact; initialising a pod takes up to a minute."""
 TPU_PORT = 8470
-"""Where a TPU node listens for grpc, if its address names no port."""
+"""The grpc port of a TPU node, if its address names none."""
 
 
 def require_reachable(address: str, *, limit_s: float = PROBE_LIMIT_S) -> None:
-    """Opens and closes a connection to each host of a grpc address; names and "local" are left alone.
+    """Open and close a connection to each host of a grpc address; ignore names and "local".
 
     Args:
         address: as in `Evidence.address`; several hosts are separated by commas.
-        limit_s: seconds for each, > 0.
+        limit_s: seconds for each host, > 0.
 
     Raises:
-        ComponentError: one cannot be reached in time.
+        ComponentError: a host cannot be reached in time.
     """
     if not address.startswith("grpc://"):
         return
@@ -47,7 +47,7 @@ def require_reachable(address: str, *, limit_s: float = PROBE_LIMIT_S) -> None:
 
 
 def count_tpu_cores(backend: str, address: str, *, limit_s: float = CONTACT_LIMIT_S) -> int:
-    """Connects to a TPU in a process of its own, which lets go of it again; returns its number of cores.
+    """Connect to a TPU in a separate process, which releases it again; return its number of cores.
 
     Args:
         backend: "tensorflow" or "jax".

@@ -1,8 +1,8 @@
 """Finds what a TPU cannot compute in a model before it is trained on one, and names the layer.
 
-A TPU runs what XLA compiles for fixed shapes: no strings, no dimension that is unknown but for the batch, no
-Python in the middle, no shape that depends on values. (`unique`, `boolean_mask`, `top_k` and non-maximum
-suppression do compile, within bounds that XLA knows, and are not refused.)
+A TPU runs what XLA compiles for fixed shapes: no strings, no unknown dimension except the batch, no Python in
+between, no shape that depends on values. (`unique`, `boolean_mask`, `top_k` and non-maximum suppression do
+compile, within bounds that XLA knows, and are not rejected.)
 """
 
 from collections.abc import Callable, Iterator
@@ -15,14 +15,15 @@ from slipway.components.trainer.trace_error import explain
 
 
 def require_tpu_model(model: Any, *, batch_size: int) -> None:
-    """Refuses a model that no TPU computes. Nothing is computed, and no TPU is needed.
+    """Reject a model that no TPU can compute. Computes nothing, and needs no TPU.
 
     Args:
         model: built, on the CPU.
-        batch_size: examples of one replica.
+        batch_size: examples per replica.
 
     Raises:
-        ComponentError: it takes strings, has unknown dimensions, or an operation that XLA does not compile.
+        ComponentError: the model takes strings, has unknown dimensions, or an operation that XLA does not
+            compile.
     """
     require_known_shapes(model)
     layers = list(_layers(model))
@@ -40,13 +41,13 @@ def require_tpu_model(model: Any, *, batch_size: int) -> None:
 
 
 def require_known_shapes(model: Any) -> None:
-    """Refuses what can be seen without tracing: strings, sparse tensors, unknown dimensions.
+    """Reject what can be seen without tracing: strings, sparse tensors, unknown dimensions.
 
     Args:
         model: built.
 
     Raises:
-        ComponentError: a layer takes or gives one.
+        ComponentError: a layer takes or returns one.
     """
     for layer in _layers(model):
         _require_known_shapes(layer)
@@ -55,7 +56,7 @@ def require_known_shapes(model: Any) -> None:
 def _require_known_shapes(layer: Any) -> None:
     try:
         tensors = [*keras.tree.flatten(layer.input), *keras.tree.flatten(layer.output)]
-    except (AttributeError, ValueError):  # called more than once, or never: the compiler will see it
+    except (AttributeError, ValueError):  # called several times, or never: left to the compiler
         return
     for tensor in tensors:
         if keras.backend.standardize_dtype(tensor.dtype) == "string":
@@ -77,7 +78,8 @@ def _failure(
     compile_call: Callable[[Any, Any, int], None], layer: Any, inputs: Any, batch_size: int
 ) -> str | None:
     filtering = keras.config.is_traceback_filtering_enabled()
-    # Keras rewrites errors to tell their arguments, and fails with those of JAX, which are made of more.
+    # Keras rewrites errors to report the arguments of the call, but fails to rebuild those of JAX, which take
+    # more than a message.
     keras.config.disable_traceback_filtering()
     try:
         compile_call(layer, inputs, batch_size)
@@ -124,7 +126,7 @@ def _refused(layer: Any, rule: str, remedy: str) -> ComponentError:
 
 
 def _layers(model: Any) -> Iterator[Any]:
-    """The layers that compute, those in nested models, too."""
+    """Yield the layers that compute, including those of nested models."""
     for layer in model._flatten_layers(include_self=False):
         if not isinstance(layer, keras.Model):
             yield layer

@@ -1,4 +1,5 @@
-"""JAX devices through keras.distribution: one, data parallel, or model parallel, on one host or several."""
+"""Opens JAX devices through keras.distribution: one, data parallel or model parallel, on one or more
+hosts."""
 
 import math
 import os
@@ -20,26 +21,26 @@ BATCH_AXIS, MODEL_AXIS = "batch", "model"
 _PLATFORMS: dict[Kind, str] = {"tpu": "tpu", "gpu": "cuda", "cpu": "cpu"}
 _JAX_KINDS: dict[Kind, str] = {"tpu": "tpu", "gpu": "gpu", "cpu": "cpu"}
 PARTING_LIMIT_S = 5.0
-"""How long a failed host waits for the others, which may be about to report the same."""
+"""Seconds that a failed host waits for the others, which may be about to report the same failure."""
 
 
 def open_devices(kind: Kind, hosts: Hosts, settings: ComputeSettings) -> Devices:
-    """Opens all devices of one kind.
+    """Open all devices of one kind.
 
     Args:
-        kind: of device; JAX is kept from falling back to another.
-        hosts: where there are several, this waits for all of them.
-        settings: gives the number of CPU devices, and the layout for model parallelism.
+        kind: the kind of device; JAX is kept from falling back to another.
+        hosts: if there are several, this waits for all of them.
+        settings: give the number of CPU devices, and the layout for model parallelism.
 
     Raises:
-        ComponentError: JAX cannot open them, or they cannot be divided as asked.
+        ComponentError: JAX cannot open the devices, or they cannot be divided as requested.
     """
     _prepare(kind, settings)
     try:
         import jax
     except ImportError as error:
         raise ComponentError(f"JAX cannot be imported: {error}") from error
-    # If it was imported before, because "auto" tried another device, it has already read the variable.
+    # If "auto" has tried another device before, JAX is already imported, and has read the variable.
     jax.config.update("jax_platforms", os.environ["JAX_PLATFORMS"])
     import keras
 
@@ -78,20 +79,20 @@ def open_devices(kind: Kind, hosts: Hosts, settings: ComputeSettings) -> Devices
 
 
 def is_one_of_several_hosts() -> bool:
-    """Whether this process has opened devices together with other hosts."""
+    """Return True if this process has opened devices together with other hosts."""
     jax = sys.modules.get("jax")
     return jax is not None and bool(jax.distributed.is_initialized())
 
 
 def leave(code: int) -> NoReturn:
-    """Ends this process; if it has failed and is one of several hosts, without waiting for them for long.
+    """End this process; if it failed as one of several hosts, do not wait for the others for long.
 
-    At exit JAX waits five minutes for the other hosts. Those wait in a sum for the one that has failed, until
-    it is gone: then their sum fails on a CPU, and JAX ends them in any case, at once where host 0 is gone,
-    and after 100 s without a sign of life from another.
+    At exit, JAX waits five minutes for the other hosts. Those wait in a collective sum for the failed host
+    until it is gone. Then their sum fails on a CPU, and JAX ends them in any case: at once if host 0 is gone,
+    and after 100 s without a sign of life from another host.
 
     Args:
-        code: 0: all went well, and the hosts wait for each other.
+        code: the exit code; 0: all went well, and the hosts wait for each other.
     """
     if code and is_one_of_several_hosts():
         parting = threading.Thread(target=sys.modules["jax"].distributed.shutdown, daemon=True)
@@ -104,18 +105,18 @@ def leave(code: int) -> NoReturn:
 
 
 def require_layout(model: Any, layout: Mapping[str, tuple[str | None, ...]]) -> str:
-    """Refuses a layout with a pattern that no variable has: Keras would ignore it silently.
+    """Reject a layout with a pattern that matches no variable, which Keras would ignore silently.
 
     Args:
         model: built.
-        layout: pattern of a whole variable path to the axis that each dimension is divided along.
+        layout: maps a pattern of a whole variable path to the axis that divides each dimension.
 
     Returns:
         How much of the model one device holds, in words.
 
     Raises:
-        ComponentError: a pattern matches nothing, or a variable's rank does not suit it, or a variable that
-            should be divided lies whole on each device, or its parts on several hosts.
+        ComponentError: a pattern matches nothing, a variable's rank does not suit it, a variable that should
+            be divided is whole on each device, or its parts are on several hosts.
     """
     variables = [*model.variables]
     for pattern, axes in layout.items():
@@ -141,7 +142,7 @@ def require_layout(model: Any, layout: Mapping[str, tuple[str | None, ...]]) -> 
 
 
 def _least(number: int) -> int:
-    """The least of what all hosts pass; waits for them."""
+    """Return the least of the numbers that all hosts pass; waits for them."""
     import numpy as np
     from jax.experimental import multihost_utils
 
@@ -149,13 +150,13 @@ def _least(number: int) -> int:
 
 
 def _share(variable: Any) -> float:
-    """The part of a variable that lies on one device."""
+    """Return the share of a variable that is on one device."""
     whole = math.prod(variable.shape)
     return math.prod(variable.value.addressable_shards[0].data.shape) / whole if whole else 1.0
 
 
 def _require_whole_on_this_host(variable: Any) -> None:
-    """Refuses a variable whose parts lie on several hosts: none of them could keep it."""
+    """Reject a variable whose parts are on several hosts, none of which could save it."""
     parts = {str(each.index): each.data.size for each in variable.value.addressable_shards}
     if sum(parts.values()) < math.prod(variable.shape):
         raise ComponentError(
@@ -166,9 +167,10 @@ def _require_whole_on_this_host(variable: Any) -> None:
 
 
 def _prepare(kind: Kind, settings: ComputeSettings) -> None:
-    """Sets what JAX reads when it is imported."""
+    """Set the variables that JAX reads when it is imported."""
     os.environ["JAX_PLATFORMS"] = _PLATFORMS[kind] if kind == "cpu" else f"{_PLATFORMS[kind]},cpu"
-    # Memory as it is needed, not three quarters of it at once: TensorFlow and other processes live here too.
+    # Allocate memory as needed, not three quarters of it at once: TensorFlow and other processes need some
+    # too.
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     if kind == "cpu":
         os.environ["NPROC"] = str(usable_cores())

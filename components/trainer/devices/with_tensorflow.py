@@ -1,4 +1,4 @@
-"""TensorFlow devices: a TPU behind its resolver, GPUs that grow their memory, the CPU."""
+"""Opens TensorFlow devices: a TPU through its resolver, GPUs with memory growth, or the CPU."""
 
 from functools import partial
 from typing import Any
@@ -10,19 +10,19 @@ from slipway.components.trainer.devices.hosts import Hosts
 from slipway.components.trainer.devices.machine import cpu_has_bfloat16, usable_cores
 
 AHEAD = 2
-"""Elements that wait on a device: one for the next call, and one on its way."""
+"""Elements to prefetch to a device: one for the next call, and one on its way."""
 _BFLOAT16_COMPUTE_CAPABILITY = (8, 0)  # CUDA C programming guide, table of arithmetic throughput: Ampere
 
 
 def connect(tf: Any, address: str) -> Any:
-    """Finds, connects and initialises a TPU, in the order that its runtime wants; returns the resolver.
+    """Find, connect and initialise a TPU, in the order that its runtime requires; return the resolver.
 
     Args:
         tf: the module tensorflow.
         address: "local", a name, or "grpc://host:port".
 
     Raises:
-        Exception: what TensorFlow raises when it cannot.
+        Exception: whatever TensorFlow raises on failure.
     """
     resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu=address)
     tf.config.experimental_connect_to_cluster(resolver)
@@ -31,10 +31,10 @@ def connect(tf: Any, address: str) -> Any:
 
 
 def open_tpu(address: str) -> Devices:
-    """Opens a TPU; the model must be built in the scope.
+    """Open a TPU; the model must be built in its scope.
 
     Raises:
-        ComponentError: TensorFlow cannot use it.
+        ComponentError: TensorFlow cannot use the TPU.
     """
     import tensorflow as tf
 
@@ -55,10 +55,10 @@ def open_tpu(address: str) -> Devices:
 
 
 def open_gpus(hosts: Hosts) -> Devices:
-    """Opens all GPUs that TensorFlow sees; they take memory as they need it.
+    """Open all GPUs that TensorFlow sees, with memory growth.
 
     Raises:
-        ComponentError: it sees none, or there are several hosts.
+        ComponentError: TensorFlow sees none, or there are several hosts.
     """
     import tensorflow as tf
 
@@ -87,11 +87,11 @@ def open_gpus(hosts: Hosts) -> Devices:
 
 
 def prefetched(batches: Any, *, device: str) -> Any:
-    """The dataset, with its next elements on the device before they are asked for; it takes no more steps.
+    """Return the dataset with its next elements prefetched to a device; no transformation may follow.
 
     Args:
         batches: a tf.data dataset.
-        device: the name of one, as "/gpu:0". Strategies do the same for theirs.
+        device: the name of a device, such as "/gpu:0". Strategies prefetch to theirs by themselves.
     """
     import tensorflow as tf
 
@@ -99,7 +99,7 @@ def prefetched(batches: Any, *, device: str) -> Any:
 
 
 def open_cpu(hosts: Hosts, *, devices: int) -> Devices:
-    """Opens the CPU, as one device or cut into several to rehearse on."""
+    """Open the CPU, as one device or split into several to rehearse on."""
     import tensorflow as tf
 
     _require_one_host(hosts)
@@ -108,8 +108,8 @@ def open_cpu(hosts: Hosts, *, devices: int) -> Devices:
     tf.config.threading.set_intra_op_parallelism_threads(cores)
     strategy = None
     if devices > 1:
-        # Each device's part of a step waits in a thread for those of the others. TensorFlow has one such
-        # thread a core; where the cores are fewer than the devices, steps were seen to stand still.
+        # Each device's part of a step waits in a thread for the parts of the others. TensorFlow has one such
+        # thread per core; with fewer cores than devices, steps were seen to hang.
         tf.config.threading.set_inter_op_parallelism_threads(cores + 2 * devices)
         cpu = tf.config.list_physical_devices("CPU")[0]
         tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * devices)

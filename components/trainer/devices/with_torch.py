@@ -1,4 +1,4 @@
-"""PyTorch devices: the CPU or one GPU, in an interpreter that has torch."""
+"""Opens PyTorch devices: the CPU or one GPU, in an interpreter that has torch."""
 
 import os
 import sys
@@ -12,10 +12,10 @@ from slipway.components.trainer.devices.machine import cpu_has_bfloat16, usable_
 
 
 def open_device(kind: Kind, hosts: Hosts) -> Devices:
-    """Opens the CPU or the first GPU; Keras' PyTorch backend puts every variable there.
+    """Open the CPU or the first GPU; Keras' PyTorch backend puts every variable there.
 
     Raises:
-        ComponentError: torch cannot use it, or there are several hosts.
+        ComponentError: torch cannot use the device, or there are several hosts.
     """
     if hosts.count > 1 or kind == "tpu":
         raise ComponentError(
@@ -23,8 +23,8 @@ def open_device(kind: Kind, hosts: Hosts) -> Devices:
             hint="set train.backend to jax for TPUs and for several hosts",
         )
     if kind == "cpu":
-        os.environ["CUDA_VISIBLE_DEVICES"] = ""  # Keras takes a GPU wherever torch sees one
-    # The Triton of torch.compile and TensorFlow, which reads the files, each bring an LLVM, and two abort.
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""  # Keras uses a GPU whenever torch sees one
+    # The Triton of torch.compile and TensorFlow, which reads the files, each bring an LLVM; two abort.
     sys.modules["triton"] = None  # type: ignore[assignment]
     import torch
 

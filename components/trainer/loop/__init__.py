@@ -1,1 +1,1 @@
-"""The loop: fitting the model step by step, with callbacks that record, save and resume it."""
+"""The training loop: fits the model step by step, with callbacks that record, save and resume it."""

@@ -1,4 +1,4 @@
-"""A loss that has blown up ends the training before its last step."""
+"""Ends a training before its last step if its loss has blown up."""
 
 import math
 from collections.abc import Mapping
@@ -13,14 +13,15 @@ class BlownUpError(ComponentError):
 
 
 def require_loss(loss: Any, settings: BlowUpSettings, where: str) -> None:
-    """Refuses a loss that has blown up; waits until it is computed.
+    """Reject a loss that has blown up; waits until it is computed.
 
     Args:
         loss: a number, or a tensor that may not be computed yet.
-        where: after what, for the message.
+        settings: give the limit.
+        where: the place in the training, for the message.
 
     Raises:
-        BlownUpError: it has blown up.
+        BlownUpError: the loss has blown up.
     """
     value = float(loss)
     if not math.isfinite(value):
@@ -36,17 +37,16 @@ def require_loss(loss: Any, settings: BlowUpSettings, where: str) -> None:
 
 
 def require_losses(metrics: Mapping[str, float], settings: BlowUpSettings, where: str) -> None:
-    """Refuses the metrics of an epoch in which the training has blown up.
+    """Reject the metrics of an epoch in which the training has blown up.
 
     Args:
-        metrics: by name; a train_step of the user's own may name no `loss`, then all that it answers must be
-            finite.
+        metrics: by name; if a custom train_step returns no `loss`, everything that it returns must be finite.
         settings: as for `require_loss`.
         where: as for `require_loss`.
 
     Raises:
-        BlownUpError: it has blown up.
-        ComponentError: a limit is set for a loss that is not there.
+        BlownUpError: a loss has blown up.
+        ComponentError: a limit is set for a loss that does not exist.
     """
     if "loss" in metrics:
         require_loss(metrics["loss"], settings, where)

@@ -1,4 +1,4 @@
-"""The base of the loop's Keras callbacks: the number of each step, and what is due when."""
+"""The base of the loop's Keras callbacks, which counts steps, and a schedule for periodic work."""
 
 import time
 from collections.abc import Mapping
@@ -13,11 +13,11 @@ from slipway.components.errors import ComponentError
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where in the whole training this fit begins.
+    """The position in the whole training at which a fit begins.
 
     Attributes:
         steps_per_epoch: steps in each epoch.
-        first_step: how many steps are complete at the beginning.
+        first_step: complete steps at the beginning.
     """
 
     steps_per_epoch: int
@@ -25,15 +25,15 @@ class Place:
 
 
 class StepCallback(keras.callbacks.Callback):  # type: ignore[misc]
-    """Counts the steps of the whole training, where Keras counts batches from each epoch's or fit's begin.
+    """Counts the steps of the whole training, while Keras counts batches from the start of each epoch or fit.
 
     A subclass overrides `after_step`, and Keras' own methods for the rest.
 
     Attributes:
         place: where the fit begins.
-        step: how many steps are complete.
-        previous: step and loss of the call before; None where there was none. The device has computed it,
-            where it would have to be waited for with the loss of the current one.
+        step: complete steps.
+        previous: step and loss of the previous call; None if there was none. The device has computed this
+            loss already, while the current one would have to be waited for.
     """
 
     def __init__(self, place: Place) -> None:
@@ -50,12 +50,12 @@ class StepCallback(keras.callbacks.Callback):  # type: ignore[misc]
         return self.step >= self._epoch_end
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        """Notes where the epoch's steps begin to count."""
+        """Record the step at which the epoch begins."""
         self.step = self._done_before = max(epoch * self.place.steps_per_epoch, self.place.first_step)
         self._epoch_end = (epoch + 1) * self.place.steps_per_epoch
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Counts; with several steps in one call, `batch` is the last of them."""
+        """Count the steps; with several steps in one call, `batch` is the last of them."""
         self.step = self._done_before + batch + 1
         loss = (logs or {}).get("loss")
         _require_one_number(loss)
@@ -63,16 +63,16 @@ class StepCallback(keras.callbacks.Callback):  # type: ignore[misc]
         self.previous = None if loss is None else (self.step, loss)
 
     def after_step(self, loss: Any) -> None:
-        """Called after each call of the train function with the epoch's mean loss, maybe not computed yet."""
+        """Handle the end of a train function call; `loss`, the epoch's mean, may not be computed yet."""
 
 
 def numbers_of(logs: Mapping[str, Any] | None) -> dict[str, float]:
-    """The metrics of an epoch as Keras gives them; one of several numbers, as F1Score's, becomes NAME_0, ...
+    """Return an epoch's metrics from Keras' logs as numbers; an array, such as F1Score's, becomes NAME_0, ...
 
-    What is no number, as a callback of the user's may add it to the logs, is left out.
+    Values that are not numbers, which a user's callback may add to the logs, are left out.
 
     Raises:
-        ComponentError: the loss has several.
+        ComponentError: the loss is an array.
     """
     found: dict[str, float] = {}
     for name, value in (logs or {}).items():
@@ -95,12 +95,12 @@ def _require_one_number(loss: Any) -> None:
 
 
 class Every:
-    """Tells when something is due that is done now and then.
+    """A schedule for something that is due every few steps or seconds.
 
     Args:
-        steps: after so many, >= 1; None: by the clock alone.
-        seconds: after so many, > 0; None: by the steps alone.
-        first_step: how many steps are complete at the beginning.
+        steps: due after so many, >= 1; None: by the clock alone.
+        seconds: due after so many, > 0; None: by the steps alone.
+        first_step: complete steps at the beginning.
     """
 
     def __init__(
@@ -111,11 +111,11 @@ class Every:
         self.done(first_step)
 
     def is_due(self, step: int) -> bool:
-        """Whether a multiple of `steps` was reached, or `seconds` have passed, since it was done."""
+        """Return True if a multiple of `steps` was reached, or `seconds` have passed, since the last time."""
         if self._steps is not None and step // self._steps > self._done_step // self._steps:
             return True
         return self._seconds is not None and time.monotonic() - self._done_at >= self._seconds
 
     def done(self, step: int) -> None:
-        """Notes that it was done after that step."""
+        """Record that it was done after this step."""
         self._done_step, self._done_at = step, time.monotonic()

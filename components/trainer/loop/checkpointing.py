@@ -14,23 +14,23 @@ from slipway.components.trainer.loop.preemption import PreemptedError, Preemptio
 from slipway.components.trainer.loop.step_time import StepTimer
 
 LOSS_INTERVAL_S = 0.5
-"""How often the loss is looked at between checkpoints."""
+"""Seconds between two checks of the loss between checkpoints."""
 
 
 class Checkpointing(StepCallback):
-    """Keeps in `reached` how far the training is, and in a folder, where there is one, all of its state.
+    """Tracks the progress of a training in `reached`, and saves its whole state to a folder if there is one.
 
     Attributes:
-        reached: how far it is, without the variables.
-        state: the variables as they were saved last.
+        reached: the progress, without the variables.
+        state: the variables as last saved.
 
     Args:
-        begin: where this fit begins.
+        begin: the state that this fit begins with.
         job: says when a checkpoint is due, when the training has blown up, and when it stops early.
-        place: of the fit.
-        timer: of the steps, which stands still meanwhile.
-        preemption: whether to save and leave.
-        writer: None: checkpoints are kept nowhere.
+        place: where in the training the fit begins.
+        timer: of the steps, paused while saving.
+        preemption: tells whether to save and leave.
+        writer: None: no checkpoints are kept.
     """
 
     def __init__(
@@ -61,17 +61,17 @@ class Checkpointing(StepCallback):
         self._looking = Every(seconds=LOSS_INTERVAL_S)
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        """Continues the metrics of an epoch that was interrupted."""
+        """Restore the metrics of an epoch that was interrupted."""
         super().on_epoch_begin(epoch)
         if self._begin.metrics and epoch * self.place.steps_per_epoch <= self._begin.step:
             restore_metrics(self.model, self._begin.metrics)
 
     def after_step(self, loss: Any) -> None:
-        """Saves if a checkpoint is due.
+        """Save if a checkpoint is due.
 
         Raises:
-            PreemptedError: the process was told to end, and all is saved.
-            BlownUpError: the loss is no number any more.
+            PreemptedError: the process was told to end, and everything is saved.
+            BlownUpError: the loss is no longer a number.
             ComponentError: a checkpoint could not be written.
         """
         where = f"after step {self.step}"
@@ -80,7 +80,7 @@ class Checkpointing(StepCallback):
             require_loss(self.previous[1], self._job.blow_up, where)
         is_due = self._writer is not None and self._saving.is_due(self.step)
         if self.is_epoch_end or not (self._preemption.is_requested or is_due):
-            return  # the end of an epoch is kept after its evaluation
+            return  # the end of an epoch is saved after its evaluation
         if loss is not None:
             require_loss(loss, self._job.blow_up, where)
         self.reached = replace(self.reached, step=self.step)
@@ -88,9 +88,9 @@ class Checkpointing(StepCallback):
         self._leave_if_told()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Notes the epoch's metrics, saves, and stops where no better epoch is to be expected.
+        """Record the epoch's metrics, save, and stop if no better epoch is to be expected.
 
-        Raises as `after_step` does.
+        Raises the same errors as `after_step`.
         """
         metrics = numbers_of(logs)
         require_losses(metrics, self._job.blow_up, f"after epoch {epoch + 1}")
@@ -110,7 +110,7 @@ class Checkpointing(StepCallback):
         )
         self._keep(metrics=False)
         self._leave_if_told()
-        has_stopped = getattr(self.model, "stop_training", False)  # by a callback of the user's own
+        has_stopped = getattr(self.model, "stop_training", False)  # by a callback of the user
         self.model.stop_training = self.is_over or has_stopped
 
     @property

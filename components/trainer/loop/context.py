@@ -1,4 +1,4 @@
-"""The context of a training, for the user's own functions."""
+"""The context of a training, passed to the user's custom functions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,16 +18,16 @@ class TrainingContext:
         hyperparameters: as `build_model` gets them.
         epochs: of the training, >= 1; early stopping may end it before.
         steps_per_epoch: >= 1.
-        first_step: how many steps were complete when this attempt began; 0 at the beginning.
-        batch_size: examples a step, over all replicas.
+        first_step: complete steps when this attempt began; 0 at the beginning.
+        batch_size: examples per step, over all replicas.
         seed: `train.seed`.
         log_dir: the folder of TensorBoard's files, a path or gs://...; None: nothing is recorded.
         device: "cpu", "gpu" or "tpu".
         replicas: copies of the model, over all hosts.
-        hosts: machines that train together.
-        host: which of them this is, from 0; the first one writes.
+        hosts: the number of machines that train together.
+        host: the index of this machine, from 0; the first one writes.
         strategy: the `tf.distribute.Strategy` of several TensorFlow devices or of a TPU, else None.
-        distribution: of JAX's devices, with its mesh: `keras.distribution.distribution()`; else None.
+        distribution: the `keras.distribution.distribution()` of JAX's devices, with its mesh, else None.
     """
 
     hyperparameters: Mapping[str, object]
@@ -46,12 +46,12 @@ class TrainingContext:
 
     @property
     def steps(self) -> int:
-        """The steps of the whole training."""
+        """The number of steps of the whole training."""
         return self.epochs * self.steps_per_epoch
 
 
 def facts_of(job: TrainingJob, devices: Devices, *, steps_per_epoch: int, first_step: int) -> dict[str, Any]:
-    """The attributes of a `TrainingContext`."""
+    """Return the attributes of a `TrainingContext`."""
     is_jax = keras.backend.backend() == "jax"
     return {
         "hyperparameters": dict(job.hyperparameters),

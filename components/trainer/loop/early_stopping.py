@@ -13,8 +13,8 @@ class Best:
 
     Attributes:
         epoch: its number, from 1.
-        step: steps that were complete at its end.
-        value: of the metric that decides.
+        step: complete steps at its end.
+        value: of the deciding metric.
     """
 
     epoch: int
@@ -23,12 +23,12 @@ class Best:
 
 
 def stops_early(patience: int | None, *, best: Best | None, epochs: int) -> bool:
-    """Returns whether no better epoch is to be expected.
+    """Return True if no better epoch is to be expected.
 
     Args:
-        patience: epochs without a better one, after which the training stops, >= 1; None: it does not.
+        patience: epochs without a better one after which the training stops, >= 1; None: it does not.
         best: the best epoch so far.
-        epochs: how many are complete.
+        epochs: complete epochs.
     """
     return patience is not None and best is not None and epochs - best.epoch >= patience
 
@@ -42,15 +42,15 @@ def best_so_far(
     epoch: int,
     step: int,
 ) -> Best | None:
-    """Returns the best epoch, this one included.
+    """Return the best epoch so far, including this one.
 
     Args:
         best: the best of the epochs before.
         metrics: of this epoch, by name.
-        settings: by which metric, and whether more of it is better.
+        settings: name the metric, and whether higher is better.
         patience: as in `stops_early`.
-        epoch: this one's number, >= 1.
-        step: its last one.
+        epoch: the number of this epoch, >= 1.
+        step: complete steps at its end.
 
     Raises:
         ComponentError: the training stops early by a metric that is not measured.

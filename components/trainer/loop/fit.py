@@ -1,4 +1,4 @@
-"""Fits a compiled model to the batches, from where an earlier attempt got to, to the end."""
+"""Fits a compiled model to the batches, from where an earlier attempt stopped, to the end."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -29,16 +29,16 @@ STEP_EVENT_INTERVAL_S = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class Input:
-    """The batches that a model is fitted to, and measured on.
+    """The batches that a model is fitted to and measured on.
 
     Attributes:
         steps_per_epoch: full batches in one pass over the examples.
-        in_blocks: whether the batches come in blocks, as `train_function.train_in_blocks` wants them.
-        wait: counts how long blocks are waited for; None: nothing does.
-        batches_from: called with the number of steps that are complete and the number of rollbacks; gives
-            the batches that follow. Another number of rollbacks brings them in another order.
+        in_blocks: whether the batches come in blocks, as `train_function.train_in_blocks` takes them.
+        wait: measures how long blocks are waited for; None: not measured.
+        batches_from: called with the number of complete steps and the number of rollbacks; returns the
+            batches that follow, in another order for each number of rollbacks.
         eval_batches: for the metrics after each epoch; None: no such metrics.
-        is_own_loop: whether a function of the user's takes the steps, see `own_loop`.
+        is_own_loop: whether a function of the user takes the steps, see `own_loop`.
     """
 
     steps_per_epoch: int
@@ -58,23 +58,24 @@ def fit(
     began_at: float,
     devices: Devices,
 ) -> tuple[Checkpoint, Attempts]:
-    """Trains the model in place.
+    """Train the model in place.
 
     Args:
         model: compiled, in the scope of its devices.
-        job: gives epochs, checkpoints and what to do when it blows up.
-        preemption: whether to save and leave.
-        began_at: when this attempt began, seconds since 1970.
-        devices: what it trains on; the first host writes checkpoints, and all go on from them.
+        job: gives epochs, checkpoints and the reaction to a blow-up.
+        data: the batches.
+        preemption: tells whether to save and leave.
+        began_at: start of this attempt, in seconds since 1970.
+        devices: the devices to train on; the first host writes checkpoints, and all resume from them.
 
     Returns:
-        How far the training is and its history, without the variables, which are in the model; and how many
-        attempts that took.
+        The state at the end with its history, but without the variables, which are in the model; and the
+        attempts made.
 
     Raises:
-        PreemptedError: told to end; what there is, is saved.
+        PreemptedError: the process was told to end, and has saved what it could.
         BlownUpError: the loss is no longer a number, or above its limit, after all trials.
-        ComponentError: a checkpoint cannot be written, does not fit the model, or is not that of all hosts.
+        ComponentError: a checkpoint cannot be written, does not fit the model, or differs between hosts.
     """
     folder = _folder(job)
     is_chief = devices.hosts.index == 0
@@ -84,7 +85,7 @@ def fit(
         emit("resumed", epoch=len(begin.history), step=begin.step)
     elif folder and job.blow_up.trials:
         model.optimizer.build(model.trainable_variables)
-        folder.save(Checkpoint(variables=snapshot(model)))  # what to go back to
+        folder.save(Checkpoint(variables=snapshot(model)))  # the state to go back to
     rollbacks = begin.rollbacks
     while True:
         try:
@@ -116,7 +117,7 @@ def _folder(job: TrainingJob) -> CheckpointFolder | None:
 
 
 def _newest(model: Any, folder: CheckpointFolder, devices: Devices) -> Checkpoint:
-    """Brings the model to the newest intact checkpoint; the beginning where there is none."""
+    """Restore the newest intact checkpoint into the model; without any, return the beginning."""
     checkpoint, problems = folder.newest()
     for problem in problems:
         emit("damaged", message=problem)
@@ -139,14 +140,15 @@ def _fit_from(
     writer: CheckpointWriter | None,
     facts: dict[str, Any],
 ) -> Checkpoint:
-    """Fits from there to the end, and waits for the last checkpoint."""
+    """Fit from `begin` to the end, and wait for the last checkpoint to be written."""
     steps = data.steps_per_epoch
     place = Place(steps_per_epoch=steps, first_step=begin.step)
     timer = StepTimer(begin.clock, place, data.wait)
     saving = Checkpointing(begin, job, place, timer=timer, preemption=preemption, writer=writer)
     callbacks = [
         timer,
-        *own_callbacks(job.model, TrainingContext(**facts)),  # what they change is saved
+        # before `saving`, so that their changes are saved
+        *own_callbacks(job.model, TrainingContext(**facts)),
         saving,
         Progress(place, epochs=job.epochs),
         *tensorboard(job, place),
@@ -188,11 +190,11 @@ def _fit_from(
             run_own_loop()
             return saving.reached
         epoch, done = divmod(begin.step, steps)
-        if done:  # the rest of an epoch that was left in its middle
+        if done:  # the rest of an epoch that was interrupted
             run(epoch, epoch + 1, done=done)
             epoch = job.epochs if model.stop_training else epoch + 1
             if getattr(model.optimizer, "use_ema", False) and epoch < job.epochs:
-                restore(model, saving.state)  # fit has ended, and put averages in the weights' place
+                restore(model, saving.state)  # fit has ended, and replaced the weights by their averages
         run(job.epochs if saving.is_over else epoch, job.epochs, done=0)
     finally:
         preemption.training_ended()
@@ -202,7 +204,7 @@ def _fit_from(
 
 
 class Progress(StepCallback):
-    """Emits `step` at most twice a second, and `epoch`."""
+    """Emits a `step` event at most twice a second, and an `epoch` event after each epoch."""
 
     def __init__(self, place: Place, *, epochs: int) -> None:
         super().__init__(place)
@@ -210,7 +212,7 @@ class Progress(StepCallback):
         self._telling = Every(seconds=STEP_EVENT_INTERVAL_S)
 
     def after_step(self, loss: Any) -> None:
-        """Tells the loss of the call before."""
+        """Report the loss of the previous call."""
         if self.previous is not None and self._telling.is_due(self.step):
             self._telling.done(self.step)
             step, loss = self.previous
@@ -218,6 +220,6 @@ class Progress(StepCallback):
             emit("step", step=step, steps=total, loss=round(float(loss), 6))
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Tells the epoch's metrics."""
+        """Report the epoch's metrics."""
         metrics = numbers_of(logs)
         emit("epoch", epoch=epoch + 1, epochs=self._epochs, metrics=metrics)

@@ -7,10 +7,11 @@ from slipway.components.trainer.job import TrainingJob
 
 
 def require_agreement(job: TrainingJob, hosts: Hosts) -> None:
-    """Refuses what several hosts would each do at another step, or from files that only one of them has.
+    """Reject what each host would do at another step, or from files that only one of them has.
 
     Raises:
-        ComponentError: the job goes back to checkpoints, or to the best one without a folder for all hosts.
+        ComponentError: the job goes back to a checkpoint when it blows up, or takes the best epoch's weights
+            from a folder that the hosts do not share.
     """
     if hosts.count == 1:
         return
@@ -29,14 +30,14 @@ def require_agreement(job: TrainingJob, hosts: Hosts) -> None:
 
 
 def require_same_step(step: int, devices: Devices) -> None:
-    """Refuses to go on from different steps; waits for all hosts.
+    """Refuse to resume from different steps; waits for all hosts.
 
     Args:
-        step: of the checkpoint that this host would go on from.
-        devices: ask the other hosts.
+        step: of the checkpoint that this host would resume from.
+        devices: used to ask the other hosts.
 
     Raises:
-        ComponentError: another host would go on from another one.
+        ComponentError: another host would resume from another step.
     """
     least, greatest = devices.least(step), -devices.least(-step)
     if least != greatest:

@@ -1,4 +1,4 @@
-"""All that training changes, taken out of a model as arrays and put back, on any backend."""
+"""Copies everything that training changes out of a model as arrays, and back, on any backend."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,51 +12,51 @@ from slipway.components.trainer.checkpoint import Arrays
 
 
 def snapshot(model: Any) -> Arrays:
-    """Copies of the weights, the seeds of Dropout and its like, and the optimizer's state, in fixed order."""
+    """Return copies of weights, seeds (of Dropout and the like) and optimizer state, in a fixed order."""
     _synchronise(model)
     return _copied(_variables(model))
 
 
 def metrics_snapshot(model: Any) -> Arrays:
-    """Copies of the metrics' state in this epoch."""
+    """Return copies of the metrics' state in this epoch."""
     _synchronise(model)
     return _copied(model.metrics_variables)
 
 
 def restore(model: Any, arrays: Arrays) -> None:
-    """Puts back what `snapshot` took.
+    """Restore what `snapshot` took.
 
     Raises:
-        ComponentError: it is of another model.
+        ComponentError: the arrays belong to another model.
     """
     model.optimizer.build(model.trainable_variables)
     _assign(_variables(model), arrays)
 
 
 def build_metrics(model: Any, batch: tuple[Any, ...]) -> None:
-    """Makes the metrics' variables, which Keras otherwise makes while it compiles the first step.
+    """Create the metrics' variables, which Keras otherwise creates while it compiles the first step.
 
     Args:
         model: compiled, not yet trained by this process.
-        batch: features, label, and what the rows weigh where they weigh differently.
+        batch: features, label, and the weights of the rows if they have any.
     """
-    # Where there are several replicas or another backend, fit makes them before its first epoch.
+    # With several replicas or another backend, fit creates them before its first epoch.
     if keras.backend.backend() == "tensorflow" and model.distribute_strategy.num_replicas_in_sync == 1:
         features, label, *weight = batch
         model.compute_metrics(features, label, model(features, training=False), *weight)
 
 
 def restore_metrics(model: Any, arrays: Arrays) -> None:
-    """Puts back what `metrics_snapshot` took.
+    """Restore what `metrics_snapshot` took.
 
     Raises:
-        ComponentError: it is of other metrics.
+        ComponentError: the arrays belong to other metrics.
     """
     _assign(model.metrics_variables, arrays)
 
 
 def take_over(model: Any, other: Any) -> None:
-    """Gives a model the values of all variables of another of the same kind, but for the optimizer's."""
+    """Copy the values of all variables from another model of the same kind, except the optimizer's."""
     _synchronise(other)
     _assign(model.variables, _copied(other.variables))
 
@@ -76,12 +76,12 @@ def _copied(variables: Sequence[Any]) -> Arrays:
 
 
 def _whole(variable: Any) -> npt.NDArray[Any]:
-    """A copy of a variable's value."""
+    """Return a copy of a variable's value."""
     value = variable.value
     if getattr(value, "is_fully_addressable", True) or value.is_fully_replicated:
-        # On a CPU the array may be the variable's own memory, which the next step writes to.
+        # On a CPU the array may share the variable's memory, which the next step overwrites.
         return np.array(keras.ops.convert_to_numpy(variable))
-    # Divided, with JAX on several hosts: this one's devices hold all parts, see `with_jax.require_layout`.
+    # Divided, with JAX on several hosts: this host's devices hold all parts, see `with_jax.require_layout`.
     whole = np.empty(value.shape, value.dtype)
     for part in value.addressable_shards:
         whole[part.index] = part.data
@@ -95,6 +95,6 @@ def _assign(variables: Sequence[Any], arrays: Arrays) -> None:
             hint="remove the checkpoints to train from the beginning",
         )
     for variable, values in zip(variables, arrays, strict=True):
-        # NumPy's files know no bfloat16, and give back plain bytes.
+        # NumPy's files do not know bfloat16, and return it as plain bytes.
         dtype = keras.ops.convert_to_numpy(variable).dtype
         variable.assign(values.view(dtype) if values.dtype.kind == "V" else values)

@@ -1,4 +1,4 @@
-"""Keras callbacks of the user's own: a function `callbacks(context)` beside `build_model` returns them."""
+"""Custom Keras callbacks: a function `callbacks(context)` beside `build_model` returns them."""
 
 import keras
 
@@ -8,18 +8,18 @@ from slipway.components.trainer.own_functions import CALLBACKS, has_own_callback
 
 
 def own_callbacks(dotted_path: str, context: TrainingContext) -> list[keras.callbacks.Callback]:
-    """The callbacks for one attempt at a training, which are called before each checkpoint is saved.
+    """Return the callbacks for one attempt at a training, which are called before each checkpoint is saved.
 
     Args:
         dotted_path: of `build_model`.
-        context: is handed to the function.
+        context: passed to the function.
 
     Returns:
-        None where the module has no such function.
+        The callbacks; [] if the module has no such function.
 
     Raises:
-        ComponentError: it returns something else.
-        Exception: what the user's code raises.
+        ComponentError: the function returns something else.
+        Exception: whatever the user's code raises.
     """
     if not has_own_callbacks(dotted_path):
         return []

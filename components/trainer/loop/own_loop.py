@@ -1,13 +1,13 @@
-"""The user's own loop: a function `fit(model, data, context)` beside `build_model` takes the steps itself.
+"""Custom training loops: a function `fit(model, data, context)` beside `build_model` takes the steps itself.
 
     def fit(model, data, context):
         for features, label in data:
             loss = my_step(model, features, label)
             context.step_done(loss)
 
-All that surrounds a step is done as in Keras' own fit, by the same callbacks: `step_done` saves a checkpoint
-when it is due, leaves when the process is told to end, tells the progress, and at the end of an epoch
-evaluates the model.
+Everything around a step is done as in Keras' own fit, by the same callbacks: `step_done` saves a checkpoint
+if one is due, leaves if the process was told to end, reports the progress, and evaluates the model at the end
+of an epoch.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,11 +27,11 @@ NO_STEP = "context.step_done(loss) after each batch of data"
 
 
 def require_own_loop(job: TrainingJob, devices: Devices) -> None:
-    """Refuses settings that a loop of the user's own cannot follow.
+    """Reject settings that a custom training loop cannot follow.
 
     Raises:
-        ComponentError: several TensorFlow devices divide each batch, which only Keras' own fit does, or
-            several steps are asked for in one call.
+        ComponentError: several TensorFlow devices divide each batch, which only Keras' own fit does, or the
+            job sets several steps per execution.
     """
     where = f"{job.model.rpartition('.')[0]}.fit"
     if devices.strategy is not None:
@@ -48,47 +48,48 @@ def require_own_loop(job: TrainingJob, devices: Devices) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class LoopContext(TrainingContext):
-    """The context of a user's own loop, which reports its steps to it."""
+    """The context of a custom training loop, which reports its steps to it."""
 
     _loop: "OwnLoop"
 
     @property
     def step(self) -> int:
-        """How many steps are complete, those of earlier attempts too."""
+        """The number of complete steps, including those of earlier attempts."""
         return self._loop.step
 
     def step_done(self, loss: Any) -> None:
-        """Ends the step of the batch that was taken last.
+        """End the step of the batch that was taken last.
 
         Args:
-            loss: the step's, one number: a tensor need not be computed yet.
+            loss: the loss of the step, one number; a tensor need not be computed yet.
 
         Raises:
-            ComponentError: no batch was taken since the last call, the loss is no number or has blown up, or
-                a checkpoint cannot be written.
-            PreemptedError: the process was told to end, and all is saved; no `except Exception` catches it.
+            ComponentError: no batch was taken since the last call, the loss is not a number or has blown up,
+                or a checkpoint cannot be written.
+            PreemptedError: the process was told to end, and everything is saved; no `except Exception`
+                catches it.
         """
         self._loop.step_done(loss)
 
     def tell(self, words: str) -> None:
-        """Shows a line of progress to people."""
+        """Show a line of progress to the user."""
         emit("fit", message=str(words))
 
 
 @dataclass
 class OwnLoop:
-    """Drives the loop's callbacks while the user's function takes the steps.
+    """Drives the callbacks while the user's function takes the steps.
 
     Attributes:
         model: built and compiled.
-        batches: those that follow the steps that are complete, endless.
+        batches: endless, starting after the complete steps.
         eval_batches: for the metrics after each epoch; None: no such metrics.
         epochs: of the whole training.
         steps_per_epoch: >= 1.
-        first_step: how many steps were complete when the attempt began.
+        first_step: complete steps when the attempt began.
         callbacks: of the loop and of the user.
         where: the user's function, for messages.
-        step: how many steps are complete.
+        step: complete steps.
     """
 
     model: Any
@@ -113,16 +114,16 @@ class OwnLoop:
         )
 
     def run(self, fit: Callable[..., object] | None, facts: dict[str, Any]) -> None:
-        """Has the user's function take the steps that are left, and ends the training.
+        """Have the user's function take the remaining steps, and end the training.
 
         Args:
-            fit: gets the model, the batches and a `LoopContext`; None: no step is left.
+            fit: called with the model, the batches and a `LoopContext`; None: no step is left.
             facts: see `context.facts_of`.
 
         Raises:
-            ComponentError: it returns something, takes no step, or returns within an epoch; or what
-                `step_done` has raised, even where the function went on.
-            Exception: what the user's code raises.
+            ComponentError: the function returns something, takes no step, or returns within an epoch; or
+                `step_done` has raised an error, even if the function went on.
+            Exception: whatever the user's code raises.
         """
         self.model.stop_training = False
         self._listeners.on_train_begin()
@@ -156,7 +157,7 @@ class OwnLoop:
         try:
             self._end_step(loss)
         except BaseException as error:
-            self._error = error  # an `except Exception` of the user's must not hide it
+            self._error = error  # the user's `except Exception` must not hide it
             raise
 
     def _require_no_error(self) -> None:
@@ -190,7 +191,7 @@ class OwnLoop:
                     hint=f"call {NO_STEP}",
                 )
             if self.step == self.first_step:
-                # Its variables, the optimizer's and the metrics', are what a checkpoint holds.
+                # Creates the model's, the optimizer's and the metrics' variables, which a checkpoint holds.
                 self.model._symbolic_build(data_batch=batch)
             if is_epoch_begin or self.step == self.first_step:
                 self._epoch_began = self.step
@@ -201,7 +202,7 @@ class OwnLoop:
             yield batch if keras.backend.backend() == "tensorflow" else tf.nest.map_structure(_array, batch)
 
     def _number(self, loss: Any) -> Any:
-        """The loss as one number, which may not be computed yet."""
+        """Return the loss as one number, which may not be computed yet."""
         try:
             value = keras.ops.cast(keras.ops.convert_to_tensor(loss), "float32")
             if len(value.shape) == 0:

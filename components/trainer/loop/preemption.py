@@ -1,14 +1,15 @@
-"""SIGTERM: a machine that is taken back ends a training, which goes on elsewhere from what it has saved."""
+"""Handles SIGTERM: a machine that is taken back ends a training, which resumes elsewhere from its
+checkpoint."""
 
 import signal
 from types import FrameType
 
 
 class PreemptedError(BaseException):
-    """The training was told to end, and has saved what it can. Like KeyboardInterrupt, nobody's to swallow.
+    """The training was told to end, and has saved what it could. Not to be swallowed, like KeyboardInterrupt.
 
     Args:
-        step: steps that are complete and saved; 0 where there is no place to save to.
+        step: complete and saved steps; 0 if there is no place to save to.
     """
 
     def __init__(self, step: int) -> None:
@@ -17,10 +18,10 @@ class PreemptedError(BaseException):
 
 
 class Preemption:
-    """Whether the process was told to end. While nothing is trained yet, it ends at once.
+    """Records whether the process was told to end. While nothing is being trained, the process ends at once.
 
     Cloud machines that are taken back, Kubernetes and the local engine all send SIGTERM first. The process
-    leaves with an exit code on which it is started again.
+    exits with a code on which it is restarted.
     """
 
     def __init__(self) -> None:
@@ -28,15 +29,15 @@ class Preemption:
         self._is_training = False
 
     def listen(self) -> None:
-        """Takes over SIGTERM."""
+        """Install the handler of SIGTERM."""
         signal.signal(signal.SIGTERM, self._request)
 
     def training_begins(self) -> None:
-        """From now on the training looks at `is_requested` after each step, and saves first."""
+        """Mark the start: from now on the training checks `is_requested` after each step, and saves first."""
         self._is_training = True
 
     def training_ended(self) -> None:
-        """From now on a restart would only have to write the result."""
+        """Mark the end: from now on SIGTERM ends the process at once; a restart only writes the result."""
         self._is_training = False
 
     def _request(self, _signum: int, _frame: FrameType | None) -> None:

@@ -1,4 +1,7 @@
-"""The time of a step, and how much of it is waiting for input: counted, or compared with a constant batch."""
+"""Measures the time of a step, and how much of it is spent waiting for input.
+
+The wait is counted, or derived from a comparison with a constant batch.
+"""
 
 import time
 from collections.abc import Iterator
@@ -14,25 +17,25 @@ from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.loop.callback import Place, StepCallback
 
 PROBE_SHARE = 0.02
-"""How long the probe lasts, as a share of the seconds of all steps."""
+"""Length of the probe, as a share of the seconds of all steps."""
 MIN_PROBE_S = 0.2
 MAX_PROBE_S = 5.0
-"""Seconds that it lasts at least and at most: a shorter one says little beside other work."""
+"""Limits of its length in seconds: a shorter probe says little beside other work."""
 PROBE_STEPS_TOGETHER = 20
-"""Steps that it takes on several hosts: each step waits for all of them, so all must take as many."""
+"""Steps of the probe on several hosts: each step waits for all of them, so all must take equally many."""
 
 
 def input_wait(devices: Devices) -> "InputWait | None":
-    """Returns a counter of the wait on these devices; None where it cannot be counted.
+    """Return a counter of the waiting time on these devices; None if it cannot be measured.
 
-    A CPU's operations end when their work does. Other devices work behind, and may be busy while the next
-    element is waited for. Where operations must be deterministic, TensorFlow lets none read the clock.
+    Operations on a CPU end when their work does. Other devices work asynchronously, and may be busy while the
+    next element is waited for. If operations must be deterministic, TensorFlow lets none read the clock.
     """
     return InputWait() if devices.kind == "cpu" and not is_op_determinism_enabled() else None
 
 
 class InputWait:
-    """Adds up the time between asking an iterator for an element and having it, in the compiled function."""
+    """Sums the time between requesting an iterator's element and receiving it, in the compiled function."""
 
     def __init__(self) -> None:
         with tf.device("/cpu:0"):
@@ -40,11 +43,11 @@ class InputWait:
 
     @property
     def seconds(self) -> float:
-        """The wait so far."""
+        """The waiting time so far."""
         return float(self._seconds.numpy())
 
     def next_of(self, iterator: Any) -> Any:
-        """The next element of an iterator; called while a function is traced."""
+        """Return the next element of an iterator; called while a function is traced."""
         asked = tf.timestamp()
         with tf.control_dependencies([asked]):
             element = iterator.get_next()
@@ -55,18 +58,18 @@ class InputWait:
 
 
 class StepTimer(StepCallback):
-    """Adds up the seconds of steps: not the first of this process, which compiles, and not the evaluation.
+    """Sums the seconds of steps, without this process's first one, which compiles, and without evaluation.
 
-    A step's own time says little, as a device works behind: the sum is right, from an epoch's first step to
-    its last, whose loss is waited for. Must be the first of the callbacks.
+    A single step's time says little, because a device works asynchronously. The sum is right, from an epoch's
+    first step to its last, whose loss is waited for. Must be the first of the callbacks.
 
     Attributes:
-        clock: what was measured, in earlier attempts too.
+        clock: the measurements, including those of earlier attempts.
 
     Args:
-        before: what earlier attempts have measured.
-        place: of the fit.
-        wait: counts for how long steps wait for input; None: nothing does.
+        before: the measurements of earlier attempts.
+        place: where in the training the fit begins.
+        wait: measures how long steps wait for input; None: not measured.
     """
 
     def __init__(self, before: Clock, place: Place, wait: InputWait | None = None) -> None:
@@ -79,13 +82,13 @@ class StepTimer(StepCallback):
         self._has_compiled = False
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        """Begins to measure."""
+        """Start to measure."""
         super().on_epoch_begin(epoch)
         if self._has_compiled:
             self._begin()
 
     def after_step(self, loss: Any) -> None:
-        """Adds the time since the call before."""
+        """Add the time since the previous call."""
         steps, self._counted = self.step - self._counted, self.step
         if self.is_epoch_end and loss is not None:
             float(loss)  # waits for the device
@@ -98,7 +101,7 @@ class StepTimer(StepCallback):
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Stops the clock for the block. The device must be idle when it begins."""
+        """Pause the clock during the block. The device must be idle when the block begins."""
         is_stepping = self._since is not None
         if is_stepping:
             self._add(0)
@@ -121,20 +124,20 @@ class StepTimer(StepCallback):
 
 
 def constant_batch_step_s(model: Any, batches: Any, stepping: Clock, devices: Devices) -> float | None:
-    """Seconds of a step on one constant batch, to be compared with those of the training's own steps.
+    """Return the seconds per step on one constant batch, to compare with those of the training's own steps.
 
-    Trains on: the weights must have been saved before. The comparison counts what input costs the step in
-    any way: waiting for it, and sharing the processor with it.
+    Trains the model further, so the weights must have been saved before. The comparison covers everything
+    that input costs a step: waiting for it, and sharing the processor with it.
     Source of the method: MaxText's comparison with synthetic data.
 
     Args:
         model: as it was trained, so that nothing compiles anew.
-        batches: a dataset; its first batch is taken.
-        stepping: the training's own steps.
-        devices: that it was trained on.
+        batches: a dataset; its first batch is used.
+        stepping: the time of the training's own steps.
+        devices: the devices that it was trained on.
 
     Returns:
-        None where too few steps were timed to compare with.
+        None if too few steps were timed to compare with.
     """
     if devices.hosts.count > 1:
         steps = PROBE_STEPS_TOGETHER
@@ -144,7 +147,7 @@ def constant_batch_step_s(model: Any, batches: Any, stepping: Clock, devices: De
         probe_s = min(max(PROBE_SHARE * stepping.stepping_s, MIN_PROBE_S), MAX_PROBE_S)
         steps = max(2, round(probe_s * stepping.timed_steps / stepping.stepping_s))
     call = model.steps_per_execution
-    steps = -(-steps // call) * call + call  # whole calls, and the first is not timed
+    steps = -(-steps // call) * call + call  # whole calls, plus the first, which is not timed
     batch = next(iter(batches))
     timer = StepTimer(Clock(), Place(steps_per_epoch=steps))
     constant = devices.ahead(tf.data.Dataset.from_tensors(batch).repeat())

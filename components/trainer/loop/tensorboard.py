@@ -18,11 +18,11 @@ SCALAR_INTERVAL_STEPS = 100
 
 
 def tensorboard(job: TrainingJob, place: Place) -> list[Any]:
-    """The callbacks that the job asks for; none where it has no `log_dir`.
+    """Return the callbacks that the job asks for; none if it has no `log_dir`.
 
     Args:
-        job: gives the folder, and what is recorded.
-        place: of the fit.
+        job: gives the folder, and what to record.
+        place: where in the training the fit begins.
     """
     if job.log_dir is None:
         return []
@@ -39,8 +39,8 @@ class Scalars(StepCallback):
 
     Args:
         folder: for TensorBoard.
-        place: of the fit.
-        batch_size: examples a step.
+        place: where in the training the fit begins.
+        batch_size: examples per step.
     """
 
     def __init__(self, folder: str, place: Place, *, batch_size: int) -> None:
@@ -51,13 +51,13 @@ class Scalars(StepCallback):
         self._last: tuple[int, float, Usage] | None = None
 
     def after_step(self, loss: Any) -> None:
-        """Writes at the end of every hundredth step; the loss is that of the call before."""
+        """Write at the end of every hundredth step; the loss is that of the previous call."""
         if self._writing.is_due(self.step):
             self._write()
             self._measure_from(self.step)
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Writes the epoch's metrics; the time until the next step is not counted as a step's."""
+        """Write the epoch's metrics; the time until the next step does not count as step time."""
         step = (epoch + 1) * self.place.steps_per_epoch
         self._writer.write(step, {f"epoch/{name}": value for name, value in numbers_of(logs).items()})
         self._measure_from(step)
@@ -89,7 +89,7 @@ class ScalarWriter:
     Source: TensorFlow's `tensorflow/core/util/event.proto`; files are recognised by "tfevents" in the name.
 
     Args:
-        folder: made on demand; may be gs://...
+        folder: created on demand; may be gs://...
     """
 
     def __init__(self, folder: str) -> None:
@@ -100,7 +100,7 @@ class ScalarWriter:
         self._file.write(event.SerializeToString())
 
     def write(self, step: int, values: Mapping[str, float]) -> None:
-        """Writes the values of a step, and has them on disk."""
+        """Write the values of a step, and flush them to disk."""
         summary = tf.compat.v1.Summary()
         for tag, value in values.items():
             summary.value.add(tag=tag, simple_value=value)
@@ -112,11 +112,12 @@ class ScalarWriter:
 class Profile(StepCallback):
     """Profiles a range of steps, for TensorBoard's profile page.
 
-    Where several steps are one call, whole calls are profiled: those that begin in it, or the next.
+    With several steps in one call, whole calls are profiled: those that begin in the range, or else the next
+    one.
 
     Args:
         folder: the profile goes to `plugins/profile` below it.
-        place: of the fit.
+        place: where in the training the fit begins.
         steps: the first and the last step, counted from 1.
     """
 
@@ -128,18 +129,18 @@ class Profile(StepCallback):
         self._is_done = False
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-        """Begins before the first step."""
+        """Start before the first step."""
         if self._began is None and not self._is_done and self.step + 1 >= self._first:
             self._began = self.step + 1
             _profiler().start(self._folder)
 
     def after_step(self, loss: Any) -> None:
-        """Ends after the last step."""
+        """Stop after the last step."""
         if self._began is not None and self.step >= self._last:
             self._end(self.step)
 
     def on_train_end(self, logs: Any = None) -> None:
-        """Ends with the training."""
+        """Stop with the training."""
         if self._began is not None:
             self._end(self._last)
 

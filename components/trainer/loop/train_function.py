@@ -1,7 +1,7 @@
-"""The model's train function: a step or several in one call of TensorFlow, over blocks of batches.
+"""A train function for the model: one or several steps in one call of TensorFlow, over blocks of batches.
 
-Keras' own function asks the iterator in each step whether there is a batch, and wraps every answer. For steps
-of some hundred microseconds that, and tf.data's handing over of each batch, is a third of the time and more.
+Keras' own function asks the iterator in each step whether there is a batch, and wraps every result. For steps
+of a few hundred microseconds, this and tf.data's handover of each batch take a third of the time or more.
 """
 
 from collections.abc import Callable
@@ -15,11 +15,11 @@ from slipway.components.trainer.loop.step_time import InputWait
 
 
 def takes_blocks(model: Any, devices: Devices) -> bool:
-    """Whether `train_in_blocks` works for this model: TensorFlow, one device, and nothing of the user's own.
+    """Return True if `train_in_blocks` works: TensorFlow, one device, and no custom train function.
 
     Args:
         model: compiled, with its `steps_per_execution` set.
-        devices: that it is trained on.
+        devices: the devices that it is trained on.
     """
     is_plain = devices.backend == "tensorflow" and devices.strategy is None and not model.run_eagerly
     own = type(model).make_train_function is not keras.Model.make_train_function
@@ -27,22 +27,22 @@ def takes_blocks(model: Any, devices: Devices) -> bool:
 
 
 def train_in_blocks(model: Any, blocks: tf.data.Dataset, wait: InputWait | None = None) -> None:
-    """Has `model.fit` take blocks from now on: one element holds several batches.
+    """Make `model.fit` take blocks from now on: one element holds several batches.
 
     Args:
-        model: as `takes_blocks` says.
+        model: one for which `takes_blocks` returns True.
         blocks: [steps, batch, ...] each, of static shape; the steps of an execution are a multiple of theirs.
-        wait: counts how long blocks are waited for; None: nothing does.
+        wait: measures how long blocks are waited for; None: not measured.
     """
     if model.train_function is not None:
-        return  # an earlier fit; blocks of another size it traces anew by itself
+        return  # made for an earlier fit; it retraces by itself for blocks of another size
     batch = tf.nest.map_structure(lambda spec: tf.TensorSpec(spec.shape[1:], spec.dtype), blocks.element_spec)
-    model._symbolic_build(data_batch=batch)  # as fit does with its first element, which is no batch here
+    model._symbolic_build(data_batch=batch)  # as fit does with its first element, which is not a batch here
     model.train_function = _function(model, wait)
 
 
 def _function(model: Any, wait: InputWait | None) -> Callable[[Any], Any]:
-    """Makes fit's function of its iterator: runs the blocks of one execution, returns the last logs."""
+    """Make fit's function of its iterator: it runs the blocks of one execution and returns the last logs."""
     steps = model.steps_per_execution
     one_step = tf.function(model.train_step, reduce_retracing=True, jit_compile=model.jit_compile)
 
@@ -66,7 +66,7 @@ def _function(model: Any, wait: InputWait | None) -> Callable[[Any], Any]:
 
 
 def _repeated(call: Callable[[Any], Any], times: int) -> Any:
-    """The last answer of several calls, one after the other, with their numbers."""
+    """Call a function several times in sequence, with the number of each call; return the last result."""
     first = call(0)
     if times == 1:
         return first

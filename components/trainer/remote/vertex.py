@@ -85,8 +85,7 @@ class VertexTraining:
             self._call("cancel", self._client.cancel_custom_job, name=self._name)
 
     def wait(self, show: Callable[[str], None]) -> Result:
-        """Wait for the end; return the values of the "done" event, with the results in the job's
-        `output_dir`.
+        """Wait for the end, and copy the results to the job's `output_dir`; return the "done" values.
 
         Args:
             show: receives a line for each new state.

@@ -10,8 +10,7 @@ from slipway.components.settings import broken_rule
 
 @dataclass(frozen=True, kw_only=True)
 class SettingsGroup:
-    """A base for frozen dataclasses with fields of `slipway.components.settings.setting`; checks types and
-    bounds.
+    """A base for frozen dataclasses of `slipway.components.settings.setting`, whose types and bounds it checks.
 
     Attributes:
         key: the name of the group in the job, for messages.
