@@ -1,8 +1,9 @@
-"""Boosted trees: fitted by scikit-learn, laid into arrays that a TensorFlow graph walks.
+"""Boosted trees: fitted by scikit-learn, stored in arrays that a TensorFlow graph walks.
 
-matrix.py    features as scikit-learn takes them
-growing.py   how many trees, and how much a linear model adds: by rows that were held out
+matrix.py    features as the matrices that scikit-learn takes
+growing.py   finds the number of trees and the share of a linear model on held-out rows
 arrays.py    grown trees as arrays
-texts.py     a linear model of words, whose answers the trees see
-layer.py     the Keras layers that walk the trees and add up the words
+texts.py     a linear model of words, whose scores the trees take as input
+layer.py     the Keras layers that walk the trees and sum the scores of words
+rounding.py  merges numbers that differ only by rounding
 """

@@ -1,7 +1,7 @@
-"""Grown trees as arrays: a row for each tree, a place for each node. Pure.
+"""Stores grown trees as arrays, with a row for each tree and a place for each node. Pure.
 
-A node's left child is the next one, as scikit-learn numbers them; a leaf is its own right child, and no value
-goes to its left. So a walk of as many steps as the deepest tree ends in every row's leaf.
+A node's left child is the next node, as in scikit-learn's numbering. A leaf is its own right child, and no
+value goes to its left. So a walk of as many steps as the deepest tree ends in the leaf of every row.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from slipway.components.trainer.boosting.growing import Grown
 from slipway.components.trainer.boosting.matrix import Columns, Matrix
 
 WORD_BITS = 31
-"""Categories in one int32, whose sign is left alone."""
+"""Categories per int32, whose sign bit is not used."""
 
 
 @dataclass(frozen=True)
@@ -23,11 +23,12 @@ class Forest:
     """Trees as arrays [trees, nodes].
 
     Attributes:
-        column: int32, of the matrix, that decides in the node.
-        threshold: float32; a number goes left where it is not above it. -inf for categories and leaves.
+        column: int32, the column of the matrix that decides in the node.
+        threshold: float32; a number goes left if it is not above the threshold. -inf for categories and
+            leaves.
         left_codes: int32 [trees, nodes, words]; the categories that go left, a bit each.
-        right: int32, the node's right child; a leaf's is the leaf.
-        value: float32, what a leaf answers; 0 elsewhere.
+        right: int32, the node's right child; the leaf itself for a leaf.
+        value: float32, the answer of a leaf; 0 elsewhere.
         depth: steps from the root to the deepest leaf.
     """
 
@@ -40,22 +41,22 @@ class Forest:
 
 
 def nodes_of(max_leaves: int) -> int:
-    """Places for the nodes of a tree with so many leaves."""
+    """Return the number of places for the nodes of a tree with so many leaves."""
     return 2 * max_leaves - 1
 
 
 def words_of(columns: Columns) -> int:
-    """Whole numbers that it takes to name a set of categories; 0 where there are none."""
+    """Return how many integers encode a set of categories; 0 if there are none."""
     return -(-max(columns.categories) // WORD_BITS) if columns.categories else 0
 
 
 def laid_out(grown: Grown, columns: Columns, *, outputs: int, max_leaves: int) -> Forest:
-    """The trees that were grown, weighed by their share: a round after the other, `outputs` trees in each.
+    """Return the grown trees as arrays, weighted by their share: round by round, `outputs` trees in each.
 
     Args:
         grown: with trees, fitted to the matrix that `columns` makes.
-        columns: categories first, as scikit-learn orders them by itself.
-        outputs: scores of a row.
+        columns: categories first, as scikit-learn itself orders them.
+        outputs: scores per row.
         max_leaves: of a tree.
     """
     model: Any = grown.trees
@@ -79,14 +80,14 @@ def laid_out(grown: Grown, columns: Columns, *, outputs: int, max_leaves: int) -
 
 
 def in_the_middle(forest: Forest, matrix: Matrix) -> Forest:
-    """The same trees, with each threshold halfway between the two values of the matrix that it parts.
+    """Return the same trees, with each threshold halfway between the two matrix values that it separates.
 
     scikit-learn takes some of its thresholds from the rows: where values repeat, a threshold is one of them,
-    and a row whose number is rounded otherwise (see `rounding`) would go to the other side.
+    and a row whose number is rounded differently (see `rounding`) would go to the other side.
 
     Args:
         forest: grown from the matrix.
-        matrix: [rows, columns], two different values in each column that decides.
+        matrix: [rows, columns], with two different values in each column that decides.
     """
     threshold = forest.threshold.copy()
     by_number = np.isfinite(threshold)
@@ -102,7 +103,7 @@ def in_the_middle(forest: Forest, matrix: Matrix) -> Forest:
 
 
 def _known_codes(model: Any, columns: Columns) -> list[npt.NDArray[np.int64]]:
-    """Of each column of categories, the codes in the order of scikit-learn's own numbers for them."""
+    """Return each categorical column's codes, in the order of scikit-learn's own numbers for them."""
     if not columns.categories:
         return []
     encoder = model._preprocessor.named_transformers_["encoder"]
@@ -134,7 +135,7 @@ def _lay(forest: Forest, number: int, tree: Any, known: Sequence[npt.NDArray[np.
 
 
 def floor32(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
-    """Rounds down to float32, so that no float32 changes its side of the threshold."""
+    """Round down to float32, so that no float32 changes its side of the threshold."""
     rounded = values.astype(np.float32)
     is_above = rounded.astype(np.float64) > values
     return np.where(is_above, np.nextafter(rounded, np.float32(-np.inf)), rounded).astype(np.float32)

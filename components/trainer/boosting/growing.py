@@ -1,7 +1,7 @@
 """Grows the trees; held-out rows decide how many, and how much a linear model adds. Pure.
 
-Each part of the rows is held out once from trees and linear model that the other parts fit. Trees are added
-until the part's loss has not fallen for some rounds. Then both are fitted to all rows.
+Each part of the rows is held out once from trees and a linear model that are fitted to the other parts. Trees
+are added until the part's loss has not fallen for some rounds. Then both are fitted to all rows.
 """
 
 import contextlib
@@ -21,16 +21,16 @@ Weights = npt.NDArray[np.float64] | None
 
 HeldOut = Literal["rows", "blocks"]
 BLOCKS = 50
-"""Of neighbours: so many that each part has rows from everywhere, so few that few of them are torn apart."""
+"""Blocks of neighbours: enough to spread each part over all rows, few enough to separate few neighbours."""
 
 ONE_THREAD_ROWS = 20_000
-"""From so many rows on, trees are grown by as many threads as there are."""
+"""From this many rows on, trees are grown by all threads."""
 STEP_ROUNDS = 10
-"""Rounds that are grown between two looks at the loss."""
+"""Rounds to grow between two checks of the loss."""
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""Of the trees in the sum of both, that are compared."""
+"""Candidate shares of the trees in the sum of trees and linear model."""
 ABSENT_CLASS_SCORE = -10.0
-"""The score, below all others, of a class that no training row has."""
+"""Added to the lowest score, for a class that no training row has."""
 _RIDGE_WEIGHT = 1.0
 
 
@@ -39,17 +39,18 @@ class Growth:
     """Settings for growing trees.
 
     Attributes:
-        classes: of the label, >= 2; None: the label is a number.
-        max_rounds: of boosting at most; a round grows a tree, or one for each of more than two classes.
-        patience_rounds: without a lower loss, after which no more are grown.
-        learning_rate: what each tree's answer is multiplied with.
-        max_leaves: of a tree.
-        max_depth: of a tree.
-        min_leaf_rows: rows of each leaf at least.
-        linear_rows: with more rows than that no linear model is tried.
-        seed: of the parts that are held out.
-        held_out: "rows" one by one, or "blocks" of neighbours: where those are of one person or one time,
-            others of them would tell what the rows held out are.
+        classes: the number of classes of the label, >= 2; None: the label is a number.
+        max_rounds: most rounds of boosting; a round grows one tree, or one per class for more than two
+            classes.
+        patience_rounds: rounds without a lower loss after which growing stops.
+        learning_rate: the factor of each tree's answer.
+        max_leaves: most leaves of a tree.
+        max_depth: greatest depth of a tree.
+        min_leaf_rows: fewest rows of a leaf.
+        linear_rows: with more rows than this, no linear model is tried.
+        seed: of the choice of held-out parts.
+        held_out: "rows": single rows; "blocks": blocks of neighbours, for neighbours of one person or one
+            time, which would otherwise give away the held-out rows.
     """
 
     classes: int | None
@@ -65,13 +66,13 @@ class Growth:
 
     @property
     def outputs(self) -> int:
-        """Scores of a row: one for a number or two classes, else one for each class."""
+        """Scores per row: one for a number or two classes, else one for each class."""
         return 1 if self.classes is None or self.classes == 2 else self.classes
 
 
 @dataclass(frozen=True)
 class LinearFit:
-    """A linear model that was fitted before.
+    """A linear model that is already fitted.
 
     Attributes:
         kernel: [columns of `one_hot`, outputs].
@@ -90,10 +91,10 @@ class Grown:
 
     Attributes:
         trees: scikit-learn's HistGradientBoosting model, fitted to all rows; None: share is 0.
-        present: the classes that it knows; none for a number.
+        present: the classes that the model knows; empty for a number.
         linear: kernel [columns of `one_hot`, outputs] and bias [outputs]; None: share is 1.
         share: of the trees, 0 .. 1.
-        losses: mean loss of the rows held out, by share.
+        losses: mean loss of the held-out rows, by share.
     """
 
     trees: Any | None
@@ -103,7 +104,7 @@ class Grown:
     losses: dict[float, float]
 
     def answered(self, outputs: int) -> list[tuple[int, int, float]]:
-        """For each score: the tree of a round that adds to it, the score's number, and the tree's factor."""
+        """Return for each score: its tree's index in a round, the score's index, and the tree's factor."""
         if outputs == 1:
             return [(0, 0, 1.0)]
         if len(self.present) == 2:  # scikit-learn grows one tree for two classes
@@ -111,7 +112,7 @@ class Grown:
         return [(place, output, 1.0) for place, output in enumerate(self.present)]
 
     def offsets(self, outputs: int) -> Scores:
-        """Offsets of the scores of all rows, [outputs]: where the trees begin, and unseen classes."""
+        """Return the offsets of all rows' scores, [outputs]: trees' baseline, linear bias, unseen classes."""
         linear = self.linear[1] if self.linear else np.zeros(outputs)
         begins = np.zeros(outputs)
         if self.trees is not None:
@@ -136,16 +137,16 @@ def grow(
     linear: LinearFit | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Grown:
-    """Fits trees and a linear model.
+    """Fit trees and a linear model.
 
     Args:
         matrix: [rows, columns], as `columns` makes it.
         labels: [rows]; class numbers, or numbers of about mean 0 and variance 1.
         columns: of the matrix.
-        growth: how.
-        weights: [rows], what each counts; None: all the same.
-        linear: the linear model, where it is fitted already.
-        tell: gets a line of progress now and then.
+        growth: the settings.
+        weights: [rows], the weight of each row; None: equal weights.
+        linear: the linear model if it is already fitted; None: it is fitted here.
+        tell: receives a line of progress now and then.
 
     Raises:
         ComponentError: the label is the same in every row.
@@ -156,10 +157,10 @@ def grow(
 
 
 def require_two_values(labels: npt.NDArray[Any]) -> None:
-    """Refuses labels that are all the same.
+    """Reject labels that are all the same.
 
     Raises:
-        ComponentError: all are the same.
+        ComponentError: all labels are the same.
     """
     if len(np.unique(labels)) < 2:
         raise ComponentError(
@@ -169,7 +170,7 @@ def require_two_values(labels: npt.NDArray[Any]) -> None:
 
 
 def _threads_for(rows: int) -> contextlib.AbstractContextManager[Any]:
-    """One OpenMP thread for few rows: to hand parts of a small tree around takes longer than to grow it."""
+    """Limit OpenMP to one thread for few rows: sharing out a small tree takes longer than growing it."""
     from threadpoolctl import threadpool_limits
 
     limits: contextlib.AbstractContextManager[Any] = threadpool_limits(1, user_api="openmp")
@@ -225,7 +226,7 @@ def _grown(
 
 
 def of_rows(weights: Weights, which: npt.NDArray[np.bool_]) -> Weights:
-    """The weights of some rows; None: all the same."""
+    """Return the weights of some rows; None: equal weights."""
     return None if weights is None else weights[which]
 
 
@@ -234,8 +235,10 @@ def _total(weights: Weights, which: npt.NDArray[np.bool_]) -> float:
 
 
 def loss_of(scores: Scores, labels: npt.NDArray[Any], classes: int | None, weights: Weights = None) -> float:
-    """The mean loss of scores [rows, outputs]: squared error, or cross-entropy in nats; 0 where no row has
-    a weight."""
+    """Return the mean loss of scores [rows, outputs].
+
+    The loss is the squared error, or the cross-entropy in nats; 0 if no row has a weight.
+    """
     losses = _losses(scores, labels, classes)
     if weights is None:
         return float(np.mean(losses))
@@ -257,7 +260,7 @@ def _losses(scores: Scores, labels: npt.NDArray[Any], classes: int | None) -> Sc
 
 
 def _parts(rows: int, labels: npt.NDArray[Any], growth: Growth) -> Iterator[npt.NDArray[np.bool_]]:
-    """The rows that are held out together; the more rows, the fewer parts."""
+    """Yield masks of the rows to hold out together; the more rows, the fewer parts."""
     count, times = (5, 5) if rows < 5_000 else (4, 2) if rows < 20_000 else (6, 1)
     part = part_of(labels, growth, count=count)
     for number in range(times):
@@ -267,7 +270,7 @@ def _parts(rows: int, labels: npt.NDArray[Any], growth: Growth) -> Iterator[npt.
 
 
 def part_of(labels: npt.NDArray[Any], growth: Growth, *, count: int) -> npt.NDArray[np.int64]:
-    """Deals the rows into so many parts, [rows]: each class into every part, or neighbours into one."""
+    """Assign the rows to `count` parts, [rows]: each class to all parts, or neighbours to the same one."""
     rows, random = len(labels), np.random.default_rng(growth.seed)
     if growth.held_out == "blocks":
         blocks = min(BLOCKS, rows)
@@ -288,7 +291,7 @@ def _rounds(
     growth: Growth,
     weights: Weights,
 ) -> tuple[int, Scores]:
-    """The best number of rounds for the rows held out, and their scores [rows, outputs] after these."""
+    """Return the best number of rounds for the held-out rows, and their scores [rows, outputs] after it."""
     model = _trees(growth, columns, rounds=STEP_ROUNDS)
     best, best_loss, scores = 0, np.inf, np.zeros((int(held.sum()), growth.outputs))
     while True:
@@ -303,18 +306,18 @@ def _rounds(
 
 
 def scores_of(model: Any, matrix: Matrix, growth: Growth) -> Scores:
-    """The trees' scores [rows, outputs]; a class that the model does not know scores low."""
+    """Return the trees' scores [rows, outputs]; a class that the model does not know scores low."""
     if growth.classes is None:
         return np.asarray(model.predict(matrix), np.float64)[:, None]
     return _all_classes(model.decision_function(matrix), model.classes_, growth)
 
 
 def _all_classes(found: Any, present: Any, growth: Growth) -> Scores:
-    """Scores of scikit-learn, [rows] of two classes or [rows, classes], by class number."""
+    """Return scikit-learn's scores, [rows] for two classes or [rows, classes], by class number."""
     scores = np.asarray(found, np.float64)
     if growth.outputs == 1:
         return scores[:, None]
-    if scores.ndim == 1:  # two of more classes
+    if scores.ndim == 1:  # more than two classes, of which two are present
         scores = np.stack([-scores / 2, scores / 2], axis=1)
     every = np.full((len(scores), growth.outputs), scores.min() + ABSENT_CLASS_SCORE)
     every[:, np.asarray(present, np.int64)] = scores
@@ -339,7 +342,7 @@ def _trees(growth: Growth, columns: Columns, *, rounds: int) -> Any:
 
 
 def _linear(hot: Matrix, labels: npt.NDArray[Any], growth: Growth, weights: Weights) -> tuple[Scores, Scores]:
-    """Kernel and bias of ridge or logistic regression on scaled columns, for the columns as they are."""
+    """Return kernel and bias of ridge or logistic regression; fitted to scaled columns, for unscaled ones."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression, Ridge
 
@@ -354,7 +357,7 @@ def _linear(hot: Matrix, labels: npt.NDArray[Any], growth: Growth, weights: Weig
     kernel, bias = (weights / scale).T, np.atleast_1d(model.intercept_) - weights @ (mean / scale)
     if growth.outputs == 1:
         return kernel, bias
-    if len(weights) == 1:  # two of more classes
+    if len(weights) == 1:  # more than two classes, of which two are present
         kernel, bias = np.hstack([-kernel / 2, kernel / 2]), np.hstack([-bias / 2, bias / 2])
     present = model.classes_.astype(np.int64)
     every = np.zeros((len(kernel), growth.outputs)), np.full(growth.outputs, bias.min() + ABSENT_CLASS_SCORE)

@@ -1,4 +1,4 @@
-"""Keras layers: boosted trees that are walked for all of a batch at once, and words that add up."""
+"""Keras layers: boosted trees that are walked for a whole batch at once, and sums over words."""
 
 from typing import Any
 
@@ -12,28 +12,28 @@ from slipway.components.trainer.boosting.texts import ROOM, Words
 
 @keras.saving.register_keras_serializable(package="slipway")
 class Trees(keras.layers.Layer):  # type: ignore[misc]
-    """float32 [rows, columns] -> float32 [rows, outputs]: the sum of what the trees answer.
+    """Sums the answers of boosted trees: float32 [rows, columns] -> float32 [rows, outputs].
 
-    Its weights are the trees, with room for `max_trees`; gradients do not change them. It computes with
+    The trees are the layer's weights, with room for `max_trees`; gradients do not change them. Computes with
     TensorFlow only.
 
     Args:
-        outputs: scores of a row; tree n adds to score n % outputs.
-        coded: the first so many columns are categories.
-        max_trees: room for so many, a multiple of outputs.
+        outputs: scores per row; tree n adds to score n % outputs.
+        coded: how many columns are categories; they come first.
+        max_trees: room for this many trees, a multiple of outputs.
         max_leaves: of a tree.
-        words: of a set of categories, as `arrays.words_of` says.
+        words: integers per set of categories, see `arrays.words_of`.
     """
 
     def __init__(
         self, *, outputs: int, coded: int, max_trees: int, max_leaves: int, words: int, **kwargs: Any
     ) -> None:
-        super().__init__(**{**kwargs, "trainable": False})  # a copy's settings include it as well
+        super().__init__(**{**kwargs, "trainable": False})  # the config of a copy contains it as well
         self.outputs, self.coded, self.max_leaves, self.words = outputs, coded, max_leaves, words
         self.max_trees = max_trees
 
     def build(self, _shape: Any) -> None:
-        """Makes room for the trees."""
+        """Create the weights for the trees."""
         shape = (self.max_trees, nodes_of(self.max_leaves))
 
         def room(name: str, dtype: str, size: tuple[int, ...] = shape) -> Any:
@@ -44,10 +44,10 @@ class Trees(keras.layers.Layer):  # type: ignore[misc]
         self.column, self.right = room("column", "int32"), room("right", "int32")
         self.threshold, self.value = room("threshold", "float32"), room("value", "float32")
         self.left_codes = room("left_codes", "int32", (*shape, self.words)) if self.coded else None
-        self.size = room("size", "int32", (2,))  # trees, and the depth of the deepest
+        self.size = room("size", "int32", (2,))  # the number of trees, and the depth of the deepest
 
     def plant(self, forest: Forest, *, factor: float = 1.0) -> None:
-        """Takes the trees over, their answers times the factor; there must be room for them."""
+        """Store the trees, with their answers multiplied by the factor; there must be room for them."""
         count = len(forest.value)
         for variable, values in (
             (self.column, forest.column),
@@ -63,7 +63,7 @@ class Trees(keras.layers.Layer):  # type: ignore[misc]
         self.size.assign(np.array([count, forest.depth], np.int32))
 
     def call(self, matrix: Any) -> Any:
-        """The scores of the rows."""
+        """Return the scores of the rows."""
         trees, depth = self.size.value[0], self.size.value[1]
         rows, nodes = tf.shape(matrix)[0], nodes_of(self.max_leaves)
         first = tf.range(trees)[tf.newaxis, :] * nodes  # where each tree's nodes begin
@@ -98,22 +98,22 @@ class Trees(keras.layers.Layer):  # type: ignore[misc]
         return is_coded & (tf.bitwise.right_shift(word, codes % WORD_BITS) % 2 == 1)
 
     def compute_output_shape(self, shape: Any) -> tuple[Any, int]:
-        """[rows, outputs]."""
+        """Return [rows, outputs]."""
         return shape[0], self.outputs
 
     def get_config(self) -> dict[str, object]:
-        """The layer's configuration, for Keras."""
+        """Return the layer's configuration, for Keras."""
         names = ("outputs", "coded", "max_trees", "max_leaves", "words")
         return {**super().get_config(), **{name: getattr(self, name) for name in names}}
 
 
 @keras.saving.register_keras_serializable(package="slipway")
 class TextScores(keras.layers.Layer):  # type: ignore[misc]
-    """int32 [rows, codes a row] -> float32 [rows, outputs]: what a row's words add up to.
+    """Sums the scores of a row's words: int32 [rows, codes per row] -> float32 [rows, outputs].
 
     Args:
-        outputs: scores of a row.
-        codes: how many there are, 0 included.
+        outputs: scores per row.
+        codes: the number of codes, 0 included.
     """
 
     def __init__(self, *, outputs: int, codes: int, **kwargs: Any) -> None:
@@ -121,7 +121,7 @@ class TextScores(keras.layers.Layer):  # type: ignore[misc]
         self.outputs, self.codes = outputs, codes
 
     def build(self, _shape: Any) -> None:
-        """Makes room for the words."""
+        """Create the weights for the words."""
 
         def room(name: str, dtype: str, size: tuple[int, ...]) -> Any:
             return self.add_weight(
@@ -132,7 +132,7 @@ class TextScores(keras.layers.Layer):  # type: ignore[misc]
         self.kernel = room("kernel", "float32", (ROOM, self.outputs))
 
     def learn(self, words: Words, kernel: Any) -> None:
-        """Sets the words that are told apart, and what each adds to the scores, [rows, outputs]."""
+        """Store the words to distinguish, and what each adds to the scores, [rows, outputs]."""
         free = ROOM - len(words.weight)
         self.place.assign(words.place)
         self.weight.assign(np.pad(words.weight, (0, free)))
@@ -140,16 +140,16 @@ class TextScores(keras.layers.Layer):  # type: ignore[misc]
         self.kernel.assign(np.pad(weighed, ((0, free), (0, 0))))
 
     def call(self, codes: Any) -> Any:
-        """The scores of the rows; 0 where no word is known."""
+        """Return the scores of the rows; 0 if no word is known."""
         places = tf.gather(self.place.value, tf.clip_by_value(codes, 0, self.codes - 1))
         lengths = tf.sqrt(tf.reduce_sum(tf.gather(self.weight.value, places) ** 2, axis=1, keepdims=True))
         sums = tf.reduce_sum(tf.gather(self.kernel.value, places), axis=1)
         return tf.math.divide_no_nan(sums, lengths)
 
     def compute_output_shape(self, shape: Any) -> tuple[Any, int]:
-        """[rows, outputs]."""
+        """Return [rows, outputs]."""
         return shape[0], self.outputs
 
     def get_config(self) -> dict[str, object]:
-        """The layer's configuration, for Keras."""
+        """Return the layer's configuration, for Keras."""
         return {**super().get_config(), "outputs": self.outputs, "codes": self.codes}

@@ -1,4 +1,4 @@
-"""Features by name as the matrices that scikit-learn takes. Pure."""
+"""Converts features by name to the matrices that scikit-learn takes. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,11 +11,11 @@ from slipway.components.errors import ComponentError
 from slipway.components.trainer.features import Feature
 
 MAX_CATEGORIES = 255
-"""Beyond so many HistGradientBoosting takes a category's code as a number, in the order of the codes."""
+"""HistGradientBoosting's limit; codes of more categories are used as numbers, in their order."""
 
 
 def is_text(feature: Feature) -> bool:
-    """Whether it holds several codes a row, of many: words, hashed, whose places say nothing."""
+    """Return True if a feature holds several of many codes per row: hashed words, in no meaningful order."""
     return feature.categories is not None and feature.categories > MAX_CATEGORIES and feature.shape != (1,)
 
 
@@ -27,8 +27,8 @@ class Columns:
     """The columns of the matrix that the trees see: categories first, then numbers.
 
     Attributes:
-        names: of the features, in the order of the columns; a feature of n values a row has n columns.
-        categories: of each column that is a category, how many there are; these columns come first.
+        names: the feature of each column, in order; a feature of n values per row has n columns.
+        categories: the number of categories of each categorical column; these columns come first.
     """
 
     names: tuple[str, ...]
@@ -36,7 +36,7 @@ class Columns:
 
     @classmethod
     def of(cls, features: Mapping[str, Feature]) -> "Columns":
-        """The columns that these features make.
+        """Return the columns that these features make.
 
         Raises:
             ComponentError: a feature is an image.
@@ -59,11 +59,11 @@ class Columns:
 
     @property
     def features(self) -> list[str]:
-        """Each feature once, in the order of their columns."""
+        """The features, each once, in the order of their columns."""
         return list(dict.fromkeys(self.names))
 
     def matrix(self, values: Mapping[str, npt.NDArray[Any]]) -> Matrix:
-        """The features as one matrix, float32 [rows, columns]: categories as their codes.
+        """Return the features as one matrix, float32 [rows, columns], with categories as their codes.
 
         Args:
             values: by feature, [rows, ...].
@@ -82,7 +82,7 @@ class Columns:
         return np.concatenate(flat, axis=1)
 
     def one_hot(self, matrix: Matrix) -> Matrix:
-        """The same rows as a linear model takes them: a column for each category, then the numbers."""
+        """Return the same rows as a linear model takes them: a column for each category, then the numbers."""
         parts = []
         for place, count in enumerate(self.categories):
             codes = np.clip(matrix[:, place].astype(np.int64), 0, count - 1)

@@ -1,21 +1,21 @@
-"""Merges numbers that differ only by rounding: a tree must not tell them apart. Pure.
+"""Merges numbers that differ only by rounding, so that no tree tells them apart. Pure.
 
-The last bit of a sine or a logarithm depends on how many rows it is computed for at once: with a threshold
-between the two, a row would be answered otherwise alone than in a batch.
+The last bit of a sine or a logarithm depends on how many rows are computed at once. With a threshold between
+two such values, a row would get another answer alone than in a batch.
 """
 
 import numpy as np
 import numpy.typing as npt
 
-# How far values of a usual size lie apart by rounding, in steps of float32: a few, and what scaling makes
-# of them.
+# How far values of usual size differ by rounding, in steps of float32: a few, times what scaling makes of
+# them.
 _STEPS = 16
 
 
 def settled(column: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """The values of a column, each that lies within rounding of others as the least of these.
+    """Return a column with values that lie within rounding of each other replaced by the least of them.
 
-    Where values lie so dense that there is no gap between such groups, they stay as they are.
+    Values that are so dense that no gap separates such groups stay as they are.
 
     Args:
         column: finite, [rows].

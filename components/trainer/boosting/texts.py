@@ -1,8 +1,9 @@
-"""Texts, as codes of words and pairs of words, in a linear model beside the other columns. Pure.
+"""Fits texts, as codes of words and pairs of words, in a linear model beside the other columns. Pure.
 
-The codes are sparse: a row has some dozens of some hundred thousand. A linear model takes them at once, with
-the weights of TF-IDF; trees do not. They get what the linear model adds up from a row's words, as numbers.
-So that these are worth no more in training than later, each row's come of a model that has not seen the row.
+The codes are sparse: a row has a few dozen of some hundred thousand. A linear model takes all of them at
+once, with TF-IDF weights, which trees cannot. The trees get what the linear model adds up from a row's words,
+as numbers. So that these numbers are no better in training than later, those of a row come from a model that
+has not seen the row.
 """
 
 import warnings
@@ -29,24 +30,25 @@ from slipway.components.trainer.devices.machine import usable_cores
 from slipway.components.trainer.features import Feature
 
 ROOM = 2**15
-"""Rows of a text's kernel, at most: the first for codes that are not told apart, then the most frequent."""
+"""Most rows of a text's kernel: the first for codes not told apart, then one for each frequent code."""
 STRENGTHS = (0.1, 1.0, 10.0)
 """Candidate weights of the data against the kernel's L2 penalty, compared on held-out rows."""
 TEXTS = "~texts"
-"""Stands for the numbers that the words of a row add up to, one for each score, among the features."""
+"""The name, among the features, of the numbers that a row's words add up to, one for each score."""
 SURE_SCORE = 10.0
-"""Of a class that all rows are of; below 0, that none is."""
+"""The score of a class that all rows have; negated, of a class that no row has."""
 _PARTS, _FEW_PARTS, _MANY_ROWS = 5, 3, 20_000
 _LEAST_ROWS = 2
 
 
 @dataclass(frozen=True)
 class Words:
-    """The codes of a column that are told apart.
+    """The codes of a text column that the model distinguishes.
 
     Attributes:
-        place: int32 [codes], each code's row in the kernel; 0: it is not told apart.
-        weight: float32 [rows of the kernel]: the rarer a code, the more; 0 for the first.
+        place: int32 [codes], each code's row in the kernel; 0: not distinguished.
+        weight: float32 [rows of the kernel], the inverse document frequency, greater for rarer codes; 0 for
+            the first row.
     """
 
     place: npt.NDArray[np.int32]
@@ -54,11 +56,11 @@ class Words:
 
     @classmethod
     def of(cls, codes: npt.NDArray[Any], count: int) -> "Words":
-        """The codes that are in two rows or more, the most frequent first.
+        """Return the codes that occur in at least two rows, the most frequent first.
 
         Args:
-            codes: [rows, codes a row]; 0 stands for none.
-            count: of codes, 0 included.
+            codes: [rows, codes per row]; 0 stands for none.
+            count: the number of codes, 0 included.
         """
         ordered = np.sort(codes, axis=1)
         is_first = np.ones(ordered.shape, bool)
@@ -72,7 +74,7 @@ class Words:
         return cls(place, weight)
 
     def matrix(self, codes: npt.NDArray[Any]) -> Any:
-        """The weights of each row's codes, whose squares add up to 1: SciPy's [rows, rows of the kernel]."""
+        """Return the weights of each row's codes, with squares that sum to 1: SciPy's [rows, kernel rows]."""
         from scipy import sparse
 
         places = self.place[codes]
@@ -92,10 +94,10 @@ class TextFit:
 
     Attributes:
         words: by text.
-        kernels: by text, float64 [rows, outputs].
-        answers: [rows, outputs]: what the words of the rows add up to, by models that have not seen the row.
+        kernels: by text, float64 [rows of the kernel, outputs].
+        answers: [rows, outputs], what each row's words add up to, by models that have not seen the row.
         columns: of the other features and, as numbers, of what the words add up to.
-        linear: the whole of it, on these columns.
+        linear: the whole model, on these columns.
     """
 
     words: Mapping[str, Words]
@@ -106,12 +108,12 @@ class TextFit:
 
 
 def texts_of(features: Mapping[str, Feature]) -> list[str]:
-    """The features that are texts."""
+    """Return the features that are texts."""
     return sorted(name for name, feature in features.items() if is_text(feature))
 
 
 def columns_with_texts(features: Mapping[str, Feature], outputs: int) -> Columns:
-    """The columns that trees see: numbers, categories, and what the words add up to for each score."""
+    """Return the columns that trees see: numbers, categories, and the words' sum for each score."""
     others = {name: feature for name, feature in features.items() if not is_text(feature)}
     if len(others) < len(features):
         others[TEXTS] = Feature(name=TEXTS, dtype="float32", shape=(outputs,))
@@ -125,14 +127,14 @@ def fit_texts(
     growth: Growth,
     weights: Weights = None,
 ) -> TextFit:
-    """Fits the linear model, as strong as suits rows that were held out.
+    """Fit the linear model, with the strength that suits held-out rows best.
 
     Args:
-        features: of which one is a text at least.
+        features: at least one is a text.
         values: by feature, [rows, ...].
         labels: [rows], as `growing.grow` takes them.
-        growth: how.
-        weights: [rows], what each counts; None: all the same.
+        growth: the settings.
+        weights: [rows], the weight of each row; None: equal weights.
 
     Raises:
         ComponentError: the label is the same in every row.
@@ -169,7 +171,7 @@ def fit_texts(
 def _strengths(
     table: Any, labels: npt.NDArray[Any], held: npt.NDArray[np.bool_], growth: Growth, weights: Weights
 ) -> dict[float, tuple[float, tuple[Scores, Scores]]]:
-    """By strength, the loss of the rows held out, and the model."""
+    """Return, by strength, the loss of the held-out rows, and the model."""
     found = {}
     for strength in STRENGTHS:
         kernel, bias = _fitted(table[~held], labels[~held], growth, strength, of_rows(weights, ~held))
@@ -179,12 +181,12 @@ def _strengths(
 
 
 def scaled_others(columns: Columns, values: Mapping[str, npt.NDArray[Any]], rows: int) -> tuple[Any, Scores]:
-    """The other columns as the linear model takes them, sparse [rows, columns], and what each was divided by.
+    """Return the other columns as the linear model takes them, sparse [rows, columns], and their divisors.
 
     Args:
         columns: without the texts.
         values: by feature, [rows, ...].
-        rows: how many.
+        rows: the number of rows.
     """
     from scipy import sparse
 
@@ -220,7 +222,7 @@ def _joined(parts: Sequence[Any]) -> Any:
 def _fitted(
     table: Any, labels: npt.NDArray[Any], growth: Growth, strength: float, weights: Weights
 ) -> tuple[Scores, Scores]:
-    """Kernel [columns, outputs] and bias [outputs]; of several classes each is told from all others."""
+    """Return kernel [columns, outputs] and bias [outputs]; with several classes, each against all others."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression, Ridge
 
@@ -247,7 +249,7 @@ def _fitted(
 
 
 def _spread(kernel: Scores, columns: Columns, outputs: int) -> Scores:
-    """The kernel with rows for what the words add up to, which goes into the scores as it is."""
+    """Return the kernel with rows for the words' sums, which go into the scores unchanged."""
     coded = sum(columns.categories)
     numbers = columns.names[len(columns.categories) :]
     found = np.zeros((coded + len(numbers), outputs))

@@ -1,5 +1,4 @@
-"""Opens JAX devices through keras.distribution: one, data parallel or model parallel, on one or more
-hosts."""
+"""Opens JAX devices through keras.distribution: one, data parallel or model parallel, on one host or more."""
 
 import math
 import os

@@ -1,5 +1,4 @@
-"""Handles SIGTERM: a machine that is taken back ends a training, which resumes elsewhere from its
-checkpoint."""
+"""Handles SIGTERM: when a machine is taken back, its training ends, to resume elsewhere."""
 
 import signal
 from types import FrameType

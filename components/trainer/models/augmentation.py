@@ -1,8 +1,8 @@
-"""Augments images each time they are trained on, on the device, within the training step.
+"""Augments images during training, on the device, within the training step.
 
-Each layer does nothing outside of training, so none of it is served. Keras' own layers that move an image do
-not compile under XLA with TensorFlow (3.15), so not for a TPU; moving is two matrix products here, which is
-what a TPU is fastest at.
+Outside of training the layers do nothing, so serving does not augment. Keras' own layers that move an image
+do not compile under XLA with TensorFlow (3.15), so not for a TPU. Here, moving is two matrix products, which
+are what a TPU is fastest at.
 """
 
 from collections.abc import Mapping
@@ -19,14 +19,14 @@ class Augmentation:
     """The hyperparameter `augment` of an image model.
 
     Attributes:
-        shift: by how much of its height and width an image is moved at most, 0 .. 0.5.
-        zoom: by how much it is made larger or smaller at most, 0 .. 0.5.
-        flip: whether left and right are exchanged in half of the images. Not for digits and letters.
-        brightness: added to pixels from 0 to 1 at most, 0 .. 1.
-        contrast: by how much contrast is changed at most, 0 .. 1.
+        shift: the largest shift, as a share of an image's height and width, 0 .. 0.5.
+        zoom: the largest enlargement or reduction, 0 .. 0.5.
+        flip: whether to swap left and right in half of the images. Not for digits and letters.
+        brightness: the most that is added to pixels, which range from 0 to 1; 0 .. 1.
+        contrast: the largest change of contrast, 0 .. 1.
 
     Raises:
-        ComponentError: a value is outside of its range.
+        ComponentError: a value is out of range.
     """
 
     shift: float = 0.0
@@ -45,14 +45,14 @@ class Augmentation:
 
 
 def augmented(pixels: Any, settings: Mapping[str, Any] | None) -> Any:
-    """Adds the layers that the settings ask for.
+    """Add the layers that the settings ask for.
 
     Args:
         pixels: float, [rows, height, width, channels].
         settings: fields of `Augmentation`; None: none.
 
     Raises:
-        ComponentError: a field is unknown, or a value is outside of its range.
+        ComponentError: a field is unknown, or a value is out of range.
     """
     unknown = set(settings or {}) - set(Augmentation.__dataclass_fields__)
     if unknown:
@@ -74,11 +74,11 @@ def augmented(pixels: Any, settings: Mapping[str, Any] | None) -> Any:
 
 @keras.saving.register_keras_serializable(package="slipway")
 class RandomMove(keras.layers.Layer):  # type: ignore[misc]
-    """Moves and zooms each image by its own random amounts, interpolating linearly; what comes in is 0.
+    """Moves and zooms each image by random amounts, with linear interpolation; uncovered pixels are 0.
 
     Args:
-        shift: share of height and width, at most, to each side.
-        zoom: share by which it grows or shrinks at most, about its middle.
+        shift: the largest shift to each side, as a share of height and width.
+        zoom: the largest share by which an image grows or shrinks about its middle.
     """
 
     def __init__(self, *, shift: float, zoom: float, **more: Any) -> None:
@@ -88,11 +88,11 @@ class RandomMove(keras.layers.Layer):  # type: ignore[misc]
         self.seed_generator = keras.random.SeedGenerator()
 
     def call(self, pixels: Any, training: bool = False) -> Any:
-        """The images, moved in training.
+        """Return the images, moved if in training.
 
         Args:
             pixels: float, [rows, height, width, channels].
-            training: whether they are trained on.
+            training: whether the call is part of training.
         """
         if not training:
             return pixels
@@ -105,11 +105,11 @@ class RandomMove(keras.layers.Layer):  # type: ignore[misc]
         return keras.ops.cast(keras.ops.einsum("bxj,byjc->byxc", horizontal, moved), self.compute_dtype)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """The images' own shape."""
+        """Return the images' own shape."""
         return input_shape
 
     def get_config(self) -> dict[str, object]:
-        """The layer's arguments, for Keras."""
+        """Return the layer's arguments, for Keras."""
         return {**super().get_config(), "shift": self.shift, "zoom": self.zoom}
 
     def _random(self, rows: Any, most: float) -> Any:
@@ -117,12 +117,12 @@ class RandomMove(keras.layers.Layer):  # type: ignore[misc]
 
 
 def _sampling(size: int, scale: Any, shift: Any) -> Any:
-    """Interpolation weights from each old position to each new one, [rows, size, size].
+    """Return interpolation weights from each old position to each new one, [rows, size, size].
 
     Args:
-        size: places along this side.
-        scale: old places per new one, [rows, 1, 1].
-        shift: old places, [rows, 1, 1].
+        size: positions along this side.
+        scale: old positions per new one, [rows, 1, 1].
+        shift: in old positions, [rows, 1, 1].
     """
     places = keras.ops.arange(size, dtype="float32")
     middle = (size - 1) / 2

@@ -1,9 +1,9 @@
 """Boosted trees and a linear model, for tables: numbers, categories and texts to a class or a number.
 
 scikit-learn's HistGradientBoosting fits the trees in seconds, on the CPU; a TensorFlow graph walks them when
-the model is evaluated and served. How many, and how much of the linear model is mixed in, is found on rows of
-the train split that are held out: what has few rows, or adds up, is left to the linear model. A text's words
-and pairs of words are the linear model's; the trees see what they add up to.
+the model is evaluated and served. The number of trees and the share of the linear model are found on held-out
+rows of the train split: effects with few rows, or that add up, are left to the linear model. The words and
+pairs of words of a text go to the linear model; the trees see what they add up to.
 """
 
 from collections.abc import Mapping
@@ -29,17 +29,17 @@ class Hyperparameters:
     """The hyperparameters that `train.hyperparameters` may set.
 
     Attributes:
-        classes: of the label, >= 2; None: the label is a number.
-        max_rounds: of boosting at most; each grows a tree, of more than two classes one a class.
-        max_trees: that there is room for; of many classes it allows fewer rounds.
-        patience_rounds: without a lower loss on the rows held out, after which no more are grown.
-        learning_rate: what each tree's answer is multiplied with, above 0.
-        max_leaves: of a tree, >= 2.
-        max_depth: of a tree, >= 1.
-        min_leaf_rows: rows of each leaf at least, >= 1.
-        linear_rows: with more rows than that no linear model is tried.
-        held_out: "rows" one by one, or "blocks" of neighbours in the files: for rows of one person, or of one
-            time, that stand together and must not be learned from and judged by.
+        classes: the number of classes of the label, >= 2; None: the label is a number.
+        max_rounds: most rounds of boosting; each grows one tree, or one per class for more than two classes.
+        max_trees: room for trees; with many classes it allows fewer rounds.
+        patience_rounds: rounds without a lower loss on held-out rows after which growing stops.
+        learning_rate: the factor of each tree's answer, above 0.
+        max_leaves: most leaves of a tree, >= 2.
+        max_depth: greatest depth of a tree, >= 1.
+        min_leaf_rows: fewest rows of a leaf, >= 1.
+        linear_rows: with more rows than this, no linear model is tried.
+        held_out: "rows": single rows; "blocks": blocks of neighbours in the files, if neighbouring rows
+            belong to one person or one time, and must not be split between fitting and judging.
     """
 
     classes: int | None = 2
@@ -55,13 +55,13 @@ class Hyperparameters:
 
 
 def build_model(features: Mapping[str, Feature], hyperparameters: Mapping[str, Any]) -> keras.Model:
-    """Returns the compiled model without a tree; `fit` grows them. See `head.finish` for what it puts out.
+    """Return the compiled model without a tree; `fit` grows them. See `head.finish` for its outputs.
 
     Args:
-        features: the model's inputs by name; integers without a known number of categories are numbers, and
-            so are categories of more than 255; several of more than 255 a row are the words of a text, as
-            `slipway.components.trainer.ngrams.hashed_ngrams` makes them.
-        hyperparameters: fields of `Hyperparameters`; what is left out keeps its default.
+        features: the model's inputs by name. Integers without a known number of categories count as numbers,
+            and so do categories of more than 255. A feature with several of more than 255 categories per row
+            is the words of a text, as `slipway.components.trainer.ngrams.hashed_ngrams` makes them.
+        hyperparameters: fields of `Hyperparameters`; missing ones keep their defaults.
 
     Raises:
         ComponentError: a feature is an image, or `classes` or `held_out` is wrong.
@@ -111,7 +111,7 @@ def build_model(features: Mapping[str, Feature], hyperparameters: Mapping[str, A
 
 
 def fit(model: keras.Model, rows: Rows, hyperparameters: Mapping[str, Any]) -> None:
-    """Grows the trees and fits the linear model; the trainer calls it instead of taking steps.
+    """Grow the trees and fit the linear model; the trainer calls this instead of taking steps.
 
     Args:
         model: as `build_model` returns it.

@@ -16,13 +16,13 @@ class Hyperparameters:
     """The hyperparameters that `train.hyperparameters` may set.
 
     Attributes:
-        classes: of the label, >= 2.
-        image_shape: [height, width] or [height, width, channels] where the feature is a flat list of pixels.
-        scale: pixels are multiplied with it; None: 1/255 for whole numbers, 1 for others.
-        augment: how images are changed each time they are trained on, see `augmentation.Augmentation`.
-        filters: of each pair of convolutions; the image is halved after each.
+        classes: the number of classes of the label, >= 2.
+        image_shape: [height, width] or [height, width, channels] if the feature is a flat list of pixels.
+        scale: the factor of the pixels; None: 1/255 for integers, 1 for floats.
+        augment: how to change images during training, see `augmentation.Augmentation`.
+        filters: of each pair of convolutions; the image is halved after each pair.
         units: of the dense layer.
-        dropout: share of the dense layer's inputs and outputs that a step leaves out, 0 .. 1.
+        dropout: share of the dense layer's inputs and outputs that a step drops, 0 .. 1.
         learning_rate: of Adam.
     """
 
@@ -37,14 +37,14 @@ class Hyperparameters:
 
 
 def build_model(features: Mapping[str, Feature], hyperparameters: Mapping[str, Any]) -> keras.Model:
-    """Returns the compiled model: the probability of each class, float32 [rows, classes].
+    """Return the compiled model; see `head.finish` for its outputs.
 
     Args:
         features: one image, [height, width], [height, width, channels] or flat, see `image_shape`.
-        hyperparameters: fields of `Hyperparameters`; what is left out keeps its default.
+        hyperparameters: fields of `Hyperparameters`; missing ones keep their defaults.
 
     Raises:
-        ComponentError: the feature is no image of that shape.
+        ComponentError: the feature is not an image of that shape.
     """
     settings = Hyperparameters(**hyperparameters)
     inputs, hidden = image_input(

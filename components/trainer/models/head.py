@@ -1,4 +1,4 @@
-"""The end of every model here: last layer, loss and metrics, by what is predicted."""
+"""The head of every model here: last layer, loss and metrics, by what is predicted."""
 
 from typing import Any
 
@@ -8,13 +8,13 @@ from slipway.components.errors import ComponentError
 
 
 def finish(inputs: Any, hidden: Any, *, classes: int | None, learning_rate: float) -> keras.Model:
-    """Adds the last layer, in float32 whatever the layers before it compute in, and compiles with Adam.
+    """Add the last layer, in float32 whatever the layers before it compute in, and compile with Adam.
 
     Args:
         inputs: the model's inputs, as `keras.Model` takes them.
         hidden: the last hidden tensor, [rows, units].
-        classes: 2: the probability of class 1, [rows, 1]; more: the probability of each, [rows, classes];
-            None: a number, [rows, 1]. Labels are 0 .. classes - 1.
+        classes: 2: returns the probability of class 1, [rows, 1]; more: the probability of each, [rows,
+            classes]; None: a number, [rows, 1]. Labels are 0 .. classes - 1.
         learning_rate: of Adam, > 0.
 
     Raises:
@@ -28,9 +28,9 @@ def finish(inputs: Any, hidden: Any, *, classes: int | None, learning_rate: floa
 
 
 def finish_scores(inputs: Any, scores: Any, *, classes: int | None) -> keras.Model:
-    """Turns scores [rows, `outputs_of(classes)`] into answers, for a model that no optimizer trains.
+    """Turn scores [rows, `outputs_of(classes)`] into answers, for a model that no optimizer trains.
 
-    Args and errors as of `finish`.
+    Arguments and errors are those of `finish`.
     """
     answers = keras.layers.Activation(_activation(classes), dtype="float32", name="output")(scores)
     model = keras.Model(inputs, answers)
@@ -39,7 +39,7 @@ def finish_scores(inputs: Any, scores: Any, *, classes: int | None) -> keras.Mod
 
 
 def outputs_of(classes: int | None) -> int:
-    """How many numbers the answer to a row has.
+    """Return how many numbers the answer to a row has.
 
     Raises:
         ComponentError: `classes` is neither None nor a whole number >= 2.

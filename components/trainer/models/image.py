@@ -10,7 +10,7 @@ from slipway.components.trainer.features import Feature
 from slipway.components.trainer.models.augmentation import augmented
 
 BYTE_SCALE = 1 / 255
-"""The factor for integer pixels, that is images of bytes."""
+"""The factor for integer pixels, which are bytes."""
 
 
 def image_input(
@@ -20,20 +20,20 @@ def image_input(
     scale: float | None,
     augment: Mapping[str, object] | None = None,
 ) -> tuple[dict[str, keras.KerasTensor], keras.KerasTensor]:
-    """The input of the one image feature, and its pixels.
+    """Return the input for the only feature, an image, and its pixels.
 
     Args:
-        features: the model's inputs by name; one.
-        shape: [height, width] or [height, width, channels] of the image where the feature is a flat list of
-            its pixels; None: the feature's own shape.
-        scale: pixels are multiplied with it, > 0; None: 1/255 for whole numbers, 1 for others.
+        features: the model's inputs by name; exactly one.
+        shape: [height, width] or [height, width, channels] of the image if the feature is a flat list of its
+            pixels; None: the feature's own shape.
+        scale: the factor of the pixels, > 0; None: 1/255 for integers, 1 for floats.
         augment: fields of `augmentation.Augmentation`; None: images stay as they are.
 
     Returns:
         The inputs by name, and float pixels [rows, height, width, channels].
 
     Raises:
-        ComponentError: there is not exactly one feature, or it has no such shape.
+        ComponentError: there is not exactly one feature, or its shape does not match.
     """
     if len(features) != 1:
         raise ComponentError(

@@ -15,7 +15,7 @@ from slipway.components.errors import ComponentError
 
 @keras.saving.register_keras_serializable(package="slipway")
 class PinballLoss(keras.losses.Loss):  # type: ignore[misc]
-    """The mean pinball loss of answers [rows, quantiles] for a label [rows, 1]; on every backend.
+    """The mean pinball loss of answers [rows, quantiles] for a label [rows, 1]; works on every backend.
 
     Source: R. Koenker, G. Bassett, Regression quantiles, Econometrica 46 (1978).
 
@@ -23,7 +23,7 @@ class PinballLoss(keras.losses.Loss):  # type: ignore[misc]
         quantiles: rising, above 0 and below 1; one for each answer.
 
     Raises:
-        ComponentError: they are not.
+        ComponentError: the quantiles are not so.
     """
 
     def __init__(self, quantiles: Sequence[float], name: str = "pinball_loss", **settings: Any) -> None:
@@ -36,7 +36,7 @@ class PinballLoss(keras.losses.Loss):  # type: ignore[misc]
             )
 
     def call(self, y_true: Any, y_pred: Any) -> Any:
-        """Returns the loss of each row."""
+        """Return the loss of each row."""
         if y_pred.shape[-1] != len(self.quantiles):
             raise ComponentError(
                 f"the loss is for {len(self.quantiles)} quantiles, but the model returns {y_pred.shape[-1]}",
@@ -47,12 +47,12 @@ class PinballLoss(keras.losses.Loss):  # type: ignore[misc]
         return ops.mean(ops.maximum(levels * missed, (levels - 1) * missed), axis=-1)
 
     def get_config(self) -> dict[str, Any]:
-        """What it is made with."""
+        """Return the arguments of the loss, for Keras."""
         return {**super().get_config(), "quantiles": self.quantiles}
 
 
 def rising(scores: Any) -> Any:
-    """Answers of which each is at least the one before.
+    """Return answers of which each is at least the one before.
 
     Args:
         scores: of a last layer, [rows, quantiles]: the first answer, and what each of the others adds, before

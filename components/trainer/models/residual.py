@@ -20,12 +20,12 @@ class Hyperparameters:
     """The hyperparameters that `train.hyperparameters` may set.
 
     Attributes:
-        classes: of the label, >= 2.
-        image_shape: [height, width] or [height, width, channels] where the feature is a flat list of pixels.
-        scale: pixels are multiplied with it; None: 1/255 for whole numbers, 1 for others.
-        augment: how images are changed each time they are trained on, see `augmentation.Augmentation`.
+        classes: the number of classes of the label, >= 2.
+        image_shape: [height, width] or [height, width, channels] if the feature is a flat list of pixels.
+        scale: the factor of the pixels; None: 1/255 for integers, 1 for floats.
+        augment: how to change images during training, see `augmentation.Augmentation`.
         filters: of each stage; the image is halved between stages.
-        blocks: residual blocks a stage, >= 1.
+        blocks: residual blocks per stage, >= 1.
         learning_rate: of Adam.
     """
 
@@ -39,14 +39,14 @@ class Hyperparameters:
 
 
 def build_model(features: Mapping[str, Feature], hyperparameters: Mapping[str, Any]) -> keras.Model:
-    """Returns the compiled model: the probability of each class, float32 [rows, classes].
+    """Return the compiled model; see `head.finish` for its outputs.
 
     Args:
         features: one image, [height, width], [height, width, channels] or flat, see `image_shape`.
-        hyperparameters: fields of `Hyperparameters`; what is left out keeps its default.
+        hyperparameters: fields of `Hyperparameters`; missing ones keep their defaults.
 
     Raises:
-        ComponentError: the feature is no image of that shape.
+        ComponentError: the feature is not an image of that shape.
     """
     settings = Hyperparameters(**hyperparameters)
     inputs, hidden = image_input(
@@ -62,7 +62,7 @@ def build_model(features: Mapping[str, Feature], hyperparameters: Mapping[str, A
 
 
 def _block(before: Any, *, filters: int, strides: int) -> Any:
-    """Two convolutions, added to what came in."""
+    """Apply two convolutions, and add the input to their result."""
     hidden = _normalised(before)
     # The first block of a stage changes the shape, so the shortcut must change too.
     changes = strides > 1 or before.shape[-1] != filters
@@ -73,5 +73,5 @@ def _block(before: Any, *, filters: int, strides: int) -> Any:
 
 
 def _normalised(values: Any) -> Any:
-    # The momentum suits trainings of some hundred steps; Keras' 0.99 would still remember the first ones.
+    # The momentum suits trainings of some hundred steps; with Keras' 0.99 the first ones would still count.
     return keras.layers.ReLU()(keras.layers.BatchNormalization(momentum=0.9)(values))

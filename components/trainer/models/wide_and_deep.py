@@ -1,6 +1,6 @@
 """Wide and deep, for tables: numbers and categories to a class or a number.
 
-The wide part weighs every category by itself; the deep part finds what numbers and categories mean together.
+The wide part weights every category by itself; the deep part learns combinations of numbers and categories.
 Source: Cheng et al., "Wide & Deep Learning for Recommender Systems", 2016.
 """
 
@@ -19,11 +19,11 @@ class Hyperparameters:
     """The hyperparameters that `train.hyperparameters` may set.
 
     Attributes:
-        classes: of the label, >= 2; None: the label is a number.
-        hidden_units: of each layer of the deep part.
-        dropout: share of each layer's outputs that a step leaves out, 0 .. 1.
-        one_hot_limit: a feature of more categories is embedded instead.
-        embedding_dimension: of such a feature's vectors, >= 1.
+        classes: the number of classes of the label, >= 2; None: the label is a number.
+        hidden_units: units of each layer of the deep part.
+        dropout: share of each layer's outputs that a step drops, 0 .. 1.
+        one_hot_limit: features with more categories are embedded instead.
+        embedding_dimension: length of the vectors of such a feature, >= 1.
         learning_rate: of Adam.
     """
 
@@ -36,15 +36,15 @@ class Hyperparameters:
 
 
 def build_model(features: Mapping[str, Feature], hyperparameters: Mapping[str, Any]) -> keras.Model:
-    """Returns the compiled model; see `head.finish` for what it puts out.
+    """Return the compiled model; see `head.finish` for its outputs.
 
-    Categories enter as one-hot vectors or embeddings, both of which XLA compiles for any device; Keras'
-    CategoryEncoding and StringLookup it does not.
+    Categories enter as one-hot vectors or embeddings, which XLA compiles for any device, unlike Keras'
+    CategoryEncoding and StringLookup.
 
     Args:
-        features: the model's inputs by name; integers without a known number of categories are numbers.
-            Several categories a row are added up.
-        hyperparameters: fields of `Hyperparameters`; what is left out keeps its default.
+        features: the model's inputs by name; integers without a known number of categories count as numbers.
+            Several categories per row are summed.
+        hyperparameters: fields of `Hyperparameters`; missing ones keep their defaults.
     """
     settings = Hyperparameters(**hyperparameters)
     inputs, wide, deep = {}, [], []
