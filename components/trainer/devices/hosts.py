@@ -1,4 +1,4 @@
-"""Finds out which of how many hosts this one is, from variables that the platforms set.
+"""Reads the number of hosts and the index of this one from variables that the platforms set.
 
 GKE, Vertex AI with TPUs    TPU_WORKER_HOSTNAMES (a list), TPU_WORKER_ID
 Vertex AI                   CLUSTER_SPEC (JSON: cluster, task)

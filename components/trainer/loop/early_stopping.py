@@ -1,4 +1,4 @@
-"""Finds the best epoch so far, and whether it is so long ago that the training stops. Pure."""
+"""Tracks the best epoch so far, and decides whether the training stops early. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

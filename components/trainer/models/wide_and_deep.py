@@ -73,7 +73,7 @@ def build_model(features: Mapping[str, Feature], hyperparameters: Mapping[str, A
 
 
 def _embedding(values: Any, categories: int, dimension: int) -> Any:
-    vectors = keras.layers.Embedding(categories, dimension)(values)  # [rows, values a row, dimension]
+    vectors = keras.layers.Embedding(categories, dimension)(values)  # [rows, values per row, dimension]
     return keras.ops.sum(vectors, axis=1)
 
 

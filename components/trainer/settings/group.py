@@ -10,7 +10,7 @@ from slipway.components.settings import broken_rule
 
 @dataclass(frozen=True, kw_only=True)
 class SettingsGroup:
-    """A base for frozen dataclasses of `slipway.components.settings.setting`, with checks of types and bounds.
+    """A base for frozen dataclasses of `slipway.components.settings.setting`, which checks types and bounds.
 
     Attributes:
         key: the name of the group in the job, for messages.
