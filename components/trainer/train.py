@@ -112,7 +112,7 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
         resumed training is reported as one.
 
     Raises:
-        PreemptedError: the process was told to end, and has saved what it could.
+        PreemptedError: the process received SIGTERM, and has saved what it could.
         ComponentError: the data or the model cannot be trained on, or the loss is no longer a number.
         Exception: whatever the user's model code raises.
     """

@@ -70,7 +70,7 @@ class Checkpointing(StepCallback):
         """Save if a checkpoint is due.
 
         Raises:
-            PreemptedError: the process was told to end, and everything is saved.
+            PreemptedError: the process received SIGTERM, and everything is saved.
             BlownUpError: the loss is no longer a number.
             ComponentError: a checkpoint could not be written.
         """

@@ -73,7 +73,7 @@ def fit(
         attempts made.
 
     Raises:
-        PreemptedError: the process was told to end, and has saved what it could.
+        PreemptedError: the process received SIGTERM, and has saved what it could.
         BlownUpError: the loss is no longer a number, or above its limit, after all trials.
         ComponentError: a checkpoint cannot be written, does not fit the model, or differs between hosts.
     """

@@ -6,7 +6,7 @@
             context.step_done(loss)
 
 Everything around a step is done as in Keras' own fit, by the same callbacks: `step_done` saves a checkpoint
-if one is due, leaves if the process was told to end, reports the progress, and evaluates the model at the end
+if one is due, leaves if the process received SIGTERM, reports the progress, and evaluates the model at the end
 of an epoch.
 """
 
@@ -66,7 +66,7 @@ class LoopContext(TrainingContext):
         Raises:
             ComponentError: no batch was taken since the last call, the loss is not a number or has blown up,
                 or a checkpoint cannot be written.
-            PreemptedError: the process was told to end, and everything is saved; no `except Exception`
+            PreemptedError: the process received SIGTERM, and everything is saved; no `except Exception`
                 catches it.
         """
         self._loop.step_done(loss)

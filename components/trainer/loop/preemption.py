@@ -5,7 +5,7 @@ from types import FrameType
 
 
 class PreemptedError(BaseException):
-    """The training was told to end, and has saved what it could. Not to be swallowed, like KeyboardInterrupt.
+    """The training received SIGTERM, and has saved what it could. Like KeyboardInterrupt, not to be swallowed.
 
     Args:
         step: complete and saved steps; 0 if there is no place to save to.
@@ -17,7 +17,7 @@ class PreemptedError(BaseException):
 
 
 class Preemption:
-    """Records whether the process was told to end. While nothing is being trained, the process ends at once.
+    """Records whether the process received SIGTERM. While nothing is being trained, the process ends at once.
 
     Cloud machines that are taken back, Kubernetes and the local engine all send SIGTERM first. The process
     exits with a code on which it is restarted.
