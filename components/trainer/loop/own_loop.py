@@ -6,8 +6,8 @@
             context.step_done(loss)
 
 Everything around a step is done as in Keras' own fit, by the same callbacks: `step_done` saves a checkpoint
-if one is due, leaves if the process received SIGTERM, reports the progress, and evaluates the model at the end
-of an epoch.
+if one is due, leaves if the process received SIGTERM, reports the progress, and evaluates the model at the
+end of an epoch.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

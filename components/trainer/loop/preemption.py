@@ -5,7 +5,7 @@ from types import FrameType
 
 
 class PreemptedError(BaseException):
-    """The training received SIGTERM, and has saved what it could. Like KeyboardInterrupt, not to be swallowed.
+    """The training received SIGTERM and saved what it could. Like KeyboardInterrupt, not to be swallowed.
 
     Args:
         step: complete and saved steps; 0 if there is no place to save to.
