@@ -21,6 +21,7 @@ from slipway.components.errors import ComponentError
 from slipway.components.event_lines import emit
 from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.job import TrainingJob
+from slipway.components.trainer.loop.callback import numbers_of
 from slipway.components.trainer.loop.context import TrainingContext
 
 NO_STEP = "context.step_done(loss) after each batch of data"
@@ -220,7 +221,7 @@ class OwnLoop:
         self._sum, self._summed = 0.0, 0
         if self.eval_batches is not None:
             found = self.model.evaluate(self.eval_batches, verbose=0, return_dict=True)
-            logs |= {f"val_{name}": float(value) for name, value in found.items()}
+            logs |= numbers_of({f"val_{name}": value for name, value in found.items()})
         self._listeners.on_epoch_end(self.step // self.steps_per_epoch - 1, logs)
 
 

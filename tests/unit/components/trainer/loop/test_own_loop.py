@@ -42,14 +42,14 @@ def loop():
             self.told.append((f"epoch {epoch} ends", logs))
             self.model.stop_training = epoch == self.stop_after
 
-    def call(fit, *, first_step=0, stop_after=None, evaluates=False, optimizer="sgd"):
+    def call(fit, *, first_step=0, stop_after=None, evaluates=False, optimizer="sgd", metrics=()):
         model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
         if optimizer == "ema":
             optimizer = keras.optimizers.SGD(use_ema=True)
             optimizer.build(model.trainable_variables)
             for average in optimizer._model_variables_moving_average:
                 average.assign(keras.ops.full(average.shape, 5.0))
-        model.compile(optimizer=optimizer, loss="mse")
+        model.compile(optimizer=optimizer, loss="mse", metrics=[metric() for metric in metrics])
         noted = Noted(stop_after)
         x = tf.ones((4, 2))
         batches = tf.data.Dataset.from_tensors((x, x[:, :1])).repeat()
@@ -106,6 +106,21 @@ def test_keras_own_step_learns_in_it_and_the_epoch_is_evaluated(loop):
     ends = [each[1] for each in found.told if str(each[0]).endswith("ends")]
     assert ends[1]["val_loss"] < ends[0]["val_loss"]
     assert int(found.model.optimizer.iterations) == 6
+
+
+def test_a_metric_of_several_numbers_is_evaluated_as_by_keras_own_fit(loop):
+    import keras
+
+    class TwoNumbers(keras.metrics.Metric):
+        def update_state(self, *_, **__):
+            pass
+
+        def result(self):
+            return keras.ops.convert_to_tensor([0.25, 0.75])
+
+    found = loop(steps_of(float), evaluates=True, metrics=[lambda: TwoNumbers(name="two")])
+    [ends, _] = [each[1] for each in found.told if str(each[0]).endswith("ends")]
+    assert (ends["val_two_0"], ends["val_two_1"]) == (0.25, 0.75)
 
 
 def test_early_stop_and_a_return_at_the_end_of_an_epoch_end_it(loop):
