@@ -1,1 +1,1 @@
-"""The gate before Transform: one verdict over the data, with findings in words, numbers and remedies."""
+"""The data gate, which runs before Transform: one verdict on the data, with findings and their remedies."""

@@ -60,32 +60,31 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
     day: Parameter[str] = "",
     pass_through: Parameter[list[str]] = None,
 ) -> None:
-    """Judges the data, and stops the pipeline if it does not pass.
+    """Judge the data, and stop the pipeline if it does not pass.
 
     Args:
-        examples: Ingest's; a sample of them is read.
-        schema: the schema they must conform to.
-        verdict: gets the verdict, and copies of the statistics for comparing later data.
+        examples: the examples from Ingest; only a sample of them is read.
+        schema: the schema that the examples must conform to.
+        verdict: receives the verdict, and copies of the statistics with which later data is compared.
         label: the raw column that the label comes from.
-        limits: fields of `limits.Limits`, by `as_parameter`.
-        options: Ingest's `Options` by `as_parameter`, to find rows in the raw files again.
-        quarantine: Ingest's; None if another component makes the examples.
-        reference: the verdict about earlier data that is to be compared with; None where there is none.
-        blessing: the ModelGate's of a model whose data is to be compared with; None where there is none.
-        reference_folder: statistics to compare with instead; empty: those of `reference` or `blessing`.
-        reference_span: the span that `reference` has to be about; -1: it may be missing.
-        serving_folder: statistics of serving requests; empty: unknown.
-        preprocessing_fn: dotted path of what makes the features and the label; empty: only the raw label is
-            looked at.
-        label_feature: the label among its outputs.
-        schema_file: the schema as the user knows it; empty where it is inferred from the data.
-        sample_rows: how many examples are read at most.
-        pass_through: columns that are no input of the model, so that none leaks the label; None: none.
-        accept_data: the reason for passing the data despite all findings; empty: it must pass by itself.
-        day: not read; makes the cache miss on another day if freshness is checked.
+        limits: the fields of `limits.Limits`, encoded by `as_parameter`.
+        options: Ingest's `Options`, encoded by `as_parameter`, to locate rows in the raw files.
+        quarantine: Ingest's quarantine; None if another component produces the examples.
+        reference: the verdict on earlier data to compare with; None if there is none.
+        blessing: the ModelGate's blessing of a model whose data to compare with; None if there is none.
+        reference_folder: statistics to compare with instead of those of `reference` or `blessing`; or empty.
+        reference_span: the span that `reference` must be about; -1 if `reference` may be missing.
+        serving_folder: statistics of serving requests; empty if unknown.
+        preprocessing_fn: dotted path of the user's preprocessing_fn; empty: only the raw label is checked.
+        label_feature: the name of the label among the outputs of preprocessing_fn.
+        schema_file: the user's name for the schema file; empty if the schema is inferred from the data.
+        sample_rows: the maximum number of examples to read.
+        pass_through: columns that are not inputs of the model and so cannot leak the label; None for none.
+        accept_data: the reason for passing the data despite its findings; empty if it must pass by itself.
+        day: not read; causes a cache miss on another day if freshness is checked.
 
     Raises:
-        ComponentError: the span that was named has never passed.
+        ComponentError: no data of the span `reference_span` has passed the gate yet.
         GateStopError: the data does not pass; carries the verdict.
     """
     del day

@@ -1,4 +1,4 @@
-"""The gate's findings: what, where, measured against which limit, and what to do about it. Pure."""
+"""The gate's findings: the fault, its place, the measured value, its limit and the remedy. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -10,20 +10,20 @@ Rule = Literal[
     "schema", "missing", "domain", "drift", "skew", "serving", "scale", "rows", "duplicates", "bad rows",
     "label", "freshness", "leak", "columns", "read otherwise",
 ]  # fmt: skip
-# What three decimals show as 1.
+# The least distance that three decimals show as 1.
 _ALL = 0.9995
 EditKind = Literal["add_values", "set_range", "set_presence", "set_mass", "add_feature", "deprecate"]
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A change of the schema file that would accept the finding.
+    """A change to the schema file that would accept the finding.
 
     Attributes:
-        kind: what is done to the feature.
-        values: `add_values`: the values that its domain gets.
-        number: `set_presence` and `set_mass`: the new share; `set_range`: the bound that gives way.
-        text: `set_range`: `min` or `max`; `add_feature`: INT, FLOAT or BYTES.
+        kind: the kind of change.
+        values: for `add_values`, the values to add to the domain.
+        number: for `set_presence` and `set_mass`, the new share; for `set_range`, the new bound.
+        text: for `set_range`, `min` or `max`; for `add_feature`, INT, FLOAT or BYTES.
     """
 
     kind: EditKind
@@ -34,24 +34,26 @@ class Edit:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Edit":
-        """Read it back from the JSON of `asdict`."""
+        """Read an edit back from the JSON of `asdict`."""
         return cls(**{**data, "values": tuple(data["values"])})
 
 
 @dataclass(frozen=True, slots=True)
 class RowQuery:
-    """Which rows of the raw files show a finding; without any condition, all that hold a value.
+    """A query for the rows of the raw files that show a finding.
+
+    A query without any condition matches every row that holds a value.
 
     Attributes:
-        column: the column that is looked at.
-        values: rows that hold one of these texts.
-        below: rows with a number less than this; None: none.
-        above: rows with a number greater than this; None: none.
-        within: rows with a number above the first and at most the second; None leaves a side open.
-        is_missing: rows without a value.
-        like: rows that hold what one of these does in each of its columns; numbers as float32, None for
-            nothing.
-        beside: another column, whose value is shown as well.
+        column: the column to which the conditions apply.
+        values: match rows that hold one of these texts.
+        below: match rows with a number less than this; None for no such condition.
+        above: match rows with a number greater than this; None for no such condition.
+        within: match rows with a number above the first and at most the second; None leaves a side open.
+        is_missing: match rows without a value.
+        like: match rows that equal one of these in each of its columns; numbers are compared as float32, and
+            None stands for no value.
+        beside: another column whose value is shown as well.
     """
 
     column: str
@@ -69,10 +71,10 @@ class SampleRow:
     """A row of a raw file that shows a finding.
 
     Attributes:
-        file: its name, without the folder.
-        line: from 1; None where the file has no lines.
-        row: from 0, where it has none.
-        value: what stands in the column, shortened; with another beside it, both with their names.
+        file: the name of the file, without the folder.
+        line: the line number, from 1; None if the file has no lines.
+        row: the row number, from 0, for files without lines.
+        value: the value in the column, shortened; if the query has `beside`, both values with their names.
     """
 
     file: str
@@ -86,19 +88,19 @@ class Finding:
     """One fault in the data.
 
     Attributes:
-        rule: which rule.
-        feature: the column; empty where it is about the data as a whole.
+        rule: the rule that made the finding.
+        feature: the column; empty if the finding is about the data as a whole.
         what: the finding in words, with its numbers, without feature, splits and limit.
-        measured: the number that was held against the limit; None for what has none.
-        limit: that limit.
-        key: the workload's key that holds the limit; empty where the schema does.
-        edits: the changes of the schema that would accept it.
-        query: which rows show it.
-        rows: up to five of those.
-        rows_of: `all splits` where they were looked for in more than `splits`: the raw files do not say in
-            which split a row is.
-        rows_as: the subject of the earlier finding that has the same rows, where they are not told again.
-        stops: False if it is only worth knowing.
+        measured: the number that was compared with the limit; None if there is no such number.
+        limit: the limit; None if there is none.
+        key: the key of the workload file that sets the limit; empty if the schema sets it.
+        edits: the changes to the schema that would accept the finding.
+        query: matches the rows that show the finding.
+        rows: up to five of the matching rows.
+        rows_of: `all splits` if the rows come from more than `splits`: the raw files do not record which
+            split a row belongs to.
+        rows_as: the subject of an earlier finding with the same rows, which are then not listed again.
+        stops: whether the finding stops the run; False if it is only a note.
         is_final: whether the run cannot continue even with an override.
     """
 
@@ -119,26 +121,26 @@ class Finding:
     is_final: bool = False
 
     def to_json(self) -> dict[str, object]:
-        """Plain data; keys are the attributes' names, and `text` is the first line for people.
+        """Return plain data: the attributes by name, and the headline as `text`.
 
-        The query is left out: it may hold whole rows, and those that it found are there.
+        The query is left out: it may hold whole rows, and the rows that it found are included.
         """
         return {**asdict(replace(self, query=None)), "text": self.headline}
 
     @property
     def headline(self) -> str:
-        """Subject, finding, measured value and limit in one line."""
+        """The subject, the finding in words and the limit, in one line."""
         limit = f"; limit {plain(self.limit)}" if self.limit is not None else ""
         return _one_line(f"{self.subject}: {self.what}{limit}" if self.subject else f"{self.what}{limit}")
 
     @property
     def subject(self) -> str:
-        """The subject: feature and splits, one of them, or nothing."""
+        """The feature and the splits, or either, or an empty text."""
         where = ", ".join(self.splits)
         return f"{self.feature} ({where})" if self.feature and where else self.feature or where
 
     def lines(self) -> list[str]:
-        """The finding as shown on the screen: headline, rows, remedy."""
+        """Return the finding as shown on the screen: headline, rows, remedy."""
         found = [self.headline]
         rows = f"rows of {self.rows_of}" if self.rows_of else "rows"
         if self.rows:
@@ -151,7 +153,7 @@ class Finding:
 
 
 def _one_line(text: str) -> str:
-    """Escape line breaks: a column's name may hold anything, even text that looks like a line of ours."""
+    """Escape line breaks: a column's name may hold any text, even one that looks like our own output."""
     return text.replace("\r", "\\r").replace("\n", "\\n")
 
 
@@ -161,7 +163,7 @@ def plain(number: float) -> str:
 
 
 def share(part: float, whole: float, of: str = "rows") -> str:
-    """A share with both numbers: `21 of 15,002 rows (0.14%)`."""
+    """Format a share together with both numbers: `21 of 15,002 rows (0.14%)`."""
     return f"{part:,.0f} of {whole:,.0f} {of} ({percent(part / whole if whole else 0.0)})"
 
 
@@ -173,7 +175,7 @@ def percent(part: float) -> str:
 
 
 def raised(key: str, distance: float) -> str:
-    """Say how to raise the limit of a distance from 0 to 1 so that this one passes."""
+    """Return the advice to raise a limit so that a distance, from 0 to 1, passes."""
     if distance >= _ALL:
         return f"set {key} to 1, which lets any difference pass"
     return f"raise {key} above {distance:.3f}"
@@ -191,7 +193,7 @@ def _shortened(value: str, *, most: int = 60) -> str:
 
 
 def _places(rows: Sequence[SampleRow]) -> str:
-    """Return the places of the rows, with their values unless all are the same."""
+    """Return the files and lines of the rows, with the rows' values unless all values are equal."""
     is_same = len({row.value for row in rows}) == 1
     parts = []
     for name in dict.fromkeys(row.file for row in rows):

@@ -1,4 +1,4 @@
-"""The limits that the rules hold their numbers against. Pure."""
+"""The limits that the rules compare their numbers with. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass
@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 from slipway.components.settings import setting
 
 Severity = Literal["error", "warning", "none"]
-# Where the user finds them in the workload file.
+# The section of the workload file that holds the limits.
 SECTION = "data_gate"
 
 
@@ -40,7 +40,7 @@ def _share(default: float, description: str) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Every limit. Shares and distances go from 0 to 1; 1 switches such a limit off."""
+    """The limits of all rules. Shares and distances go from 0 to 1; 1 switches such a limit off."""
 
     anomalies: Severity = setting("error", "Severity from which an anomaly of the schema stops the run.")
     max_missing_share: float = _share(
@@ -94,21 +94,21 @@ class Limits:
     )
 
     def of(self, feature: str, name: str) -> float:
-        """A limit for one feature."""
+        """Return the limit `name` for one feature: the feature's own if it has one, else the general one."""
         own = self.features.get(feature, {})
         return float(own[name] if name in own else getattr(self, name))
 
     def key(self, feature: str, name: str) -> str:
-        """The workload's key that holds that limit."""
+        """Return the key of the workload file that sets the limit `name` for one feature."""
         return f"{SECTION}.features.{feature}.{name}" if name in self.features.get(feature, {}) else key(name)
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """Reads the limits from plain values; one that is left out has its default."""
+        """Read the limits from plain values; missing limits have their defaults."""
         freshness = values.get("freshness")
         return cls(**{**values, "freshness": Freshness(**freshness) if freshness else None})
 
 
 def key(name: str) -> str:
-    """The workload's key of a limit."""
+    """Return the key of the workload file that sets a limit for all features."""
     return f"{SECTION}.{name}"

@@ -1,4 +1,4 @@
-"""From TensorFlow Metadata's messages to the plain data that the rules judge."""
+"""Converts TensorFlow Metadata's messages to the plain data that the rules judge."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -20,14 +20,14 @@ _SEVERITIES = {anomalies_pb2.AnomalyInfo.WARNING: "warning", anomalies_pb2.Anoma
 
 
 def split_statistics(data: bytes, *, rows: int | None = None) -> SplitStatistics:
-    """The statistics of one split.
+    """Parse the statistics of one split.
 
     Args:
-        data: what StatisticsGen writes to `FeatureStats.pb`.
-        rows: of the split, where the statistics are those of a sample; None: they count all.
+        data: the content of `FeatureStats.pb`, as StatisticsGen writes it.
+        rows: the number of rows of the split if the statistics cover a sample; None if they cover all rows.
 
     Raises:
-        ComponentError: there are only those of slices.
+        ComponentError: the file holds statistics of slices only.
     """
     whole = of_all_rows(data)
     looked_at = int(whole.num_examples)
@@ -41,7 +41,7 @@ def split_statistics(data: bytes, *, rows: int | None = None) -> SplitStatistics
 
 
 def schema_features(text: str) -> dict[str, FeatureSchema]:
-    """The features of a schema in protobuf's text format, by name."""
+    """Parse a schema in protobuf's text format; return its features by name."""
     schema = text_format.Parse(text, schema_pb2.Schema())
     domains = {domain.name: frozenset(domain.value) for domain in schema.string_domain}
     return {feature.name: _schema_of(feature, domains, schema) for feature in schema.feature}
@@ -68,7 +68,7 @@ def _feature(feature: Any, rows: int, *, is_sampled: bool) -> FeatureStatistics:
     numbers = feature.WhichOneof("stats") == "num_stats"
     stats = feature.num_stats if numbers else getattr(feature, feature.WhichOneof("stats"))
     common = stats.common_stats
-    # A row may have the column and no value in it: Ingest writes an empty cell so.
+    # A row may have the column but no value in it: this is how Ingest writes an empty cell.
     present = min(common.num_non_missing, common.tot_num_values)
     base: dict[str, Any] = {
         "name": ".".join(feature.path.step) or feature.name,
@@ -96,7 +96,7 @@ def _feature(feature: Any, rows: int, *, is_sampled: bool) -> FeatureStatistics:
 
 
 def _distribution(histograms: Iterable[Any]) -> Distribution | None:
-    # TFDV gives one with bins of equal width and one of equal weight, which shows where most values are.
+    # TFDV gives a histogram of equal widths and one of equal weights; the latter shows where most values are.
     found = [h for h in histograms if h.type == statistics_pb2.Histogram.QUANTILES] or list(histograms)
     buckets = [b for b in found[0].buckets if b.sample_count > 0] if found else []
     if not buckets:

@@ -1,4 +1,4 @@
-"""Locates rows that show a finding in the raw files, by reading them again as Ingest does."""
+"""Locates the rows that show a finding, by reading the raw files again as Ingest does."""
 
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -18,10 +18,10 @@ from slipway.components.ingest.options import Options
 
 _log = logging.getLogger(__name__)
 
-# Rows to show for each finding, and the most bytes of the files to search for rare ones.
+# Rows to show for each finding, and how many bytes of the files to search at most.
 MOST_ROWS = 5
 MOST_BYTES = 256 << 20
-# Equal pairs of two columns say little: rows to search for different ones.
+# Rows with the same pair of values say little, so different pairs are preferred: stop after so many repeats.
 _MOST_ALIKE = 2_000
 _SHOWN = 60
 
@@ -56,22 +56,22 @@ def with_rows(
     options: Mapping[str, object],
     splits: Collection[str],
 ) -> tuple[Finding, ...]:
-    """Return the findings with up to five rows that show each, for those that have a query.
+    """Return the findings, with up to five sample rows for each finding that has a query.
 
-    The rows are looked for in all splits. A finding about some of them says so (`rows_of`), and where another
-    before it asks for the same rows, has none of its own and names that one (`rows_as`).
+    The search covers all splits. A finding about some splits only is marked as such (`rows_of`); if an
+    earlier finding has the same query, it gets no rows but names that finding (`rows_as`).
 
     Args:
         findings: in any order; the order is kept.
-        files: paths of the raw files; those that are not on this machine are left out.
+        files: paths of the raw files; files that are not on this machine are skipped.
         features: the columns that became features.
-        options: how Ingest read them, its `Options` as plain values.
+        options: Ingest's `Options` as plain values, with which the files were read.
         splits: the names of all splits.
     """
     searches = {id(finding): _Search(finding.query) for finding in findings if finding.query}
     here = [path for path in map(Path, files) if path.is_file()] if searches else []
     left_bytes = MOST_BYTES
-    # Read as text: types need not be inferred again, and the search is for text.
+    # Read all columns as text: their types need not be inferred again, and the queries match text.
     known = dict.fromkeys(features, ColumnType.TEXT)
     for path in here:
         open_searches = [search for search in searches.values() if not search.is_done]
@@ -80,7 +80,7 @@ def with_rows(
         try:
             left_bytes -= _search_file(path, Options.from_json(options), known, open_searches, left_bytes)
         except (ComponentError, OSError) as error:
-            # The rows only help to find the cause; the finding stands without them.
+            # The rows only help to find the cause; the finding is valid without them.
             _log.warning("%s could not be searched for rows: %s", path, error)
     rows = {key: search.rows for key, search in searches.items()}
     return tuple(_shown([(finding, rows.get(id(finding), ())) for finding in findings], frozenset(splits)))
@@ -89,7 +89,7 @@ def with_rows(
 def _shown(
     found: Sequence[tuple[Finding, tuple[SampleRow, ...]]], splits: frozenset[str]
 ) -> Iterator[Finding]:
-    """The findings with their rows; of which splits those are is said where it is not only the finding's."""
+    """Yield the findings with their rows, `rows_of` and `rows_as`; see `with_rows`."""
     before: list[tuple[RowQuery, str]] = []
     for finding, rows in found:
         if not rows or finding.query is None:
@@ -144,7 +144,7 @@ def _is_like(block: Block, index: int, wanted: Sequence[Mapping[str, float | str
 
 
 def _is_same(cell: Any, wanted: float | str | None) -> bool:
-    """Whether a cell of a file equals the value in an Example, where fractions are float32."""
+    """Return True if a cell of a file equals a value of an Example, in which fractions are float32."""
     if _is_empty(cell) or wanted is None:
         return _is_empty(cell) and wanted is None
     if isinstance(wanted, str):
@@ -167,7 +167,7 @@ def _cells(column: pa.Array) -> Iterator[Any]:
 
 
 def matches(cell: Any, query: RowQuery) -> bool:
-    """Whether a cell matches the query.
+    """Return True if a cell matches the query.
 
     Args:
         cell: text, a number, None, or a list of several values.

@@ -1,4 +1,4 @@
-"""The reference that the data is compared with, read from a folder of an earlier run or of the user."""
+"""Reads the reference that the data is compared with, from a folder of an earlier run or of the user."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,11 +13,11 @@ from slipway.components.errors import ComponentError
 
 @dataclass(frozen=True)
 class Reference:
-    """Earlier data.
+    """Earlier data that the current data is compared with.
 
     Attributes:
-        name: what it is, in words; empty where there is none.
-        statistics: by split.
+        name: a description of the data; empty if there is no reference.
+        statistics: the statistics by split.
         profile: what the statistics do not hold.
     """
 
@@ -28,16 +28,16 @@ class Reference:
 
 
 def find_reference(candidates: Sequence[tuple[str, str]], *, digest: str) -> Reference:
-    """Return the first folder that exists and holds other data than this.
+    """Return the first candidate that exists and holds data other than the current data.
 
-    The same data again is compared with what it was compared with before, not with itself.
+    So data that is judged again is compared with the same reference as before, not with itself.
 
     Args:
-        candidates: what each is, in words, and its folder.
-        digest: stands for the data at hand.
+        candidates: pairs of a description and a folder; the description of the user's own folder is its path.
+        digest: the digest of the current data.
 
     Raises:
-        ComponentError: a folder that is called by its own name, as the user gave it, holds no statistics.
+        ComponentError: the user's folder does not exist, or a folder holds no statistics.
     """
     for name, folder in candidates:
         # A blessing made elsewhere may have no data; a folder named by the user must exist.
@@ -49,14 +49,14 @@ def find_reference(candidates: Sequence[tuple[str, str]], *, digest: str) -> Ref
 
 
 def read_statistics(folder: str, rows: Mapping[str, int] | None = None) -> Statistics:
-    """The statistics of a folder with `Split-*/FeatureStats.pb`, train first.
+    """Read the statistics in a folder with `Split-*/FeatureStats.pb`; the train split comes first.
 
     Args:
-        rows: of each split, where the statistics are those of a sample; None, or a split left out: they count
-            all.
+        rows: the number of rows by split, if the statistics cover a sample; for splits that are not in it
+            the statistics cover all rows.
 
     Raises:
-        ComponentError: there are none, or no such folder.
+        ComponentError: the folder does not exist, or holds no statistics.
     """
     if not fileio.exists(folder):
         raise ComponentError(

@@ -1,4 +1,4 @@
-"""The schema and TFX's ExampleValidator's anomalies, as plain data by feature. Pure."""
+"""The schema and the anomalies of TFX's ExampleValidator, as plain data. Pure."""
 
 from dataclasses import dataclass
 
@@ -9,15 +9,15 @@ class FeatureSchema:
 
     Attributes:
         type: INT, FLOAT, BYTES or empty.
-        domain: the texts that are allowed; None: any.
-        domain_name: of the domain that several features may share; empty for the feature's own.
-        min_domain_mass: share of the values that must be in it, 0 to 1.
-        min: the least number allowed; None: any.
-        max: the largest number allowed; None: any.
+        domain: the allowed texts; None if any text is allowed.
+        domain_name: the name of a domain that features may share; empty for the feature's own domain.
+        min_domain_mass: share of the values that must be in the domain, 0 to 1.
+        min: the least number allowed; None if there is no limit.
+        max: the largest number allowed; None if there is no limit.
         min_fraction: share of the rows that must have a value, 0 to 1.
-        has_shape: whether the schema gives it one: Transform reads no row without a value then.
-        is_in_training: whether it is expected in the training data.
-        is_in_serving: whether it is expected when the model is asked.
+        has_shape: whether the schema gives the feature a shape; Transform then reads no row without a value.
+        is_in_training: whether the feature is expected in the training data.
+        is_in_serving: whether the feature is expected in serving requests.
     """
 
     name: str
@@ -39,10 +39,10 @@ class Anomaly:
 
     Attributes:
         feature: the column; empty for the data as a whole.
-        type: TFDV's name for it, e.g. `ENUM_TYPE_UNEXPECTED_STRING_VALUES`.
+        type: TFDV's name for the kind of anomaly, e.g. `ENUM_TYPE_UNEXPECTED_STRING_VALUES`.
         severity: `error` or `warning`.
-        short: TFDV's few words.
-        description: TFDV's sentence.
+        short: TFDV's short description.
+        description: TFDV's full description.
     """
 
     feature: str

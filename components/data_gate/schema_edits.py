@@ -1,4 +1,4 @@
-"""Edits a schema file (protobuf text) and leaves the rest of its text, even comments, unchanged. Pure."""
+"""Edits a schema file (protobuf text) and leaves the rest of its text unchanged, including comments. Pure."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from slipway.components.data_gate.finding import Edit
 from slipway.components.errors import ComponentError
 
-# A comment, a quoted text, or one other character: enough to find where blocks begin and end.
+# A comment, a quoted text, a brace, a word, or one other character: enough to find blocks and fields.
 _TOKEN = re.compile(
     r'#[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|[{}<>]|[A-Za-z_][\w.]*|[^\s]', re.ASCII
 )
@@ -19,11 +19,11 @@ class _Block:
     """A message in braces.
 
     Attributes:
-        name: of the field that it is the value of.
-        start: where that name begins.
-        open: where the brace opens.
-        close: where it closes.
-        depth: 0 at the top of the file.
+        name: the name of the field whose value the message is.
+        start: the position of that name.
+        open: the position of the opening brace.
+        close: the position of the closing brace.
+        depth: the nesting depth; 0 at the top of the file.
     """
 
     name: str
@@ -37,7 +37,7 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
     """Return the schema with the edits applied.
 
     Raises:
-        ComponentError: the schema lacks the feature or the domain, or is not written as expected.
+        ComponentError: the schema lacks the feature or its domain, or its braces do not match.
     """
     for edit in edits:
         text = _EDITORS[edit.kind](text, edit)
@@ -72,7 +72,7 @@ def _set_presence(text: str, edit: Edit) -> str:
 
 
 def _without_fixed_shape(text: str, feature: _Block) -> str:
-    """Relax a fixed shape, since the feature may now be missing: at most one value instead of exactly one."""
+    """Replace a fixed shape by at most one value, since the feature may now be missing."""
     shape = _inner(text, feature, "shape")
     if shape is None:
         return text
@@ -170,7 +170,7 @@ def _blocks(text: str) -> list[_Block]:
 
 
 def _fields(text: str, block: _Block) -> Iterator[tuple[str, re.Match[str]]]:
-    """The scalar fields of a message itself: name and the token of the value."""
+    """Yield the name and the value's first token of each scalar field of a message, without nested ones."""
     depth, before, colon = 0, "", False
     for token in _TOKEN.finditer(text, block.open + 1, block.close):
         word = token[0]
@@ -191,7 +191,7 @@ def _scalars(text: str, block: _Block, name: str) -> Iterator[str]:
 
 
 def _set_scalar(text: str, block: _Block, name: str, value: str) -> str:
-    """With the field set; numbers are several tokens (`-`, digits, `.`), so the value's end is looked for."""
+    """Return the text with the field set; a number is several tokens (`-`, digits, `.`), so find its end."""
     for field, token in _fields(text, block):
         if field == name:
             end = token.end()
@@ -202,7 +202,7 @@ def _set_scalar(text: str, block: _Block, name: str, value: str) -> str:
 
 
 def _insert_last(text: str, block: _Block, lines: list[str]) -> str:
-    """With the lines before the block's closing brace: on lines of their own if the block has several."""
+    """Return the text with the lines added at the end of the block; a one-line block stays on one line."""
     if not lines:
         return text
     before = text[: block.close]
@@ -211,7 +211,7 @@ def _insert_last(text: str, block: _Block, lines: list[str]) -> str:
         return f"{inside} {' '.join(lines)} {text[block.close :]}"
     own_line = before.rfind("\n") + 1
     margin = text[own_line : block.close]
-    if margin.strip():  # the brace stands behind the last field
+    if margin.strip():  # the closing brace follows the last field on the same line
         return f"{before.rstrip()}\n{_INDENT}{f'{chr(10)}{_INDENT}'.join(lines)}\n{text[block.close :]}"
     added = "".join(f"{margin}{_INDENT}{line}\n" for line in lines)
     return f"{text[:own_line]}{added}{text[own_line:]}"
@@ -237,7 +237,7 @@ def _quoted(value: str) -> str:
 
 
 def _unquoted(text: str) -> str:
-    """Unquote a text as protobuf does, with the escapes used in schemas."""
+    """Unquote a text as protobuf does; only the escapes used in schemas are known."""
     if len(text) < 2 or text[0] not in "\"'":
         return text
     simple = {"n": b"\n", "t": b"\t", "r": b"\r", "a": b"\a", "b": b"\b", "f": b"\f", "v": b"\v"}

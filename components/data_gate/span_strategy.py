@@ -1,18 +1,18 @@
-"""A Resolver strategy that finds the artifacts of one span. Imports TFX."""
+"""A Resolver strategy that finds the artifacts of one span."""
 
 from typing import Any
 
 from tfx.dsl.components.common.resolver import ResolverStrategy
 
 SPAN = "span"
-"""The property of a DataVerdict that holds the span of its data; TFX's name for it on examples."""
+"""The custom property of a DataVerdict that holds the span of its data; TFX uses the name for Examples."""
 
 
 class SpanStrategy(ResolverStrategy):  # type: ignore[misc]  # TFX has no types
-    """Resolves the latest artifact of a span in each channel.
+    """Resolves each channel to its latest artifact of one span.
 
     Args:
-        span: the number that Ingest found in the files' names.
+        span: the number of the span, as Ingest finds it in the files' names.
     """
 
     def __init__(self, span: int) -> None:
@@ -23,7 +23,7 @@ class SpanStrategy(ResolverStrategy):  # type: ignore[misc]  # TFX has no types
         store: Any,  # noqa: ARG002 (TFX hands it over; what is resolved is in the channels)
         input_dict: dict[str, list[Any]],
     ) -> dict[str, list[Any]]:
-        """Return the artifacts by channel; an empty list if that span was never seen."""
+        """Return the artifacts by channel; the list is empty if the channel has none of that span."""
         found = {}
         for name, artifacts in input_dict.items():
             of_span = [each for each in artifacts if each.get_int_custom_property(SPAN) == self._span]

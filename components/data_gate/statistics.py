@@ -16,7 +16,7 @@ class Distribution:
     """A cumulative distribution, as the polyline through some of its points.
 
     Attributes:
-        points: values, ascending; one that many rows share appears twice.
+        points: values, ascending; a value that many rows share appears twice.
         below: share of the values at or below each point, 0 to 1, ascending.
     """
 
@@ -24,29 +24,29 @@ class Distribution:
     below: Floats
 
     def at_most(self, grid: Floats) -> Floats:
-        """The share of the values that are at most each number of a grid: float64 [n] to float64 [n]."""
+        """Return the share of the values at or below each number of a grid: float64 [n] to float64 [n]."""
         # If a point appears twice, interp takes the latter, so equal values count as below.
         return np.interp(grid, self.points, self.below, left=0.0, right=1.0)
 
     def quantiles(self, shares: Floats) -> Floats:
-        """The values below which those shares (0 to 1) of all values lie."""
+        """Return the values below which the given shares (0 to 1) of all values lie."""
         return np.interp(shares, self.below, self.points)
 
 
 @dataclass(frozen=True, slots=True)
 class FeatureStatistics:
-    """One feature of one split.
+    """The statistics of one feature in one split.
 
     Attributes:
-        kind: what its values are; `text` has `counts`, numbers have the rest.
-        rows: those that were looked at; fewer than the split has where the statistics are of a sample.
-        present: rows that have a value; one that is no number (NaN) is none.
-        values: how many values there are; more than `present` where a row may have several.
-        most_values: how many one row has at most; 0 where that is not known.
-        unique: different values of a text.
-        counts: text -> how often, the most frequent ones (TFDV keeps 1,000).
-        distribution: of the numbers; None where there are none.
-        is_sampled: whether the split has rows that were not looked at.
+        kind: the kind of the values; `text` has `unique` and `counts`, numbers have the other statistics.
+        rows: the number of rows examined; fewer than the split has if the statistics cover a sample.
+        present: rows that have a value; NaN counts as no value.
+        values: the number of values; more than `present` if rows hold several values.
+        most_values: the largest number of values in one row; 0 if unknown.
+        unique: the number of distinct texts.
+        counts: the most frequent texts with their counts (TFDV keeps 1,000).
+        distribution: the distribution of the numbers; None if there are none.
+        is_sampled: whether the split has rows that were not examined.
     """
 
     name: str
@@ -65,33 +65,33 @@ class FeatureStatistics:
 
     @property
     def rows_in_words(self) -> str:
-        """What its rows are called where they are counted."""
+        """The words for the rows in a message that counts them."""
         return "rows looked at" if self.is_sampled else "rows"
 
     @property
     def missing(self) -> int:
-        """Rows without a value."""
+        """The number of rows without a value."""
         return max(self.rows - self.present, 0)
 
     @property
     def missing_share(self) -> float:
-        """Rows without a value, as a share of all, 0 to 1."""
+        """The share of the rows without a value, 0 to 1."""
         return self.missing / self.rows if self.rows else 0.0
 
     @property
     def is_number(self) -> bool:
-        """Whether it has numbers that can be compared."""
+        """Whether the feature has numbers that can be compared."""
         return self.distribution is not None
 
 
 @dataclass(frozen=True, slots=True)
 class SplitStatistics:
-    """One split.
+    """The statistics of one split.
 
     Attributes:
-        rows: how many it has, also those outside a sample.
-        features: by name.
-        sampled: how many rows were looked at, where these are drawn; None: all.
+        rows: the number of rows, including those outside a sample.
+        features: the features' statistics, by name.
+        sampled: the number of rows drawn and examined; None if all were examined.
     """
 
     rows: int
@@ -99,10 +99,10 @@ class SplitStatistics:
     sampled: int | None = None
 
 
-# By the name of the split: train, eval, ...
+# The key is the name of the split: train, eval, ...
 Statistics = Mapping[str, SplitStatistics]
 
 
 def total_rows(statistics: Statistics) -> int:
-    """The rows of all splits."""
+    """Return the number of rows in all splits."""
     return sum(split.rows for split in statistics.values())

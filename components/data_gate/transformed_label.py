@@ -1,7 +1,7 @@
-"""Computes the transformed label, as the model learns it, if that needs nothing but the raw columns.
+"""Computes the transformed label, as the model learns it, if it depends only on the raw columns.
 
-Before Transform has run, what depends on an analyzer (a vocabulary, a mean) is not known. Labels seldom do,
-so the part of the graph that makes the label is cut out and run on some rows.
+Results of analyzers (a vocabulary, a mean) are not known before Transform has run. Labels seldom depend on
+them, so the part of the graph that computes the label is extracted and run on some rows.
 """
 
 import importlib
@@ -26,7 +26,7 @@ from slipway.components.data_profile.columns import Column
 
 _log = logging.getLogger(__name__)
 
-# Arguments that change nothing about the kind of a result.
+# Arguments that do not affect the shape and type of a result.
 _NAMES = ("name", "vocab_filename")
 
 
@@ -36,21 +36,21 @@ def made_label(records: Sequence[bytes], *, preprocessing_fn: str, label: str, s
     Args:
         records: serialized tf.Examples.
         preprocessing_fn: dotted path of the user's function.
-        label: which of its outputs.
-        schema: of the raw examples, in protobuf's text format.
+        label: the name of the label among the function's outputs.
+        schema: the schema of the raw examples, in protobuf's text format.
     """
     spec = schema_utils.schema_as_feature_spec(text_format.Parse(schema, schema_pb2.Schema())).feature_spec
     module, _, name = preprocessing_fn.rpartition(".")
     try:
-        # Before anything of tft is patched: what the module imports from it must be the real thing.
+        # Import the module before tft is patched: its own imports from tft must be the real functions.
         function = getattr(importlib.import_module(module), name)
         try:
             with _each_kind_once():
                 return _made_label(function, records, label, spec)
         except Exception:
-            # A placeholder lacks what Transform records of a result, as the size of a vocabulary.
+            # A placeholder lacks what Transform records about a result, such as the size of a vocabulary.
             return _made_label(function, records, label, spec)
-    except Exception as error:  # Transform reports any error in the user's function
+    except Exception as error:  # the Transform node will report any error in the user's function
         _log.warning("the label %s was not checked: %s", label, error)
         return None
 
@@ -70,12 +70,13 @@ def _made_label(
 
 @contextmanager
 def _each_kind_once() -> Iterator[None]:
-    """Of calls that analyze columns of one kind in the same way, only the first makes its operations.
+    """Patch tft so that of several like calls that need an analysis, only the first creates its operations.
 
-    That is what tracing a wide table takes. The others give placeholders: what needs an analyzer is not
-    computed here anyway. For that moment tft is patched for the whole process: nothing else may trace then.
-    What is kept of a patched function beyond it, as by an import within the user's function, does what the
-    real one does.
+    Those operations are most of the cost of tracing a wide table. The other calls return placeholders, since
+    nothing that needs an analyzer is computed here. Calls are alike if they differ only in names and in
+    tensors of the same type and shape. The patch applies to the whole process: nothing else may be traced
+    meanwhile. References to a patched function that outlive the patch, e.g. from an import inside the user's
+    function, behave like the real function.
     """
     modules = {analyzers.__name__, mappers.__name__}
     calls = _Calls()
@@ -93,7 +94,7 @@ def _each_kind_once() -> Iterator[None]:
 
 @dataclass(slots=True)
 class _Calls:
-    """What calls of each kind give, and whether the time is over in which only the first counts."""
+    """The known results by kind of call, and whether the patch has ended."""
 
     known: dict[Hashable, Any] = field(default_factory=dict)
     is_over: bool = False
@@ -116,7 +117,7 @@ def _once(calls: _Calls, function: Callable[..., Any], *args: Any, **more: Any) 
 
 
 def _kind(function: Callable[..., Any], args: Sequence[Any], more: Mapping[str, Any]) -> Hashable | None:
-    """The same for two calls whose results have the same shape and type; None if that cannot be told."""
+    """Return a key that is equal for calls whose results have the same shape and type; None if unknown."""
     given = [*enumerate(args), *sorted(more.items())]
     kind = (
         function.__name__,
@@ -184,7 +185,7 @@ def _ancestors(op: Any) -> set[Any]:
 
 
 def _part(graph: Any, needed: set[Any]) -> Any:
-    """Return the nodes needed, without control dependencies on others, e.g. on vocabulary tables."""
+    """Return the needed nodes, without their control dependencies, e.g. on vocabulary tables."""
     whole = graph.as_graph_def()
     names = {op.name for op in needed}
     part = tf.compat.v1.GraphDef(versions=whole.versions, library=whole.library)

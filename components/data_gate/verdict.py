@@ -31,7 +31,7 @@ from slipway.components.data_profile.label_score import LabelScore, label_score
 from slipway.components.data_profile.rows import row_at
 from slipway.components.data_profile.single_scores import single_scores
 
-# The name of the last blessed model's data; the next model will be compared with that model.
+# The name of the last blessed model's data; the next model is compared with that model.
 BLESSED = "the data of the last blessed model"
 
 # The order of the findings: causes before their consequences.
@@ -46,21 +46,22 @@ class Evidence:
     """All evidence about the data that the rules judge.
 
     Attributes:
-        statistics: of the data, by split.
+        statistics: the statistics of the data, by split.
         label: the raw column that the label comes from.
-        now_s: the time, in seconds since 1970.
-        schema_file: as the user knows it; empty where the schema is inferred from the data.
-        anomalies: ExampleValidator's, of all splits.
-        reference: the statistics of data that passed before; empty where there is none.
-        reference_name: what that is, in words.
-        reference_label_score: how well its columns explained its label; None where unknown.
-        reference_at_s: when it was judged, in seconds since 1970; None where unknown.
+        now_s: the current time, in seconds since 1970.
+        schema_file: the user's name for the schema file; empty if the schema is inferred from the data.
+        anomalies: the anomalies that ExampleValidator found, of all splits.
+        reference: the statistics of data that passed before; empty if there is none.
+        reference_name: a description of that data.
+        reference_label_score: how well its columns explained its label; None if unknown.
+        reference_at_s: when it was judged, in seconds since 1970; None if unknown.
         serving: the statistics of serving requests; None if unknown.
-        bad: what Ingest's quarantine says.
-        made: the label that the model learns, by its name among the transformed features, for the same rows;
-            None where it is not known.
-        repeated: rows of the sample that repeat an earlier one.
-        first_repeated: the first few of them, by their numbers in the sample.
+        bad: the summary of Ingest's quarantine.
+        sample: some rows of the data, by column.
+        made: the name of the transformed label, and its values for the rows of the sample; None if unknown.
+        repeated: the number of rows of the sample that repeat an earlier one.
+        first_repeated: the first few of them, as row numbers in the sample.
+        sampled: the number of rows of the sample.
     """
 
     statistics: Statistics
@@ -88,10 +89,10 @@ class DataGateVerdict:
     """The gate's answer.
 
     Attributes:
-        findings: all findings, those that stop first.
-        reference_name: what the data was compared with; empty: nothing.
-        label_score: how well its columns explain its label; None where that cannot be told.
-        accepted: the reason why the data passes whatever was found; empty: it has to pass by itself.
+        findings: all findings; those that stop the run come first.
+        reference_name: a description of the data compared with; empty if there was none.
+        label_score: how well the columns explain the label; None if that cannot be computed.
+        accepted: the user's reason for passing the data despite findings; empty if there is no override.
     """
 
     findings: tuple[Finding, ...]
@@ -103,22 +104,22 @@ class DataGateVerdict:
 
     @property
     def stopping(self) -> tuple[Finding, ...]:
-        """The findings that stop, or would without the override."""
+        """The findings that stop the run, or would stop it without the override."""
         return tuple(finding for finding in self.findings if finding.stops)
 
     @property
     def passed(self) -> bool:
-        """Whether the pipeline goes on."""
+        """Whether the pipeline continues."""
         return not self.stopping or (bool(self.accepted) and not self.is_final)
 
     @property
     def is_final(self) -> bool:
-        """Whether no reason lets the data pass: a later node could not read it."""
+        """Whether not even the override lets the data pass: a later node could not read it."""
         return any(finding.is_final for finding in self.stopping)
 
     @property
     def message(self) -> str:
-        """The answer in one line."""
+        """The verdict in one line."""
         count = len(self.stopping)
         found = counted(count, "finding") if count else "nothing found"
         data = f"{counted(self.rows, 'row')}, {counted(self.features, 'column')}"
@@ -129,11 +130,11 @@ class DataGateVerdict:
         return f"{found} in {data}{against}{accepted}"
 
     def lines(self) -> list[str]:
-        """Every finding as shown on the screen."""
+        """Return all findings as shown on the screen."""
         return [line for finding in self.findings for line in finding.lines()]
 
     def to_json(self) -> dict[str, object]:
-        """Plain data for `verdict.json`."""
+        """Return plain data for `verdict.json`."""
         return {
             "passed": self.passed,
             "message": self.message,
@@ -151,7 +152,7 @@ def judge(evidence: Evidence, *, accepted: str = "") -> DataGateVerdict:
     """Check the data against every rule.
 
     Args:
-        accepted: the reason of `--accept-data`; empty without.
+        accepted: the reason given with `--accept-data`; empty without it.
     """
     scores = single_scores(evidence.sample, evidence.label)
     explained = label_score(evidence.sample, evidence.label, scores)

@@ -1,1 +1,1 @@
-"""The rules of the data gate, one module for each kind. Pure: numbers in, findings out."""
+"""The rules of the data gate, one module per kind of rule. Pure: they take statistics and return findings."""

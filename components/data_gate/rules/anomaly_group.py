@@ -1,4 +1,4 @@
-"""Anomalies of one kind of one feature, and what all rules about them say alike."""
+"""The anomalies of one kind in one feature, with what all rules about anomalies share."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,8 +17,9 @@ class Context:
     """The inputs that all findings about one data set share.
 
     Attributes:
-        limits: `anomalies` and `max_out_of_domain_share`.
-        schema_file: as the user knows it; empty where the schema is inferred from the data.
+        limits: read are `anomalies` and `max_out_of_domain_share`.
+        schema_file: the user's name for the schema file; empty if the schema is inferred from the data.
+        sample: some rows of the data, by column.
         told: features whose missing values have been reported.
     """
 
@@ -32,10 +33,10 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class AnomalyGroup:
-    """What ExampleValidator says of one kind about one feature, over all splits.
+    """The anomalies of one kind that ExampleValidator found in one feature, over all splits.
 
     Attributes:
-        anomalies: at least one; of one feature.
+        anomalies: at least one anomaly; all are of the same feature.
     """
 
     anomalies: Sequence[Anomaly]
@@ -43,40 +44,40 @@ class AnomalyGroup:
 
     @property
     def feature(self) -> str:
-        """The column; empty for the data as a whole."""
+        """The name of the column; empty for the data as a whole."""
         return self.anomalies[0].feature
 
     @property
     def allowed(self) -> FeatureSchema | None:
-        """What the schema says about the feature."""
+        """What the schema allows for the feature; None if the schema does not have it."""
         return self.context.schema.get(self.feature)
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """The splits in which it was found."""
+        """The splits in which the anomalies were found."""
         return tuple(dict.fromkeys(anomaly.split for anomaly in self.anomalies))
 
     @property
     def statistics(self) -> list[FeatureStatistics]:
-        """The feature's, of each of these splits that has it."""
+        """The feature's statistics in each of these splits that has the feature."""
         splits = (self.context.statistics.get(split) for split in self.splits)
         return [split.features[self.feature] for split in splits if split and self.feature in split.features]
 
     @property
     def stops(self) -> bool:
-        """Whether `anomalies` says that such a one stops the run."""
+        """Whether anomalies of this severity stop the run, by the limit `anomalies`."""
         worst = max(_RANK[anomaly.severity] for anomaly in self.anomalies)
         least = self.context.limits.anomalies
         return least != "none" and worst >= _RANK[least]
 
     def remedy(self, otherwise: str, edit: str) -> str:
-        """Tell how to correct the data, or the schema where there is a file of it."""
+        """Return the advice `otherwise`, and if the user has a schema file, also the `edit` that it needs."""
         if not self.context.schema_file:
             return f"{otherwise}; the schema is inferred from the data itself (schema: null)"
         return f"{otherwise}, or in {self.context.schema_file}: {edit}"
 
     def in_words_of_tfdv(self) -> Finding:
-        """Return the finding where nothing better can be said."""
+        """Return a finding in TFDV's own words, for anomalies about which no rule can say more."""
         anomaly = self.anomalies[0]
         return Finding(
             rule="schema",

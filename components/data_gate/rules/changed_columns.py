@@ -1,4 +1,4 @@
-"""Columns that the reference had and the data lacks, or that changed their type."""
+"""Finds columns of the reference that the data lacks, or that changed their type."""
 
 from collections.abc import Collection, Iterator
 
@@ -15,16 +15,16 @@ _RETIRE = (
 def find_changed_columns(
     statistics: Statistics, reference: Statistics, *, skip: Collection[str], is_blessed: bool
 ) -> Iterator[Finding]:
-    """Find columns that a model of the reference would miss in the data, or could not read.
+    """Find columns that a model trained on the reference would miss in the data, or could not read.
 
-    The blessed model reads the new rows when it is compared with the next one, hours of training later; it
-    fails on a lost column, or on one of another kind, so both are told before.
+    The blessed model reads the new rows when it is compared with the next model, after hours of training. It
+    fails on a lost column or on one of another type, so both are reported before the training.
 
     Args:
-        reference: what it is compared with; empty: nothing.
-        skip: columns that are told already, and the label.
-        is_blessed: whether the reference is the data of the last blessed model. Only then another kind of
-            value is a finding: a schema of the user's would have refused it.
+        reference: the statistics to compare with; empty if there are none.
+        skip: columns that have been reported already, and the label.
+        is_blessed: whether the reference is the data of the last blessed model. Only then is a changed type a
+            finding: a schema of the user would have refused it before.
     """
     now, before = _kinds(statistics), _kinds(reference)
     for name, kind in before.items():
@@ -51,7 +51,7 @@ def find_changed_columns(
 
 
 def _kinds(statistics: Statistics) -> dict[str, Kind]:
-    """Return the kind of each column's values; a column without values is not judged."""
+    """Return the kind of each column's values; `other`, which is not judged, for a column without values."""
     found: dict[str, Kind] = {}
     for split in statistics.values():
         for name, feature in split.features.items():

@@ -1,4 +1,4 @@
-"""How far two distributions are apart, and how far chance alone can put them."""
+"""Distances between two distributions, and how large chance alone can make them."""
 
 import math
 from collections.abc import Mapping
@@ -10,25 +10,26 @@ from slipway.components.data_profile.columns import Floats
 
 # Standard errors allowed for chance: one comparison in 16,000 exceeds 4.
 _SIGMAS = 4.0
-# Of a Jensen-Shannon divergence.
+# The number of cells of a Jensen-Shannon divergence.
 _CELLS = 20
 _CUTS = np.linspace(0, 1, _CELLS + 1)[1:-1]
-# A factor needs at least this many distinct deciles, none of them off by more than this.
+# A scale factor needs at least this many distinct deciles, none of them off by more than this share.
 _LEAST_DECILES = 5
 _SPREAD = 0.05
 _DECILES = np.linspace(0.1, 0.9, 9)
 
 
 def l_infinity(first: Mapping[str, float], second: Mapping[str, float]) -> tuple[float, str]:
-    """The largest difference of any value's share, and that value.
+    """Return the largest difference between any value's shares, and that value.
 
     Source: TensorFlow Data Validation, `infinity_norm` of its drift and skew comparators.
 
     Args:
-        first: value -> how often, >= 0; those of `second` likewise.
+        first: the count of each value, >= 0.
+        second: the same for the other distribution.
 
     Returns:
-        0 to 1, and the value; 0 and an empty text where either is empty.
+        The difference, 0 to 1, and the value; 0 and an empty text if either distribution is empty.
     """
     sums = sum(first.values()), sum(second.values())
     if not all(sums):
@@ -42,42 +43,43 @@ def l_infinity(first: Mapping[str, float], second: Mapping[str, float]) -> tuple
 
 
 def l_infinity_by_chance(share: float, rows: tuple[int, int]) -> float:
-    """How far the shares of one value may lie apart in two samples of one population.
+    """Return how far apart chance alone may put a value's shares in two samples of one population.
 
     Source: the standard error of a difference of two shares, sqrt(p (1 - p) (1 / n + 1 / m)).
 
     Args:
-        share: of the value in both together, 0 to 1.
-        rows: of the two samples.
+        share: p, the share of the value in both samples together, 0 to 1.
+        rows: n and m, the sizes of the two samples.
     """
     if not all(rows):
         return 1.0
     deviation = math.sqrt(max(share * (1 - share), 0.0) * (1 / rows[0] + 1 / rows[1]))
-    return _SIGMAS * deviation + 1 / min(rows)  # one row, as rare values come in whole ones
+    return _SIGMAS * deviation + 1 / min(rows)  # plus one row, since rare values come in whole rows
 
 
 def jensen_shannon(first: Distribution, second: Distribution) -> tuple[float, int]:
-    """The Jensen-Shannon divergence with logarithms to base 2.
+    """Return the Jensen-Shannon divergence with logarithms to base 2.
 
-    It is taken over at most 20 cells of about equal weight: finer ones would compare how the two polylines
-    were cut, not the data. Source: Lin 1991, "Divergence measures based on the Shannon entropy".
+    It is computed over at most 20 cells of about equal weight: with finer cells it would measure where the
+    two polylines have their points, not the data. Source: Lin 1991, "Divergence measures based on the
+    Shannon entropy".
 
     Returns:
-        0 (equal) to 1 (nothing in common), and the number of cells.
+        The divergence, 0 (equal) to 1 (nothing in common), and the number of cells.
     """
     _, cells = _cells(first, second)
     ratio = cells / ((cells[0] + cells[1]) / 2)
-    # An empty cell adds nothing: x log x goes to 0.
+    # An empty cell adds nothing: x log x tends to 0.
     terms = cells * np.log2(np.where(ratio > 0, ratio, 1.0))
     return float(terms.sum() / 2), cells.shape[1]
 
 
 def most_grown(now: Distribution, then: Distribution) -> tuple[tuple[float, float], tuple[float, float]]:
-    """The cell of the Jensen-Shannon divergence that holds more of `now` than of `then`, by the most.
+    """Return the cell of the Jensen-Shannon divergence whose share grew most from `then` to `now`.
 
     Returns:
-        Its ends (above the first, which is minus infinity for the first cell, and at most the second), and
-        the share of `now` and of `then` in it, 0 to 1.
+        The ends of the cell (values are above the first end, which is minus infinity for the first cell, and
+        at most the second), and the shares of `now` and `then` in it, 0 to 1.
     """
     ends, cells = _cells(now, then)
     worst = int((cells[0] - cells[1]).argmax())
@@ -86,7 +88,7 @@ def most_grown(now: Distribution, then: Distribution) -> tuple[tuple[float, floa
 
 
 def _cells(first: Distribution, second: Distribution) -> tuple[Floats, Floats]:
-    """The upper ends of the cells, ascending, and the shares of both in them: [cells] and [2, cells]."""
+    """Return the upper ends of the cells, ascending, [cells], and both distributions' shares, [2, cells]."""
     points = np.sort(np.concatenate([first.points, second.points]))
     below = np.array([first.at_most(points), second.at_most(points)])
     cuts = np.searchsorted(below[0] + below[1], 2 * _CUTS)
@@ -97,15 +99,15 @@ def _cells(first: Distribution, second: Distribution) -> tuple[Floats, Floats]:
 
 
 def jensen_shannon_by_chance(cells: int, rows: tuple[int, int]) -> float:
-    """How large the divergence of two samples of one population may be.
+    """Return how large chance alone may make the divergence of two samples of one population.
 
-    8 ln 2 / (1 / n + 1 / m) times the divergence is distributed as chi squared with k - 1 degrees of freedom
-    for k cells; chance is allowed its mean and some standard deviations.
+    8 ln 2 / (1 / n + 1 / m) times the divergence follows a chi-squared distribution with k - 1 degrees of
+    freedom for k cells; the result allows for its mean plus four standard deviations.
     Source: Grosse and others 2002, "Analysis of symbolic sequences using the Jensen-Shannon divergence".
 
     Args:
-        cells: k, >= 1.
-        rows: n and m, the two samples' sizes.
+        cells: k, the number of cells, >= 1.
+        rows: n and m, the sizes of the two samples.
     """
     if not all(rows):
         return 1.0
@@ -115,12 +117,12 @@ def jensen_shannon_by_chance(cells: int, rows: tuple[int, int]) -> float:
 
 
 def scale(first: Distribution, second: Distribution) -> float:
-    """The factor by which all numbers of the first would have to be multiplied to become those of the second.
+    """Return the factor that turns the numbers of the first distribution into those of the second.
 
-    It is measured where it shows: at the deciles that are not zero, which must agree within 5%.
+    The factor is measured at the deciles that are not zero, which must agree on it within 5%.
 
     Returns:
-        That factor, > 0; 1 where there is none.
+        The factor, > 0; 1 if there is no such factor.
     """
     before, after = first.quantiles(_DECILES), second.quantiles(_DECILES)
     used = (before != 0) & (after != 0)

@@ -1,4 +1,4 @@
-"""Values outside their domain: texts that the schema does not list, numbers beyond its range."""
+"""Finds values outside their domain: texts that the schema does not list, numbers beyond its range."""
 
 import math
 
@@ -10,15 +10,15 @@ from slipway.components.data_gate.schema import FeatureSchema
 from slipway.components.data_gate.statistics import total_rows
 from slipway.components.data_profile.columns import Column
 
-# With more new values than this, the domain itself is too narrow.
+# With more new values than this, the remedy is to relax the domain, not to list them.
 _MOST_VALUES = 20
 
 
 def outside_domain(group: AnomalyGroup) -> Finding | None:
-    """Return the finding about texts that the schema does not list; None where so many may be.
+    """Return a finding about texts that the schema does not list; None if their share is within the limit.
 
     Args:
-        group: of texts outside their domain.
+        group: anomalies about texts outside their domain.
     """
     name, allowed, found, context = group.feature, group.allowed, group.statistics, group.context
     if allowed is None or allowed.domain is None or not found:
@@ -31,7 +31,7 @@ def outside_domain(group: AnomalyGroup) -> Finding | None:
     values = sorted(outside, key=lambda value: -outside[value])
     own = context.limits.of(name, "max_out_of_domain_share")
     if not values:
-        # Rarer than the texts in the statistics, so only TFDV knows them.
+        # The statistics list only the most frequent texts; only TFDV has seen these rarer ones.
         return None if own else group.in_words_of_tfdv()
     part, whole = sum(outside.values()), sum(feature.values for feature in found)
     measured = part / whole
@@ -62,10 +62,10 @@ def outside_domain(group: AnomalyGroup) -> Finding | None:
 
 
 def outside_range(group: AnomalyGroup) -> Finding | None:
-    """Return the finding about numbers below the least or above the largest allowed; None where they may be.
+    """Return a finding about numbers outside the schema's range; None if their share is within the limit.
 
     Args:
-        group: of numbers outside their range.
+        group: anomalies about numbers outside their range.
     """
     name, allowed, context = group.feature, group.allowed, group.context
     # If all cells are empty, TFDV reports 0 as the least and the largest value.
@@ -102,7 +102,7 @@ def outside_range(group: AnomalyGroup) -> Finding | None:
 
 
 def _rows_outside(column: Column | None, allowed: FeatureSchema, rows: int) -> tuple[float, str]:
-    """Return how many rows, and `about ` if not all were counted; then at least one is known to exist."""
+    """Return the number of rows outside, >= 1, and `about ` or `at least ` if it is not an exact count."""
     if column is None or column.dtype == object or not len(column):
         return 1, "at least "
     low = -np.inf if allowed.min is None else allowed.min

@@ -1,4 +1,4 @@
-"""Features distributed differently from the reference, or differently in two splits."""
+"""Finds features whose distribution differs from the reference, or between splits or serving."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -20,12 +20,13 @@ TRAIN = "train"
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Which two sets of rows are compared, and in which words.
+    """A comparison of two sets of rows, with the words that describe it.
 
     Attributes:
-        rule: what a difference is called.
-        there: what the data is compared with, e.g. `in the reference`.
-        prefix: of the limits' names: `max_drift` or `max_skew`.
+        rule: the rule that a difference violates.
+        splits: the splits that are compared.
+        there: what they are compared with, e.g. `in the reference`.
+        prefix: the prefix of the limits' names: `max_drift` or `max_skew`.
     """
 
     rule: Rule
@@ -40,9 +41,9 @@ def find_drift(
     """Find features of the train split whose distribution differs from the reference's.
 
     Args:
-        reference: what it is compared with; empty: nothing.
-        limits: `max_drift_*` and `max_scale`.
-        skip: features that another rule looks at, e.g. the label and the time.
+        reference: the statistics to compare with; empty if there are none.
+        limits: read are `max_drift_*` and `max_scale`.
+        skip: features that another rule checks, e.g. the label and the time.
     """
     if TRAIN in statistics and TRAIN in reference:
         how = Comparison("drift", (TRAIN,), "in the reference", "max_drift")
@@ -50,7 +51,7 @@ def find_drift(
 
 
 def find_skew(statistics: Statistics, limits: Limits, *, skip: Collection[str]) -> Iterator[Finding]:
-    """Find features whose distribution differs between the train split and another."""
+    """Find features whose distribution differs between the train split and another split."""
     for split in statistics:
         if split != TRAIN and TRAIN in statistics:
             how = Comparison("skew", (split,), f"in {TRAIN}", "max_skew")
@@ -115,7 +116,7 @@ def _numbers_differ(
     if distance <= chance:
         return None
     limit = limits.of(now.name, f"{how.prefix}_jensen_shannon")
-    # A factor says more, and shows before the distance is large.
+    # A factor says more than a distance, and is visible before the distance is large.
     if (scaled := _scaled(now, then, limits, how)) or distance <= limit + chance:
         return scaled
     key = limits.key(now.name, f"{how.prefix}_jensen_shannon")

@@ -32,10 +32,10 @@ def find_staleness(
     """Find faults of the time column.
 
     Args:
-        reference: what it is compared with; empty: nothing.
-        wanted: the column and its limits; None: nothing is looked at.
-        now_s: the time, in seconds since 1970.
-        elapsed_s: since the reference was judged; None where unknown: that the times ran ahead is not seen.
+        reference: the statistics to compare with; empty if there are none.
+        wanted: the column and its limits; None to check nothing.
+        now_s: the current time, in seconds since 1970.
+        elapsed_s: seconds since the reference was judged; None if unknown: skips `max_ahead_days`.
     """
     if wanted is None:
         return
@@ -107,7 +107,7 @@ def _moved(newest_s: float, before_s: float, wanted: Freshness, elapsed_s: float
 
 
 def _median_fell(statistics: Statistics, reference: Statistics, wanted: Freshness) -> Iterator[Finding]:
-    """Whether the median time is significantly older than it was, while the newest value is not."""
+    """Find a median time significantly older than the reference's; the newest value is not older."""
     fullest = [_fullest(each, wanted.column) for each in (statistics, reference)]
     if fullest[0] is None or fullest[1] is None:
         return
@@ -129,14 +129,14 @@ def _median_fell(statistics: Statistics, reference: Statistics, wanted: Freshnes
 
 
 def _fullest(statistics: Statistics, column: str) -> FeatureStatistics | None:
-    """Return the column in the split with most of its times; None if it holds no numbers."""
+    """Return the column's statistics in the split with most of its times; None if it holds no numbers."""
     features = (split.features.get(column) for split in statistics.values())
     found = [feature for feature in features if feature is not None and feature.distribution is not None]
     return max(found, key=lambda feature: feature.present, default=None)
 
 
 def _median(feature: FeatureStatistics) -> tuple[float, float]:
-    """Bounds of the median time: the quantiles four standard errors around one half."""
+    """Return confidence bounds of the median time: the quantiles four standard errors around one half."""
     if feature.distribution is None:
         raise ValueError(f"{feature.name} holds no numbers")
     margin = 2 / math.sqrt(feature.present)
@@ -145,7 +145,7 @@ def _median(feature: FeatureStatistics) -> tuple[float, float]:
 
 
 def _later_than(statistics: Statistics, column: str, time_s: float) -> RowQuery:
-    """The rows with a time after that one."""
+    """Return a query for the rows with a time after `time_s`."""
     features = [split.features[column] for split in statistics.values() if column in split.features]
     texts = {
         text
@@ -157,7 +157,7 @@ def _later_than(statistics: Statistics, column: str, time_s: float) -> RowQuery:
 
 
 def _counted_after(statistics: Statistics, column: str, time_s: float) -> str:
-    """Say how many rows have a later time; empty if the times are texts."""
+    """Return words for how many rows have a later time; empty if the times are texts."""
     features = [split.features[column] for split in statistics.values() if column in split.features]
     at = np.array([time_s])
     found = [
@@ -168,15 +168,15 @@ def _counted_after(statistics: Statistics, column: str, time_s: float) -> str:
     late, whole = sum(part for part, _ in found), sum(each for _, each in found)
     if not late:
         return ""
-    # Between two quantiles it is estimated.
+    # Between two quantiles the number is an estimate.
     about = "" if late == whole else "about "
     return f", as {about}{share(max(round(late), 1), whole)} do"
 
 
 def newest(statistics: Statistics, column: str) -> float | None:
-    """The newest value of a time column in seconds since 1970; None where there is none.
+    """Return the newest value of a time column in seconds since 1970; None if there is none.
 
-    Of a column of texts it is the newest of those that the statistics list, the 1,000 most frequent ones.
+    For a column of texts it is the newest of the texts in the statistics, the 1,000 most frequent ones.
     """
     features = (split.features.get(column) for split in statistics.values())
     times = [
@@ -214,7 +214,7 @@ def _finding(
 
 
 def _date(time_s: float) -> str:
-    if not _OLDEST_S <= time_s <= _NEWEST_S:  # nor for a NaN
+    if not _OLDEST_S <= time_s <= _NEWEST_S:  # true for NaN, too
         return f"{time_s:.4g}"
     return datetime.fromtimestamp(time_s, UTC).date().isoformat()
 

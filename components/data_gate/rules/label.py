@@ -1,4 +1,4 @@
-"""Checks the label: present, not constant, distributed as before and alike in every split."""
+"""Checks that the label is present, not constant, and distributed as before and alike in all splits."""
 
 from collections.abc import Iterator, Sequence
 
@@ -24,10 +24,10 @@ def find_label_faults(
     """Find faults of the label.
 
     Args:
-        reference: what it is compared with; empty: nothing.
+        reference: the statistics to compare with; empty if there are none.
         label: the raw column that the label comes from.
-        limits: `max_label_missing_share` and `max_label_shift`.
-        is_needed: whether Transform reads no row without it; then no limit allows one.
+        limits: read are `max_label_missing_share` and `max_label_shift`.
+        is_needed: whether Transform cannot read a row without the label; then no limit allows such a row.
     """
     found = {split: each.features[label] for split, each in statistics.items() if label in each.features}
     if not found:
@@ -48,7 +48,7 @@ def find_label_faults(
                 )
         else:
             yield _constant(label, constant)
-        return  # a shift would say the same again
+        return  # a finding about a shift would repeat this
     if TRAIN not in found:
         return
     if TRAIN in reference and label in reference[TRAIN].features:
@@ -94,10 +94,10 @@ def _only_value(feature: FeatureStatistics) -> str:
 
 
 def _one_sided(feature: FeatureStatistics, split: str, elsewhere: Sequence[str]) -> Finding:
-    """A split with a single label, where another split has others: as ten rows of a class may all fall.
+    """Return a finding about a split with a single label: the rows of a rare class may all fall into others.
 
     Args:
-        elsewhere: the splits that have them.
+        elsewhere: the splits that have other labels.
     """
     labels, remedy = "labels", ""
     if feature.is_sampled:
@@ -173,7 +173,7 @@ def _is_binary(feature: FeatureStatistics) -> bool:
 
 
 def _counts(feature: FeatureStatistics) -> dict[str, float]:
-    """Count each label; for 0 and 1 the counts follow from the mean."""
+    """Return the count of each label; for labels 0 and 1 the counts follow from the mean."""
     if feature.is_number:
         return {"1": feature.mean * feature.values, "0": (1 - feature.mean) * feature.values}
     return dict(feature.counts)

@@ -10,7 +10,7 @@ from slipway.components.data_profile.columns import Column
 from slipway.components.data_profile.label_score import LabelScore, least_explained
 from slipway.components.data_profile.rows import row_at
 
-# As in the other comparisons: chance alone reaches it once in 30,000 times.
+# The same allowance for chance as in the other comparisons; it is exceeded once in 30,000 times.
 _STANDARD_ERRORS = 4.0
 
 
@@ -23,13 +23,14 @@ def find_label_noise(
     sample: Mapping[str, Column] = MappingProxyType({}),
     single: Mapping[str, float] = MappingProxyType({}),
 ) -> Iterator[Finding]:
-    """Check whether the other columns explain the label significantly less than in the reference.
+    """Find a label that the other columns explain significantly less than in the reference.
 
     Args:
-        now: of the data.
-        then: of the reference; either may be None: nothing is compared.
-        limits: `max_label_score_drop`.
-        single: how well each alone predicts the label, from `single_scores`.
+        now: the score of the data.
+        then: the score of the reference; if either is None, nothing is compared.
+        limits: read is `max_label_score_drop`.
+        sample: some rows of the data, by column.
+        single: how well each column alone predicts the label, from `single_scores`.
     """
     if now is None or then is None or then.score <= 0:
         return

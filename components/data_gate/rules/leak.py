@@ -12,9 +12,10 @@ def find_leaks(
     """Find features whose score is above `max_label_score`.
 
     Args:
-        label: what they predict, as the user knows it.
-        limits: `max_label_score`.
-        beside: the raw column of the label, which is shown beside the feature; empty: `label`.
+        scores: how well each feature alone predicts the label.
+        label: the user's name for the label.
+        limits: read is `max_label_score`.
+        beside: the raw column of the label, which is shown beside the feature; empty for `label`.
     """
     for name, measured in scores.items():
         limit = limits.of(name, "max_label_score")

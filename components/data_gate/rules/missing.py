@@ -18,12 +18,13 @@ def find_missing(
     *,
     schema_file: str = "",
 ) -> Iterator[Finding]:
-    """Find features with too many missing values, each once, for its worst split.
+    """Find features with too many missing values; report each feature once, for its worst split.
 
     Args:
-        reference: what it is compared with; empty: nothing.
-        limits: `max_missing_share` and `max_missing_rise`; the schema has its own, `min_fraction`.
-        schema_file: as the user knows it; empty where the schema is inferred from the data.
+        reference: the statistics to compare with; empty if there are none.
+        schema: the features that the schema describes, by name; its limit is `min_fraction`.
+        limits: read are `max_missing_share` and `max_missing_rise`.
+        schema_file: the user's name for the schema file; empty if the schema is inferred from the data.
     """
     for name, by_split in _by_feature(statistics).items():
         worst = max(by_split, key=lambda split: by_split[split].missing_share)
@@ -60,7 +61,7 @@ def _below_schema(
 ) -> Finding | None:
     if allowed is None or 1 - feature.missing_share >= allowed.min_fraction:
         return None
-    # Two decimals, rounded down: the next rows will not be exactly these.
+    # Two decimals, rounded down, since the share will vary in the next data.
     edit = Edit("set_presence", feature.name, number=int((1 - feature.missing_share) * 100) / 100)
     words = f"fill them: the schema requires {percent(allowed.min_fraction)}"
     if not schema_file:
@@ -112,7 +113,7 @@ def _finding(
 
 
 def missing_rows(feature: FeatureStatistics) -> str:
-    """How many rows lack a value, with the verb: `21 of 15,002 rows (0.14%) have`."""
+    """Return words for how many rows lack a value, with the verb: `21 of 15,002 rows (0.14%) have`."""
     told = share(feature.missing, feature.rows, feature.rows_in_words)
     return f"{told} {agreeing(feature.missing, 'have')}"
 

@@ -11,11 +11,11 @@ from slipway.components.data_gate.statistics import FeatureStatistics
 
 
 def grown_text(counts: Mapping[str, float], before: Mapping[str, float]) -> tuple[str, float, float]:
-    """The text whose share grew most, and its share now and before, 0 to 1.
+    """Return the text whose share grew most, and its share now and before, 0 to 1.
 
     Args:
-        counts: text -> how often; those of `before` likewise. Neither is empty.
-        before: of what it is compared with.
+        counts: the count of each text; not empty.
+        before: the counts in the data compared with; not empty.
     """
     now, then = sum(counts.values()), sum(before.values())
     value = max(counts, key=lambda each: counts[each] / now - before.get(each, 0.0) / then)
@@ -25,18 +25,18 @@ def grown_text(counts: Mapping[str, float], before: Mapping[str, float]) -> tupl
 def texts_moved(
     counts: Mapping[str, float], before: Mapping[str, float], moved: str, *, there: str, of: str
 ) -> tuple[str, str]:
-    """Describe the text whose share moved most, and pick the one whose rows can be shown.
+    """Describe the text whose share moved most, and return the text whose rows can be shown.
 
     Args:
-        counts: text -> how often; those of `before` likewise.
-        before: of what it is compared with.
+        counts: the count of each text.
+        before: the counts in the data compared with.
         moved: the text whose share moved most, up or down.
-        there: what it is compared with, e.g. `in the reference`.
+        there: the data compared with, in words, e.g. `in the reference`.
         of: what is counted, e.g. `values`.
 
     Returns:
         The words, e.g. `"Cash" is 10 of 500 values (2%), 40% in the reference, "Card" rose from 30% to 70%`,
-        and the text that rose most: of one that is gone there are no rows.
+        and the text that rose most: a text that has disappeared has no rows to show.
     """
     whole, whole_before = sum(counts.values()), sum(before.values())
     was = percent(before.get(moved, 0.0) / whole_before)
@@ -48,11 +48,15 @@ def texts_moved(
 
 
 def numbers_moved(now: FeatureStatistics, then: FeatureStatistics, *, there: str) -> tuple[str, RowQuery]:
-    """Where there are more numbers than before, in words, and the rows that hold one of them.
+    """Describe the range of numbers whose share grew most; return the words and a query for its rows.
 
     Args:
-        now: the feature; it and `then` have distributions.
-        there: that in words, e.g. `in the reference`.
+        now: the feature; must have a distribution.
+        then: the feature in the data compared with; must have a distribution.
+        there: the data compared with, in words, e.g. `in the reference`.
+
+    Raises:
+        ValueError: either has no distribution.
     """
     if now.distribution is None or then.distribution is None:
         raise ValueError(f"{now.name} holds no numbers to compare")
@@ -64,7 +68,7 @@ def numbers_moved(now: FeatureStatistics, then: FeatureStatistics, *, there: str
 
 
 def _bound(number: float, feature: FeatureStatistics) -> float | None:
-    """A bound for the numbers of the raw files; of those that are not whole an Example holds float32."""
+    """Return a bound for the numbers in the raw files: an Example holds fractions rounded to float32."""
     if math.isinf(number):
         return None
     return number if feature.kind == "int" else float(np.nextafter(np.float32(number), np.float32(np.inf)))

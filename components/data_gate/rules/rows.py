@@ -1,4 +1,4 @@
-"""Checks the number of rows: too few, far more or fewer than before, duplicates, bad rows."""
+"""Finds faults in the rows: too few, far more or fewer than before, duplicates, rows in quarantine."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,9 +14,10 @@ class BadRows:
     """The summary of Ingest's quarantine.
 
     Attributes:
-        rejected: how many are in quarantine, by reason.
-        first: the first of them, in words.
-        notes: column -> how its values were read differently from how they are written, in words.
+        rows_in: the number of rows that Ingest read.
+        rejected: the number of rows in quarantine, by reason.
+        first: descriptions of the first of them.
+        notes: by column, how its values were read differently from how they are written.
     """
 
     rows_in: int = 0
@@ -31,7 +32,7 @@ def find_row_counts(statistics: Statistics, reference: Statistics, limits: Limit
     for name, split in statistics.items():
         what, remedy = "no rows", "check data.source and data.split"
         if split.sampled == 0:
-            remedy = f"raise statistics.sample_rate, or {remedy}"  # where none was drawn, rows are a guess
+            remedy = f"raise statistics.sample_rate, or {remedy}"  # with none drawn, `rows` is a guess
             if split.rows:
                 what = f"none of its {counted(split.rows, 'row')} was drawn for the statistics"
         elif split.rows:
@@ -75,9 +76,9 @@ def find_duplicates(
     """Find too many rows that repeat an earlier one.
 
     Args:
-        repeated: how many do.
-        looked_at: of how many rows, the sample.
-        limits: `max_duplicate_share`.
+        repeated: the number of rows of the sample that repeat an earlier one.
+        looked_at: the number of rows of the sample.
+        limits: read is `max_duplicate_share`.
         examples: some of the rows that repeat another, by column.
     """
     measured = repeated / looked_at if looked_at else 0.0

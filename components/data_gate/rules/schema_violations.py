@@ -1,4 +1,4 @@
-"""Finds what the schema refuses, with numbers and with the edit that would accept it."""
+"""Finds violations of the schema, with numbers and with the edit of the schema that would accept them."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,7 +12,7 @@ _TEXTS = "ENUM_TYPE_UNEXPECTED_STRING_VALUES"
 _RANGES = ("INT_TYPE_SMALL_INT", "INT_TYPE_BIG_INT", "FLOAT_TYPE_SMALL_FLOAT", "FLOAT_TYPE_BIG_FLOAT")
 _LOST = "SCHEMA_MISSING_COLUMN"
 _NEW = "SCHEMA_NEW_COLUMN"
-# The rule about missing values reports these, with numbers.
+# The rule about missing values reports these anomalies, with numbers.
 _ABOUT_PRESENCE = (
     "FEATURE_TYPE_LOW_FRACTION_PRESENT", "FEATURE_TYPE_LOW_NUMBER_PRESENT", "FEATURE_TYPE_LOW_NUMBER_VALUES",
     "FEATURE_TYPE_NOT_PRESENT", "FEATURE_TYPE_NO_VALUES", "INVALID_FEATURE_SHAPE",
