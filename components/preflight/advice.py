@@ -1,4 +1,4 @@
-"""The table over slices, the one to take, and the keys that say so. Pure."""
+"""The verdict on a slice as text and JSON, the table of slices, the recommended slice and its keys. Pure."""
 
 import json
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ class SliceVerdict:
     """The verdict on one slice.
 
     Attributes:
-        answer: of the compiling process; None where it gave none.
-        estimate: of time and cost; None where it does not compile or was not compiled for a TPU.
-        examples: of the whole training, all epochs; None: not known.
-        example_bytes: of one example in the files of transformed examples; None: not known.
+        answer: the answer of the compiling process; None if there is none.
+        estimate: time and cost; None if the step does not compile, or was not compiled for a TPU.
+        examples: the number of examples in the whole training, over all epochs; None if unknown.
+        example_bytes: the mean size of an example in the files of transformed examples; None if unknown.
     """
 
     question: Question
@@ -31,40 +31,40 @@ class SliceVerdict:
 
     @property
     def can_train(self) -> bool:
-        """Whether it can be trained with `keys_to_set`, which name the backend, too."""
+        """Whether the model can be trained with `keys_to_set`, which also set the backend."""
         wrong = [each for each in self.findings if each.severity == "error" and each.rule != "backend"]
         return self.estimate is not None and not wrong
 
     @property
     def training_s(self) -> float | None:
-        """The least time of the whole training."""
+        """The least time of the whole training, in seconds; None if unknown."""
         if self.estimate is None or self.examples is None:
             return None
         return self.estimate.training_s(self.examples)
 
     @property
     def cost_usd(self) -> float | None:
-        """Its least cost."""
+        """The least cost of the whole training, in US dollars; None if unknown."""
         if self.estimate is None or self.examples is None:
             return None
         return self.estimate.cost_usd(self.examples)
 
     @property
     def expected(self) -> Expected | None:
-        """How much longer than the least time it may take; None: there is no estimate."""
+        """How much longer than its least time a step is expected to take; None if there is no estimate."""
         if self.estimate is None or self.answer is None:
             return None
         return expect(self.estimate, self.answer.layers, rules=[each.rule for each in self.findings])
 
     @property
     def input_bytes_per_s(self) -> float | None:
-        """The most that the files must deliver, as stored."""
+        """The maximum rate at which the files, as stored, must be read; None if unknown."""
         if self.estimate is None or self.example_bytes is None:
             return None
         return self.estimate.examples_per_s * self.example_bytes
 
     def to_json(self) -> dict[str, object]:
-        """Plain values; times, rates and costs are estimates."""
+        """Return plain values; times, rates and costs are estimates."""
         answer = self.answer
         estimated = None
         if self.estimate is not None:
@@ -111,9 +111,10 @@ class SliceVerdict:
 
 
 def recommended(verdicts: Sequence[SliceVerdict]) -> SliceVerdict | None:
-    """The slice to take: the cheapest that can train, by cost where it is known, else by devices.
+    """Return the recommended slice: the cheapest that can train, or if costs are unknown, the smallest.
 
-    Cost counts chip-hours at roofline speed. Of slices within a tenth the smaller one is taken.
+    The cost is that of the chip-hours at roofline speed. Among slices whose costs are equal to two digits,
+    the smallest one is recommended.
     """
     able = [each for each in verdicts if each.can_train]
     return min(able, key=_dearness, default=None)
@@ -124,12 +125,12 @@ def _dearness(verdict: SliceVerdict) -> tuple[float, int]:
     if estimate is None or estimate.price_usd is None:
         return float("inf"), verdict.question.slice.devices
     each = estimate.price_usd * estimate.step_s / estimate.batch_size
-    # Two digits, so that the smaller of almost equal slices wins.
+    # Two digits, so that the smaller of slices with almost equal costs wins.
     return float(f"{each:.1e}"), verdict.question.slice.devices
 
 
 def keys_to_set(verdict: SliceVerdict) -> dict[str, str | int]:
-    """The keys of the workload file that train on the slice."""
+    """Return the keys of the workload file that select the slice, with their values."""
     return {
         "train.device": "tpu",
         "train.tpu": verdict.question.slice.name,
@@ -139,10 +140,10 @@ def keys_to_set(verdict: SliceVerdict) -> dict[str, str | int]:
 
 
 def renting(verdict: SliceVerdict, *, workload: str, region: str) -> dict[str, str]:
-    """How Vertex AI is asked for the slice: the text of a job file, and the command that sends it.
+    """Return how to request the slice on Vertex AI: the text of a job file, and the command that submits it.
 
-    JSON is YAML, too. A slice is one replica, however many hosts it has. The words in capitals are the
-    user's; `cloud_runner.py submit` fills in all of it by itself.
+    The YAML file is written as JSON, which is YAML, too. A slice is one replica, however many hosts it has.
+    The user replaces the words in capitals; `cloud_runner.py submit` fills in everything by itself.
 
     Source: `gcloud ai custom-jobs create`, reference of the Google Cloud CLI; CustomJobSpec, Vertex AI.
     """
@@ -234,7 +235,7 @@ def _expected_line(found: Expected | None, estimate: Estimate) -> str:
 
 
 def table(verdicts: Sequence[SliceVerdict]) -> list[str]:
-    """One line a slice."""
+    """Return the table of slices: a heading, then one line per slice."""
     rows: list[tuple[str, ...]] = [
         ("slice", "trains", "memory", "bound by", "step", "examples/s", "USD/hour", "price of", "USD/million")
     ]

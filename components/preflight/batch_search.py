@@ -1,13 +1,13 @@
-"""The largest batch that a compiler accepts, found with few compilations. Pure."""
+"""Searches for the largest batch that a compiler accepts, with few compilations. Pure."""
 
 from collections.abc import Callable
 
 from slipway.components.preflight.question_and_answer import Compiled
 
 CLOSE_ENOUGH = 1.1
-"""The search ends where a batch that does not fit is at most this much above one that does."""
+"""The search ends when the smallest batch that fails is at most this many times the largest that fits."""
 MOST_GROWTH = 16
-"""A memory measurement at one batch is extrapolated to at most this many times that batch."""
+"""The memory measured at one batch is extrapolated to at most this many times that batch."""
 
 
 def largest_batch(
@@ -18,20 +18,21 @@ def largest_batch(
     limit: int,
     has_time: Callable[[], bool],
 ) -> tuple[int | None, int | None]:
-    """The largest batch that was compiled and fits, and the smallest that does not.
+    """Find the largest batch that compiles and fits, and the smallest that does not.
 
-    Memory is taken to grow along a line in the batch, which is a guess for where to look next and nothing
-    more: both answers are the compiler's.
+    Memory is assumed to grow linearly with the batch. This only guides the search: both results are batches
+    that were compiled.
 
     Args:
-        first: what it said of one batch.
-        compiled: asks it for another one, a multiple of `unit`.
-        unit: what a batch must be a multiple of, >= 1.
-        limit: never look above it.
+        first: the compiler's report on one batch.
+        compiled: compiles another batch, a multiple of `unit`.
+        unit: the number that a batch must be a multiple of, >= 1.
+        limit: the largest batch to try.
+        has_time: returns False when the search must end.
 
     Returns:
-        (None, smallest) where not even one unit fits; (largest, None) where all up to the limit fit, or time
-        ran out before one did not.
+        The largest batch that fits and the smallest that does not: (None, smallest) if no batch fits, and
+        (largest, None) if all batches up to the limit fit or time ran out before one did not.
     """
     fits = [first] if first.compiles else []
     fails = [] if first.compiles else [first.batch_size]
@@ -51,7 +52,7 @@ def largest_batch(
 
 
 def _next(fits: list[Compiled], worst: int | None, *, unit: int, limit: int) -> int:
-    """The batch to ask for next; one that is known already where there is none."""
+    """Return the batch to compile next; if there is none, a batch whose result is known already."""
     best = max(fits, key=lambda each: each.batch_size, default=None)
     low = best.batch_size if best else 0
     if worst is None:
@@ -65,7 +66,7 @@ def _next(fits: list[Compiled], worst: int | None, *, unit: int, limit: int) -> 
 
 
 def _guess(fits: list[Compiled]) -> int:
-    """Where a line through the two largest meets the memory that there is."""
+    """Return the batch at which a line through the two largest batches reaches the available memory."""
     below, above = sorted(fits, key=lambda each: each.batch_size)[-2:]
     each = (above.peak_bytes - below.peak_bytes) / (above.batch_size - below.batch_size)
     if each <= 0 or not above.available_bytes:

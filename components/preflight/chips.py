@@ -1,24 +1,24 @@
 """Speed, memory and price of the chips: one row per generation. Pure.
 
-Sources, read in November 2026. Where two differ, the faster number stands here, for the estimate is a least
-time; v3 is the exception, whose peak is 123e12 on its page and 140e12 in JAX.
-    [page]: of v3, v5e or TPU7x (which has v6e, too) in the documentation of Cloud TPU.
+Sources, read in November 2026. Where two sources differ, the table has the faster number, since the estimate
+is a least time; the exception is v3, whose peak is 123e12 on its page and 140e12 in JAX.
+    [page]: the page on v3, v5e or TPU7x (which covers v6e, too) in the documentation of Cloud TPU.
     [JAX]: jax/_src/pallas/mosaic/tpu_info.py of JAX 0.10.2.
     [Norrie]: T. Norrie et al., The Design Process for Google's Training Chips: TPUv2 and TPUv3, IEEE Micro
-        41(2), 2021: four links of 500 Gbit/s; as others quote it, the paper itself was not at hand.
-    interconnect: what a chip sends, one way, through all its links. Of v3 and v5e it is what the page says of
-        a pod's all-reduce, divided by the pod's chips; of v6e and v7 half of what goes both ways.
-    usable memory: what libtpu 0.0.42 says a program may use of a device, when it refuses one; v7 and v2
-        from the topology that it describes.
-    price: on demand, each as somebody quoted Google's list in the month that stands with it; the list itself
-        was not at hand. Vertex AI adds a fee of its own. `preflight.prices` and `--price` set what you pay.
+        41(2), 2021: four links of 500 Gbit/s; as quoted by others, the paper itself was not at hand.
+    interconnect: what a chip sends, one way, through all its links. For v3 and v5e it is the pod's all-reduce
+        bandwidth on the page, divided by the pod's chips; for v6e and v7 half of the bidirectional bandwidth.
+    usable memory: what a program may use of a device according to libtpu 0.0.42, when it refuses a program;
+        for v7 and v2 from the topology that it describes.
+    price: on demand, as others quoted Google's price list in the given month; the list itself was not at
+        hand. Vertex AI adds a fee. `preflight.prices` and `--price` set what you pay.
         v2: what Google itself reported (DAWNBench, google_resnet50_tpu_tensorflow111.json, 29 September
             2018): 4.595 an hour for four chips and an n1-standard-2, whose own 0.095 is from memory.
         v3: Synced, The Staggering Cost of Training SOTA AI Models, 27 June 2019: 8 for four chips.
         v5e: J. Austin et al., How to Scale Your Model, part 8, 3 February 2025: 1.2.
         v6e: Neowin, Google takes on Nvidia Blackwell GPUs with the new Trillium TPUs, on the day that v6e was
             generally available, December 2024: "starting at" 2.70.
-        v7: nobody was found who says one.
+        v7: no quoted price was found.
 No number of this table was measured by us.
 """
 
@@ -36,7 +36,8 @@ class Price:
 
     Attributes:
         usd: US dollars, > 0.
-        month: that it is of, such as 2025-02.
+        month: the month in which the price was quoted, such as 2025-02.
+        source: who quoted the price, or `YOURS`.
     """
 
     usd: float
@@ -52,13 +53,13 @@ class Chip:
     """One generation of TPU.
 
     Attributes:
-        peak_flops: bfloat16 operations of a chip a second.
-        bandwidth_bytes: that a chip's memory gives and takes a second.
-        link_bytes: that a chip sends through its links a second, one way.
-        usable_bytes: of memory, of one device.
-        devices: that a chip shows to JAX: 2 where each core is one.
-        unit: side of the square that multiplies matrices; smaller ones are padded.
-        price: of one chip-hour; None: we know none.
+        peak_flops: bfloat16 operations per second of a chip.
+        bandwidth_bytes: bytes per second that a chip's memory reads and writes.
+        link_bytes: bytes per second that a chip sends through its links, one way.
+        usable_bytes: memory of one device that a program may use.
+        devices: JAX devices per chip: 2 if each core is a device.
+        unit: side of the square matrix unit; smaller matrices are padded.
+        price: the price of one chip-hour; None if unknown.
     """
 
     peak_flops: float
@@ -111,4 +112,4 @@ CHIPS: Mapping[str, Chip] = {
         unit=256,
     ),
 }
-"""Chips by the generation that stands before the "-" of a slice's name."""
+"""Chips by generation, which is the part of a slice's name before the "-"."""

@@ -1,11 +1,12 @@
 """The compiling process: `python -m slipway.components.preflight.compile_and_measure question.json`.
 
 It builds the user's model with Keras on JAX, traces Keras' own training step (forward, loss, gradients,
-optimizer, metrics), and compiles it for the devices of a TPU slice that libtpu describes. No TPU is needed,
-and nothing is computed but the initial values of small weights; large ones have shapes only. With a slice of
-the generation "" it compiles for the CPU, which says whether XLA accepts the model, and not what it needs.
+optimizer, metrics), and compiles it for the devices of a TPU slice that libtpu describes. No TPU is needed.
+Nothing is computed except the initial values of small weights; large weights have shapes only. For a slice
+whose generation is "" it compiles for the CPU, which shows whether XLA accepts the model, but not what it
+needs.
 
-It prints one line of JSON last: an `Answer`, or {"failed": message, "hint": ...}.
+The last line that it prints is JSON: an `Answer`, or {"failed": message, "hint": ...}.
 """
 
 import argparse
@@ -28,17 +29,20 @@ from slipway.components.preflight.memory_fit import held_bytes, shortage, state_
 from slipway.components.preflight.question_and_answer import Answer, Compiled, Question, Slice, Trait
 
 FAST = {"exec_time_optimization_effort": -1.0}
-"""Compiles large models faster, to programs that need more memory: for the search and a quick look."""
+"""Compiler options that compile large models faster, to programs that need more memory.
+
+They are used for the search and for a quick look.
+"""
 JAX_STEP = (
     "train_step(self, state, data) as in Keras' guide for JAX; or compute_loss, which all backends call"
 )
 NO_PADDING = "pad the weight to a multiple of it (more rows or units), or write null for that dimension"
 SEARCH_LIMIT_ROWS = 2**17
-"""Rows of one device above which no batch is looked for."""
+"""The largest batch per device that the search tries."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Answers the question in a file; returns the exit code."""
+    """Answer the question in a file, and return the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m slipway.components.preflight.compile_and_measure", description=__doc__
     )
@@ -59,7 +63,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _prepare() -> None:
-    """Set the variables that libtpu and JAX read when loaded: there is no TPU here, so look for none."""
+    """Set the variables that libtpu and JAX read when they are loaded, so that they do not look for a TPU."""
     os.environ.update(
         KERAS_BACKEND="jax",
         JAX_PLATFORMS="cpu",
@@ -72,17 +76,18 @@ def _prepare() -> None:
 
 
 def answer_to(question: Question) -> Answer:
-    """Builds, traces and compiles.
+    """Build, trace and compile the model, and return what was found.
 
     Raises:
-        ComponentError: the model is none, or takes what is no feature.
-        Exception: what the user's code raises, but for errors of tracing, which are the answer.
+        ComponentError: `build_model` does not return a compiled model, or the model has an input that is not
+            a feature.
+        Exception: anything the user's code raises, except errors of tracing, which are part of the answer.
     """
     import keras
 
     from slipway.components.preflight.model_traits import casts, only_shapes_of_large_weights
 
-    # Keras rewrites errors to tell their arguments, and fails with those of JAX, which are made of more.
+    # Keras makes errors anew to show the call's arguments, and fails with JAX's, which take more than a text.
     keras.config.disable_traceback_filtering()
     found: list[Trait] = []
     with only_shapes_of_large_weights(), casts(found, question.model):
@@ -176,7 +181,7 @@ def _answer(question: Question) -> Answer:
 
 
 def _foreign_step(model: Any) -> str:
-    """What is wrong with a train_step of the user's own that another backend would call; "" if nothing is."""
+    """Return what is wrong with a custom train_step written for another backend; "" if nothing is."""
     import keras
 
     own = type(model).train_step
@@ -189,7 +194,7 @@ def _foreign_step(model: Any) -> str:
 
 
 def _traced(step: "TrainingStep", model: Any, question: Question) -> tuple[Any, tuple[Trait, ...]]:
-    """The step, traced twice, and what the second trace and both together show."""
+    """Trace the step twice; return the second trace, and the traits found in it and by comparing the two."""
     from slipway.components.preflight import traced_program
     from slipway.components.preflight.model_traits import kept_values, leaked_tracers, side_effects
     from slipway.components.trainer.user_model import own_line
@@ -208,7 +213,7 @@ def _traced(step: "TrainingStep", model: Any, question: Question) -> tuple[Any, 
     second = step.traced(question.batch_size)
     found = [*side_effects(before, model), *leaked_tracers(model)]
     changed = traced_program.difference(first.jaxpr, second.jaxpr, where)
-    if changed and not found:  # where values are kept from trace to trace, that is the reason
+    if changed and not found:  # values kept from trace to trace would already explain the difference
         found.append(changed)
     found += traced_program.large_constants(second.jaxpr, where)
     found += traced_program.constant_noise(second.jaxpr, where)
@@ -220,27 +225,28 @@ class TrainingStep:
     """Keras' training step of a compiled model, for the devices of a slice.
 
     Args:
-        model: built and compiled.
-        features: by name, the label's, too.
+        model: a built and compiled Keras model.
+        features: the features by name, including the label.
+        question: the question to answer.
     """
 
     def __init__(self, model: Any, features: Any, question: Question) -> None:
         self._model, self._features, self._question = model, features, question
         self._mesh = _mesh(question)
         batch = self._batch(max(question.batch_size, question.replicas))
-        # Create the variables of the optimizer and of the metrics, as the first call of fit would.
+        # Create the variables of the optimizer and the metrics, as the first call of fit would.
         model._symbolic_build(data_batch=batch)
 
     def traced(self, batch_size: int) -> Any:
-        """The step as a JAX program for a global batch of that size."""
+        """Return the step, traced by JAX, for a global batch of that size."""
         import jax
 
-        # A new function each time, or JAX would hand out its last trace.
+        # A new function each time, or JAX would return its cached trace.
         step = jax.jit(lambda state, data: self._model.train_step(state, data), donate_argnums=0)
         return step.trace(self._state(), self._batch(batch_size))
 
     def compiled(self, batch_size: int, *, fast: bool = False) -> Compiled:
-        """Return the compiler's answer for that global batch."""
+        """Return the compiler's report on a global batch of that size."""
         import jax
 
         began = time.monotonic()
@@ -263,7 +269,7 @@ class TrainingStep:
 
     @property
     def undivided(self) -> str:
-        """Which weights the layout cannot divide evenly, in words; "" if none. JAX takes no others."""
+        """A message about weights that the layout does not divide evenly, as JAX requires; "" if none."""
         asked = self._question
         parts = {"model": asked.model_parallel, "batch": asked.replicas, None: 1}
         words = [
@@ -276,7 +282,7 @@ class TrainingStep:
 
     @property
     def state_bytes(self) -> int:
-        """Of all variables, on one device; `undivided` must be ""."""
+        """The size of all variables on one device; `undivided` must be ""."""
         variables = [each for group in self._state() for each in group]
         return sum(
             math.prod(each.sharding.shard_shape(each.shape)) * each.dtype.itemsize for each in variables
@@ -317,7 +323,7 @@ class TrainingStep:
         return tuple([self._variable(each) for each in group] for group in groups)
 
     def _axes(self, variable: Any) -> tuple[str | None, ...]:
-        """The axis of the mesh that divides each dimension; () if none is divided."""
+        """Return the mesh axis that divides each dimension of a variable; () if none is divided."""
         axes: tuple[str | None, ...] = ()
         for pattern, layout in self._question.layout.items():
             # An optimizer names its slots by the path of their variable with "_" for "/".
@@ -349,15 +355,15 @@ def _mesh(question: Question) -> Any:
 
 
 def topology_devices(wanted: Slice) -> Any:
-    """The devices of a slice, as libtpu describes them without one.
+    """Return the devices of a slice, as libtpu describes them without a TPU.
 
     Raises:
-        ComponentError: libtpu is not there, or does not know the slice.
+        ComponentError: libtpu is not installed, or does not know the slice.
     """
     from jax.experimental import topologies
 
     name = {"v7": "tpu7x"}.get(wanted.generation, wanted.generation)
-    # Hosts of one chip and of eight; all others have four, which is what libtpu takes for granted.
+    # These hosts have one chip and eight chips; all others have four, which is libtpu's default.
     bounds = {"1x1": (1, 1, 1), "2x4": (2, 4, 1)}.get(wanted.topology)
     arguments = {"chips_per_host_bounds": bounds} if bounds else {}
     try:
@@ -373,13 +379,15 @@ def topology_devices(wanted: Slice) -> Any:
 
 
 def counted(program: Any, *, batch_size: int, where: Slice, compile_s: float = 0.0) -> Compiled:
-    """Count what a compiled JAX program holds, computes, moves and sends; a CPU neither holds nor sends.
+    """Count what a compiled JAX program holds, computes, moves and sends.
+
+    For the CPU, memory and collectives are not counted.
 
     Args:
-        program: `jax.stages.Compiled`.
-        batch_size: global, that it was compiled for.
-        where: the slice; its generation "" means the CPU.
-        compile_s: that it took.
+        program: a `jax.stages.Compiled`.
+        batch_size: the global batch that it was compiled for.
+        where: the slice; the generation "" means the CPU.
+        compile_s: how long the compilation took.
     """
     is_tpu = bool(where.generation)
     cost = program.cost_analysis()

@@ -1,4 +1,4 @@
-"""Compiles a training step in another interpreter, and waits for its answer."""
+"""Finds the interpreter that can compile a training step, and runs the compiling process in it."""
 
 import json
 import os
@@ -17,26 +17,26 @@ from slipway.components.project import PROJECT_ROOT
 
 WITH_LIBTPU = ".venv-tpu/bin/python"
 COMPILERS = (WITH_LIBTPU, ".venv-jax/bin/python")
-"""Interpreters that may compile, the best first: only the first has libtpu."""
+"""Interpreters that can compile, in order of preference; only the first has libtpu."""
 
 
 @dataclass(frozen=True)
 class Unanswered:
-    """The compiling process gave no answer about a slice."""
+    """The reason why the compiling process gave no answer about a slice, and the remedy."""
 
     reason: str
     remedy: str = ""
 
 
 def find_compiler() -> str | None:
-    """The interpreter that compiles, relative to the project's folder; None: there is none here."""
+    """Return the interpreter that compiles, relative to the project's folder; None if there is none."""
     return next((name for name in COMPILERS if (PROJECT_ROOT / name).exists()), None)
 
 
 def package_versions(interpreter: Path) -> dict[str, str]:
-    """The versions of what an interpreter compiles or trains with on a TPU, by name; nothing is started.
+    """Return the versions of the packages that an interpreter compiles or trains with on a TPU, by name.
 
-    Only packages of its own environment are seen: of an interpreter that is in none, nothing.
+    The interpreter is not started. Only packages of its own virtual environment are seen; outside one, none.
     """
     folders = [str(path) for path in (interpreter.parent.parent / "lib").glob("python*/site-packages")]
     wanted = ("jax", "jaxlib", "keras", "libtpu", "tensorflow", "tensorflow-tpu")
@@ -44,10 +44,11 @@ def package_versions(interpreter: Path) -> dict[str, str]:
 
 
 def as_asked(question: Question, compiler: str) -> Question:
-    """The question as this compiler can answer it.
+    """Return the question in the form that this compiler can answer.
 
-    Without libtpu it is for a CPU, whatever the slice is, and with all effort. A batch that the replicas
-    cannot share is rounded up: the rules say what is wrong with it, and a compiler would say no more.
+    Without libtpu the question becomes one about the CPU, whatever the slice is, compiled with full effort.
+    A batch that the replicas cannot share evenly is rounded up: a rule reports the fault, and the compiler
+    could add nothing to it.
     """
     if compiler != WITH_LIBTPU:
         cpu = replace(question.slice, name="a CPU", generation="", devices=1, hosts=1, topology="")
@@ -60,13 +61,13 @@ def as_asked(question: Question, compiler: str) -> Question:
 def ask(
     question: Question, compiler: str, *, import_roots: Sequence[Path], limit_s: float
 ) -> Answer | Unanswered:
-    """Compiles in a process of the compiler's own.
+    """Compile the step in a separate process, and return its answer.
 
     Args:
-        question: as `as_asked` gives it.
+        question: a question returned by `as_asked`.
         compiler: one of `COMPILERS`.
         import_roots: folders that the user's model is imported from.
-        limit_s: after which the process is ended.
+        limit_s: the time after which the process is killed.
 
     Raises:
         ComponentError: the model cannot be built, or libtpu does not know the slice.

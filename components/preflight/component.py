@@ -1,4 +1,4 @@
-"""Preflight: compiles the training step for the TPU it will be trained on, before you pay for one."""
+"""Preflight: compiles the training step for the TPU that it will run on, before you pay for one."""
 
 import json
 from dataclasses import replace
@@ -39,20 +39,23 @@ def Preflight(  # noqa: N802 (component constructors are nouns)
     compiler: Parameter[dict[str, str]] = None,
     pass_through: Parameter[list[str]] = None,
 ) -> None:
-    """Writes what `local_runner.py preflight` would say, and stops the pipeline where no training can go on.
+    """Write the report of `local_runner.py preflight`, and stop the pipeline if the training is impossible.
 
     Args:
-        transformed_examples: Transform's; their files are counted.
-        transform_graph: Transform's; its schema says what the model takes.
-        statistics: StatisticsGen's; they say how many rows the training has.
-        report: gets `preflight.json`, see `result.Preflight.to_json`.
-        step: the other fields of `question_and_answer.Question`, but for features and slice; `as_parameter`.
-        tpu_slice: fields of `question_and_answer.Slice`, by `as_parameter`.
-        training: fields of `judge.Training`, but for what is counted here; by `as_parameter`.
+        transformed_examples: Transform's examples, whose files are counted.
+        transform_graph: Transform's graph, whose schema gives the model's inputs.
+        statistics: StatisticsGen's statistics, which give the number of training rows.
+        report: receives `preflight.json`, see `result.Preflight.to_json`.
+        workload: the name of the workload.
+        model: dotted path of `build_model`.
+        step: the fields of `question_and_answer.Question` other than slice, features and model, encoded by
+            `as_parameter`.
+        tpu_slice: the fields of `question_and_answer.Slice`, encoded by `as_parameter`.
+        training: the fields of `judge.Training` that are not counted here, encoded by `as_parameter`.
         images: `train.images`.
-        limit_s: how long the compilation may take.
-        compiler: not read; makes the cache miss if the compiler changes.
-        pass_through: transformed columns that are no features, the weight among them; None: none.
+        limit_s: the time limit of the compilation.
+        compiler: not read; causes a cache miss if the compiler changes.
+        pass_through: transformed columns that are not features, including the weight; None for none.
 
     Raises:
         ComponentError: the model cannot be built.
@@ -100,13 +103,13 @@ def Preflight(  # noqa: N802 (component constructors are nouns)
     if result.stopping:
         raise GateStopError(
             result.stopping[0].message,
-            # No `findings`: those of a verdict are about columns of the data.
+            # No key `findings`: in other verdicts it holds findings about columns of the data.
             verdict={"lines": slice_lines(verdict), "preflight": document},
         )
 
 
 def _size_bytes(path: str) -> int:
-    """TFX's own `stat` answers in another form for each file system."""
+    """Return the size of a file; TFX's `stat` returns a different type for each file system."""
     with fileio.open(path, "rb") as file:
         file.seek(0, 2)
         return int(file.tell())

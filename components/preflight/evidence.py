@@ -1,4 +1,4 @@
-"""A finding, and all that the rules look at to come to one. Pure."""
+"""A finding of the preflight, and the facts that the rules examine. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,16 +8,17 @@ from slipway.components.preflight.question_and_answer import Answer, Question
 
 Severity = Literal["error", "warning", "note"]
 STOPPING = ("does_not_compile", "does_not_fit")
-"""Rules whose findings rule a training out."""
+"""Rules whose findings mean that no training is possible."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One thing that was found.
+    """One fault or remark that a rule found.
 
     Attributes:
-        rule: its name, as docs/tpu.md explains it.
-        severity: "error": it cannot be trained so; "warning": money lost; "note": not checked.
+        rule: the rule's name, explained in docs/tpu.md.
+        severity: "error": the training is impossible as it is; "warning": it wastes money; "note": something
+            was not checked.
     """
 
     rule: str
@@ -28,19 +29,22 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """All that the rules look at.
+    """The facts that the rules examine.
 
     Attributes:
-        answer: of the compiling process; None before it was asked.
-        train_files: number of files of transformed examples; None: not known.
-        train_bytes: of them together; None: not known.
-        interpreter: of the compiling process, in words; "" where none has libtpu.
-        unanswered: why the compiling process gave no answer, and the remedy; empty: it did, or there is none.
-        runtime: versions of what the Python of the training has, by package; None: not known.
-        training_interpreter: that Python, as `train.interpreter` has it; "": the one of the pipeline.
-        data_regions: of the buckets that the training reads, by their address; empty: not known.
-        tpu_region: where the slice is to be rented; "": not known.
-        step_s: the least time of a step, as estimated; None: not known.
+        question: the question to the compiling process.
+        answer: the answer of the compiling process; None if there is none.
+        backend: `train.backend`.
+        has_tensorflow: whether TensorFlow can train on the slice.
+        train_files: the number of files of transformed examples; None if unknown.
+        train_bytes: their total size; None if unknown.
+        interpreter: the name of the interpreter that compiled with libtpu; "" if none has libtpu.
+        unanswered: why the compiling process gave no answer, and the remedy; "" if it did, or was not run.
+        runtime: the package versions of the Python that trains, by package; None if unknown.
+        training_interpreter: that Python, as `train.interpreter` names it; "" for the pipeline's own.
+        data_regions: the regions of the buckets that the training reads, by address; empty if unknown.
+        tpu_region: the region where the slice is to be rented; "" if unknown.
+        step_s: the estimated least time of a step; None if unknown.
     """
 
     question: Question

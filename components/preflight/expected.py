@@ -1,4 +1,4 @@
-"""The time to expect of a step, beside the least: by how much published trainings took longer. Pure."""
+"""The expected time of a step: its least time times the factor by which published steps took longer. Pure."""
 
 import functools
 import statistics
@@ -12,9 +12,9 @@ from slipway.components.preflight.question_and_answer import Layer, Slice
 from slipway.components.preflight.roofline import Bound, Estimate, estimate
 
 FEWEST = 3
-"""Rows of one kind and bound; fewer say nothing."""
+"""The minimum number of rows of one kind and bound from which an expected time is derived."""
 FAR_SHORTER = 0.1
-"""A step that takes less than this share of the shortest row's least time is like none of them."""
+"""A step whose least time is below this share of the shortest row's is not comparable to any row."""
 UNLIKE_ALL = {
     "callback": "they call no host",
     "fast": "a fast look counts the operations and bytes of another program",
@@ -24,28 +24,32 @@ UNLIKE_ALL = {
     "long_loop": "they have no long loop",
     "run_eagerly": "they are compiled whole",
 }
-"""What sets a step with that finding apart from the rows of the table."""
+"""By rule: why a step with a finding of that rule is not comparable to the rows of the table."""
 _WORDS: Mapping[Kind, str] = {"attention": "models with attention", "convolution": "models of convolutions"}
 
 
 def least(row: PublishedStep) -> Estimate:
-    """What the roofline says of a published training."""
+    """Return the roofline estimate for a published training."""
     where = Slice(name=row.slice, generation=row.generation, devices=row.devices)
     return estimate(row.counted, where, CHIPS[row.generation])
 
 
 def ratio(row: PublishedStep) -> float:
-    """How many times the roofline's least time it took."""
+    """Return a published step's time divided by its least time at the roofline."""
     return row.step_s / least(row).step_s
 
 
 @dataclass(frozen=True, kw_only=True)
 class Spread:
-    """Of the ratios of the rows of one kind and bound.
+    """The spread of the ratios of published to least times, over the rows of one kind and bound.
 
     Attributes:
-        rows: how many; `models`: of how many models.
-        shortest_s: the shortest least time of a row.
+        rows: the number of rows.
+        models: the number of different models among them.
+        median: the median ratio.
+        low: the least ratio.
+        high: the largest ratio.
+        shortest_s: the shortest of the rows' least times.
     """
 
     rows: int
@@ -58,7 +62,7 @@ class Spread:
 
 @functools.cache
 def spread(kind: Kind, bound: Bound) -> Spread | None:
-    """That of the table; None: it has fewer than `FEWEST` such rows."""
+    """Return the spread of the table's rows of a kind and bound; None if there are fewer than `FEWEST`."""
     rows = [each for each in PUBLISHED if each.network.kind == kind and least(each).bound == bound]
     if len(rows) < FEWEST:
         return None
@@ -75,11 +79,12 @@ def spread(kind: Kind, bound: Bound) -> Spread | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Expected:
-    """What may be expected of a step.
+    """The expectation about the time of a step.
 
     Attributes:
-        spread: how many times the least time it may take; None: no more than the least can be said.
-        why: what that rests on, or why there is none.
+        spread: the factors by which the step may take longer than its least time; None if no expectation
+            can be derived.
+        why: what the expectation is based on, or why there is none.
     """
 
     spread: Spread | None
@@ -87,7 +92,7 @@ class Expected:
 
 
 def kind_of(layers: Sequence[Layer]) -> Kind | None:
-    """The kind of a model, by the layers that do most of its operations; None: the table has none like it."""
+    """Return the kind of a model, by the layers with most operations; None if the table has none like it."""
     words = ("RNN", "LSTM", "GRU", "Depthwise", "Separable")
     if any(word in each.kind for each in layers for word in words):
         return None
@@ -100,10 +105,12 @@ def kind_of(layers: Sequence[Layer]) -> Kind | None:
 
 
 def expect(found: Estimate, layers: Sequence[Layer], *, rules: Collection[str]) -> Expected:
-    """How much longer than its least time a step may take.
+    """Return how much longer than its least time a step is expected to take.
 
     Args:
-        rules: of the findings about it.
+        found: the roofline estimate of the step.
+        layers: the layers of the model.
+        rules: the rules of the findings about the step.
     """
     apart = next((words for rule, words in UNLIKE_ALL.items() if rule in rules), None)
     if apart is not None:

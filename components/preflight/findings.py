@@ -1,4 +1,4 @@
-"""Rules: what is wrong with a training on a TPU, or wasteful, in words and with the remedy. Pure."""
+"""The rules that find what is wrong or wasteful in a training on a TPU, with messages and remedies. Pure."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -12,11 +12,11 @@ from slipway.components.preflight.padding import wastes
 from slipway.components.trainer.global_batch import padding_advice, require_divisible
 
 DISPATCH_S = 1e-4
-"""Below this, calling the compiled step from Python takes longer than the step: an order of magnitude."""
+"""Below this order of magnitude, calling the compiled step from Python takes longer than the step itself."""
 
 
 def findings(case: Case) -> tuple[Finding, ...]:
-    """Return the findings of all rules, errors first."""
+    """Return the findings of all rules, errors first, then warnings, then notes."""
     order = ("error", "warning", "note")
     found = [finding for rule in RULES for finding in rule(case)]
     return tuple(sorted(found, key=lambda finding: order.index(finding.severity)))
@@ -24,7 +24,7 @@ def findings(case: Case) -> tuple[Finding, ...]:
 
 def _backend(case: Case) -> Iterator[Finding]:
     name, hosts = case.question.slice.name, case.question.slice.hosts
-    # A run would refuse this, too: Keras 3 trains on several hosts with JAX only.
+    # A run refuses this, too: Keras 3 trains on several hosts with JAX only.
     if case.backend == "torch" or (case.backend == "tensorflow" and (not case.has_tensorflow or hosts > 1)):
         yield Finding(
             rule="backend",
@@ -147,7 +147,7 @@ def _precision(case: Case) -> Iterator[Finding]:
 
 
 def _is_tensorflows_own(case: Case) -> bool:
-    """Whether what JAX refused is what TensorFlow, which is to train it, may well take."""
+    """Return True if JAX refused TensorFlow's own operations, and TensorFlow is the backend that trains."""
     refused = case.answer.step if case.answer else None
     return case.backend == "tensorflow" and refused is not None and refused.error_cause == "tensorflow"
 
@@ -164,7 +164,7 @@ def _compiles(case: Case) -> Iterator[Finding]:
     if case.answer is None:
         return
     step, name = case.answer.step, case.question.slice.name
-    # Without libtpu one copy of the model was looked at, and a layout divides it by model_parallel at best.
+    # Without libtpu a whole copy of the model was measured; a layout divides it by model_parallel at best.
     held_bytes = case.answer.state_bytes
     if case.answer.target != "tpu":
         held_bytes //= case.question.model_parallel

@@ -1,11 +1,11 @@
-"""Reads the text of a compiled program (HLO): what its devices send each other. Pure."""
+"""Reads from the text of a compiled program (HLO) how much its devices send each other. Pure."""
 
 import math
 import re
 
 _BYTES = {"pred": 1, "s8": 1, "u8": 1, "bf16": 2, "f16": 2, "s16": 2, "u16": 2, "f32": 4, "s32": 4, "u32": 4}
 _BYTES |= {"f64": 8, "s64": 8, "u64": 8}
-# An asynchronous collective counts where it is done: the shape of its start names operands and results.
+# An asynchronous collective is counted at its `-done`: the shape of its start has operands and results.
 _COLLECTIVE = re.compile(
     r" = (?P<shape>\(.*?\)|\S+) "
     r"(?:all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute)(?:-done)?\("
@@ -14,10 +14,10 @@ _ARRAY = re.compile(r"(?P<type>[a-z]+\d*)\[(?P<sizes>[\d,]*)\]")
 
 
 def collective_bytes(text: str) -> int:
-    """Bytes of the results of all collectives in a program, on one device.
+    """Return the size of the results of all collectives in a program, in bytes on one device.
 
     Args:
-        text: of the optimised program, as `compiled.as_text()` gives it.
+        text: the text of the optimised program, from `compiled.as_text()`.
     """
     return sum(
         _BYTES.get(array["type"], 4) * math.prod(int(size) for size in array["sizes"].split(",") if size)

@@ -1,14 +1,14 @@
-"""Rules about the step's surroundings: the files, the bucket, the training's Python. Pure."""
+"""Rules about what surrounds the step: the input files, their bucket, the Python that trains. Pure."""
 
 from collections.abc import Callable, Iterator
 
 from slipway.components.preflight.evidence import Case, Finding
 
 SMALL_FILE_BYTES, MANY_BYTES = 10 * 2**20, 2**30
-"""Files smaller than this cost more to open than to read, once there is so much data that it matters. Best
-are about 100 MB each. Source: MaxText, guide to data input, for 100 MB; the limits are ours."""
+"""Files smaller than the first cost more to open than to read; it matters from the second, a total size, on.
+Files of about 100 MB are best. Source: MaxText, guide to data input, for 100 MB; the limits are ours."""
 NEEDED = {"jax": ("jax", "libtpu"), "tensorflow": ("tensorflow-tpu", "libtpu")}
-"""Packages that the Python of a TPU training must have, by backend."""
+"""The packages that the Python of a TPU training must have, by backend."""
 RUNTIME_REMEDIES = {
     "jax": "--set train.interpreter=.venv-tpu/bin/python, which `make tpu-compiler` makes; on Vertex AI "
     "use the image of `make image TARGET=training-tpu`",
@@ -65,7 +65,7 @@ def _region(case: Case) -> Iterator[Finding]:
 
 
 def _covers(place: str, region: str) -> bool:
-    """Whether a bucket's place (US-CENTRAL1, EU, NAM4) is or holds a region (us-central1)."""
+    """Return True if a bucket's location (US-CENTRAL1, EU, NAM4) is or contains a region (us-central1)."""
     place = place.lower()
     wide = place if "-" in place else place.rstrip("0123456789")
     return place == region or region.startswith(f"{_CONTINENTS.get(wide, wide)}-")

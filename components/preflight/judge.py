@@ -1,4 +1,4 @@
-"""Makes a verdict, with findings and an estimate, from the compiler's answer for a slice. Pure."""
+"""Makes the verdict on a slice, with findings and an estimate, from the compiler's answer. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -17,14 +17,16 @@ class Training:
     """Facts about the training other than its step.
 
     Attributes:
-        train_files: number of files of transformed examples; None: not known.
-        train_bytes: of them together; None: not known.
-        train_rows: examples in them; None: not known.
-        runtime: versions of the packages that the Python of the training has, by name; None: not known.
-        interpreter: that Python, as `train.interpreter` would name it; "": the one of the pipeline.
-        data_regions: of the buckets that the training reads, by their address; empty: not known.
-        tpu_region: where the slice is to be rented; "": not known.
-        prices: of a chip-hour by generation, where they are not those of `chips.CHIPS`.
+        backend: `train.backend`.
+        epochs: `train.epochs`.
+        train_files: the number of files of transformed examples; None if unknown.
+        train_bytes: their total size; None if unknown.
+        train_rows: the number of examples in them; None if unknown.
+        runtime: the package versions of the Python that trains, by package; None if unknown.
+        interpreter: that Python, as `train.interpreter` names it; "" for the pipeline's own.
+        data_regions: the regions of the buckets that the training reads, by address; empty if unknown.
+        tpu_region: the region where the slice is to be rented; "" if unknown.
+        prices: prices of a chip-hour by generation, which replace those of `chips.CHIPS`.
     """
 
     backend: str
@@ -40,7 +42,7 @@ class Training:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Training":
-        """Reads what `asdict` wrote, or a part of it."""
+        """Read the plain values of `asdict`, or a part of them."""
         prices = {generation: Price(**price) for generation, price in values.get("prices", {}).items()}
         return cls(**{**values, "prices": prices})
 
@@ -52,11 +54,13 @@ def judge(
     *,
     unanswered: tuple[str, str] = ("", ""),
 ) -> SliceVerdict:
-    """The verdict of one slice.
+    """Make the verdict on one slice.
 
     Args:
-        answer: of the compiling process; None: it gave none.
-        unanswered: why there is none where a compiler was asked, and the remedy; empty: none was asked.
+        question: the question to the compiling process.
+        answer: the answer of the compiling process; None if there is none.
+        training: facts about the training other than its step.
+        unanswered: why the compiling process gave no answer, and the remedy; both "" if it was not run.
     """
     generation = question.slice.generation
     chip = CHIPS[generation]

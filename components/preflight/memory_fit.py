@@ -1,7 +1,7 @@
-"""Whether a training step fits into a device's memory: the one place that says so. Pure.
+"""Decides whether a training step fits into a device's memory; nothing else decides that. Pure.
 
-The compiler's own verdict is the rule: what it takes fits, and what it refuses for lack of memory does not. A
-step whose variables alone are more than there is need not be compiled.
+The compiler's own verdict counts: a program that it accepts fits, and one that it refuses for lack of memory
+does not. A step whose variables alone exceed the memory need not be compiled.
 """
 
 import re
@@ -14,7 +14,7 @@ _UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
 class MemoryAnalysis(Protocol):
-    """What XLA says of a compiled program's memory, in bytes (`jax.stages.Compiled.memory_analysis`)."""
+    """XLA's analysis of a compiled program's memory, in bytes (`jax.stages.Compiled.memory_analysis`)."""
 
     argument_size_in_bytes: int
     output_size_in_bytes: int
@@ -24,7 +24,7 @@ class MemoryAnalysis(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """What a refused program would need, and what there is: bytes of one device, 0 where it was not told."""
+    """The memory that a refused program needs, and what is available: bytes of one device, 0 if unknown."""
 
     needed_bytes: int
     available_bytes: int
@@ -33,7 +33,7 @@ class Shortage:
 def held_bytes(memory: MemoryAnalysis) -> int:
     """Return the memory that a program holds at once, in bytes of one device.
 
-    That is its arguments, its results except those that replace an argument, and what it makes on the way.
+    That is the sum of its arguments, its results except those that replace an argument, and its temporaries.
     (`peak_memory_in_bytes` counts some results twice.)
     """
     results = memory.output_size_in_bytes - memory.alias_size_in_bytes
@@ -41,9 +41,9 @@ def held_bytes(memory: MemoryAnalysis) -> int:
 
 
 def shortage(message: str) -> Shortage | None:
-    """Return what the compiler says of memory when it refuses a program; None if the reason is another.
+    """Return the shortage that the compiler's error reports; None if it is an error of another kind.
 
-    Source of the wording: XLA's and libtpu 0.0.42's own errors.
+    Source of the wording: the errors of XLA and of libtpu 0.0.42.
     """
     if "RESOURCE_EXHAUSTED" not in message and "Ran out of memory" not in message:
         return None
@@ -51,11 +51,11 @@ def shortage(message: str) -> Shortage | None:
 
 
 def state_shortage(state_bytes: int, available_bytes: int) -> Shortage | None:
-    """Return the shortage of a step whose variables alone do not fit; None if they do, or nothing is known.
+    """Return the shortage of a step whose variables alone do not fit; None if they fit or a size is unknown.
 
     Args:
-        state_bytes: of all variables, on one device; 0: not known.
-        available_bytes: of memory that the compiler may use; 0: not known.
+        state_bytes: the size of all variables on one device; 0 if unknown.
+        available_bytes: the memory that the compiler may use; 0 if unknown.
     """
     if 0 < available_bytes < state_bytes:
         return Shortage(state_bytes, available_bytes)

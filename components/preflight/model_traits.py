@@ -1,6 +1,6 @@
-"""Finds in a built Keras model what trains otherwise than its author may mean, or for more than it needs.
+"""Finds traits of a built Keras model that its author may not intend, or that cost more than needed.
 
-What a trace shows is in traced_program.py; this is what the objects show, before, between and after traces.
+This module examines the model's objects before, between and after traces; traced_program.py examines a trace.
 """
 
 import math
@@ -19,9 +19,10 @@ from slipway.components.trainer.compile_options import unsynchronized
 from slipway.components.trainer.trace_error import layer_and_line
 
 DEFERRED_BYTES = 2**20
-"""Weights from here on are not made: their shapes suffice."""
+"""Weights of at least this size are not allocated: their shapes suffice."""
 LARGE_TABLE_BYTES, SPARSE_SHARE = 256 * 2**20, 0.1
-"""Tables from here on of which a step looks up less than this share are told, if all of it is updated."""
+"""Embedding tables of at least this size are reported if each step updates the whole table but looks up less
+than this share of its rows."""
 _TRUNCATED = re.compile(r"dtype (\w+) requested in .* truncated to dtype (\w+)")
 _NAN = object()
 """Stands for NaN, which does not equal itself."""
@@ -30,9 +31,9 @@ _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 @contextmanager
 def only_shapes_of_large_weights() -> Iterator[None]:
-    """Has Keras make no array for a large weight: this machine's memory need not hold what a TPU's may.
+    """Patch Keras to allocate no array for a large weight: it may fit a TPU's memory, but not this machine's.
 
-    Keras itself knows variables without a value: a model that is built while it is traced has them.
+    Variables without a value are nothing new to Keras: a model that is built during a trace has them.
     """
     variable = keras.Variable
     names = ("_initialize_with_initializer", "_deferred_initialize")
@@ -61,11 +62,11 @@ def only_shapes_of_large_weights() -> Iterator[None]:
 
 @contextmanager
 def casts(found: list[Trait], dotted_path: str) -> Iterator[None]:
-    """Collects the types that the user's code asks for and JAX silently replaces.
+    """Collect the dtypes that the user's code requests and JAX silently replaces.
 
     Args:
-        found: gets them.
-        dotted_path: of `build_model`.
+        found: the list to which the traits are added.
+        dotted_path: the dotted path of `build_model`.
     """
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -81,7 +82,7 @@ def casts(found: list[Trait], dotted_path: str) -> Iterator[None]:
 
 
 def kept_values(model: Any) -> dict[tuple[str, str], object]:
-    """The plain values that the user's own layers keep in their attributes, by layer and attribute."""
+    """Return the plain values in the attributes of the user's custom layers, by layer and attribute."""
     return {
         (_named(layer), name): _frozen(value)
         for layer in _own_objects(model)
@@ -91,14 +92,14 @@ def kept_values(model: Any) -> dict[tuple[str, str], object]:
 
 
 def side_effects(before: dict[tuple[str, str], object], model: Any) -> Iterator[Trait]:
-    """Which of the values of `kept_values` another trace has changed."""
+    """Yield a trait for each of the values of `kept_values` that another trace has changed."""
     for (layer, name), value in kept_values(model).items():
         if (layer, name) in before and before[layer, name] != value:
             yield Trait(kind="side_effect", where=layer, detail=name)
 
 
 def leaked_tracers(model: Any) -> Iterator[Trait]:
-    """The attributes in which the user's own layers keep tensors of a trace that is over."""
+    """Yield a trait for each attribute of a custom layer that still holds tensors of a finished trace."""
     for layer in _own_objects(model):
         for name, value in vars(layer).items():
             if not name.startswith("_") and any(map(_is_tracer, _leaves(value))):
@@ -106,10 +107,11 @@ def leaked_tracers(model: Any) -> Iterator[Trait]:
 
 
 def traits_of(model: Any, question: Question) -> Iterator[Trait]:
-    """What the model's settings say.
+    """Yield the traits that follow from the model's settings and layers.
 
     Args:
-        model: built, with the optimizer's variables.
+        model: a built model whose optimizer has its variables.
+        question: the question about the model.
     """
     if model.run_eagerly:
         yield Trait(kind="run_eagerly")
@@ -128,7 +130,7 @@ def _sparsely_used(layer: Any, model: Any, question: Question) -> Iterator[Trait
     table_bytes = math.prod(shape) * 4
     try:
         looked_up = question.batch_size * math.prod(layer.input.shape[1:])
-    except (AttributeError, ValueError, TypeError):  # called never, or more than once
+    except (AttributeError, ValueError, TypeError):  # the layer is called never, or more than once
         return
     # An optimizer names its slots by the path of their variable with "_" for "/".
     flat = layer.embeddings.path.replace("/", "_") + "_"
@@ -146,7 +148,7 @@ def _sparsely_used(layer: Any, model: Any, question: Question) -> Iterator[Trait
 
 
 def _own_objects(model: Any) -> Iterator[Any]:
-    """The layers, and the model, of classes that are not Keras'."""
+    """Yield the layers, and the model itself, whose class is not one of Keras' own."""
     for layer in model._flatten_layers():
         if not type(layer).__module__.startswith("keras."):
             yield layer

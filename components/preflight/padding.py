@@ -1,9 +1,9 @@
-"""Work that a TPU wastes because a layer's sizes do not fill its matrix unit. Pure.
+"""Computes the work that a TPU wastes because a layer's sizes do not fill its matrix unit. Pure.
 
 The matrix unit is a square of 128 (256 from v6e on), and memory is laid out in tiles of 8 x 128; XLA pads
-what is smaller. Sources: Cloud TPU performance guide; the pages of v6e and v7. Of memory much less is lost
-than of operations, for XLA turns a matrix round where that pads less: libtpu 0.0.42.1 holds 8192 x 64 values
-on v5e and v6e without any loss, and 8192 x 130 as 8192 x 136.
+smaller matrices. Sources: Cloud TPU performance guide; the pages of v6e and v7. Padding wastes much less
+memory than operations, because XLA transposes a matrix if that needs less padding: libtpu 0.0.42.1 stores
+8192 x 64 values on v5e and v6e without any loss, and 8192 x 130 as 8192 x 136.
 """
 
 import math
@@ -16,20 +16,21 @@ from slipway.components.trainer.global_batch import LANES, SUBLANES
 WORTH_TELLING = 0.2
 """Layers that waste a smaller share of their operations are not reported."""
 WEIGHTY = 0.05
-"""Nor are layers with a smaller share of the model's operations."""
+"""Layers with a smaller share of the model's operations are not reported."""
 MATRIX_LAYERS = ("Dense", "EinsumDense", "Conv1D", "Conv2D", "Conv3D")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Waste:
-    """A layer that pads badly.
+    """The waste of a layer that needs much padding.
 
     Attributes:
-        units: outputs, features or filters that it has.
-        better: such a number that pads less, for the same time of the matrix unit.
-        share: of the layer's operations in vain, above 0 and below 1.
-        memory_share: of the memory of its weights in vain, from 0 and below 1.
-        model_share: of the model's operations, before padding, that are this layer's.
+        layer: the name of the layer.
+        units: the number of its units (outputs, features or filters).
+        better: a number of units with less padding that costs the matrix unit no more time.
+        share: the share of the layer's operations that is wasted, > 0 and < 1.
+        memory_share: the share of the memory of its weights that is wasted, >= 0 and < 1.
+        model_share: the layer's share of the model's operations, before padding.
     """
 
     layer: str
@@ -41,18 +42,18 @@ class Waste:
 
 
 def padded(size: int, unit: int) -> int:
-    """The next multiple of `unit`."""
+    """Return the size rounded up to a multiple of `unit`."""
     return -(-size // unit) * unit
 
 
 def wastes(layers: Sequence[Layer], *, unit: int) -> list[Waste]:
-    """The layers whose number of units is worth changing.
+    """Return the waste of the layers whose number of units is worth changing.
 
-    Output layers are left alone, for their units are the problem's; so are the sizes of the inputs.
+    Output layers and the sizes of the inputs are not considered, since the task determines them.
 
     Args:
-        layers: of the model.
-        unit: side of the chip's matrix unit.
+        layers: the layers of the model.
+        unit: the side of the chip's matrix unit.
     """
     work = {each.name: operations(each) for each in layers if each.kind in MATRIX_LAYERS}
     total = sum(work.values())
@@ -78,8 +79,8 @@ def wastes(layers: Sequence[Layer], *, unit: int) -> list[Waste]:
 
 
 def _units(layer: Layer, unit: int) -> int:
-    """The width of the layer's matrix: of an EinsumDense, whose heads and their sizes XLA may join, the one
-    that pads least."""
+    """Return the width of the layer's matrix. XLA may merge the heads and their size in an EinsumDense: take
+    the width with the least padding."""
     shape = layer.matrices[0]
     if layer.kind != "EinsumDense":
         return shape[-1]
@@ -88,18 +89,18 @@ def _units(layer: Layer, unit: int) -> int:
 
 
 def _memory_share(rows: int, units: int) -> float:
-    """Of a matrix, laid into tiles the way round that pads less."""
+    """Return the wasted share of a matrix's memory, in the orientation that needs less padding."""
     upright = padded(rows, SUBLANES) * padded(units, LANES)
     turned = padded(rows, LANES) * padded(units, SUBLANES)
     return 1 - rows * units / min(upright, turned)
 
 
 def _better(units: int, unit: int) -> int:
-    """The multiple below where it is near, else the one above, which costs the matrix unit no more."""
+    """Return the multiple below if it is near, else the one above, which costs the matrix unit no more."""
     below = units // unit * unit
     return below if below and units - below <= unit // 8 else padded(units, unit)
 
 
 def operations(layer: Layer) -> float:
-    """Multiplications for one example, forward, before padding."""
+    """Return the number of multiplications in the forward pass of one example, before padding."""
     return layer.positions * sum(math.prod(shape) for shape in layer.matrices)

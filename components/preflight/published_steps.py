@@ -1,25 +1,26 @@
-"""Step times of trainings on TPUs that others have measured and published: one row per training. Pure.
+"""Step times of trainings on TPUs, as measured and published by others: one row per training. Pure.
 
-Each was read in the repository that its source names, in November 2026; so was its precision, except where
-that is "not stated".
+Each time was read in the repository that its source names, in November 2026; so was the precision, unless it
+is "not stated".
 
     [Trillium]: AI-Hypercomputer/tpu-recipes, commit c8cfe2f: training/trillium/NAME-MaxText/README.md, or the
-        one in the folder behind the comma: the line of a log that it shows. Synthetic data, no checkpoints.
-    [Ironwood]: the same, the table of training/ironwood/README.md.
+        README in the folder after the comma: the log line that it shows. Synthetic data, no checkpoints.
+    [Ironwood]: the same repository, the table of training/ironwood/README.md.
     [MaxText]: AI-Hypercomputer/maxtext, commit e591f30cb: src/maxtext/configs/tpu/v5e/README.md, row
-        "1x v5e-256"; batch and sequence from the .sh beside it. It has no times: they follow from the MFU.
+        "1x v5e-256"; batch and sequence from the .sh beside it. It gives no times: they follow from the MFU.
     [MLPerf 0.5], [MLPerf 0.6], [MLPerf 0.7]: mlcommons/training_results_v0.5, v0.6 and v0.7, Google's logs:
         v0.5.0/google/cloud_NAME/.../results/tpu/resnet/result_0.txt, Google/results/tpu-NAME/resnet/ and
-        .../bert/: the median time of a block after the first, by its steps. Those of 0.6 hold an evaluation.
+        .../bert/: the median time of the blocks after the first, divided by the steps in a block. Blocks of
+        0.6 include an evaluation.
     [DAWNBench]: stanford-futuredata/dawn-bench-entries, ImageNet/train/google_resnet50_tpu_tensorflow111.tsv,
-        September 2018, and ...tensorflow18.tsv, April 2018: hours of epoch 90 less those of epoch 1,
-        evaluations and checkpoints in them.
-    [Flax]: google/flax, commit 18f8f311, examples/imagenet/README.md: 125,100 steps in so many hours, all
-        that is not a step in them; configs/tpu.py for the batch.
+        September 2018, and ...tensorflow18.tsv, April 2018: the hours at epoch 90 less those at epoch 1,
+        including evaluations and checkpoints.
+    [Flax]: google/flax, commit 18f8f311, examples/imagenet/README.md: the hours for 125,100 steps, including
+        all that is not a step; configs/tpu.py for the batch.
     [GPT-J]: kingoflolz/mesh-transformer-jax, commit f8315e3: README, "Fine-tuning": "~5000 tokens/second";
         howto_finetune.md for the batch.
 
-No number of this table was measured by us. What was left out, and why, stands in docs/tpu.md.
+No number of this table was measured by us. docs/tpu.md says what was left out, and why.
 """
 
 from dataclasses import asdict, dataclass
@@ -35,10 +36,11 @@ class Transformer:
     """The sizes of a model with attention, from which its operations follow.
 
     Attributes:
-        width: of the residual stream.
-        hidden: of the feed-forward layers; `matrices`: how many matrices each has, three where it is gated.
-        kv_heads: of keys and values.
-        is_causal: whether a position looks back only, which halves the products of attention.
+        width: width of the residual stream.
+        hidden: width of the feed-forward layers.
+        kv_heads: number of heads of keys and values.
+        matrices: number of matrices in a feed-forward layer: three if it is gated.
+        is_causal: whether positions attend only to earlier ones, which halves the products of attention.
         predicted: share of positions whose logits are computed.
     """
 
@@ -57,30 +59,30 @@ class Transformer:
 
     @property
     def weights(self) -> int:
-        """In the matrices of the layers; the embedding, which multiplies nothing, is not counted."""
+        """The number of weights in the layers' matrices, without the embedding, which multiplies nothing."""
         attention = self.width * self.head_size * (2 * self.heads + 2 * self.kv_heads)
         return self.layers * (attention + self.matrices * self.width * self.hidden)
 
     def flops(self, sequence: int, *, is_halved: bool = True) -> float:
-        """The operations of a step for one sequence, forward and backward, none of them done twice.
+        """Return the operations of a step for one sequence, forward and backward, without recomputation.
 
-        Six for each weight and position, and the products of attention. Sources: A. Chowdhery et al., PaLM,
-        JMLR 24, 2023, appendix B; MaxText, `calculate_tflops_training_per_device`.
+        They are six per weight and position, plus the products of attention. Sources: A. Chowdhery et al.,
+        PaLM, JMLR 24, 2023, appendix B; MaxText, `calculate_tflops_training_per_device`.
 
         Args:
-            sequence: positions.
-            is_halved: whether causal attention counts half, as a kernel can do it; MaxText counted the whole
-                until July 2025.
+            sequence: the length of the sequence, in positions.
+            is_halved: whether causal attention counts half, which a kernel can achieve; MaxText counted it in
+                full until July 2025.
         """
         logits = self.predicted * self.width * self.vocabulary
         attention = 12.0 * self.layers * self.heads * self.head_size * sequence
         return sequence * (6 * (self.weights + logits) + attention / (1 + (self.is_causal and is_halved)))
 
     def counted(self, *, batch_size: int, sequence: int, devices: int) -> Compiled:
-        """The least that one device computes and moves in a step.
+        """Return the least that one device computes and moves in a step.
 
-        Of the bytes only the weights are counted, read twice and written once in two bytes: what else moves
-        depends on how the model is divided. Compute bounds these rows by far.
+        Of the bytes moved, only the weights are counted, read twice and written once at two bytes each: the
+        rest depends on how the model is divided. These rows are compute-bound by far.
         """
         flops = batch_size * self.flops(sequence) / devices
         return Compiled(batch_size=batch_size, flops=flops, moved_bytes=6 * self.weights / devices)
@@ -91,7 +93,9 @@ class Convolutions:
     """A model of convolutions, whose step was compiled for one device's share of the batch.
 
     Attributes:
-        flops, moved_bytes, collective_bytes: of one device, as the preflight's own compiler counts them.
+        flops: operations of one device and step, as counted by the preflight's own compiling process.
+        moved_bytes: bytes that one device reads and writes in a step, counted likewise.
+        collective_bytes: bytes of the results of one device's collectives in a step, counted likewise.
     """
 
     name: str
@@ -101,21 +105,24 @@ class Convolutions:
     kind: ClassVar[Kind] = "convolution"
 
     def counted(self, *, batch_size: int, sequence: int, devices: int) -> Compiled:  # noqa: ARG002
-        """What one device computes, moves and sends in a step."""
+        """Return what one device computes, moves and sends in a step; it does not depend on the arguments."""
         sizes = {key: value for key, value in asdict(self).items() if key != "name"}
         return Compiled(batch_size=batch_size, **sizes)
 
 
 @dataclass(frozen=True)
 class PublishedStep:
-    """One training.
+    """One published training.
 
     Attributes:
-        slice: the generation, a key of `chips.CHIPS`, and its devices, two to a chip on v2, v3 and v7.
-        batch_size: global, examples or sequences.
-        sequence: positions; 0: images.
-        step_s: of one step.
-        rate: operations of a chip a second, as published beside it; None: none was.
+        network: the model.
+        slice: the generation, a key of `chips.CHIPS`, and the number of devices: two per chip on v2, v3, v7.
+        batch_size: the global batch size, in examples or sequences.
+        sequence: the length of a sequence, in positions; 0 for images.
+        step_s: the time of one step.
+        source: the source, as the module's docstring names it.
+        rate: the operations per second of a chip, if they were published as well; None if not.
+        precision: the precision of the training.
     """
 
     network: Transformer | Convolutions
@@ -129,29 +136,29 @@ class PublishedStep:
 
     @property
     def generation(self) -> str:
-        """Of the chips."""
+        """The generation of the chips."""
         return self.slice.partition("-")[0]
 
     @property
     def devices(self) -> int:
-        """As JAX counts them."""
+        """The number of devices, as JAX counts them."""
         return int(self.slice.partition("-")[2])
 
     @property
     def counted(self) -> Compiled:
-        """What one device computes, moves and sends in a step at least."""
+        """The least that one device computes, moves and sends in a step."""
         return self.network.counted(batch_size=self.batch_size, sequence=self.sequence, devices=self.devices)
 
 
 def _llama(name: str, layers: int, width: int, hidden: int, heads: int, vocabulary: int) -> Transformer:
-    """Eight heads of keys and values; Mistral 7B has the same shape."""
+    """Return a model with the structure of Llama: eight heads of keys and values; Mistral 7B has it, too."""
     return Transformer(
         name=name, layers=layers, width=width, hidden=hidden, heads=heads, kv_heads=8, vocabulary=vocabulary
     )
 
 
 def _scaled(name: str, layers: int, width: int, hidden: int, heads: int) -> Transformer:
-    """MaxText's base.yml at a global_parameter_scale, by its get_individual_scales."""
+    """Return MaxText's base.yml at a global_parameter_scale, scaled as its get_individual_scales does."""
     return Transformer(
         name=name, layers=layers, width=width, hidden=hidden, heads=heads, kv_heads=heads, vocabulary=32000
     )
@@ -199,25 +206,25 @@ _BERT_LARGE = Transformer(
 
 
 def _resnet(flops: float, moved_bytes: float) -> Convolutions:
-    """Keras' ResNet50, 224 x 224 pixels, SGD with momentum, mixed_bfloat16, by libtpu 0.0.42.1."""
+    """Return Keras' ResNet50 with 224 x 224 pixels, SGD with momentum, mixed_bfloat16; libtpu 0.0.42.1."""
     return Convolutions(name="ResNet-50", flops=flops, moved_bytes=moved_bytes, collective_bytes=51682772)
 
 
-# 128 and 32 images a device; those 32 are counted alike for v2 and v3.
+# 128 and 32 images per device; with 32 images the counts are equal for v2 and v3.
 _RESNET_V2_128 = _resnet(2883208347648.0, 41924374528.0)
 _RESNET_V3_128 = _resnet(2881564180480.0, 41924366336.0)
 _RESNET_32 = _resnet(720910614528.0, 13070311424.0)
 
 
 def _of_mfu(network: Transformer, batch_size: int, mfu: float) -> PublishedStep:
-    """A row of [MaxText], whose time follows from the share of v5e's peak, 197e12, and the whole count."""
+    """Return a row of [MaxText]: its time follows from the MFU, v5e's peak of 197e12 and the full count."""
     rate, name = mfu * 197e12, network.name.split()[-1].lower()
     step_s = batch_size * network.flops(2048, is_halved=False) / 256 / rate
     return PublishedStep(network, "v5e-256", batch_size, 2048, step_s, f"[MaxText] {name}.sh", rate)
 
 
 def _of_epochs(seconds: float, epochs: int, batch_size: int) -> float:
-    """The time of a step by that of epochs of ImageNet."""
+    """Return the time of a step, given that of some epochs of ImageNet."""
     return seconds / (epochs * 1_281_167 / batch_size)
 
 
@@ -258,4 +265,4 @@ PUBLISHED: tuple[PublishedStep, ...] = (
     ),
     PublishedStep(_RESNET_V2_128, "v2-8", 1024, 0, _of_epochs(35088.7, 89, 1024), "[DAWNBench] 18"),
 )
-"""The table."""
+"""The table of published trainings."""

@@ -1,4 +1,4 @@
-"""The compiling process's questions and answers, as plain values. Pure."""
+"""The question to the compiling process and its answer, as plain values. Pure."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -14,13 +14,14 @@ class Slice:
     """A TPU slice as the compiler and the rules need it.
 
     Attributes:
-        name: as `train.tpu` has it.
-        generation: key of `chips.CHIPS`.
-        devices: cores that the batch is divided among, >= 1.
-        hosts: machines, >= 1.
-        topology: of chips, such as "2x4"; "" for the CPU.
-        memory_bytes: of one device, that the compiler may use; 0: not known.
-        machine: the JSON of the MachineSpec thon Vertex AI calls it by.
+        name: the name, as in `train.tpu`.
+        generation: a key of `chips.CHIPS`; "" for the CPU.
+        devices: the number of JAX devices, among which the batch is divided, >= 1.
+        hosts: the number of machines, >= 1.
+        topology: the topology of the chips, such as "2x4"; "" for the CPU.
+        memory_bytes: the memory of one device that the compiler may use; 0 if unknown.
+        machine: the slice's MachineSpec on Vertex AI, as JSON.
+        has_tensorflow: whether TensorFlow can train on the slice.
     """
 
     name: str
@@ -35,13 +36,15 @@ class Slice:
 
 @dataclass(frozen=True, kw_only=True)
 class Layer:
-    """One layer that computes.
+    """One layer of the model.
 
     Attributes:
-        matrices: shapes of its weights of rank 2 and more.
-        positions: how often they are used for one example: 1, or once at every place of a sequence or image.
-        is_output: whether the model's output is its output.
-        dtype: that it computes in.
+        name: the name of the layer.
+        kind: the name of its class.
+        matrices: the shapes of its trainable weights of rank 2 and more.
+        positions: how often they are used for one example: once, or at each position of a sequence or image.
+        is_output: whether its output is an output of the model.
+        dtype: the dtype of its computation.
     """
 
     name: str
@@ -53,17 +56,18 @@ class Layer:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Layer":
-        """Reads what `asdict` wrote."""
+        """Read the plain values of `asdict`."""
         return cls(**{**values, "matrices": tuple(tuple(shape) for shape in values["matrices"])})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trait:
-    """A property of the step that no compiler refuses, and that its author may not mean.
+    """A property of the step that no compiler refuses, but that its author may not intend.
 
     Attributes:
-        kind: as `trait_rules.WORDS` has it.
-        where: the layer and the user's line, in words; "" where they are not known.
+        kind: a key of `trait_rules.WORDS`, or "batch_norm".
+        where: the layer and the line of the user's code, in words; "" if unknown.
+        detail: the details that the message needs; "" for most kinds.
     """
 
     kind: str
@@ -76,19 +80,20 @@ class Compiled:
     """The compiler's report on one training step.
 
     Attributes:
-        batch_size: global, examples.
-        error: why it does not compile; "" where it does.
-        error_layer: the layer that it came from, "" where that is not known.
-        error_cause: as `trainer.trace_error.TraceError.cause`, or "layout": it cannot divide a weight; ""
-            where it was traced, or refused before.
-        error_remedy: what to write instead; "" where that is not known.
-        peak_bytes: of memory on one device; where it does not fit, what the compiler said is needed, 0 where
-            it said no number.
-        available_bytes: of memory on one device that the compiler may use; 0: not known.
-        flops: of one device and step.
-        moved_bytes: that one device reads and writes in one step, by the compiler's count.
-        collective_bytes: that one device gives into all-reduces and the like in one step.
-        compile_s: that it took.
+        batch_size: the global batch size, in examples.
+        error: why the step does not compile; "" if it compiles.
+        error_layer: the layer that caused the error; "" if unknown.
+        error_cause: a `trainer.trace_error.TraceError.cause`, or "layout" if the layout cannot divide a
+            weight; "" if the step was traced, or refused before tracing.
+        error_remedy: what to write instead; "" if unknown.
+        is_out_of_memory: whether the step was refused for lack of memory.
+        peak_bytes: the memory needed on one device; if the step does not fit, as reported by the compiler, 0
+            if it reports no number.
+        available_bytes: the memory of one device that the compiler may use; 0 if unknown.
+        flops: the operations of one device in one step.
+        moved_bytes: the bytes that one device reads and writes in one step, by the compiler's count.
+        collective_bytes: the bytes of one device's collectives (all-reduce and the like) in one step.
+        compile_s: how long the compilation took.
     """
 
     batch_size: int
@@ -106,7 +111,7 @@ class Compiled:
 
     @property
     def compiles(self) -> bool:
-        """Whether the compiler took it; a TPU's takes only what fits."""
+        """Whether the compiler accepted the step; for a TPU it accepts only a step that fits."""
         return not self.error
 
 
@@ -115,17 +120,19 @@ class Answer:
     """All that the compiling process found for one slice.
 
     Attributes:
-        step: of the batch size that was asked for.
-        target: "tpu", or "cpu" where only XLA's lowering was checked.
-        policy: Keras dtype policy it was built under.
-        variables: paths of all weights.
-        callbacks: primitives that call back to the host, with the layer they came from.
-        fits_batch: the largest global batch that was compiled and fits; None: not searched.
-        fails_batch: the smallest one that was compiled and does not; None: none was found.
-        is_fast: whether it was compiled with the compiler's least effort.
-        traits: of the step, that no compiler refuses.
-        state_bytes: of weights and the optimizer's and the metrics' variables, on one device: what a step
-            holds at least; 0: not known.
+        step: the report on the step with the requested batch size.
+        target: "tpu", or "cpu" if the step was compiled for the CPU only.
+        parameters: the number of the model's weights.
+        policy: the Keras dtype policy under which the model was built.
+        layers: the layers of the model.
+        variables: the paths of all trainable weights.
+        callbacks: the primitives that call back to the host, with the layers that they come from.
+        fits_batch: the largest global batch that was compiled and fits; None if not searched, or none fits.
+        fails_batch: the smallest global batch that was compiled and does not fit; None if none was found.
+        is_fast: whether the step was compiled with the compiler's least effort.
+        traits: the traits of the step, which no compiler refuses.
+        state_bytes: the size of the model's, optimizer's and metrics' variables on one device, the least that
+            a step needs; 0 if unknown.
     """
 
     step: Compiled
@@ -142,12 +149,12 @@ class Answer:
     state_bytes: int = 0
 
     def to_json(self) -> dict[str, object]:
-        """Plain values; `from_json` reads them back."""
+        """Return plain values, which `from_json` reads back."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Answer":
-        """Reads what `to_json` wrote."""
+        """Read the plain values of `to_json`."""
         return cls(
             **{
                 **values,
@@ -165,16 +172,18 @@ class Question:
     """The question to the compiling process.
 
     Attributes:
-        slice: to compile for; its generation "" means the CPU.
-        features: with the label.
-        label: its name, or several, see `trainer.labels`.
-        batch_size: global, examples.
-        precision: Keras dtype policy, or "auto": mixed_bfloat16.
-        accumulate_steps: as `train` has it.
-        model_parallel: devices that hold one copy of the model together.
-        layout: as `train` has it.
-        search_s: how long to search for the largest batch that fits; 0: not at all.
-        is_fast: whether the step is compiled with the compiler's least effort: sooner, and less exactly.
+        slice: the slice to compile for; the generation "" means the CPU.
+        model: dotted path of `build_model`.
+        hyperparameters: the arguments of `build_model`.
+        features: the transformed features, including the label.
+        label: the name of the label, or several labels, see `trainer.labels`.
+        batch_size: the global batch size, in examples.
+        precision: a Keras dtype policy, or "auto" for mixed_bfloat16.
+        accumulate_steps: `train.accumulate_steps`.
+        model_parallel: the number of devices that share one copy of the model.
+        layout: `train.layout`.
+        search_s: how long to search for the largest batch that fits; 0 for no search.
+        is_fast: whether to compile with the compiler's least effort, which is faster but less exact.
     """
 
     slice: Slice
@@ -191,12 +200,12 @@ class Question:
     is_fast: bool = False
 
     def to_json(self) -> dict[str, object]:
-        """Plain values; `from_json` reads them back."""
+        """Return plain values, which `from_json` reads back."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Question":
-        """Reads what `to_json` wrote."""
+        """Read the plain values of `to_json`."""
         return cls(
             **{**values, "slice": Slice(**values["slice"]), "features": tuple(values["features"])},
         )
@@ -208,10 +217,10 @@ class Question:
 
     @property
     def replicas(self) -> int:
-        """Copies of the model that the batch is divided among."""
+        """The number of copies of the model, among which the batch is divided."""
         return max(1, self.slice.devices // self.model_parallel)
 
     @property
     def parts(self) -> int:
-        """The number the batch must be a multiple of, as in `global_batch.require_divisible`."""
+        """The number that the batch must be a multiple of, as in `global_batch.require_divisible`."""
         return math.lcm(self.replicas, self.slice.hosts)

@@ -1,7 +1,7 @@
-"""The preflight of one workload, whole: as JSON, as text, and whether it stops a run. Pure.
+"""The result of a workload's preflight: as JSON, as text, and whether it stops a run. Pure.
 
-The JSON is the same from `preflight --json`, in `output/preflight/WORKLOAD.json` and in the artifact of the
-node; docs/tpu.md explains its keys. `FORMAT` changes where a key gets another meaning or goes.
+The JSON is the same in `preflight --json`, in `output/preflight/WORKLOAD.json` and in the artifact of the
+node; docs/tpu.md explains its keys. `FORMAT` changes if a key is removed or its meaning changes.
 """
 
 from dataclasses import dataclass
@@ -19,12 +19,14 @@ WARNING = (
 
 @dataclass(frozen=True, kw_only=True)
 class Preflight:
-    """The verdicts of all slices that were asked for.
+    """The verdicts on all requested slices.
 
     Attributes:
-        made_at: UTC, ISO 8601.
-        region: where the slices are to be rented; "": not known.
-        training_keys: keys to set beside those of the slice, such as `train.interpreter`.
+        workload: the name of the workload.
+        verdicts: the verdicts, one per slice.
+        made_at: the time of the preflight: UTC, ISO 8601.
+        region: the region where the slices are to be rented; "" if unknown.
+        training_keys: keys to set in addition to those of the slice, such as `train.interpreter`.
     """
 
     workload: str
@@ -35,22 +37,22 @@ class Preflight:
 
     @property
     def exit_code(self) -> int:
-        """0 where one slice can train, or no TPU's compiler was there to ask; 1 where none can."""
+        """1 if every slice has an error; else 0, even if no slice was compiled for a TPU."""
         wrong = [any(each.severity == "error" for each in verdict.findings) for verdict in self.verdicts]
         return 1 if all(wrong) else 0
 
     @property
     def best(self) -> advice.SliceVerdict | None:
-        """The slice to take."""
+        """The verdict on the recommended slice; None if no slice can train."""
         return advice.recommended(self.verdicts)
 
     @property
     def stopping(self) -> tuple[Finding, ...]:
-        """The findings that rule a training out: the step does not compile, or does not fit."""
+        """The findings that mean that no training is possible: the step does not compile, or does not fit."""
         return tuple(each for verdict in self.verdicts for each in verdict.findings if each.rule in STOPPING)
 
     def to_json(self) -> dict[str, object]:
-        """Plain data."""
+        """Return plain data."""
         best = self.best
         return {
             "format": FORMAT,
@@ -65,7 +67,7 @@ class Preflight:
         }
 
     def text(self) -> str:
-        """Each slice, the table, the recommendation."""
+        """Return the text for people: each slice, the table, the recommendation."""
         lines = [line for verdict in self.verdicts for line in [*advice.slice_lines(verdict), ""]]
         if len(self.verdicts) > 1:
             lines += [*advice.table(self.verdicts), ""]
@@ -84,7 +86,7 @@ class Preflight:
 
     @property
     def _months(self) -> list[str]:
-        """That the prices are of."""
+        """The months in which the prices were quoted."""
         estimates = [each.estimate for each in self.verdicts if each.estimate]
         return sorted({each.price.month for each in estimates if each.price})
 

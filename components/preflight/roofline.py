@@ -1,8 +1,8 @@
 """Computes the least time of a step from what it computes, moves and sends. Pure.
 
-S. Williams, A. Waterman, D. Patterson: Roofline, Communications of the ACM 52(4), 2009. The three times are
-taken to overlap completely and each unit to run at its peak, so that a real step takes longer: by how much,
-`expected` knows from what others have measured.
+Source: S. Williams, A. Waterman, D. Patterson: Roofline, Communications of the ACM 52(4), 2009. The three
+times are assumed to overlap completely, and each unit to run at its peak, so a real step takes longer;
+`expected` derives by how much from what others have measured.
 """
 
 from dataclasses import dataclass
@@ -16,13 +16,15 @@ Bound = Literal["compute", "memory", "communication"]
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """The least time of a step and what follows from it. All of it is an estimate.
+    """The least time of a step and what follows from it. All values are estimates.
 
     Attributes:
-        compute_s, memory_s, communication_s: of each part alone.
-        batch_size: global, examples.
-        chips: of the whole slice.
-        price: of one of them; None: not known.
+        compute_s: the time of the computation alone.
+        memory_s: the time of the memory traffic alone.
+        communication_s: the time of the communication alone.
+        batch_size: the global batch size, in examples.
+        chips: the number of chips of the whole slice.
+        price: the price of one chip-hour; None if unknown.
     """
 
     compute_s: float
@@ -34,12 +36,12 @@ class Estimate:
 
     @property
     def price_usd(self) -> float | None:
-        """Of an hour of the whole slice; None: not known."""
+        """The price of an hour of the whole slice, in US dollars; None if unknown."""
         return None if self.price is None else self.price.usd * self.chips
 
     @property
     def step_s(self) -> float:
-        """The least time of a step, seconds."""
+        """The least time of a step, in seconds."""
         return max(self.compute_s, self.memory_s, self.communication_s)
 
     @property
@@ -54,23 +56,25 @@ class Estimate:
 
     @property
     def examples_per_s(self) -> float:
-        """That the slice takes at most, and that the input must deliver."""
+        """The most examples per second that the slice can process, and that the input must deliver."""
         return self.batch_size / self.step_s
 
     def training_s(self, examples: int) -> float:
-        """The least time that so many examples take, all epochs counted."""
+        """Return the least time for a number of examples, counted over all epochs."""
         return examples / self.examples_per_s
 
     def cost_usd(self, examples: int) -> float | None:
-        """Their least cost; None if the price is not known."""
+        """Return the least cost for a number of examples, in US dollars; None if the price is unknown."""
         return None if self.price_usd is None else self.training_s(examples) / 3600 * self.price_usd
 
 
 def estimate(compiled: Compiled, wanted: Slice, chip: Chip) -> Estimate:
-    """The estimate of a compiled step.
+    """Estimate the least time of a compiled step.
 
     Args:
-        compiled: flops and bytes of one device.
+        compiled: the compiler's report, with the operations and bytes of one device.
+        wanted: the slice.
+        chip: the slice's generation of chip.
     """
     # A ring sends every byte twice, less one part of it: Patarasuk and Yuan, JPDC 69(2), 2009.
     sent_bytes = 2 * (wanted.devices - 1) / wanted.devices * compiled.collective_bytes

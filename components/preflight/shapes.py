@@ -1,4 +1,4 @@
-"""Reads the facts that the rules need from a built Keras model."""
+"""Reads from a built Keras model the facts about its layers that the rules need."""
 
 import math
 from collections.abc import Iterator
@@ -13,12 +13,13 @@ from slipway.components.preflight.question_and_answer import Layer
 
 
 def layers_of(model: Any, inputs: Any = None) -> tuple[Layer, ...]:
-    """The layers that compute, those in nested models, too.
+    """Return the layers of a model, including those in nested models.
 
     Args:
-        model: built.
-        inputs: KerasTensors to call it with, where it is of a class of the user's own: only its call shows
-            then which layers follow each other. None: such layers have no positions, and none is the output.
+        model: a built model.
+        inputs: KerasTensors with which to call a model of a custom class, which has no graph: only a call
+            shows how its layers are connected. With None, the positions of such a model's layers are 1, and
+            no layer is an output.
     """
     calls = _Calls.of_graph(model) if getattr(model, "outputs", None) else _Calls.recorded(model, inputs)
     return tuple(
@@ -37,11 +38,11 @@ def layers_of(model: Any, inputs: Any = None) -> tuple[Layer, ...]:
 
 @dataclass
 class _Calls:
-    """What the calls of layers show, each by its `id`.
+    """The calls of layers, by the `id` of the layer.
 
     Attributes:
-        answers: the tensors that a layer has answered.
-        outputs: the layers that make the model's output.
+        answers: the tensors that a layer has returned.
+        outputs: the layers that produce the model's output.
     """
 
     answers: dict[int, list[Any]] = field(default_factory=dict)
@@ -49,7 +50,7 @@ class _Calls:
 
     @classmethod
     def of_graph(cls, model: Any) -> "_Calls":
-        """Those of a model that Keras has a graph of."""
+        """Return the calls in a model that has a Keras graph."""
         answers = {id(layer): _answers(layer) for layer in model._flatten_layers(include_self=False)}
         ends = {id(tensor) for output in keras.tree.flatten(model.outputs) for tensor in _made_of(output)}
         outputs = {layer for layer, tensors in answers.items() if ends & set(map(id, tensors))}
@@ -57,10 +58,10 @@ class _Calls:
 
     @classmethod
     def recorded(cls, model: Any, inputs: Any) -> "_Calls":
-        """Those of one call of a model that Keras has no graph of.
+        """Return the calls recorded during one call of a model that has no Keras graph.
 
-        The output may be made of a layer's answer by operations that are no layers: where no layer answers it
-        itself, that is the last one with a matrix, and those as wide as it.
+        Operations that are not layers may compute the output from a layer's tensors. If no matrix layer
+        returns the output itself, the outputs are the last matrix layer and those as wide as the output.
         """
         if inputs is None:
             return cls()
@@ -83,12 +84,13 @@ class _Calls:
 def _listening(
     model: Any, order: list[Any], answers: dict[int, list[Any]], ends: list[Any]
 ) -> Iterator[None]:
-    """Notes the calls of layers within the model's, and what the model's `call` returns.
+    """Record the calls of layers during a call of the model, and what the model's `call` returns.
 
     Args:
-        order: gets the layers as they have answered.
-        answers: gets what they answer.
-        ends: gets the model's answers.
+        model: the model.
+        order: the list to which the layers are added as they return.
+        answers: the dictionary to which the tensors that they return are added.
+        ends: the list to which the tensors that the model returns are added.
     """
     call, model_call = keras.layers.Layer.__call__, model.call
 
@@ -113,7 +115,7 @@ def _listening(
 
 
 def _made_of(tensor: Any) -> Iterator[Any]:
-    """A tensor, and those that it is made of value by value: by an activation, a new shape."""
+    """Yield a tensor and those that it is computed from value by value, as by an activation or a reshape."""
     yield tensor
     history = getattr(tensor, "_keras_history", None)
     if history is None or getattr(history.operation, "variables", None):
@@ -138,6 +140,6 @@ def _positions(layer: Any, answers: list[Any]) -> int:
 def _answers(layer: Any) -> list[Any]:
     try:
         tensors: list[Any] = keras.tree.flatten(layer.output)
-    except (AttributeError, ValueError):  # called never, or more than once
+    except (AttributeError, ValueError):  # the layer is called never, or more than once
         return []
     return tensors

@@ -1,6 +1,6 @@
-"""Reads a traced step (a jaxpr of JAX): what was decided in tracing, and stays so in every step. Pure.
+"""Finds in a traced step (a JAX jaxpr) what the trace fixed and so is the same in every step. Pure.
 
-A program is read by the attributes that JAX gives it; JAX is not imported.
+The jaxpr is read through its attributes only; JAX is not imported.
 """
 
 import re
@@ -12,28 +12,28 @@ import numpy as np
 from slipway.components.preflight.question_and_answer import Trait
 
 LARGE_CONSTANT_BYTES = 32 * 2**20
-"""From here on a constant is told: it lies in every device's memory and in the program that is compiled."""
+"""Constants of at least this size are reported: they take memory on each device and are compiled in."""
 LONG_LOOP = 1000
-"""From so many turns one after the other on, their number and not their operations takes the time."""
+"""From this many sequential turns on, the time of a loop depends on the turns, not on its operations."""
 CALLBACKS = ("pure_callback", "io_callback", "debug_callback", "debug_print")
 """JAX primitives that call back to the host in the middle of a step."""
 _NOISE = ("random_bits", "threefry2x32", "rng_bit_generator")
 _ALIKE = ("jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call", "checkpoint", "remat2")
-"""Primitives that hand their operands to the program within, one by one."""
+"""Primitives that pass their operands, one to one, to the inner program."""
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
 _WRAPPED = re.compile(r"\w+\(([^()]*)\)")
-"""A name as JAX's transformations wrap it."""
+"""A name wrapped by JAX's transformations, such as jvp(name)."""
 
 Where = Callable[[Any], str]
-"""The place of an equation in the user's code, in words."""
+"""Returns the place of an equation in the user's code, in words."""
 
 
 def large_constants(closed: Any, where: Where) -> Iterator[Trait]:
-    """The arrays that the program contains instead of being given them.
+    """Yield a trait for each large array that is part of the program and not one of its inputs.
 
     Args:
-        closed: `jax.stages.Traced.jaxpr`.
-        where: tells the place of an equation.
+        closed: a `jax.stages.Traced.jaxpr`.
+        where: returns the place of an equation.
     """
     for variable, value in zip(closed.jaxpr.constvars, closed.consts, strict=False):
         size = getattr(value, "nbytes", 0)
@@ -44,13 +44,13 @@ def large_constants(closed: Any, where: Where) -> Iterator[Trait]:
 
 
 def constant_noise(closed: Any, where: Where) -> Iterator[Trait]:
-    """Random numbers that come from nothing that the step is given, so that each step has the same."""
+    """Yield a trait for random numbers that depend on no input of the step, and so are equal in each step."""
     places = dict.fromkeys(map(where, _constant_noise(closed.jaxpr, [True] * len(closed.jaxpr.invars))))
     yield from (Trait(kind="same_noise", where=place) for place in places)
 
 
 def long_loops(closed: Any, where: Where) -> Iterator[Trait]:
-    """Loops of many turns, one after the other."""
+    """Yield a trait for each loop of many sequential turns."""
     found = {
         where(equation): turns for turns, equation in sorted(_loops(closed.jaxpr, 1), key=lambda e: e[0])
     }
@@ -60,10 +60,14 @@ def long_loops(closed: Any, where: Where) -> Iterator[Trait]:
 
 
 def difference(first: Any, second: Any, where: Where) -> Trait | None:
-    """What was not the same in two traces of one step: what Python or NumPy decided anew; None: nothing.
+    """Return a trait for the first difference between two traces of one step; None if they are equal.
+
+    A difference means that Python or NumPy decided something anew in each trace.
 
     Args:
-        where: tells the place of an equation.
+        first: the first `jax.stages.Traced.jaxpr`.
+        second: the second.
+        where: returns the place of an equation.
     """
     for one, other in zip(first.jaxpr.eqns, second.jaxpr.eqns, strict=False):
         if _text(one) != _text(other):
@@ -78,7 +82,7 @@ def difference(first: Any, second: Any, where: Where) -> Trait | None:
 
 
 def callbacks_in(jaxpr: Any) -> Iterator[str]:
-    """Calls back to the host in a traced program, each with the names that it was traced under."""
+    """Yield the calls back to the host in a traced program, each with the name stack of its trace."""
     for equation in jaxpr.eqns:
         if equation.primitive.name in CALLBACKS:
             where = str(equation.source_info.name_stack)
@@ -88,14 +92,14 @@ def callbacks_in(jaxpr: Any) -> Iterator[str]:
 
 
 def layer_of(name_stack: str, layers: Collection[str]) -> str:
-    """The innermost layer of a stack of names: "jvp(functional)/culprit/normal" is in culprit.
+    """Return the innermost layer in a name stack: "jvp(functional)/culprit/normal" is in culprit.
 
     Args:
-        name_stack: as an equation has it.
-        layers: names of the model's layers; functions have names there, too.
+        name_stack: the name stack of an equation.
+        layers: the names of the model's layers; a name stack has names of functions, too.
 
     Returns:
-        Its name; "" if there is none.
+        The layer's name; "" if there is none.
     """
     plain, wrapped = _WRAPPED.sub(r"\1", name_stack), name_stack
     while plain != wrapped:
@@ -104,7 +108,12 @@ def layer_of(name_stack: str, layers: Collection[str]) -> str:
 
 
 def _constant_noise(jaxpr: Any, given: Sequence[bool]) -> Iterator[Any]:
-    """The equations that draw random numbers; `given`: which operands depend on what the step is given."""
+    """Yield the equations that draw random numbers from no input of the step.
+
+    Args:
+        jaxpr: the program.
+        given: for each of its inputs, whether it depends on an input of the step.
+    """
     known = {id(variable) for variable, is_given in zip(jaxpr.invars, given, strict=False) if is_given}
     for equation in jaxpr.eqns:
         operands = [id(each) in known for each in equation.invars]
@@ -113,7 +122,7 @@ def _constant_noise(jaxpr: Any, given: Sequence[bool]) -> Iterator[Any]:
         for inner in _within(equation):
             is_alike = equation.primitive.name in _ALIKE and len(inner.invars) == len(operands)
             handed = operands if is_alike else [any(operands)] * len(inner.invars)
-            # What is within a shared function has the place of its caller.
+            # An equation in a shared function is reported at the place of its caller.
             yield from (equation for _ in _constant_noise(inner, handed))
         if any(operands):
             known.update(map(id, equation.outvars))
@@ -145,11 +154,11 @@ def _text(equation: Any) -> str:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Whether two constants are; large ones are taken to be, as comparing them takes long."""
+    """Return True if two constants are equal; large ones are assumed to be, as comparing them takes long."""
     if one.shape != other.shape or one.dtype != other.dtype:
         return False
     if one.nbytes >= LARGE_CONSTANT_BYTES:
         return True
-    if not isinstance(one.dtype, np.dtype):  # keys of random numbers, which are no plain bytes
+    if not isinstance(one.dtype, np.dtype):  # JAX's random keys, which have no NumPy dtype
         return bool((one == other).all())
     return np.asarray(one).tobytes() == np.asarray(other).tobytes()  # NaN does not equal itself

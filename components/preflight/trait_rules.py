@@ -1,4 +1,4 @@
-"""Rules about traits: what no compiler refuses, and what its author may not mean, or pays for. Pure."""
+"""Rules about traits: what no compiler refuses, but its author may not intend, or pays for. Pure."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from slipway.components.preflight.evidence import Case, Finding, Severity
 
 
 class Words(NamedTuple):
-    """What is said of a trait: {where} and {detail} are its own."""
+    """The words of a finding about a trait; {where} and {detail} stand for the trait's own."""
 
     severity: Severity
     message: str
@@ -70,13 +70,13 @@ WORDS: Mapping[str, Words] = {
         "an optimizer that keeps less for each weight (adafactor, sgd), fewer rows (hashing), a larger batch",
     ),
 }
-"""What is said, by the kind of trait. Those that depend on more than the trait have a rule of their own."""
+"""The words by kind of trait. Kinds whose finding depends on more than the trait have a separate rule."""
 
 
 def _traits(case: Case) -> Iterator[Finding]:
     if case.answer is None:
         return
-    # Of layers that compute in float64, the rule of that name has told already.
+    # The rule "float64" has already reported layers that compute in float64.
     wide = [f"the layer {each.name!r} " for each in case.answer.layers if each.dtype == "float64"]
     for trait in case.answer.traits:
         if trait.kind == "cast" and trait.where.startswith(tuple(wide)):

@@ -1,4 +1,4 @@
-"""Transform's output for the model: its inputs, and the files that contain them."""
+"""Transform's output, as the preflight needs it: the model's inputs, and the files that contain them."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from slipway.components.trainer.features import PlainFeature
 from slipway.components.trainer.transformed_features import features_of
 
 SCHEMA = "transformed_metadata/schema.pbtxt"
-"""Of the transformed examples, in Transform's graph."""
+"""The path of the transformed examples' schema in Transform's graph."""
 SPLIT = "Split-train"
 
 
@@ -19,10 +19,10 @@ class Transformed:
     """Transform's output.
 
     Attributes:
-        features: with the label.
-        train_files: of transformed examples of the train split.
-        train_bytes: of them together; None: not known.
-        train_rows: examples in them, as a Trainer counted them; None: none did.
+        features: the transformed features, including the label.
+        train_files: the number of files of transformed examples of the train split.
+        train_bytes: their total size; None if unknown.
+        train_rows: the number of examples in them, as counted by a Trainer; None if no Trainer has run.
     """
 
     features: tuple[PlainFeature, ...]
@@ -34,15 +34,15 @@ class Transformed:
 def features_in(
     schema: str, *, images: Mapping[str, Sequence[int]], apart: Collection[str] = ()
 ) -> tuple[PlainFeature, ...]:
-    """The features that a transformed schema describes.
+    """Return the features that a transformed schema describes.
 
     Args:
         schema: the text of `SCHEMA`.
-        images: as `train.images`.
-        apart: columns that are no features, whatever they hold.
+        images: `train.images`.
+        apart: columns that are not features, whatever they hold.
 
     Raises:
-        ComponentError: a column is a string or sparse, or an image is no column of bytes.
+        ComponentError: a column is a string or sparse, or an image is not a column of bytes.
     """
     read = text_format.Parse(schema, schema_pb2.Schema())
     return tuple(feature.to_json() for feature in features_of(read, images=images, apart=apart))
