@@ -1,3 +1,3 @@
-"""Statistics of examples: TFDV's generators over large batches, without Beam."""
+"""Computes the statistics of examples: TFDV's generators over large batches, without Beam."""
 
 import tfx  # noqa: F401  (before TFDV: it patches what TFDV imports)

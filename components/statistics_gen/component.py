@@ -1,4 +1,4 @@
-"""StatisticsGen: TFX's own component, with an executor of ours."""
+"""StatisticsGen: TFX's own component with a faster executor."""
 
 from tfx.components import StatisticsGen as TfxStatisticsGen
 from tfx.dsl.components.base import executor_spec
@@ -9,8 +9,7 @@ from slipway.components.statistics_gen.executor import Executor
 class StatisticsGen(TfxStatisticsGen):  # type: ignore[misc]
     """TFX's StatisticsGen, with the same inputs, outputs and parameters.
 
-    What its executor does not support, such as another engine than Beam's inside the process, it leaves to
-    TFX's; its log says why.
+    If the executor does not support a node's settings, it runs TFX's own executor and logs the reason.
     """
 
     EXECUTOR_SPEC = executor_spec.BeamExecutorSpec(Executor)

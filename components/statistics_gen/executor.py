@@ -26,7 +26,7 @@ from slipway.components.worker_pool import SideBySide, TaskProgress, Workers
 
 _KEYS = standard_component_specs
 
-# Of compressed examples: another process is worth it for some seconds of work.
+# Compressed examples per process: another process is worth starting for some seconds of work.
 _WORTH_BYTES = 8 << 20
 _SMALLER = 8
 _TEMPORARY = ".temp_path"
@@ -38,8 +38,8 @@ class Count:
 
     Attributes:
         options: StatsOptions, as JSON.
-        samples: the share of rows wanted, by split; None: all.
-        parts: batches are so many times smaller than usual.
+        samples: the share of rows to sample, by split; None for all rows.
+        parts: the factor by which batches are smaller than usual.
     """
 
     options: str
@@ -47,7 +47,7 @@ class Count:
     parts: int = 1
 
     def __call__(self, shard: Shard, progress: TaskProgress) -> tuple[States, int]:
-        """Returns a tally's states and rows."""
+        """Return the states and the number of rows of the shard's tally."""
         tally = Tally(tfdv.StatsOptions.from_json(self.options))
         for place, file in enumerate(shard.files):
             done_bytes = shard.size_bytes * place // len(shard.files)
@@ -67,7 +67,7 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
         output_dict: Mapping[str, Sequence[Any]],
         exec_properties: Mapping[str, Any],
     ) -> None:
-        """Writes the artifact `statistics`.
+        """Write the artifact `statistics`.
 
         Raises:
             ComponentError: a file of examples is damaged.
@@ -163,7 +163,7 @@ def _has_derived(features: Sequence[Any]) -> bool:
 
 
 def _describe(statistics: Any, examples: Any, samples: Mapping[str, float | None]) -> None:
-    """Sets the properties that TFX's executor sets."""
+    """Set the properties of the artifact that TFX's executor sets."""
     statistics.split_names = artifact_utils.encode_split_names(list(samples))
     statistics.span = examples.span
     rates = {split: sample or 1.0 for split, sample in samples.items()}
@@ -172,14 +172,14 @@ def _describe(statistics: Any, examples: Any, samples: Mapping[str, float | None
     )
     try:
         link = stats_utils.generate_stats_dashboard_link(statistics)
-    except Exception:  # as in TFX's: a node does not fail for want of a link
+    except Exception:  # as in TFX's executor: a missing link must not fail the node
         logging.exception("there is no link to a dashboard of the statistics")
         link = ""
     statistics.set_string_custom_property(tfx_executor.STATS_DASHBOARD_LINK, link)
 
 
 def _files(examples: Any, split: str) -> tuple[list[str], list[int]]:
-    """The files of a split, and the bytes of each."""
+    """Return the files of a split, and the size of each in bytes."""
     folder = artifact_utils.get_split_uri([examples], split)
     files = sorted(fileio.glob(io_utils.all_files_pattern(folder)))
     return files, [tf.io.gfile.stat(file).length for file in files]

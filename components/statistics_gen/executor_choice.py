@@ -1,4 +1,4 @@
-"""Decides whether our executor supports a StatisticsGen node, or TFX's own has to run it."""
+"""Decides whether our executor supports a StatisticsGen node or TFX's own executor must run it."""
 
 from collections.abc import Collection, Mapping
 
@@ -15,8 +15,8 @@ OPTIONS = {
     "two_schemas": "there is one schema in the StatsOptions and another as an input",
     "derived_features": "the schema has features that are derived from others",
 }
-"""Attributes of StatsOptions, and what follows from them, that our executor does not carry out, with what to
-say of each."""
+"""Attributes of StatsOptions, or facts derived from them, that our executor does not support, each with the
+reason to log."""
 
 
 def why_stock(
@@ -27,14 +27,14 @@ def why_stock(
     parameters: Mapping[str, object],
     options: Mapping[str, object],
 ) -> str | None:
-    """Returns why TFX's own executor must run; None if ours does the same.
+    """Return why TFX's own executor must run; None if ours gives the same result.
 
     Args:
-        examples: the format of their payload and that of their files.
-        has_patterns: whether the examples' files are found by a pattern of their own for each split.
-        splits: which are wanted.
-        parameters: the node's.
-        options: the values of `OPTIONS`.
+        examples: the formats of the examples' payload and of their files.
+        has_patterns: whether the examples have a custom file pattern for each split.
+        splits: the splits to compute statistics of.
+        parameters: the node's parameters.
+        options: the values of the attributes in `OPTIONS`.
     """
     if examples != (_EXAMPLES, _FILES):
         payload, files = examples

@@ -1,7 +1,7 @@
-"""TFDV's histograms, computed with arrays.
+"""Computes TFDV's histograms with arrays.
 
-TFDV makes a histogram of ten buckets from thousands of quantiles, each of them a protocol buffer, in loops:
-most of what a column of a short table takes. The numbers here are the same.
+TFDV makes a histogram of ten buckets from thousands of quantiles, each of them a protocol buffer, in loops,
+which take most of the time for a column of a short table. The results here are the same.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 
 @contextmanager
 def quick_histograms() -> Iterator[None]:
-    """TFDV's generator of basic statistics uses the functions of this module, in all threads."""
+    """Patch TFDV's generator of basic statistics, in all threads, to use the functions of this module."""
     with (
         patch.object(basic_stats_generator.quantiles_util, "_get_bin_weights", bin_weights),
         patch.object(basic_stats_generator.quantiles_util, "generate_equi_width_histogram", equi_width),
@@ -29,15 +29,15 @@ def quick_histograms() -> Iterator[None]:
 
 
 def bin_weights(boundaries: Array, cumulative: Array) -> tuple[Array, Array, Array]:
-    """Lower and upper bounds of bins, and the weight of each.
+    """Return the lower and upper bounds of bins, and the weight of each bin.
 
     Args:
-        boundaries: of the bins, ascending; [n + 1].
-        cumulative: weight of what is at or below each boundary; [n + 1].
+        boundaries: the boundaries of the bins, ascending; [n + 1].
+        cumulative: the weight of the values at or below each boundary; [n + 1].
 
     Returns:
-        Three arrays [n]. Bins with the same upper bound share their weight evenly; what lies at the least
-        boundary goes to the first bin and its likes.
+        Three arrays [n]. Bins with the same upper bound share their weight evenly; the weight at the least
+        boundary goes to the first bin and those equal to it.
     """
     cumulative = cumulative.astype(np.float64)
     low, high = boundaries[:-1], boundaries[1:]
@@ -60,18 +60,18 @@ def equi_width(
     num_buckets: int,
     num_pos_inf: float,
 ) -> Any:
-    """A histogram whose buckets are equally wide; the arguments are those of TFDV's function.
+    """Return a histogram whose buckets have equal widths; the arguments are those of TFDV's function.
 
     Args:
-        quantiles: ascending.
-        cumulative_counts: weight of what is at or below each quantile.
+        quantiles: the quantiles, ascending.
+        cumulative_counts: the weight of the values at or below each quantile.
         finite_min: the least finite value.
         finite_max: the greatest finite value.
-        num_buckets: how many are wanted.
-        num_pos_inf: weight of what is infinite.
+        num_buckets: the number of buckets.
+        num_pos_inf: the weight of the values that are positive infinity.
 
     Returns:
-        A `Histogram`: within a bin between two quantiles, values are taken as spread evenly.
+        A `Histogram`: the values between two quantiles are assumed to be spread evenly.
     """
     result = statistics_pb2.Histogram(type=statistics_pb2.Histogram.STANDARD)
     if not np.isfinite(finite_min) and not np.isfinite(finite_max):
@@ -97,7 +97,7 @@ def equi_width(
 
 
 def _between(low: Array, high: Array, weights: Array, left: float, right: float, *, is_first: bool) -> float:
-    """The weight of bins between two bounds; a bin without width at `left` belongs to the bucket before."""
+    """Return the weight of bins between two bounds; a zero-width bin at `left` is in the previous bucket."""
     some = slice(np.searchsorted(high, left, "left"), np.searchsorted(low, right, "right"))
     low, high, weights = low[some], high[some], weights[some]
     if not weights.size:
@@ -107,5 +107,5 @@ def _between(low: Array, high: Array, weights: Array, left: float, right: float,
     parts[(left <= low) & (right >= high)] = 1.0
     if not is_first:
         parts[(low == high) & (low == left)] = 0.0
-    # One after the other, as TFDV adds them: the sum is the same to the last bit.
+    # Add one after the other, as TFDV does: the sum is the same to the last bit.
     return float(np.add.accumulate(parts * weights)[-1])

@@ -10,19 +10,19 @@ from tfx_bsl.coders.example_coder import ExamplesToRecordBatchDecoder
 from slipway.components.example_records import records
 
 BATCH_ROWS = 32_768
-"""Rows of a batch at most."""
+"""The maximum number of rows in a batch."""
 
 BATCH_BYTES = 64 << 20
-"""Of the examples of a batch: each costs a generator some tenths of a millisecond a column."""
+"""The maximum size of a batch's examples; each batch costs a generator some tenths of a ms per column."""
 
 
 def batches(file: str, sample: float | None = None, *, parts: int = 1) -> Iterator[pa.RecordBatch]:
-    """The rows of a compressed file of examples, in its order; each column is a list of values per row.
+    """Yield the rows of a compressed file of examples in order; a column has a list of values per row.
 
     Args:
-        file: its path, local or on gs://.
-        sample: the share of rows wanted, 0 to 1; the same rows each time. None: all.
-        parts: a batch is so many times smaller than usual.
+        file: the path of the file, local or on gs://.
+        sample: the share of rows to sample, 0 to 1, the same rows each time; None for all rows.
+        parts: the factor by which batches are smaller than usual.
 
     Raises:
         ComponentError: the file is damaged.

@@ -1,4 +1,4 @@
-"""The statistics of some rows, whole batches at a time."""
+"""Computes the statistics of rows in whole batches, and merges those of several processes."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -18,14 +18,14 @@ from slipway.components.statistics_gen.histograms import quick_histograms
 from slipway.components.statistics_gen.value_counts import ValueCounts
 
 MOST_SLICES = 1000
-"""Of more, the sketches of each column and slice alone would take gigabytes."""
+"""The maximum number of slices: with more, the sketches per column and slice alone would take gigabytes."""
 
 States = dict[str, list[Any]]
 _Slicer = Callable[[pa.RecordBatch], Iterator[tuple[str, pa.RecordBatch]]]
 
 
 class Tally:
-    """The states of TFDV's generators after the rows so far; one set for each slice, if there are slices.
+    """The states of TFDV's generators after the rows so far: one set per slice, if there are slices.
 
     Args:
         options: a StatsOptions.
@@ -39,7 +39,7 @@ class Tally:
         self.rows = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Adds rows: a column is a list of values per row.
+        """Add the rows of a batch; a column has a list of values per row.
 
         Raises:
             ComponentError: there are too many slices, or a weight is missing, negative or not finite.
@@ -50,7 +50,7 @@ class Tally:
             batch = stats_impl._filter_features(batch, self._options.feature_allowlist)
         if self._options.weight_feature:
             _check_weights(batch, self._options.weight_feature)
-        with np.errstate(invalid="ignore", over="ignore"):  # the mean of an infinite number
+        with np.errstate(invalid="ignore", over="ignore"):  # columns may hold infinite numbers
             for key, part in self._sliced(batch):
                 states = self._states.get(key) or self._new()
                 self._states[key] = [
@@ -63,15 +63,15 @@ class Tally:
 
     @property
     def states(self) -> States:
-        """The generators' states, by slice; can be pickled."""
+        """The generators' states, by slice; they can be pickled."""
         return self._states
 
     def merge(self, states: States, rows: int) -> None:
-        """Adds the states of another tally of the same options.
+        """Add the states of another tally with the same options.
 
         Args:
-            states: are changed.
-            rows: how many it has seen.
+            states: the other tally's states; they are modified.
+            rows: the other tally's number of rows.
 
         Raises:
             ComponentError: there are too many slices.
@@ -92,9 +92,12 @@ class Tally:
             self._share_memory()
 
     def result(self) -> Any:
-        """A DatasetFeatureStatisticsList: one data set for each slice, that of all rows first.
+        """Return a DatasetFeatureStatisticsList with a data set per slice; that of all rows is the first.
 
-        It ends the tally.
+        The tally cannot be used afterwards.
+
+        Raises:
+            ComponentError: all weights are 0, in a slice or in the rows that have a value in some column.
         """
         found = statistics_pb2.DatasetFeatureStatisticsList()
         with quick_histograms(), np.errstate(invalid="ignore", over="ignore"):
@@ -102,7 +105,7 @@ class Tally:
                 states = self._states.pop(key) if self._states else self._empty()
                 try:
                     found.datasets.append(self._extracted(states))
-                except AssertionError as error:  # TFDV's: of numbers that weigh nothing there is no median
+                except AssertionError as error:  # from TFDV: there is no median if all weights are 0
                     if self._options.weight_feature is None:
                         raise
                     raise ComponentError(
@@ -122,7 +125,7 @@ class Tally:
             return
         try:
             yield from slicing_util.generate_slices(batch, self._slicers)
-        except ValueError as error:  # a value that is no text in UTF-8
+        except ValueError as error:  # a value is not UTF-8 text
             raise ComponentError(
                 f"the rows cannot be sliced for their statistics: {error.__context__ or error}",
                 hint="slice by other columns (statistics.slices), or fix these values",
@@ -133,7 +136,7 @@ class Tally:
         return self._empty()
 
     def _check_number(self) -> None:
-        if len(self._states) > MOST_SLICES:  # that of all rows is not one of them
+        if len(self._states) > MOST_SLICES:  # the states of all rows do not count as a slice
             raise ComponentError(
                 f"the statistics are to be sliced into more than {counted(MOST_SLICES, 'slice')}",
                 hint="slice by columns with fewer values (statistics.slices, or slicing_config of the "
@@ -157,7 +160,7 @@ class Tally:
 
 
 def _generators(options: Any) -> list[Any]:
-    """TFDV's, with another one for the counts of values unless its sketches are asked for."""
+    """Return TFDV's generators, with `ValueCounts` in place of its sketches unless these are requested."""
     generators = stats_impl.get_generators(options, in_memory=True)
     if options.add_default_generators and not options.use_sketch_based_topk_uniques:
         sketch = top_k_uniques_sketch_stats_generator.TopKUniquesSketchStatsGenerator

@@ -1,4 +1,4 @@
-"""Counts the values of texts and categories: exactly while memory allows it, then by sketches."""
+"""Counts the values of texts and categories: exactly while memory allows, then with sketches."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ from tfx_bsl.arrow import array_util
 from tfx_bsl.sketches import KmvSketch, MisraGriesSketch
 
 LIMIT_BYTES = 256 << 20
-"""Of all different values of all columns, of all slices together."""
+"""The maximum size of the distinct values of all columns and slices together."""
 # As in TFDV.
 _DISTINCT_BUCKETS, _FREQUENT_BUCKETS, _LONG_BYTES = 16_384, 1_024, 1_024
 
@@ -23,12 +23,12 @@ _Counts = dict[Any, "_Exact | _Sketched"]
 
 
 class ValueCounts(stats_generator.CombinerStatsGenerator):  # type: ignore[misc]
-    """The results of TFDV's TopKUniquesStatsGenerator, which needs a Beam pipeline and an object per value.
+    """Computes what TFDV's TopKUniquesStatsGenerator does, but without Beam or an object per value.
 
     Args:
         options: a StatsOptions.
-        limit_bytes: what the different values may take before the columns with most of them are sketched;
-            of all accumulators together, see `share`.
+        limit_bytes: the size of the distinct values above which the columns with most of them are sketched;
+            it applies to all accumulators together, see `share`.
     """
 
     def __init__(self, options: Any, limit_bytes: int = LIMIT_BYTES) -> None:
@@ -43,17 +43,17 @@ class ValueCounts(stats_generator.CombinerStatsGenerator):  # type: ignore[misc]
         )
 
     def share(self, accumulators: Sequence[_Counts]) -> None:
-        """Gives each of these accumulators, and each filled later, an equal part of the limit."""
+        """Give each of these accumulators, and each filled later, an equal part of the limit."""
         self._share_bytes = self._limit_bytes // max(len(accumulators), 1)
         for each in accumulators:
             self._shrink(each)
 
     def create_accumulator(self) -> _Counts:
-        """Returns no counts, by the path of a column."""
+        """Return an empty accumulator, which maps paths of columns to counts."""
         return {}
 
     def add_input(self, accumulator: _Counts, batch: pa.RecordBatch) -> _Counts:
-        """Counts the values of a batch."""
+        """Add the values of a batch to the counts."""
         for path, column, weights in arrow_util.enumerate_arrays(
             batch, example_weight_map=self._weights, enumerate_leaves_only=True
         ):
@@ -67,7 +67,7 @@ class ValueCounts(stats_generator.CombinerStatsGenerator):  # type: ignore[misc]
         return accumulator
 
     def merge_accumulators(self, accumulators: Iterable[_Counts]) -> _Counts:
-        """Adds counts; the first is changed."""
+        """Add the counts of all accumulators to the first, which is modified and returned."""
         first, *others = accumulators
         for other in others:
             for path, counts in other.items():
@@ -85,7 +85,7 @@ class ValueCounts(stats_generator.CombinerStatsGenerator):  # type: ignore[misc]
         return first
 
     def extract_output(self, accumulator: _Counts) -> Any:
-        """The most frequent values, and how many different ones there are."""
+        """Return the most frequent values and the number of distinct values of each column."""
         result = statistics_pb2.DatasetFeatureStatistics()
         options = self._options
         most = max(options.num_top_values, options.num_rank_histogram_buckets)
@@ -124,7 +124,7 @@ class ValueCounts(stats_generator.CombinerStatsGenerator):  # type: ignore[misc]
         for counts in exact.values():
             size += counts.compact()
         for path, counts in sorted(exact.items(), key=lambda each: each[1].size_bytes, reverse=True):
-            # Half of it: otherwise the next batch might be one too many again.
+            # Shrink to half the limit: otherwise the next batch might exceed it again.
             if size <= self._share_bytes / 2:
                 return
             size -= counts.size_bytes
@@ -133,7 +133,7 @@ class ValueCounts(stats_generator.CombinerStatsGenerator):  # type: ignore[misc]
 
 
 class _Exact:
-    """Tables of values, counts and weights; when the new ones outgrow the old one, they become one."""
+    """Exact counts: tables of values, counts and weights, merged when the new ones outgrow the merged one."""
 
     def __init__(self) -> None:
         self._parts: list[pa.Table] = []
@@ -149,7 +149,7 @@ class _Exact:
             self.compact()
 
     def compact(self) -> int:
-        """Makes one table of all; returns by how many bytes that is more, a negative number."""
+        """Merge all tables into one; return the change in size, in bytes, usually negative."""
         before = self.size_bytes
         if len(self._parts) > 1:
             merged = pa.concat_tables(self._parts).group_by("value")
@@ -170,7 +170,7 @@ class _Exact:
 
 
 class _Sketched:
-    """TFDV's sketches."""
+    """Approximate counts: TFDV's sketches."""
 
     def __init__(self, most: int) -> None:
         self._distinct = KmvSketch(_DISTINCT_BUCKETS)
@@ -219,7 +219,7 @@ def _estimated(sketch: Any, most: int) -> pa.Table:
 
 
 def _largest(table: pa.Table, by: str, most: int) -> pa.Table:
-    """The values that have most, [value, by]; of those with the same, the last ones in their own order."""
+    """Return the rows [value, by] with the largest `by`; of equal ones, those with the largest value."""
     table = table.select(["value", by])
     if table.num_rows <= most:
         return table

@@ -1,1 +1,1 @@
-"""Turns raw examples into features: TFT's analysis without Beam, then its graph over large batches."""
+"""Transforms raw examples into features: TFT's analysis without Beam, then TFT's graph over large batches."""

@@ -1,8 +1,8 @@
-"""TFT's analysis of a data set in this process: one pass over the rows for each of its phases.
+"""Runs TFT's analysis of a data set without Beam: one pass over the rows for each phase of the analysis.
 
-TFT translates what a preprocessing_fn asks for into a graph of operations, and that into a Beam pipeline with
-some ten stages for each analyzer. Here the same graph is evaluated as it is: what takes batches is gathered
-phase by phase and fed side by side in one pass, the rest are functions.
+TFT translates the analyzers of a preprocessing_fn into a graph of operations, and that into a Beam pipeline
+with some ten stages per analyzer. Here the graph is evaluated directly: the operations of a phase that take
+batches are collected and fed together in one pass over the rows; the others are plain functions.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,13 +31,13 @@ _SMALLER = 8
 
 @dataclass(frozen=True)
 class Reading:
-    """The rows to look at.
+    """The rows to analyze.
 
     Attributes:
-        shards: of their files, at least one.
-        workers: look at them.
-        schema: of the examples, as bytes.
-        columns: which are read.
+        shards: the shards of their files, at least one.
+        workers: the workers that read the shards.
+        schema: the schema of the examples, serialized.
+        columns: the columns to read.
     """
 
     shards: Sequence[Shard]
@@ -46,23 +46,24 @@ class Reading:
     columns: Sequence[str]
 
     def gather(self, gather: "Gather") -> Iterator[list[Values]]:
-        """The result for each shard, in the order of the shards."""
+        """Run the accumulators over all shards; yield their states per shard, in the order of the shards."""
         tell = Rows(self.shards, " looked at").tell
         return self.workers.map(gather, self.shards, progress=tell, again=replace(gather, parts=_SMALLER))
 
 
 def analyze(preprocessing: Preprocessing, reading: Reading) -> Replacements:
-    """Evaluates all analyzers.
+    """Evaluate all analyzers.
 
     Args:
-        preprocessing: the traced function; TFT marks in its graph what it took from there.
-        reading: the rows to look at.
+        preprocessing: the traced function; TFT marks in its graph the analyzers that it has taken from it.
+        reading: the rows to analyze.
 
     Returns:
-        What stands for it in the finished graph.
+        The tensors that replace the analyzers' results in the finished graph.
 
     Raises:
-        UnknownOperationError: it asks for what only TFT's own pipeline has; no row was looked at.
+        UnknownOperationError: the function needs an operation that only TFT's own pipeline has; no row has
+            been read.
     """
     root, _, _ = analysis_graph_builder.build(
         preprocessing.concrete.graph, preprocessing.inputs, preprocessing.concrete.structured_outputs
@@ -77,14 +78,14 @@ class Gather:
     """Runs accumulators over a shard.
 
     Attributes:
-        apply: a function from a batch to the tensors that they read; None, as in another process: that of the
-            folder.
-        folder: where it is saved, for other processes; None: it is not.
-        schema: of the examples, as bytes.
-        columns: which are read.
-        names: of the tensors.
-        kept: what makes each accumulator, and which tensors that takes; None: all of them, by name.
-        parts: batches are so many times smaller than usual.
+        apply: a function from a batch to the tensors that the accumulators take; None, as in other
+            processes, to load it from `folder`.
+        folder: the folder with the saved function, for other processes; None if it is not saved.
+        schema: the schema of the examples, serialized.
+        columns: the columns to read.
+        names: the names of the tensors.
+        kept: for each accumulator, the names of the tensors that it takes (None: all, by name) and a factory.
+        parts: the factor by which batches are smaller than usual.
     """
 
     apply: Apply | None
@@ -100,7 +101,7 @@ class Gather:
         return self.apply or loaded(str(self.folder), self.columns, self.names)
 
     def __call__(self, shard: Shard, progress: TaskProgress) -> list[Values]:
-        """Returns the state of each accumulator."""
+        """Return the state of each accumulator."""
         gathered = [(keys, make()) for keys, make in self.kept]
         reader = Columns(schema_pb2.Schema.FromString(self.schema), self.columns)
         rows = 0
@@ -120,7 +121,7 @@ class Gather:
         return [each.result() for _, each in gathered]
 
     def __getstate__(self) -> dict[str, object]:
-        # Each process loads the graph. TFT's combiners hold functions, which only Beam's pickler takes.
+        # Each process loads the graph. TFT's combiners hold functions, which only Beam's pickler can handle.
         state = {each.name: getattr(self, each.name) for each in fields(self)}
         return {**state, "apply": None, "kept": pickler.dumps(list(self.kept))}
 
@@ -154,7 +155,7 @@ class _Graph:
 
 @dataclass
 class _Pass:
-    """One pass over the rows, and its results."""
+    """One pass over the rows, which is run when one of its results is needed."""
 
     run: Callable[["_Pass"], list[Values]]
     graph: _Graph
@@ -172,25 +173,25 @@ class _Pass:
 
 @dataclass
 class _Part:
-    """Some tensors of each batch of a pass; with None for the keys all of them, by name."""
+    """Some of the tensors of each batch of a pass; if `keys` is None, all of them by name."""
 
     of: _Pass
     keys: Any = None
 
 
 class _Evaluate(nodes.Visitor):  # type: ignore[misc]
-    """Makes each operation ready to evaluate; none is evaluated before all have been visited."""
+    """Prepares each operation for evaluation; nothing is evaluated before all of them have been visited."""
 
     def __init__(self, preprocessing: Preprocessing, reading: Reading) -> None:
         self._preprocessing = preprocessing
         self._reading = reading
 
     def visit(self, operation: Any, inputs: Sequence[Any]) -> tuple[Any, ...]:
-        """The outputs of an operation."""
+        """Return the outputs of an operation, to be evaluated later."""
         if isinstance(operation, beam_nodes.CreateSavedModel):
             return (_Graph(operation.output_signature, inputs),)
         if isinstance(operation, beam_nodes.ExtractInputForSavedModel):
-            return (None,)  # the rows, which only a pass takes
+            return (None,)  # the rows themselves, which only a pass reads
         if isinstance(operation, beam_nodes.ApplySavedModel):
             return (_Part(_Pass(self._run, inputs[0])),)
         if inputs and isinstance(inputs[0], _Part):
@@ -203,7 +204,7 @@ class _Evaluate(nodes.Visitor):  # type: ignore[misc]
         return tuple(_Later(lambda i=i: outputs.values[i]) for i in range(operation.num_outputs))  # type: ignore[misc]
 
     def validate_value(self, value: Any) -> None:
-        """Required by TFT; nothing to validate."""
+        """Do nothing; TFT requires this method."""
 
     def _run(self, one: _Pass) -> list[Values]:
         tensors = {name: tensor.name for name, tensor in one.graph.tensors.items()}

@@ -1,6 +1,7 @@
-"""The annotations of a preprocessing_fn's outputs, read while it is traced anyway.
+"""Reads the annotations of a preprocessing_fn's outputs from a trace that is made anyway.
 
-TFT traces the function once more for it, as `schema_inference.get_traced_metadata_fn`, whose rules these are.
+TFT traces the function once more to read them, in `schema_inference.get_traced_metadata_fn`; the rules here
+are the same.
 """
 
 import collections
@@ -18,13 +19,13 @@ class Annotated:
     """A preprocessing_fn that remembers the outputs and annotations of its latest trace.
 
     Args:
-        function: the user's.
-        again: instead of it, makes what a graph that was traced before gives and annotates.
+        function: the user's preprocessing_fn.
+        again: a function to call instead, which recreates the outputs and annotations of an earlier trace.
 
     Attributes:
         outputs: the features, by name.
-        annotations: by TFT's names of them, tensors and names of features.
-        traced: the graph that it was traced into, once that is finished.
+        annotations: tensors and names of features, by TFT's names for the annotations.
+        traced: the traced concrete function, set after the trace.
     """
 
     def __init__(self, function: Callable[..., Any], again: Callable[..., Any] | None = None) -> None:
@@ -35,7 +36,7 @@ class Annotated:
         self.traced: Any = None
 
     def __call__(self, inputs: Mapping[str, TensorType]) -> Any:
-        """The features of a batch."""
+        """Return the features of a batch."""
         if self._again is not None:
             self.outputs, self.annotations = self._again(inputs)
             return self.outputs
@@ -45,7 +46,7 @@ class Annotated:
         return outputs
 
     def flat(self) -> tuple[list[Any], Callable[[Sequence[Any]], tuple[Any, Any]]]:
-        """All tensors, and a function that puts others in their places in outputs and annotations."""
+        """Return all tensors, and a function that puts others in their place in outputs and annotations."""
         both = (self.outputs, self.annotations)
         flat = tf.nest.flatten(both, expand_composites=True)
         places = [place for place, one in enumerate(flat) if isinstance(one, tf.Tensor) and _is_symbolic(one)]
@@ -60,7 +61,7 @@ class Annotated:
         return [flat[place] for place in places], structure
 
     def schema(self) -> Any:
-        """The schema of the outputs."""
+        """Return the schema of the outputs."""
         evaluated = _evaluated(self.annotations, self.traced.graph)
         return schema_inference.infer_feature_schema_v2(
             self.traced.structured_outputs, lambda: evaluated, evaluate_schema_overrides=True
@@ -100,7 +101,7 @@ def _annotations(graph: Any, outputs: Mapping[str, TensorType]) -> dict[str, Any
 
 
 def _evaluated(annotations: Mapping[str, Any], graph: Any) -> Mapping[str, Any]:
-    """The annotations as values: they are constants, or follow from what was analyzed."""
+    """Return the annotations as values: they are constants, or follow from the results of analyzers."""
     flat = tf.nest.flatten(annotations)
     places = [place for place, one in enumerate(flat) if isinstance(one, tf.Tensor) and _is_symbolic(one)]
     if places:

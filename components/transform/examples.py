@@ -18,20 +18,20 @@ from tfx_bsl.tfxio.tf_example_record import TFExampleBeamRecord
 from slipway.components.example_records import first_records, in_pieces, records
 from slipway.components.ingest.tfrecord import frame
 
-# Rows of a batch at most, and the bytes of their examples. Larger ones are not faster.
+# The maximum number of rows and bytes of examples in a batch. Larger batches are not faster.
 BATCH_ROWS = 16_384
 BATCH_BYTES = 8 << 20
 _READ_ROWS = 256
-_GZIP_WINDOW = 16 + 15  # zlib's way to ask for gzip's frame
+_GZIP_WINDOW = 16 + 15  # zlib's code for the gzip format
 _GZIP_LEVEL = 1
 
 
 class Columns:
-    """Reads the examples of a schema as all of TFX does.
+    """Reads examples into tensors as TFX does, by TFXIO.
 
     Args:
-        schema: the examples'.
-        names: the columns that are wanted; None: all.
+        schema: the schema of the examples.
+        names: the columns to read; None for all.
     """
 
     def __init__(self, schema: Any, names: Sequence[str] | None = None) -> None:
@@ -43,18 +43,18 @@ class Columns:
 
     @property
     def specs(self) -> dict[str, tf.TypeSpec]:
-        """The type of each column's tensor, as the user's function gets it."""
+        """The type of each column's tensor, as the preprocessing_fn receives it."""
         specs: dict[str, tf.TypeSpec] = self._adapter.OriginalTypeSpecs()
         return specs
 
     def batches(self, files: Sequence[str], most_rows: int = BATCH_ROWS) -> Iterator[dict[str, TensorType]]:
-        """The rows of some files, in their order: tensors by column, about as many at once as wanted."""
+        """Yield the rows of some files in order, as tensors by column, about `most_rows` rows at a time."""
         for batch in read(files, most_rows):
             yield self._adapter.ToBatchTensors(self._decoder.DecodeBatch(batch), produce_eager_tensors=True)
 
 
 def read(files: Sequence[str], most_rows: int = BATCH_ROWS) -> Iterator[list[bytes]]:
-    """The records of compressed files, many at a time, in their order.
+    """Yield the records of compressed files in order, many at a time.
 
     Raises:
         ComponentError: a file is damaged.
@@ -62,7 +62,7 @@ def read(files: Sequence[str], most_rows: int = BATCH_ROWS) -> Iterator[list[byt
     batch: list[bytes] = []
     size = 0
     first = next((len(record) for file in files for record in first_records(file, 1)), 1)
-    # Of large ones, such as images, few are looked at between two looks at the limits.
+    # Take few large records, such as images, at once, so that the limits are checked often.
     together = max(1, min(_READ_ROWS, most_rows, BATCH_BYTES // max(first, 1)))
     for some in in_pieces(itertools.chain.from_iterable(map(records, files)), together):
         batch += some
@@ -75,14 +75,14 @@ def read(files: Sequence[str], most_rows: int = BATCH_ROWS) -> Iterator[list[byt
 
 
 class Encoder:
-    """Serialises transformed batches as TFX's Transform does."""
+    """Serializes transformed batches as TFX's Transform does."""
 
     def __init__(self, schema: Any) -> None:
         self._encoder = RecordBatchToExamplesEncoder(schema)
         self._converter = impl_helper.make_tensor_to_arrow_converter(schema)
 
     def encode(self, batch: Mapping[str, TensorType]) -> Iterator[list[bytes]]:
-        """The examples of a batch; a very large one in several parts."""
+        """Yield the examples of a batch; a very large batch in several parts."""
         parts: Iterable[tuple[pa.RecordBatch, Any]] = beam_impl._convert_to_record_batch(
             dict(batch), self._converter, set(), None
         )
@@ -91,7 +91,7 @@ class Encoder:
 
 
 def write(path: str, parts: Iterable[Sequence[bytes]]) -> int:
-    """Writes a compressed file of records; returns how many. What an error has left half done is removed."""
+    """Write a compressed file of records, and return their number. If an error occurs, remove the file."""
     rows = 0
     gzip = isal_zlib.compressobj(_GZIP_LEVEL, isal_zlib.DEFLATED, _GZIP_WINDOW)
     try:

@@ -1,4 +1,4 @@
-"""The executor of Transform: ours if it does the same as TFX's, otherwise TFX's own."""
+"""The executor of Transform, which falls back to TFX's own where it does not support a node."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -30,7 +30,7 @@ from slipway.components.transform.materialize import Materialize
 from slipway.components.transform.operations import UnknownOperationError
 from slipway.components.worker_pool import SideBySide, Workers
 
-# Of compressed examples: another process is worth it for some seconds of work.
+# Compressed examples per process: another process is worth starting for some seconds of work.
 _WORTH_BYTES = 8 << 20
 _SMALLER = 8
 _TEMPORARY = ".temp_path"
@@ -46,10 +46,10 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
         output_dict: Mapping[str, Sequence[Any]],
         exec_properties: Mapping[str, Any],
     ) -> None:
-        """Writes the artifacts `transform_graph` and `transformed_examples`.
+        """Write the artifacts `transform_graph` and `transformed_examples`.
 
         Raises:
-            ComponentError: the user's function gives nothing that could be written.
+            ComponentError: the preprocessing_fn returns nothing that can be written, or fails at some rows.
         """
         why = self._why_stock(input_dict, output_dict, exec_properties)
         if why is None:
@@ -133,8 +133,8 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
     def _processes(
         self, analyzed: Sequence[Shard], written: Sequence[Shard], *, can_be_shared: bool
     ) -> SideBySide:
-        """Processes on this machine, as many as the data is worth."""
-        # Of the data that is read twice, the larger part decides: often only some splits are analyzed.
+        """Return workers on this machine, with as many processes as the amount of data is worth."""
+        # The data is read twice; the larger reading decides, since often only some splits are analyzed.
         worth = max(
             process_count(shards, self._beam_pipeline_args or (), worth_bytes=_WORTH_BYTES)
             for shards in (analyzed, written)
@@ -142,7 +142,7 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
         return SideBySide(worth if can_be_shared else 1)
 
     def _function(self, exec_properties: Mapping[str, object], schema_file: str) -> Any:
-        """The user's preprocessing_fn, found as TFX finds it."""
+        """Return the user's preprocessing_fn, found as TFX finds it."""
         given = {
             labels.PREPROCESSING_FN: exec_properties.get(standard_component_specs.PREPROCESSING_FN_KEY),
             labels.CUSTOM_CONFIG: exec_properties.get(standard_component_specs.CUSTOM_CONFIG_KEY),
@@ -153,9 +153,9 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
 
 @contextmanager
 def _local(folder: str) -> Iterator[str]:
-    """A local folder to write to instead of a folder in a bucket, which gets what was written at the end.
+    """Yield a local folder to write to; if `folder` is in a bucket, the files are copied there at the end.
 
-    The graph is saved and loaded several times, in dozens of small files.
+    The graph is saved and loaded several times, in dozens of small files, which would be slow in a bucket.
     """
     if "://" not in folder:
         yield folder
@@ -167,7 +167,7 @@ def _local(folder: str) -> Iterator[str]:
 
 @contextmanager
 def _temporary(folder: str) -> Iterator[str]:
-    """A folder for intermediate results of the passes."""
+    """Yield a folder for intermediate results of the passes, and remove it afterwards."""
     temporary = f"{folder}/{_TEMPORARY}"
     fileio.makedirs(temporary)
     try:
@@ -177,7 +177,7 @@ def _temporary(folder: str) -> Iterator[str]:
 
 
 def _write_graph(traced: Preprocessing, reading: Reading, schema: Any, folder: str) -> None:
-    """Analyzes some files and writes the finished graph."""
+    """Analyze the rows and write the finished graph, with the raw schema, to `folder`."""
     replacements = analyze(traced, reading)
     raw = f"{folder}/{tft.TFTransformOutput.RAW_METADATA_DIR}"
     metadata_io.write_metadata(dataset_metadata.DatasetMetadata(schema), raw)
@@ -185,7 +185,7 @@ def _write_graph(traced: Preprocessing, reading: Reading, schema: Any, folder: s
 
 
 def _one_each(split: str, files: Sequence[str], sizes: Sequence[int]) -> list[Shard]:
-    """A shard for each file of a split."""
+    """Return one shard for each file of a split."""
     return [
         Shard(split, place, len(files), (file,), size)
         for place, (file, size) in enumerate(zip(files, sizes, strict=True))
@@ -193,7 +193,7 @@ def _one_each(split: str, files: Sequence[str], sizes: Sequence[int]) -> list[Sh
 
 
 def _materialize(work: Materialize, shards: Sequence[Shard], workers: Workers) -> None:
-    """Transforms splits, file by file."""
+    """Transform the shards, one file at a time per worker."""
     for prefix in work.prefixes.values():
         fileio.makedirs(prefix.rpartition("/")[0])
     progress = Rows(shards, " transformed").tell
@@ -204,7 +204,7 @@ def _materialize(work: Materialize, shards: Sequence[Shard], workers: Workers) -
 
 
 def _files(examples: Sequence[Any], split: str) -> tuple[list[str], list[int]]:
-    """The files of a split, and the bytes of each."""
+    """Return the files of a split, and the size of each in bytes."""
     (folder,) = artifact_utils.get_split_uris(examples, split)
     files = sorted(fileio.glob(io_utils.all_files_pattern(folder)))
     if not files:

@@ -1,4 +1,4 @@
-"""Decides whether our executor supports a Transform node, or TFX's own has to run it."""
+"""Decides whether our executor supports a Transform node or TFX's own executor must run it."""
 
 from collections.abc import Collection, Mapping
 
@@ -16,12 +16,12 @@ def why_stock(
     outputs: Collection[str],
     parameters: Mapping[str, object],
 ) -> str | None:
-    """Returns why TFX's own executor must run; None if ours does the same.
+    """Return why TFX's own executor must run; None if ours gives the same result.
 
     Args:
-        examples: for each artifact the format of its payload and that of its files.
-        outputs: keys of the artifacts that are wanted.
-        parameters: the node's.
+        examples: for each artifact of examples, the formats of its payload and of its files.
+        outputs: the keys of the node's input and output artifacts.
+        parameters: the node's parameters.
     """
     if len(examples) != 1:
         return f"there are {len(examples)} artifacts of examples"

@@ -1,4 +1,4 @@
-"""Rewords TensorFlow's error about rows that a preprocessing_fn fails at, with the place in the code."""
+"""Rewords TensorFlow's errors about rows at which a preprocessing_fn fails, with the place in its code."""
 
 import contextlib
 import re
@@ -15,15 +15,15 @@ _MOST_CHARACTERS = 300
 
 @contextlib.contextmanager
 def told_in_words(errors: type[Exception], *, memory: type[Exception]) -> Iterator[None]:
-    """Rewords an error of TensorFlow.
+    """Reword an error of TensorFlow that is raised in the context.
 
     Args:
-        errors: the class of them, `tf.errors.OpError`.
+        errors: the class of errors to reword, `tf.errors.OpError`.
         memory: the class of those that say nothing about rows, `tf.errors.ResourceExhaustedError`.
 
     Raises:
-        MemoryError: in the place of the latter.
-        ComponentError: in its place.
+        MemoryError: in place of an error of the class `memory`.
+        ComponentError: in place of any other error of the class `errors`.
     """
     try:
         yield
@@ -38,10 +38,10 @@ def told_in_words(errors: type[Exception], *, memory: type[Exception]) -> Iterat
 
 
 def in_words(message: str) -> tuple[str, str]:
-    """Returns what went wrong and where in the user's code; empty if the error does not say.
+    """Return what went wrong, and the place in the user's code; the place is empty if the error has none.
 
     Args:
-        message: of an operation of a graph that failed.
+        message: the message of an error of a graph's operation.
     """
     lines = [_NODE.sub("", line.strip()) for line in message.splitlines()]
     frames = [(found[1], found[2]) for line in lines if (found := _FRAME.match(line))]

@@ -1,8 +1,8 @@
-"""The user's preprocessing_fn as TensorFlow graphs: those for the analysis, and the finished one.
+"""Turns the user's preprocessing_fn into TensorFlow graphs: those for the analysis, and the finished one.
 
-It is what TFT does inside its Beam stages, with TFT's own functions; but the function is traced once or twice
-(more where an analyzer needs another's result), not nine times, and the graph of the first pass is run as it
-was traced, not saved and loaded before.
+TFT does the same inside its Beam stages, and its own functions are used here. But the preprocessing_fn is
+traced once or twice (more often if an analyzer needs another's result) instead of nine times, and the graph
+of the first pass is run as traced, without being saved and loaded.
 """
 
 import itertools
@@ -34,11 +34,11 @@ from slipway.components.errors import ComponentError
 from slipway.components.transform.annotations import Annotated
 
 Replacements = Mapping[str, tf.Tensor]
-"""The constant tensors that stand for what is analyzed, by the name of the tensor in the traced graph."""
+"""The constant tensors that replace the analyzers' results, by the name of the tensor in the traced graph."""
 
 
 Apply = Callable[[Mapping[str, TensorType]], dict[str, TensorType]]
-"""From tensors by column to tensors by name."""
+"""A function from tensors by column to tensors by name."""
 
 _PYTHON = {"PyFunc", "PyFuncStateless", "EagerPyFunc"}
 _OF_GENERATORS = (
@@ -55,13 +55,13 @@ class Preprocessing:
     """A traced preprocessing_fn.
 
     Attributes:
-        function: the user's, bound to what it gets beside the columns.
+        function: the user's function, bound to its arguments other than the columns.
         specs: the type of each column.
-        temporary: a folder for what lies between the passes.
-        concrete: the function, traced with nothing analyzed yet.
-        annotated: what it gives and annotates, in that graph.
-        inputs: the columns' tensors in it.
-        assets: the files of vocabularies, by the name that the function gives them.
+        temporary: a folder for intermediate results of the passes.
+        concrete: the function as traced without any results of analyzers.
+        annotated: the outputs and annotations of the function, in that graph.
+        inputs: the columns' tensors in that graph.
+        assets: the vocabulary files, by the name that the function gives them.
     """
 
     function: Callable[..., Any]
@@ -74,18 +74,18 @@ class Preprocessing:
 
     @cached_property
     def fingerprint(self) -> Mapping[str, graph_tools.AnalyzersFingerprint]:
-        """The analyzers' fingerprint, by which TFT notices a function that differs in each trace."""
+        """The analyzers' fingerprint, by which TFT detects a function that differs from trace to trace."""
         found: Mapping[str, graph_tools.AnalyzersFingerprint] = graph_tools.get_analyzers_fingerprint(
             self.concrete.graph, self.inputs
         )
         return found
 
     def analyzed_columns(self) -> list[str]:
-        """Returns the columns that analyzers need. Call it before building TFT's analysis graph."""
+        """Return the columns that analyzers need. Must be called before TFT's analysis graph is built."""
         visitor = graph_tools.SourcedTensorsVisitor()
         for sink in self.concrete.graph.get_collection(analyzer_nodes.TENSOR_REPLACEMENTS):
             nodes.Traverser(visitor).visit_value_node(sink.future)
-        # Operations that must run first also run before the analyzers.
+        # Control dependencies of the outputs also run before the analyzers.
         _, first = tf2_utils.strip_and_get_tensors_and_control_dependencies(
             tf.nest.flatten(self.concrete.structured_outputs, expand_composites=True)
         )
@@ -93,7 +93,7 @@ class Preprocessing:
         return list(graph_tools.get_dependent_inputs(self.concrete.graph, self.inputs, wanted))
 
     def transformed_columns(self) -> list[str]:
-        """The columns that the outputs are made of."""
+        """Return the columns that the outputs are computed from."""
         outputs = self.concrete.structured_outputs
         return list(graph_tools.get_dependent_inputs(self.concrete.graph, self.inputs, outputs))
 
@@ -105,16 +105,16 @@ class Preprocessing:
         *,
         folder: str | None = None,
     ) -> Apply:
-        """Returns a function from a batch to the tensors that the analyzers read.
+        """Return a function from a batch to the tensors that the analyzers read.
 
         Args:
-            tensors: the names in the traced graph, by the names that they are to have.
-            replacements: the results of the passes before.
-            columns: what a batch holds.
-            folder: where `save` wrote it; None: it did not.
+            tensors: names of tensors in the traced graph, by their names in the function's result.
+            replacements: the results of the previous passes.
+            columns: the columns of a batch.
+            folder: the folder in which `save` has written the graph; None if it has not.
 
         Returns:
-            From tensors by column to tensors by name.
+            A function from tensors by column to tensors by name.
         """
         loader = None if replacements else self._stateless(tensors)
         if loader is None:
@@ -122,7 +122,7 @@ class Preprocessing:
         return _applied(loader, columns, list(tensors))
 
     def _stateless(self, tensors: Mapping[str, str]) -> Any:
-        """The part of the traced graph that gives some tensors; None where it has tables or variables."""
+        """Return the part of the traced graph that computes `tensors`; None if it has tables or variables."""
         graph = self.concrete.graph
         traced = wrap_function.WrappedFunction(
             graph, variable_holder=wrap_function.VariableHolder(share_variables=True)
@@ -132,7 +132,7 @@ class Preprocessing:
             fetches={name: graph.get_tensor_by_name(tensor) for name, tensor in tensors.items()},
             input_signature=self.concrete.structured_input_signature,
         )
-        # Tables that only the outputs need are still fed, but unused.
+        # Resources of tables that only the outputs need are still inputs of the part, but unused.
         results = itertools.chain.from_iterable(each.outputs for each in part.graph.get_operations())
         of_use = [one for one in results if one.op.type != "Placeholder" or one.consumers()]
         captured = {id(one) for one in part.graph.internal_captures}
@@ -141,7 +141,7 @@ class Preprocessing:
         return _Traced(part)
 
     def finish(self, replacements: Replacements, folder: str) -> None:
-        """Writes the finished graph and the metadata of its outputs."""
+        """Write the finished graph and the metadata of its outputs to the artifact's folder."""
         saved, annotated = self._save(replacements, {})
         metadata = dataset_metadata.DatasetMetadata(annotated.schema())
         tf.io.gfile.rename(saved, f"{folder}/{tft.TFTransformOutput.TRANSFORM_FN_DIR}")
@@ -155,8 +155,8 @@ class Preprocessing:
     def can_be_shared(self) -> bool:
         """Whether several processes can run the graph, each on some of the rows.
 
-        Python in it is only in this one; and where numbers are drawn, each process would draw the same ones
-        anew, for rows that depend on who comes first.
+        They cannot if it has Python functions, which exist only in this process, or draws random numbers:
+        each process would draw the same ones, for rows that depend on which process comes first.
         """
         definition = self.concrete.graph.as_graph_def()
         operations = [
@@ -166,16 +166,16 @@ class Preprocessing:
         return not any(operation.op in _PYTHON or _draws(operation) for operation in operations)
 
     def save(self, replacements: Replacements, tensors: Mapping[str, str]) -> str:
-        """Writes the graph as it is after some passes, and returns the folder.
+        """Write the graph with the results of some passes, and return the folder.
 
         Args:
             replacements: the results of these passes.
-            tensors: as for `analyzed`.
+            tensors: names of tensors in the traced graph, by their names in the saved graph's result.
         """
         return self._save(replacements, tensors)[0]
 
     def _save(self, replacements: Replacements, tensors: Mapping[str, str]) -> tuple[str, Annotated]:
-        """Writes the graph with what is analyzed, as `impl_helper.trace_and_write_v2_saved_model` does."""
+        """Write the graph with the results so far, as `impl_helper.trace_and_write_v2_saved_model` does."""
         folder: str = beam_common.get_unique_temp_path(self.temporary)
         again = self._needed(tensors, replacements) if tensors else self._filled_in(replacements)
         annotated = again or Annotated(self.function)
@@ -192,10 +192,10 @@ class Preprocessing:
         return folder, annotated
 
     def _filled_in(self, replacements: Replacements) -> Annotated | None:
-        """The traced graph with the results in it; None where only the function itself can be trusted.
+        """Return the traced graph with the results filled in; None if the function must be traced again.
 
-        That is where tracing makes more than a graph (tables, variables, files), or where it may make another
-        one: of a result that is known, shapes may be known that were not.
+        That is the case if tracing creates more than a graph (tables, variables, files), or may create a
+        different graph: with a known result, more shapes may be known than before.
         """
         graph, outputs = self.concrete.graph, self.annotated.outputs
         is_settled = all(
@@ -213,7 +213,7 @@ class Preprocessing:
         return Annotated(self.function, again)
 
     def _needed(self, tensors: Mapping[str, str], replacements: Replacements) -> Annotated | None:
-        """The part of the traced graph that gives some tensors, to be saved; None where it is not enough."""
+        """Return the part of the traced graph that computes `tensors`; None if the part does not suffice."""
         if replacements or self._stateless(tensors) is None:
             return None
         wanted = [self.concrete.graph.get_tensor_by_name(tensor) for tensor in tensors.values()]
@@ -222,7 +222,7 @@ class Preprocessing:
         )
 
         def again(inputs: Mapping[str, TensorType]) -> Any:
-            # Nothing in it is left to be analyzed, so TFT takes what this gives for what it asked for.
+            # This part has no analyzers, so TFT accepts its outputs as the tensors that it requests.
             return dict(zip(tensors, self._imported(definition, wanted, inputs, {}), strict=True)), {}
 
         return Annotated(self.function, again)
@@ -234,7 +234,7 @@ class Preprocessing:
         inputs: Mapping[str, TensorType],
         replacements: Replacements,
     ) -> Sequence[tf.Tensor]:
-        """Tensors of a part of the traced graph, made again in the graph that is being made now."""
+        """Import a part of the traced graph into the graph under construction; return the wanted tensors."""
         new = tf.nest.flatten([inputs[name] for name in self.inputs], expand_composites=True)
         old = tf.nest.flatten(list(self.inputs.values()), expand_composites=True)
         there = {node.name for node in definition.node}
@@ -247,15 +247,15 @@ class Preprocessing:
 
 
 def trace(function: Callable[..., Any], specs: Mapping[str, tf.TypeSpec], *, temporary: str) -> Preprocessing:
-    """Traces a preprocessing_fn.
+    """Trace a preprocessing_fn.
 
     Args:
-        function: the user's.
+        function: the user's preprocessing_fn.
         specs: the type of each column.
-        temporary: a folder for what lies between the passes.
+        temporary: a folder for intermediate results of the passes.
 
     Raises:
-        ComponentError: it gives nothing that could be written.
+        ComponentError: the function does not return a dictionary of tensors, or creates a trainable variable.
     """
     context = graph_context.TFGraphContext(
         module_to_export=tf.Module(), temp_dir=temporary, evaluated_replacements=None
@@ -282,13 +282,13 @@ def trace(function: Callable[..., Any], specs: Mapping[str, tf.TypeSpec], *, tem
 
 
 def _draws(operation: Any) -> bool:
-    """Whether an operation draws random numbers from a sequence that it, or a variable, keeps."""
-    # Every operation with a sequence of its own has two seeds; a `tf.random.Generator`'s have its name.
+    """Return True if an operation draws random numbers from a state that it, or a variable, keeps."""
+    # Operations with a state of their own have two seeds; those of a `tf.random.Generator` have known names.
     return "seed2" in operation.attr or operation.op.startswith(_OF_GENERATORS)
 
 
 def _has_state(graph: Any) -> bool:
-    """Whether running the graph does more than computing its outputs, or needs more than its inputs."""
+    """Return True if running the graph does more than compute its outputs, or needs more than its inputs."""
     return any(
         (one.op_def is not None and one.op_def.is_stateful)
         or any(output.dtype == tf.resource for output in one.outputs)
@@ -297,12 +297,12 @@ def _has_state(graph: Any) -> bool:
 
 
 def loaded(folder: str, columns: Sequence[str], names: Sequence[str]) -> Apply:
-    """A graph that `Preprocessing.save` wrote, as a function.
+    """Load a graph that `Preprocessing.save` wrote, as a function.
 
     Args:
-        folder: where.
-        columns: what a batch holds.
-        names: of the tensors that it gives.
+        folder: the folder that `save` returned.
+        columns: the columns of a batch.
+        names: the names of the tensors in the function's result.
     """
     return _applied(saved_transform_io_v2.SavedModelLoader(folder), columns, names)
 
@@ -314,7 +314,7 @@ def _applied(loader: Any, columns: Sequence[str], names: Sequence[str]) -> Apply
 
 
 class _Traced(saved_transform_io_v2.SavedModelLoader):  # type: ignore[misc]
-    """A graph without state, to be applied as TFT applies a saved one: nothing is loaded."""
+    """A stateless traced graph, applied as TFT applies a saved graph, but without loading."""
 
     def __init__(self, function: Any) -> None:
         outputs = function.structured_outputs

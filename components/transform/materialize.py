@@ -21,11 +21,11 @@ _OUTPUT_BYTES = 64 << 20
 
 
 class Finished:
-    """A finished graph.
+    """A finished transform graph, loaded to be applied.
 
     Args:
-        folder: of the artifact `transform_graph`.
-        columns: how examples are read: with the columns that the outputs are made of at least.
+        folder: the folder of the artifact `transform_graph`.
+        columns: reads the examples; must include the columns that the outputs are computed from.
     """
 
     def __init__(self, folder: str, columns: Columns) -> None:
@@ -37,11 +37,11 @@ class Finished:
         self._most_rows = _most_rows(self._loader.structured_outputs.values())
 
     def transformed(self, file: str, *, parts: int = 1) -> Iterator[list[bytes]]:
-        """The transformed examples of a file, in its order.
+        """Yield the transformed examples of a file, in the file's order.
 
         Args:
-            file: of serialised examples.
-            parts: a batch is so many times smaller than usual.
+            file: the path of a file of serialized examples.
+            parts: the factor by which batches are smaller than usual.
         """
         for batch in self._columns.batches([file], max(self._most_rows // parts, 1)):
             with told_in_words(tf.errors.OpError, memory=tf.errors.ResourceExhaustedError):
@@ -51,14 +51,14 @@ class Finished:
 
 @dataclass(frozen=True)
 class Materialize:
-    """Transforms a file: each file of examples becomes one of transformed ones.
+    """Transforms a file of examples into a file of transformed examples.
 
     Attributes:
-        folder: of the artifact `transform_graph`.
-        schema: of the examples, as bytes.
-        columns: which are read.
-        prefixes: by split, path of what is written, without the number and the suffix.
-        parts: batches are so many times smaller than usual.
+        folder: the folder of the artifact `transform_graph`.
+        schema: the schema of the examples, serialized.
+        columns: the columns to read.
+        prefixes: by split, the path of the files to write, without number and suffix.
+        parts: the factor by which batches are smaller than usual.
     """
 
     folder: str
@@ -72,7 +72,7 @@ class Materialize:
         return Finished(self.folder, Columns(schema_pb2.Schema.FromString(self.schema), self.columns))
 
     def __call__(self, shard: Shard, progress: TaskProgress) -> None:
-        """Writes the file of a shard of one file."""
+        """Transform the only file of a shard, and write the result."""
         [file] = shard.files
         path = f"{self.prefixes[shard.split]}-{shard.first:05d}-of-{shard.of:05d}.gz"
         rows = write(path, _told(self._finished.transformed(file, parts=self.parts), progress))
@@ -92,7 +92,7 @@ def _told(records: Iterable[list[bytes]], progress: TaskProgress) -> Iterator[li
 
 
 def _most_rows(outputs: Iterable[Any]) -> int:
-    """Rows of a batch whose dense outputs take `_OUTPUT_BYTES` at most: one image's pixels are many."""
+    """Return how many rows have dense outputs of at most `_OUTPUT_BYTES`; those of an image are large."""
     dense = [one for one in outputs if isinstance(one, tf.Tensor) and one.shape.rank]
     row: int = sum(one.dtype.size * math.prod(size or 1 for size in one.shape[1:]) for one in dense)
     return max(1, min(BATCH_ROWS, _OUTPUT_BYTES // max(row, 1)))

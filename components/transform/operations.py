@@ -1,7 +1,7 @@
-"""TFT's analyzers without Beam: each operation of its analysis graph, over lists in the place of collections.
+"""TFT's analyzers without Beam: the operations of TFT's analysis graph, over lists instead of PCollections.
 
-The combiners are TFT's own, and so is what they compute; TFT registers a Beam transform for each operation
-(`tensorflow_transform.beam.analyzer_impls`), for which a function stands here.
+The combiners, and so their results, are TFT's own. TFT registers a Beam transform for each operation
+(`tensorflow_transform.beam.analyzer_impls`), which a function or an accumulator replaces here.
 """
 
 import hashlib
@@ -24,21 +24,21 @@ Values = list[Any]
 
 
 class UnknownOperationError(Exception):
-    """An operation not implemented here, such as a user's Beam transform."""
+    """An operation is not implemented here, such as a user's Beam transform."""
 
 
 class Accumulator(Protocol):
     """The state accumulated over the batches of a pass."""
 
     def add(self, batch: Any) -> None:
-        """Adds an analyzer's arrays for one batch: a tuple; for packed ones, by name."""
+        """Add an analyzer's arrays for one batch: a tuple, or a mapping by name for packed analyzers."""
 
     def result(self) -> Values:
-        """Returns the result."""
+        """Return the state of the accumulator, as a list of values."""
 
 
 class _Combined:
-    """An accumulator of TFT's, over all batches."""
+    """Runs one of TFT's combiners over all batches."""
 
     def __init__(self, combiner: Any) -> None:
         self._combiner = combiner
@@ -52,7 +52,7 @@ class _Combined:
 
 
 class _Packed:
-    """Several accumulators, each of which takes some of the tensors."""
+    """Runs several of TFT's combiners, each over some of the tensors."""
 
     def __init__(self, parts: Sequence[tuple[str, Sequence[Any], Any]]) -> None:
         self._each = [(label, keys, _Combined(combiner)) for label, keys, combiner in parts]
@@ -66,7 +66,7 @@ class _Packed:
 
 
 class _CombinedPerKey:
-    """An accumulator of TFT's for each key."""
+    """Runs one of TFT's combiners for each key."""
 
     def __init__(self, combiner: Any) -> None:
         self._combiner = combiner
@@ -112,10 +112,10 @@ class _Weighed:
 
 
 def accumulator(operation: Any) -> Callable[[], Accumulator]:
-    """Returns a factory of accumulators for an operation; Beam's pickler takes it.
+    """Return a factory of accumulators for an operation; Beam's pickler can pickle it.
 
     Raises:
-        UnknownOperationError: it is not here.
+        UnknownOperationError: the operation is not implemented here.
     """
     if isinstance(operation, analyzer_nodes.CacheableCombineAccumulate):
         return partial(_Combined, operation.combiner)
@@ -132,7 +132,7 @@ def accumulator(operation: Any) -> Callable[[], Accumulator]:
 
 
 def together(operation: Any, parts: Sequence[Values]) -> Values:
-    """Merges the states of accumulators of one operation, each over other rows."""
+    """Merge the states of one operation's accumulators over different rows."""
     values = [value for part in parts for value in part]
     if not isinstance(operation, analyzer_nodes.VocabularyAccumulate):
         return values
@@ -143,15 +143,15 @@ def together(operation: Any, parts: Sequence[Values]) -> Values:
 
 
 def evaluator(operation: Any, *, folder: str, graph: Any) -> Callable[[list[Values]], Sequence[Values]]:
-    """Returns a function for an operation: from a list of values per input to one per output.
+    """Return a function that evaluates an operation: from a list of values per input to one per output.
 
     Args:
-        operation: one of TFT's analysis graph that takes no batches.
-        folder: where it may write files.
-        graph: the traced preprocessing_fn.
+        operation: an operation of TFT's analysis graph that does not take batches.
+        folder: the folder for files that the operation writes.
+        graph: the graph of the traced preprocessing_fn.
 
     Raises:
-        UnknownOperationError: it is not here.
+        UnknownOperationError: the operation is not implemented here.
     """
     if isinstance(operation, analyzer_nodes.VocabularyOrderAndWrite):
         return lambda inputs: [[_write_vocabulary(operation, inputs, folder)]]
@@ -244,12 +244,12 @@ def _scaled_boundaries(_: Any, values: Values) -> list[Values]:
 
 
 def _merge_counts(_: Any, values: Values) -> list[Values]:
-    # One accumulator a token: nothing is to be merged but the order, which is that of Beam's pairs.
+    # Each token occurs once by now, so nothing is left to merge; Beam's pairs have the count first.
     return [[(count, token) for token, count in values]]
 
 
 def _count(_: Any, values: Values) -> list[Values]:
-    # A vocabulary without a token is written with one.
+    # An empty vocabulary is written with one dummy token.
     return [[np.int64(max(len(values), 1))]]
 
 
@@ -269,7 +269,7 @@ def _prune(operation: Any, values: Values) -> list[Values]:
 
 
 def _write_vocabulary(operation: Any, inputs: Sequence[Values], folder: str) -> Any:
-    """Writes a vocabulary, one token a line; returns its path as TFT's graph takes it."""
+    """Write a vocabulary, one token per line, and return its path as TFT's graph takes it."""
     values, *more = inputs
     reserved = [token for (tokens,) in more for each in tokens for token in each] if more else None
     if operation.input_is_sorted and not more:
@@ -297,7 +297,7 @@ def _write_vocabulary(operation: Any, inputs: Sequence[Values], folder: str) -> 
     else:
         with tf.io.gfile.GFile(path, "wb") as file:
             file.write(b"".join(line + b"\n" for line in lines))
-    # TFX's own executor keeps whichever was written last, for both.
+    # TFX's own executor would use the vocabulary that was written last for both.
     if before not in (None, _content(path)):
         raise ComponentError(
             f"preprocessing_fn names two different vocabularies {operation.vocab_filename}",
