@@ -1,1 +1,1 @@
-"""The users' own code: one package per workload, reached by dotted path only."""
+"""User code: one package per workload, imported by dotted path only."""

@@ -1,4 +1,4 @@
-"""The executor of StatisticsGen: ours if it does the same as TFX's, otherwise TFX's own."""
+"""The executor of StatisticsGen, which falls back to TFX's own where it does not support a node."""
 
 import itertools
 from collections.abc import Mapping, Sequence

@@ -1,1 +1,1 @@
-"""The digits workload: which digit did someone write?"""
+"""The digits workload: recognizes handwritten digits."""

@@ -1,14 +1,16 @@
-"""Writes digits.npz: scikit-learn's handwritten digits in the layout and the shape of Keras' MNIST file.
+"""Writes digits.npz: scikit-learn's handwritten digits in the layout and shape of Keras' MNIST file.
 
     python -m workloads.digits.make_data            # the file of the repository, again
     python -m workloads.digits.make_data other.npz
 
-scikit-learn brings 1,797 images of 8x8 pixels with 16 shades. Each pixel is repeated 3 times both ways, the
-border is 2 pixels wide, and the shades are spread over 0..255: 28x28 of uint8, as MNIST has it. Nothing is
-added or lost. So one schema, one preprocessing and one model serve this file and the real MNIST.
+scikit-learn includes 1,797 images of 8x8 pixels with 16 shades of grey. Each pixel is repeated 3 times in
+both directions, a border of 2 pixels is added, and the shades are scaled to 0..255. The result is 28x28
+pixels of uint8, as in MNIST; no information is added or lost. So the same schema, preprocessing and model
+work for this file and for the real MNIST.
 
 The data: "Optical Recognition of Handwritten Digits", E. Alpaydin and C. Kaynak, 1998, UCI Machine Learning
-Repository, doi 10.24432/C50P49, licence CC BY 4.0; scikit-learn copies its test set, digits by 13 people.
+Repository, doi 10.24432/C50P49, licence CC BY 4.0; scikit-learn has a copy of its test set, digits by 13
+people.
 """
 
 import sys
@@ -20,14 +22,14 @@ from sklearn.datasets import load_digits
 
 DIGITS_FILE = Path(__file__).with_name("digits.npz")
 TEST_EVERY = 5
-"""Of each digit, one image in five is for the test. Both parts hold all 13 hands: a new hand is harder."""
+"""One image in five of each digit is for the test. All 13 writers are in both parts: a new one is harder."""
 
-_SHADES = 16  # of scikit-learn's images, beside white
+_SHADES = 16  # the shades in scikit-learn's images, in addition to white
 _REPEATS, _BORDER = 3, 2
 
 
 def digits_arrays() -> dict[str, np.ndarray[Any, np.dtype[np.uint8]]]:
-    """x_train [N, 28, 28], y_train [N], x_test [M, 28, 28] and y_test [M], all uint8; N + M is 1,797."""
+    """Return x_train [N, 28, 28], y_train [N], x_test [M, 28, 28] and y_test [M]: uint8; N + M is 1,797."""
     digits = load_digits()
     shades = np.rint(digits.images * (255 / _SHADES)).astype(np.uint8)
     enlarged = shades.repeat(_REPEATS, axis=1).repeat(_REPEATS, axis=2)

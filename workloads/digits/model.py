@@ -1,4 +1,4 @@
-"""The digits model: one wide dense layer, the network that many MNIST tutorials begin with."""
+"""The digits model: one wide dense layer, as in many introductory MNIST tutorials."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,11 +22,11 @@ class Hyperparameters:
 
 
 def build_model(features: Mapping[str, Feature], hyperparameters: Mapping[str, Any]) -> keras.Model:
-    """Returns the compiled model: the probability of each digit, float32 [rows, 10].
+    """Return the compiled model, whose output is the probability of each digit, float32 [rows, 10].
 
     Args:
-        features: the model's inputs by name: `image` alone.
-        hyperparameters: fields of `Hyperparameters`; what is left out keeps its default.
+        features: the model's inputs by name: only `image`.
+        hyperparameters: fields of `Hyperparameters`; missing fields have their defaults.
     """
     settings = Hyperparameters(**hyperparameters)
     image = keras.Input(features["image"].shape, dtype=features["image"].model_dtype, name="image")

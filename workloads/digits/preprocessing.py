@@ -1,4 +1,4 @@
-"""Digits to features: the image as its raw bytes, the digit as it is."""
+"""The digits preprocessing: the image becomes raw bytes, the label stays as it is."""
 
 from typing import Any
 
@@ -8,13 +8,13 @@ from slipway.components.trainer.pixels import raw_pixels
 
 
 def preprocessing_fn(inputs: dict[str, Any]) -> dict[str, tf.Tensor]:
-    """Returns the image and the label of a batch of digits.
+    """Return the image and the label of a batch of digits.
 
     Args:
         inputs: `image`, int64 [rows, 784], and `label`, int64 [rows, 1]; see schemas/digits.pbtxt.
 
     Returns:
-        `image`, string [rows], which `train.images` in workload.yaml gives its shape, and `label`, int64
+        `image`, string [rows], whose shape is set by `train.images` in workload.yaml, and `label`, int64
         [rows, 1].
     """
     return {"image": raw_pixels(inputs["image"]), "label": inputs["label"]}

@@ -1,1 +1,1 @@
-"""The fares workload: what will a taxi trip cost, and will the rider tip more than a fifth of it?"""
+"""The fares workload: predicts the fare of a taxi trip, and whether the tip exceeds a fifth of the fare."""

@@ -1,4 +1,4 @@
-"""The fares model: one trunk over what is known of a trip, and a head for each of the two questions."""
+"""The fares model: a shared trunk over the features of a trip, and a head for each of the two outputs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,11 +19,11 @@ class Hyperparameters:
 
 
 def build_model(features: Mapping[str, Feature], hyperparameters: Mapping[str, Any]) -> keras.Model:
-    """Returns the compiled model with the outputs `cost`, a number, and `tip`, a probability: [rows, 1] each.
+    """Return the compiled model with the outputs `cost`, a number, and `tip`, a probability: [rows, 1] each.
 
     Args:
-        features: the model's inputs by name, one number or one category a row.
-        hyperparameters: fields of `Hyperparameters`; what is left out keeps its default.
+        features: the model's inputs by name, one number or one category per row.
+        hyperparameters: fields of `Hyperparameters`; missing fields have their defaults.
     """
     settings = Hyperparameters(**hyperparameters)
     inputs, parts = {}, []

@@ -1,6 +1,6 @@
-"""What is known of a trip as it begins to features, its fare and its tip to two labels, its fare to a weight.
+"""The fares preprocessing: the features of a trip known at its start, two labels and a row weight.
 
-Nothing of what the meter shows at the end (fare, tips, miles, seconds) becomes a feature: these columns are
+Nothing that the meter shows at the end (fare, tips, miles, seconds) becomes a feature: these columns are in
 `transform.pass_through`. Every output is dense, [rows, 1].
 """
 
@@ -10,7 +10,7 @@ import tensorflow as tf
 import tensorflow_transform as tft
 
 CATEGORIES = {"payment": ("payment_type", 5), "company_code": ("company", 16)}
-"""By feature: the column, and how many of its values have a code of their own."""
+"""By feature: the column, and how many of its values get a separate code."""
 WHOLE_NUMBERS = {
     "hour": ("trip_start_hour", 0, 24),
     "weekday": ("trip_start_day", 1, 7),
@@ -18,23 +18,23 @@ WHOLE_NUMBERS = {
     "pickup_area": ("pickup_community_area", 0, 78),
     "dropoff_area": ("dropoff_community_area", 0, 78),
 }
-"""By feature: the column, its first value, and how many there are."""
+"""By feature: the column, its first value, and the number of values."""
 KM_PER_DEGREE = 111.2
 LATITUDE_OF_CHICAGO = 0.731  # radians
 MOST_WEIGHT = 5.0
 
 
 def preprocessing_fn(inputs: dict[str, Any]) -> dict[str, tf.Tensor]:
-    """Returns the features, the labels and the weight of a batch of raw trips.
+    """Return the features, the labels and the weight of a batch of raw trips.
 
     Args:
-        inputs: the columns of schemas/taxi.pbtxt; a dense [rows, 1] tensor where every row has a value,
-            else sparse.
+        inputs: the columns of schemas/taxi.pbtxt; a dense [rows, 1] tensor if every row has a value, else
+            sparse.
 
     Returns:
-        The transformed columns by name, each [rows, 1]: `cost`, the natural logarithm of 1 + the fare;
-        `big_tip`, 1 where the tip is above 20% of the fare; `weight`, the fare by its mean, at most
-        `MOST_WEIGHT`: a mistake about an expensive trip counts more.
+        The transformed columns by name, each [rows, 1]: the features; `cost`, the natural logarithm of
+        1 + the fare; `big_tip`, 1 if the tip is above 20% of the fare, else 0; `weight`, the fare divided by
+        its mean, at most `MOST_WEIGHT`, so that a mistake about an expensive trip counts more.
     """
     filled = {name: _filled(column) for name, column in inputs.items()}
     fare = tf.maximum(filled["fare"], 0.0)
@@ -57,7 +57,7 @@ def preprocessing_fn(inputs: dict[str, Any]) -> dict[str, tf.Tensor]:
 
 
 def _distance_km(trip: dict[str, tf.Tensor]) -> tf.Tensor:
-    """From pick-up to drop-off as the crow flies; 0 where one of the two is unknown."""
+    """Return the straight-line distance from pick-up to drop-off; 0 if either is unknown."""
     known = (trip["pickup_latitude"] != 0) & (trip["dropoff_latitude"] != 0)
     north = trip["pickup_latitude"] - trip["dropoff_latitude"]
     east = (trip["pickup_longitude"] - trip["dropoff_longitude"]) * tf.math.cos(LATITUDE_OF_CHICAGO)
@@ -65,7 +65,7 @@ def _distance_km(trip: dict[str, tf.Tensor]) -> tf.Tensor:
 
 
 def _filled(column: Any) -> tf.Tensor:
-    """A dense [rows, 1] column; empty cells become 0, or "" in a column of strings."""
+    """Return a dense [rows, 1] column; empty cells become 0, or "" in a column of strings."""
     if not isinstance(column, tf.SparseTensor):
         return column
     shape = [column.dense_shape[0], 1]

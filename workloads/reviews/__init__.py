@@ -1,1 +1,1 @@
-"""The reviews workload: is what a critic says of a film good or bad?"""
+"""The reviews workload: classifies critics' statements about films as positive or negative."""

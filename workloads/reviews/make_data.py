@@ -1,15 +1,15 @@
-"""Writes reviews.jsonl.bz2, for the profile `full`: what critics wrote of films, and whether it sounds good.
+"""Writes reviews.jsonl.bz2 for the profile `full`: snippets of film reviews, labelled positive or negative.
 
     pip download --no-deps --no-binary :all: vaderSentiment==3.3.2
     python -m workloads.reviews.make_data vaderSentiment-3.3.2.tar.gz
 
-The file is not in the repository: others wrote its texts. The source archive of that package holds 10,605
-short pieces of reviews on Rotten Tomatoes, each with the mean of what at least fifteen people gave it, from
--4 (as bad as can be) to 4. A line here has TFX's columns, {"label": ..., "text": ...}, in the package's
-order; the label is 1 above a mean of 0, otherwise 0. Nothing is left out.
+The file is not in the repository, since its texts belong to others. The package's source archive holds 10,605
+snippets of reviews from Rotten Tomatoes, each with the mean of the ratings of at least fifteen people, from
+-4 (most negative) to 4. A line of the file has the columns of TFX's example, {"label": ..., "text": ...}; the
+lines are in the package's order, and none is left out. The label is 1 if the mean is above 0, otherwise 0.
 
 The data: "VADER: A Parsimonious Rule-based Model for Sentiment Analysis of Social Media Text", C.J. Hutto and
-E.E. Gilbert, ICWSM 2014, MIT licence. Its texts are those that B. Pang and L. Lee collected (ACL 2005).
+E.E. Gilbert, ICWSM 2014, MIT licence. B. Pang and L. Lee collected the texts (ACL 2005).
 """
 
 import bz2
@@ -27,7 +27,7 @@ _TABLE = "hutto_ICWSM_2014/movieReviewSnippets_GroundTruth.txt"
 
 
 def reviews(archive: Path) -> Iterator[dict[str, object]]:
-    """The pieces of the package's source archive, each 1 (good) or 0 (bad), in their order."""
+    """Yield the snippets in the package's source archive, in order, labelled 1 (positive) or 0 (negative)."""
     table = _member(io.BytesIO(_member(io.BytesIO(archive.read_bytes()), _INNER)), _TABLE)
     for line in table.decode("utf-8").splitlines():
         _, rating, text = line.split("\t")

@@ -1,4 +1,4 @@
-"""The reviews model: a vector for each word and pair of words, pooled to one for the text."""
+"""The reviews model: embeddings of words and pairs of words, pooled to one vector per text."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ class Hyperparameters:
 
 
 def build_model(features: Mapping[str, Feature], hyperparameters: Mapping[str, Any]) -> keras.Model:
-    """Returns the compiled model: the probability that a text is good, [rows, 1].
+    """Return the compiled model, whose output is the probability that a text is positive, [rows, 1].
 
     Args:
-        features: the model's inputs by name: codes of a known number of categories, 0 for none.
-        hyperparameters: fields of `Hyperparameters`; what is left out keeps its default.
+        features: the model's inputs by name: codes of a known number of categories; 0 is padding.
+        hyperparameters: fields of `Hyperparameters`; missing fields have their defaults.
     """
     settings = Hyperparameters(**hyperparameters)
     inputs, pooled = {}, []
@@ -32,7 +32,7 @@ def build_model(features: Mapping[str, Feature], hyperparameters: Mapping[str, A
         codes = inputs[name] = keras.Input(feature.shape, dtype=feature.model_dtype, name=name)
         vectors = keras.layers.Embedding(feature.categories, settings.dimension)(codes)
         is_there = keras.ops.cast(keras.ops.expand_dims(codes > 0, -1), vectors.dtype)
-        # GlobalAveragePooling1D divides by the number of words, which an empty text has none of.
+        # GlobalAveragePooling1D divides by the number of words, which is 0 for an empty text.
         count = keras.ops.maximum(keras.ops.sum(is_there, axis=1), 1.0)
         pooled.append(keras.ops.sum(vectors * is_there, axis=1) / keras.ops.sqrt(count))
     text = keras.layers.Concatenate()(pooled) if len(pooled) > 1 else pooled[0]

@@ -1,4 +1,4 @@
-"""A text to the codes of its words and pairs of words, as many in each row; a label to good or bad."""
+"""The reviews preprocessing: a text becomes a fixed number of codes of its words and pairs of words."""
 
 from typing import Any
 
@@ -8,25 +8,26 @@ import tensorflow_transform as tft
 from slipway.components.trainer.lists import padded_lists
 
 CODES = 512
-"""Of a row: its words, then its pairs of neighbours; more are cut off. TFX's median has 170 words."""
+"""Codes per row: first the words, then the pairs of adjacent words; the rest is cut off. The median text of
+TFX's example has 170 words."""
 VOCABULARY = 12_000
-"""How many words and pairs have a code of their own: those that are most frequent in training."""
+"""The number of words and pairs with a separate code: the most frequent ones in training."""
 PADDING = "<pad>"
-"""Behind the last one; no word, as a word has letters and digits only. Its code is 0."""
+"""Fills the row after the last pair. It is not a word, which has letters and digits only; its code is 0."""
 
 _NO_WORD = r"[^\pL\pM\pN]+"
 
 
 def preprocessing_fn(inputs: dict[str, Any]) -> dict[str, tf.Tensor]:
-    """Returns the feature and the label of a batch of reviews.
+    """Return the feature and the label of a batch of reviews.
 
     Args:
-        inputs: `text`, sparse strings, at most one a row, and `label`, int64 [rows, 1], 0 or 1; see
+        inputs: `text`, sparse strings, at most one per row, and `label`, int64 [rows, 1], 0 or 1; see
             schemas/reviews.pbtxt.
 
     Returns:
-        `words`, int64 [rows, CODES], 0 behind the last one, all zeros for an empty text: the same shape for
-        texts of any length, for which a TPU compiles once; `good`, int64 [rows, 1], the label.
+        `words`, int64 [rows, CODES], padded with 0, all zeros for an empty text; the shape is the same for
+        texts of any length, so a TPU compiles once. `good`, int64 [rows, 1], the label.
     """
     texts = padded_lists(inputs["text"], length=1, padding="")
     lower = tf.strings.lower(tf.squeeze(texts, axis=1), encoding="utf-8")

@@ -1,1 +1,1 @@
-"""The Chicago taxi workload: will the rider tip more than a fifth of the fare?"""
+"""The Chicago taxi workload: predicts whether the tip exceeds a fifth of the fare."""

@@ -19,14 +19,14 @@ class Hyperparameters:
 
 
 def build_model(features: Mapping[str, Feature], hyperparameters: Mapping[str, Any]) -> keras.Model:
-    """Returns the compiled model: the probability of a big tip, float32 [rows, 1].
+    """Return the compiled model, whose output is the probability of a big tip, float32 [rows, 1].
 
-    The wide part weighs every category by itself; the deep part finds what numbers and categories mean
-    together. Categories enter as one-hot vectors, which XLA compiles for any device.
+    The wide part weights each category separately; the deep part learns combinations of numbers and
+    categories. Categories enter as one-hot vectors, which XLA compiles for any device.
 
     Args:
-        features: the model's inputs by name, one number or one category a row.
-        hyperparameters: fields of `Hyperparameters`; what is left out keeps its default.
+        features: the model's inputs by name, one number or one category per row.
+        hyperparameters: fields of `Hyperparameters`; missing fields have their defaults.
     """
     settings = Hyperparameters(**hyperparameters)
     inputs, numbers, categories = {}, [], []

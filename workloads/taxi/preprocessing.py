@@ -1,8 +1,8 @@
-"""Taxi trips to features: what tf.Transform computes over the training split and applies everywhere.
+"""The taxi preprocessing: what tf.Transform computes over the training split and applies to all data.
 
-The label is `big_tip`: 1 when the tip is above 20% of the fare. Nothing but the label is made of `tips`.
+The label is `big_tip`: 1 if the tip is above 20% of the fare. `tips` is used for nothing but the label.
 Every output is dense, [rows, 1]: float32 columns have mean 0 and variance 1, int64 columns are categories
-counted from 0, and their number stands in the transformed schema (`Feature.categories`).
+counted from 0, whose number is in the transformed schema (`Feature.categories`).
 """
 
 from typing import Any
@@ -10,18 +10,18 @@ from typing import Any
 import tensorflow as tf
 import tensorflow_transform as tft
 
-COMPANIES = 16  # single-cab firms beyond these share one category
-COMMUNITY_AREAS = 77  # of Chicago, numbered from 1; 0 stands for outside or unknown
+COMPANIES = 16  # the most frequent ones; the others, single-cab firms, share one category
+COMMUNITY_AREAS = 77  # of Chicago, numbered from 1; 0 means outside or unknown
 KM_PER_DEGREE = 111.2
 LATITUDE_OF_CHICAGO = 41.88
 
 
 def preprocessing_fn(inputs: dict[str, Any]) -> dict[str, tf.Tensor]:
-    """Returns the features and the label of a batch of raw trips.
+    """Return the features and the label of a batch of raw trips.
 
     Args:
-        inputs: the columns of schemas/taxi.pbtxt; a dense [rows, 1] tensor where every row has a value,
-            else sparse.
+        inputs: the columns of schemas/taxi.pbtxt; a dense [rows, 1] tensor if every row has a value, else
+            sparse.
 
     Returns:
         The transformed columns by name, each [rows, 1].
@@ -35,7 +35,7 @@ def preprocessing_fn(inputs: dict[str, Any]) -> dict[str, tf.Tensor]:
         filled["company"], top_k=COMPANIES, num_oov_buckets=1, vocab_filename="company"
     )
     return {
-        # Amounts run over three decades, so their logarithm is what is near normal.
+        # Amounts span three decades; their logarithms are close to normally distributed.
         "fare_scaled": tft.scale_to_z_score(_logarithm(fare)),
         "miles_scaled": tft.scale_to_z_score(_logarithm(filled["trip_miles"])),
         "seconds_scaled": tft.scale_to_z_score(_logarithm(tf.cast(filled["trip_seconds"], tf.float32))),
@@ -53,7 +53,7 @@ def preprocessing_fn(inputs: dict[str, Any]) -> dict[str, tf.Tensor]:
 
 
 def _filled(column: Any) -> tf.Tensor:
-    """A dense [rows, 1] column; empty cells become 0, or "" in a column of strings."""
+    """Return a dense [rows, 1] column; empty cells become 0, or "" in a column of strings."""
     if not isinstance(column, tf.SparseTensor):
         return column
     shape = [column.dense_shape[0], 1]
@@ -62,23 +62,23 @@ def _filled(column: Any) -> tf.Tensor:
 
 
 def _logarithm(amounts: tf.Tensor) -> tf.Tensor:
-    """log(1 + amount), float32; less than 0, which a served row may have, counts as 0: it would be NaN."""
+    """Return log(1 + amount), float32; negative amounts, as served rows may have, count as 0 to avoid NaN."""
     return tf.math.log1p(tf.maximum(amounts, 0.0))
 
 
 def _is_big_tip(tips: tf.Tensor, fare: tf.Tensor) -> tf.Tensor:
-    """1 where the tip is above 20% of the fare. Counted in cents: as dollars, 1.17 > 0.2 * 5.85."""
+    """Return 1 if the tip is above 20% of the fare, else 0. Compares cents: in dollars, 1.17 > 0.2 * 5.85."""
     return tf.cast(tf.round(tips * 100) * 5 > tf.round(fare * 100), tf.int64)
 
 
 def _category(values: tf.Tensor, *, categories: int, first: int = 0) -> tf.Tensor:
-    """Whole numbers from `first` on as categories 0 .. categories - 1; those outside become the nearest."""
+    """Map integers from `first` on to categories 0 .. categories - 1; integers outside map to the nearest."""
     boundaries = [float(first + number) for number in range(1, categories)]
     return tft.apply_buckets(values, [boundaries])
 
 
 def _distance_km(trip: dict[str, tf.Tensor]) -> tf.Tensor:
-    """From pick-up to drop-off as the crow flies; 0 where one of the two is unknown."""
+    """Return the straight-line distance from pick-up to drop-off; 0 if either is unknown."""
     known = (trip["pickup_latitude"] != 0) & (trip["dropoff_latitude"] != 0)
     north = trip["pickup_latitude"] - trip["dropoff_latitude"]
     east = trip["pickup_longitude"] - trip["dropoff_longitude"]
