@@ -1,10 +1,10 @@
-"""The local engine beside TFX's LocalDagRunner and a plain script: one job, one machine, in turn.
+"""Compares the local engine with TFX's LocalDagRunner and a plain script: same job, same machine, in turn.
 
     .venv/bin/python benchmarks/bench_engine.py [--rounds 3]
 
-Each round times all of them, so that the machine's drift hits all; the ratios are of the medians. Wall
-seconds of whole processes, imports included. Ours runs in a copy of the project, so that its model can be
-edited.
+Each round times all of them, so that drift of the machine affects all alike; the ratios are of the medians.
+The times are wall seconds of whole processes, including imports. Our engine runs in a copy of the project, so
+that the model can be edited.
 """
 
 import argparse
@@ -22,7 +22,7 @@ PROJECT = Path(__file__).resolve().parent.parent
 STACK = {"CI": "true", "TF_USE_LEGACY_KERAS": "0", "PYTHONPATH": str(PROJECT)}
 RUNNER = [sys.executable, str(PROJECT / "local_runner.py")]
 
-# What a user of stock TFX would write: the same pipeline, handed to LocalDagRunner.
+# What a user of stock TFX would write: the same pipeline, run by LocalDagRunner.
 STOCK_TAXI = """
 import sys
 from pathlib import Path
@@ -53,7 +53,7 @@ tfx.orchestration.LocalDagRunner().run(getattr(toy_pipelines, sys.argv[1])())
 
 
 def timed(command: list[str], folder: Path, **environment: str) -> tuple[float, int]:
-    """Wall seconds of a command and the lines that it printed; stops the benchmark when it fails."""
+    """Run a command; return its wall seconds and the number of printed lines. Exit if the command fails."""
     began = time.perf_counter()
     finished = subprocess.run(
         command,
@@ -71,7 +71,7 @@ def timed(command: list[str], folder: Path, **environment: str) -> tuple[float, 
 
 
 def bench_taxi(scratch: Path) -> dict[str, float]:
-    """Cold, unchanged, with an edited model; beside the same nodes under LocalDagRunner, and a script."""
+    """Time the taxi run cold, unchanged and with an edited model, and LocalDagRunner and the plain script."""
     ours, stock, plain = scratch / "ours", scratch / "stock", scratch / "plain"
     plain.mkdir()
     copy = scratch / "project"
@@ -104,7 +104,7 @@ def bench_taxi(scratch: Path) -> dict[str, float]:
 
 
 def bench_toys(scratch: Path) -> dict[str, float]:
-    """Seconds a no-op node costs in a chain of ten, and eight sleepers side by side."""
+    """Time a chain of ten no-op nodes, and eight sleeping nodes that run in parallel."""
     benchmarks = str(PROJECT / "benchmarks")
     found: dict[str, float] = {}
     for name, jobs in (("chain", 1), ("sleepers", 8)):
@@ -127,7 +127,7 @@ def bench_toys(scratch: Path) -> dict[str, float]:
 
 
 def main() -> None:
-    """Runs the rounds and prints medians and ratios."""
+    """Run the rounds and print medians and ratios."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

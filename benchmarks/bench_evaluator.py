@@ -1,11 +1,11 @@
-"""The Evaluator beside TFX's own executor, on the artifacts of a finished taxi run, in turns.
+"""Compares our executor of the Evaluator with TFX's own, on the artifacts of a finished taxi run, in turn.
 
     python local_runner.py run taxi --output out
     python benchmarks/bench_evaluator.py out --rows 5000 200000
 
-The rows of the eval split are repeated until there are as many as asked for; one model, 31 slices. Each
-measurement is a process of its own, which has imported TFX before the clock starts. Lines of JSON: seconds on
-the clock and of the processor, megabytes; then how many times as long TFX's own executor takes.
+The rows of the eval split are repeated up to the requested number; there are one model and 31 slices. Each
+measurement runs in a new process, which imports TFX before the clock starts. Prints lines of JSON: wall and
+CPU seconds and megabytes, then the ratios of TFX's times to ours.
 """
 
 import tempfile
@@ -16,7 +16,7 @@ from stock_and_ours import arguments, artifact, compare, examples_in, in_process
 
 
 def write_rows(source: Path, target: Path, rows: int) -> None:
-    """Writes the records of a split again and again."""
+    """Write `rows` records, repeating those of a split."""
     import tensorflow as tf
 
     records = [
@@ -31,7 +31,7 @@ def write_rows(source: Path, target: Path, rows: int) -> None:
 
 
 def evaluate(output: Path, folder: Path, *, stock: bool) -> dict[str, float]:
-    """Runs one of the executors in this process, and measures it."""
+    """Run one of the executors in this process, and measure it."""
     from tfx.components.evaluator.executor import Executor as Stock
     from tfx.types import standard_artifacts
     from tfx.utils import proto_utils
@@ -57,7 +57,7 @@ def evaluate(output: Path, folder: Path, *, stock: bool) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measures both at each size."""
+    """Measure both executors at each size."""
     parser = arguments(__doc__)
     parser.add_argument("--rows", type=int, nargs="+", default=[5_000, 200_000])
     asked = parser.parse_args()

@@ -1,9 +1,9 @@
-"""Times an unchanged taxi run, its plan and the list of runs after thousands of runs.
+"""Times an unchanged taxi run, its plan and the list of runs when there have been thousands of runs.
 
     .venv/bin/python benchmarks/bench_history.py [--runs 0 2000]
 
-Runs the taxi workload once with one epoch, copies its record as often as asked for, and times each command
-three times: wall seconds of whole processes, the median.
+Runs the taxi workload once with one epoch, copies its record as often as requested, and times each command
+three times. Prints the medians of the wall seconds of whole processes.
 """
 
 import argparse
@@ -24,20 +24,20 @@ COMMANDS = (("run", "--set", "train.epochs=1"), ("plan", "--set", "train.epochs=
 
 
 def call(command: tuple[str, ...], output: Path) -> float:
-    """Wall seconds of one command."""
+    """Run one command, and return its wall seconds."""
     began = time.perf_counter()
     line = [sys.executable, str(PROJECT / "local_runner.py"), *command, "--output", str(output)]
     finished = subprocess.run(
         line, cwd=PROJECT, env={**os.environ, "CI": "true"}, capture_output=True, text=True, check=False
     )
-    # One epoch is too few for the gate: it stops the run, which is remembered like any other.
+    # One epoch is too few for the gate: it stops the run, which is recorded like any other.
     if finished.returncode not in (0, 3):
         sys.exit(f"{line} ended with {finished.returncode}:\n{finished.stderr[-2000:]}")
     return time.perf_counter() - began
 
 
 def lengthen(output: Path, runs: int) -> None:
-    """Copies the only run there is, until there are so many."""
+    """Add `runs` copies of the only run to the history."""
     [original] = (output / "runs").iterdir()
     record = json.loads((original / "run.json").read_text(encoding="utf-8"))
     for number in range(runs):
@@ -49,7 +49,7 @@ def lengthen(output: Path, runs: int) -> None:
 
 
 def main() -> None:
-    """Prints one line for each length of the history."""
+    """Print one line for each length of the history."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

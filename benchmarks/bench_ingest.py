@@ -1,9 +1,9 @@
-"""Ingest beside TFX's CsvExampleGen, in one run: python benchmarks/bench_ingest.py --rows 150000
+"""Compares Ingest with TFX's CsvExampleGen in one run: python benchmarks/bench_ingest.py --rows 150000
 
-Each measurement is a process of its own; imports are not counted. Memory is the growth of the peak over what
-was resident after the imports. `bound` is what no ingest of this kind can beat: pyarrow's parse of the file,
-and gzip of the examples by the library named. Above 200,000 rows the stock component is only run with
---stock; above 3,000,000 Ingest runs alone.
+Each measurement runs in a new process; imports are not counted. Memory is the growth of the peak over the
+resident memory after the imports. `bound` is the lower bound for an ingest of this kind: pyarrow's parse of
+the file, and gzip of the examples with the named library. Above 200,000 rows the stock component only runs
+with --stock; above 3,000,000 rows only Ingest runs.
 """
 
 import argparse
@@ -26,11 +26,11 @@ from typing import Any
 PROJECT = Path(__file__).resolve().parent.parent
 STOCK_UP_TO_ROWS = 200_000
 WORKER_FILES = 4
-BOUND_UP_TO_ROWS = 3_000_000  # it holds all examples in memory
+BOUND_UP_TO_ROWS = 3_000_000  # the bound holds all examples in memory
 
 
 def write_taxi(folder: Path, rows: int, files: int = 1) -> list[Path]:
-    """The taxi sample's rows over and over, as CSV files."""
+    """Write CSV files with the rows of the taxi sample, repeated; return their paths."""
     package = Path(importlib.util.find_spec("tfx").origin).parent
     sample = (package / "examples/chicago_taxi_pipeline/data/simple/data.csv").read_bytes()
     head, *lines = sample.splitlines(keepends=True)
@@ -49,7 +49,7 @@ def write_taxi(folder: Path, rows: int, files: int = 1) -> list[Path]:
 
 
 def write_parquet(csv: Path) -> Path:
-    """The same table as Parquet."""
+    """Write the table of a CSV file as Parquet; return its path."""
     import pyarrow.csv as pa_csv
     import pyarrow.parquet as pq
 
@@ -59,7 +59,7 @@ def write_parquet(csv: Path) -> Path:
 
 
 def write_images(folder: Path, images: int) -> Path:
-    """Images as MNIST has them: mostly black, some grey."""
+    """Write random images like those of MNIST, mostly black with some grey; return the path."""
     import numpy as np
 
     random = np.random.default_rng(0)
@@ -71,7 +71,7 @@ def write_images(folder: Path, images: int) -> Path:
 
 
 def run_one(which: str, pattern: str, out: str, options: str, beam_args: list[str]) -> dict[str, float]:
-    """Runs one executor in this process and measures it."""
+    """Run one executor in this process, and measure it."""
     os.environ["TF_USE_LEGACY_KERAS"] = "0"
     from tfx.components.example_gen import utils
     from tfx.components.example_gen.csv_example_gen.executor import Executor as Stock
@@ -107,7 +107,7 @@ def run_one(which: str, pattern: str, out: str, options: str, beam_args: list[st
 
 
 def bound(csv: str, out: str, library: str) -> dict[str, float]:
-    """pyarrow's parse of the file and gzip of the examples that were made of it, by zlib or isal."""
+    """Measure pyarrow's parse of the file and gzip, with zlib or isal, of the examples made from it."""
     import pyarrow.csv as pa_csv
     from isal import isal_zlib
 
@@ -116,7 +116,7 @@ def bound(csv: str, out: str, library: str) -> dict[str, float]:
     records = [gzip.decompress(path.read_bytes()) for path in Path(out, "examples").rglob("*.gz")]
 
     def work() -> None:
-        pa_csv.read_csv(csv)  # not open_csv: its types are those of the first block
+        pa_csv.read_csv(csv)  # not open_csv, which infers types from the first block only
         for each in records:
             compressor = compress(1)
             for start in range(0, len(each), 1 << 20):
@@ -127,8 +127,8 @@ def bound(csv: str, out: str, library: str) -> dict[str, float]:
 
 
 def measured(work) -> dict[str, float]:
-    """Wall and CPU seconds (of child processes too) and growth of memory in MB."""
-    Path("/proc/self/clear_refs").write_text("5")  # the peak counts from here on
+    """Measure some work: wall and CPU seconds (with child processes), growth and peak of memory in MB."""
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak
     before, began, times = memory_mb("VmRSS"), time.perf_counter(), os.times()
     work()
     after = os.times()
@@ -142,13 +142,13 @@ def measured(work) -> dict[str, float]:
 
 
 def memory_mb(name: str) -> float:
-    """A line of this process's status."""
+    """Return a memory size from this process's status, in MB."""
     [line] = [x for x in Path("/proc/self/status").read_text().splitlines() if x.startswith(name)]
     return int(line.split()[1]) / 1024
 
 
 def child(*args: str, program: str = __file__) -> dict[str, Any]:
-    """A measurement in a process of its own."""
+    """Run a measurement in a new process, and return what it prints."""
     done = subprocess.run(
         [sys.executable, program, "--child", *args],
         env={**os.environ, "PYTHONPATH": str(PROJECT)},
@@ -162,7 +162,7 @@ def child(*args: str, program: str = __file__) -> dict[str, Any]:
 
 
 def split_counts(out: Path) -> dict[str, Counter]:
-    """The examples of each split, in deterministic serialisation and counted."""
+    """Count the examples of each split, by the hash of their deterministic serialization."""
     from slipway.components.ingest.example_message import parse_example
     from slipway.components.ingest.tfrecord import read_records
 
@@ -177,7 +177,7 @@ def split_counts(out: Path) -> dict[str, Counter]:
 
 
 def show(what: str, found: dict[str, float], beside: dict[str, float] | None = None) -> None:
-    """One line of the table; the ratios are those of `beside` to `found`."""
+    """Print one line of the table; the ratios are those of `beside` to `found`."""
     ratios = ""
     if beside:
         ratios = (
@@ -192,7 +192,7 @@ def show(what: str, found: dict[str, float], beside: dict[str, float] | None = N
 
 
 def main() -> None:
-    """Runs what the arguments name and prints a table in Markdown."""
+    """Run the requested measurements and print a table in Markdown."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, nargs="*", default=[150_000])
     parser.add_argument("--images", type=int, default=60_000)
@@ -222,7 +222,7 @@ def main() -> None:
 
 
 def compare(folder: Path, rows: int, *, stock: bool) -> None:
-    """Ours beside the stock component, the bound, and Parquet, for one size."""
+    """Compare Ingest with the stock component, the bound, and Ingest of Parquet, for one size."""
     [csv] = write_taxi(folder, rows)
     outs = {which: folder / f"{which}-{rows}" for which in ("stock", "ours", "again", "parquet")}
     beside = child("stock", str(csv), str(outs["stock"]), "{}") if stock else None
@@ -249,7 +249,7 @@ def content(out: Path) -> dict[str, bytes]:
 
 
 def workers(folder: Path, rows: int, *, rounds: int) -> None:
-    """Four files of so many rows each, with one worker and with two, in turn."""
+    """Ingest four files of `rows` rows each, with one worker and with two, in turn."""
     parts = folder / f"parts-{rows}"
     parts.mkdir()
     write_taxi(parts, WORKER_FILES * rows, files=WORKER_FILES)

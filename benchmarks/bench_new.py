@@ -1,25 +1,25 @@
-"""Workloads that `new` writes, without an edit, beside scikit-learn's models on the same split.
+"""Compares workloads that `new` writes, unedited, with scikit-learn's models on the same splits.
 
     .venv/bin/python benchmarks/bench_new.py [--seeds 5] [--tables FOLDER] [--jobs N] [NAME ...]
 
-iris, wine, cancer and diabetes are scikit-learn's own, written as CSV; taxi is TFX's sample of trips with a
-column `big_tip` (a tip above a fifth of the fare) instead of the tip. The other names of `LABELS` are read
-from FOLDER/NAME.csv: tables that the Python packages pydataset and vega_datasets bring along.
+iris, wine, cancer and diabetes are scikit-learn's own data sets, written as CSV; taxi is TFX's sample of taxi
+trips with a column `big_tip` (a tip above a fifth of the fare) instead of the tip. The other names in
+`LABELS` are read from FOLDER/NAME.csv: tables from the Python packages pydataset and vega_datasets.
 
-Both of ours, the trees that a run trains and the network of `--profile network`, see the columns that `new`
-chose; the peers see the same columns of Ingest's own splits, as somebody would hand them to scikit-learn:
-categories one-hot for the linear model and as categories for the trees, dates taken apart, empty cells
+Our two models, the trees that a run trains by default and the network of `--profile network`, use the columns
+that `new` chose. The peers use the same columns of Ingest's splits, prepared as is usual with scikit-learn:
+categories one-hot for the linear model and as categories for the trees, dates split into parts, empty cells
 filled with the mean or left to the trees. "early" is HistGradientBoosting with early_stopping=True. Each
-number is the mean over the seeds, behind it the standard deviation over them where there is one; "se" is the
-standard error of an accuracy or an AUC that comes of the eval split's rows alone: differences of its size
-mean nothing.
-Where a table holds free text, "TF-IDF" is scikit-learn's TfidfVectorizer of words and pairs of words, beside
-the columns of the linear model, in a logistic or ridge regression. debian is what apt knows of the packages
-(`apt-cache dumpavail`): the section, from the rest.
+number is the mean over the seeds, followed by the standard deviation over the seeds if there is one. "se" is
+the standard error of an accuracy or an AUC due to the number of rows in the eval split: differences of its
+size mean nothing.
+For tables with free text, "TF-IDF" is a logistic or ridge regression on scikit-learn's TfidfVectorizer of
+words and pairs of words plus the columns of the linear model. debian is apt's list of packages (`apt-cache
+dumpavail`); the label is the section.
 
-Each table has a process and a copy of the project of its own, so that one that fails takes no other with it.
-With --jobs N so many run side by side, each on its share of the cores; the lines come as they are done, and
-all again, in the order asked for, at the end.
+Each table is run in a separate process and a separate copy of the project, so that a failure affects no other
+table. With --jobs N, N tables run in parallel, each on its share of the cores; lines are printed as they are
+done, and again at the end in the requested order.
 """
 
 import argparse
@@ -38,7 +38,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-# The peers' threads sleep while they wait, as ours do: spinning ones are many times slower on a busy machine.
+# The peers' threads sleep while they wait, as ours do: spinning is many times slower on a busy machine.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import numpy as np
@@ -74,7 +74,7 @@ LABELS: dict[str, tuple[str, ...]] = {
     "debian": ("section",),
     "hi": ("whrswk", "--task", "regression"), "vietnami": ("pharvis", "--task", "regression"),
 }  # fmt: skip
-"""Of each table: its label, and what else `new` is told. The label's empty cells are taken out before."""
+"""By table: its label, and further arguments of `new`. Rows with an empty label are removed beforehand."""
 METRICS = {"auc": roc_auc_score, "sparse_categorical_accuracy": accuracy_score,
            "root_mean_squared_error": root_mean_squared_error}  # fmt: skip
 TEXT_WORDS = 2
@@ -85,7 +85,7 @@ HEAD = "| data | rows | metric | se | ours | network | linear | trees | early | 
 
 
 def main() -> None:
-    """Prints a line for each table."""
+    """Print a line for each table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -114,12 +114,12 @@ def main() -> None:
 
 
 def _each_alone(options: argparse.Namespace) -> int:
-    """Runs this script once for each table; 1 where one of them failed."""
+    """Run this script once for each table; return 1 if one of them failed, else 0."""
     cores = sorted(os.sched_getaffinity(0))
     shares: queue.SimpleQueue[list[int]] = queue.SimpleQueue()
     for job in range(options.jobs):
         shares.put(cores[job :: options.jobs] or [cores[job % len(cores)]])
-    # A thread's cores are those of the processes that it starts.
+    # The processes that a thread starts inherit its cores.
     with ThreadPoolExecutor(
         options.jobs, initializer=lambda: os.sched_setaffinity(0, shares.get())
     ) as threads:
@@ -164,7 +164,7 @@ def _line(project: Path, name: str, options: argparse.Namespace) -> str:
 
 
 def _run(project: Path, workload: str, metric: str, seed: int, *words: str) -> tuple[float, float]:
-    """Seconds of a run, and its metric on the eval split; NaN where a gate stopped it before that."""
+    """Return a run's seconds and its metric on the eval split, NaN if a gate stopped the run before that."""
     took_s, code = _command(project, "run", workload, "--set", f"train.seed={seed}", *words, allowed=(0, 3))
     shown = subprocess.run(
         [sys.executable, "local_runner.py", "show", "--json"],
@@ -194,7 +194,7 @@ def _told(values: Sequence[float]) -> str:
 
 
 def _standard_error(metric: str, values: Sequence[float], held: dict[str, Any], label: str) -> str:
-    """Of an accuracy the binomial's, of an AUC that of Hanley and McNeil (1982)."""
+    """Return the standard error: binomial for an accuracy, Hanley and McNeil's (1982) for an AUC, else ""."""
     at, truth = float(np.mean(values)), held[label]
     if metric == "sparse_categorical_accuracy":
         return f"{np.sqrt(at * (1 - at) / len(truth)):.3f}"
@@ -255,7 +255,7 @@ def _write_csv(path: Path, rows: list[dict[str, str]]) -> int:
 
 
 def _split(project: Path, workload: str, split: str) -> dict[str, Any]:
-    """The columns of Ingest's split: numbers with NaN, or texts with ""."""
+    """Return the columns of one of Ingest's splits: numbers with NaN, or texts with "", for empty cells."""
     import tensorflow as tf
 
     files = sorted(map(str, (project / "output").glob(f"**/{workload}/Ingest/examples/*/Split-{split}/*")))
@@ -283,7 +283,8 @@ def _split(project: Path, workload: str, split: str) -> dict[str, Any]:
 def _peers(
     train: dict[str, Any], held: dict[str, Any], label: str, metric: str, seeds: Sequence[int]
 ) -> list[list[float]]:
-    """Metrics by seed of the linear model, of HistGradientBoosting, and of the same with early stopping."""
+    """Return the metrics by seed of the linear model, HistGradientBoosting without and with early stopping,
+    and TF-IDF."""
     is_number = metric == "root_mean_squared_error"
     truth = [part[label] for part in (train, held)]
     if not is_number:
@@ -346,7 +347,7 @@ def _score(model: Any, x: Sequence[Any], truth: Sequence[Any], metric: str) -> f
 
 
 def _taken_apart(part: dict[str, Any], label: str) -> dict[str, Any]:
-    """The columns without the label; dates as year, day of the year, weekday and hour."""
+    """Return the columns without the label; dates become year, month, day of the year, weekday and hour."""
     found = {}
     for column, values in part.items():
         if column == label:

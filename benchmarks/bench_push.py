@@ -1,9 +1,9 @@
-"""Pushing and predicting, each beside what it cannot beat: python benchmarks/bench_push.py MODEL_FOLDER
+"""Compares pushing and predicting with a baseline each: python benchmarks/bench_push.py MODEL_FOLDER
 
-MODEL_FOLDER is a pushed version of the taxi workload. Publishing: 500 MB to a directory beside `cp` and
-SHA-256 of source and copy, and to a store on loopback beside google-cloud-storage's upload_many.
-Predicting: rows of the taxi sample in batches beside one call a row, and the peak of memory over ten times as
-many rows.
+MODEL_FOLDER is a pushed version of the taxi workload. Publishing is measured with 500 MB: to a directory,
+compared with `cp` and SHA-256 of source and copy, and to a store on the loopback interface, compared with
+google-cloud-storage's upload_many. Predicting is measured with rows of the taxi sample in batches, compared
+with one call per row; the peak of memory is also measured with ten times as many rows.
 """
 
 import argparse
@@ -25,14 +25,14 @@ MEGABYTE = 10**6
 
 
 def timed(work):
-    """Wall seconds of the work."""
+    """Do the work, and return its wall seconds."""
     began = time.perf_counter()
     work()
     return time.perf_counter() - began
 
 
 def write_model(folder, megabytes):
-    """A folder like a model's: a small graph, and variables of random bytes in four files."""
+    """Write a folder like a model's: a small graph, and variables of random bytes in four files."""
     (folder / "variables").mkdir(parents=True)
     (folder / "saved_model.pb").write_bytes(os.urandom(MEGABYTE))
     for index in range(4):
@@ -43,13 +43,13 @@ def write_model(folder, megabytes):
 
 
 def sha256(path):
-    """Of a file."""
+    """Return the SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def copy_and_check(model, target):
-    """The least possible work: copy to disk, and compare checksums."""
+    """Do the least possible work: copy to disk, and compare checksums."""
     subprocess.run(["/bin/cp", "-r", str(model), str(target)], check=True)
     subprocess.run(["/bin/sync", "-f", str(target)], check=True)
     for path in (path for path in model.rglob("*") if path.is_file()):
@@ -57,7 +57,7 @@ def copy_and_check(model, target):
 
 
 def bench_directory(model, folder, rounds):
-    """Publishing to a directory."""
+    """Measure publishing to a directory."""
     from slipway.components.pusher.publish import publish
 
     floor, ours = [], []
@@ -70,7 +70,7 @@ def bench_directory(model, folder, rounds):
 
 
 def bench_bucket(model, rounds):
-    """Publishing to a bucket."""
+    """Measure publishing to a bucket."""
     import urllib.request
 
     from google.cloud import storage
@@ -114,7 +114,7 @@ def bench_bucket(model, rounds):
 
 
 def write_csv(path, rows):
-    """The taxi sample's rows over and over."""
+    """Write a CSV file with the rows of the taxi sample, repeated."""
     package = Path(importlib.util.find_spec("tfx").origin).parent
     head, *lines = (
         (package / "examples/chicago_taxi_pipeline/data/simple/data.csv")
@@ -129,7 +129,7 @@ def write_csv(path, rows):
 
 
 def one_by_one(model_folder, csv, rows):
-    """Rows per second of one call a row, on records that are encoded already."""
+    """Return the rows per second with one call per row, on records that are encoded already."""
     from slipway.components.ingest.blocks import InputFile
     from slipway.components.ingest.options import Options
     from slipway.components.ingest.typed_rows import example_rows
@@ -148,7 +148,7 @@ def one_by_one(model_folder, csv, rows):
 
 
 def predict(model_folder, csv, out):
-    """Predicts in this process; prints rows per second and the peak of memory in MB."""
+    """Predict in this process; print rows per second and the peak of memory in MB."""
     from slipway.components.ingest.options import Options
     from slipway.components.ingest.storage import list_files
     from slipway.components.pusher.manifest import read_manifest
@@ -167,7 +167,7 @@ def predict(model_folder, csv, out):
 
 
 def bench_predict(model_folder, folder, sizes):
-    """Predicting, by number of rows."""
+    """Measure predicting, by number of rows."""
     results = {}
     for rows in sizes:
         csv = folder / f"{rows}.csv"
@@ -185,7 +185,7 @@ def bench_predict(model_folder, folder, sizes):
 
 
 def main():
-    """Measures everything and prints it as JSON."""
+    """Measure everything and print the results as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", type=Path)
     parser.add_argument("--megabytes", type=int, default=500)

@@ -1,9 +1,10 @@
-"""A source by SQL beside Ingest of the same Parquet: python benchmarks/bench_query.py --rows 1500000
+"""Compares an SQL source with Ingest of the same Parquet: python benchmarks/bench_query.py --rows 1500000
 
-The query takes all columns and rows of taxi's, over and over. Both ways are measured in turn, each in a
-process of its own, without imports: Ingest of the file; and the query and the Ingest of its kept rows. The
-bar is 1.3x. `--files` is how many files the source has: the query's rows are always several, which as many
-processes of Ingest share as there are cores, so CPU seconds are told as well as wall time.
+The query selects all columns and rows of the repeated taxi sample. Both ways are measured in turn, each in
+new processes, without imports: Ingest of the file, and the query plus Ingest of the rows that it stores. The
+second should take at most 1.3x as long. `--files` is the number of files of the source. The query always
+stores several files, which Ingest reads with one process per core, so CPU seconds are reported as well as
+wall time.
 """
 
 import argparse
@@ -19,7 +20,7 @@ BAR = 1.3
 
 
 def ask(pattern: str, output: str) -> dict[str, float]:
-    """Runs the query into a new output folder, and measures that."""
+    """Run the query with a new output folder, and measure it."""
     import duckdb
     import pyarrow.parquet
 
@@ -36,7 +37,7 @@ def ask(pattern: str, output: str) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measures in turn and prints a table in Markdown."""
+    """Measure both ways in turn and print a table in Markdown."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_500_000)
     parser.add_argument("--files", type=int, default=1)

@@ -1,12 +1,12 @@
-"""How the Beam stages grow with rows and features: python benchmarks/bench_scale.py
+"""Measures how the data stages scale with rows and features: python benchmarks/bench_scale.py
 
     python benchmarks/bench_scale.py --rows 15000 150000 600000 --features 10 100 1000 --max-cells 15000000
 
-Each stage is a process of its own, with Beam's direct runner; imports are not counted. Three quarters of
-the features are numbers (scaled by mean and deviation), one quarter words of 100 (looked up in a
-vocabulary): each analysed on its own or, with --together, all of a kind at once. `stock-statistics` and
-`stock-transform` are the same work by TFX's executors in the place of ours. The model of `evaluate` costs
-next to nothing: what is measured is TFMA. Lines of JSON, one a stage and size.
+Each stage runs in a new process, with Beam's direct runner; imports are not counted. Three quarters of the
+features are numbers (scaled by mean and deviation), one quarter are words out of 100 (looked up in a
+vocabulary). Each feature is analyzed separately or, with --together, all features of a kind at once.
+`stock-statistics` and `stock-transform` do the same work with TFX's executors instead of ours. The model of
+`evaluate` costs next to nothing, so TFMA is what is measured. Prints a line of JSON per stage and size.
 """
 
 import argparse
@@ -26,7 +26,7 @@ LABEL = "label"
 
 
 def write_table(path: Path, rows: int, features: int) -> None:
-    """A CSV of random numbers and words, and a label that depends on the first number."""
+    """Write a CSV of random numbers and words, with a label that depends on the first number."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.csv as pa_csv
@@ -51,7 +51,7 @@ def write_table(path: Path, rows: int, features: int) -> None:
 
 
 def preprocessing_fn(inputs):
-    """The preprocessing that Transform runs: numbers scaled, words looked up."""
+    """Scale each number, and look up each word in its column's vocabulary."""
     import tensorflow as tf
     import tensorflow_transform as tft
 
@@ -68,7 +68,7 @@ def preprocessing_fn(inputs):
 
 
 def preprocessing_fn_together(inputs):
-    """The same as one feature of all numbers and one of all words, with one vocabulary: two analyses."""
+    """Do the same with one feature for all numbers and one for all words: two analyses, one vocabulary."""
     import tensorflow as tf
     import tensorflow_transform as tft
 
@@ -87,7 +87,7 @@ def preprocessing_fn_together(inputs):
 
 
 def run_stage(stage: str, folder: Path, *, together: bool) -> dict[str, float]:
-    """Runs one stage in this process on what the stages before it left in `folder`, and measures it."""
+    """Run one stage in this process on the output of the previous stages in `folder`, and measure it."""
     os.environ["TF_USE_LEGACY_KERAS"] = "0"
     from tfx.dsl.components.base.base_beam_executor import BaseBeamExecutor
     from tfx.proto import example_gen_pb2
@@ -155,7 +155,7 @@ def run_stage(stage: str, folder: Path, *, together: bool) -> dict[str, float]:
             "transform_graph": artifact(standard_artifacts.TransformGraph, f"{stage}-graph"),
             "transformed_examples": artifact(standard_artifacts.Examples, f"{stage}-transformed"),
         }
-        for written in examples:  # as Ingest says
+        for written in examples:  # the properties that Ingest sets
             written.set_string_custom_property("payload_format", "FORMAT_TF_EXAMPLE")
             written.set_string_custom_property("file_format", "tfrecords_gzip")
         properties = {
@@ -204,7 +204,7 @@ def _save_model(folder: Path) -> None:
 
 
 def main() -> None:
-    """Runs each stage at each size in a process of its own."""
+    """Run each stage at each size in a new process."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

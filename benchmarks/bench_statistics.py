@@ -1,11 +1,11 @@
-"""StatisticsGen beside TFX's own executor, in turns: on a finished taxi run's examples, and on wide tables.
+"""Compares our executor of StatisticsGen with TFX's own, in turn, on taxi examples and on wide tables.
 
     python local_runner.py run taxi --to Ingest --output out
     python benchmarks/bench_statistics.py out --times 1 40 --columns 1000
 
-The rows are repeated as often as asked for; a wide table has a third of words and two thirds of numbers. Each
-measurement is a process of its own, which has imported TFX before the clock starts. Lines of JSON: seconds on
-the clock and of the processor, megabytes; then how many times as long TFX's own executor takes.
+The rows are repeated as often as requested; one third of a wide table's columns are words, two thirds are
+numbers. Each measurement runs in a new process, which imports TFX before the clock starts. Prints lines of
+JSON: wall and CPU seconds and megabytes, then the ratios of TFX's times to ours.
 """
 
 import random
@@ -28,7 +28,7 @@ _SPLITS = ("train", "eval")
 
 
 def write_wide(folder: Path, *, columns: int, rows: int) -> None:
-    """Writes a table of so many columns; two thirds of its rows to train on."""
+    """Write a table with that many columns and rows, two thirds of which are in the train split."""
     import tensorflow as tf
 
     rng = random.Random(1)  # noqa: S311
@@ -48,7 +48,7 @@ def write_wide(folder: Path, *, columns: int, rows: int) -> None:
 
 
 def statistics(_: Path, folder: Path, *, stock: bool) -> dict[str, float]:
-    """Runs one of the executors in this process, and measures it."""
+    """Run one of the executors in this process, and measure it."""
     from tfx.components.statistics_gen.executor import Executor as Stock
     from tfx.types import standard_artifacts
 
@@ -57,7 +57,7 @@ def statistics(_: Path, folder: Path, *, stock: bool) -> dict[str, float]:
     from slipway.components.statistics_gen.executor import Executor
     from slipway.pipeline.engine.tfx.beam_answers import keep_beams_answers
 
-    keep_beams_answers()  # as in a run: TFX's own gains by it
+    keep_beams_answers()  # as in a run; TFX's own executor gains from it
     inputs = {"examples": examples_in(folder / "examples", _SPLITS)}
     outputs = {"statistics": artifact(standard_artifacts.ExampleStatistics, folder / f"statistics-{stock}")}
     options = tfdv.StatsOptions(num_quantiles_histogram_buckets=100)
@@ -67,7 +67,7 @@ def statistics(_: Path, folder: Path, *, stock: bool) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measures both at each size."""
+    """Measure both executors at each size."""
     parser = arguments(__doc__)
     parser.add_argument("--times", type=int, nargs="*", default=[1, 40])
     parser.add_argument("--columns", type=int, nargs="*", default=[1_000])

@@ -1,10 +1,10 @@
-"""The Trainer beside TFX's taxi template, in one run: python benchmarks/bench_trainer.py --rows 80000
+"""Compares the Trainer with TFX's taxi template in one run: python benchmarks/bench_trainer.py --rows 80000
 
-Same model (the template's), same examples. The stock side is the template's `run_fn` as it stands in the
-installed package; its speed is the difference of a long and a short run, so that start and export do not
-count. Ours is what the training process itself measures over whole epochs. `bound` is one compiled loop over
-the same tensors in memory. Each measurement is a process of its own, repeated `--rounds` times; the best is
-taken: other work on the machine only slows down.
+Both train the template's model on the same examples. The stock side is the template's `run_fn` in the
+installed package; its speed is derived from the difference between a long and a short run, so that start and
+export do not count. Our speed is measured by the training process itself over whole epochs. `bound` is one
+compiled loop over the same tensors in memory. Each measurement runs in a new process and is repeated
+`--rounds` times; the best is used, since other work on the machine can only slow it down.
 """
 
 import argparse
@@ -28,20 +28,20 @@ sys.path.insert(0, str(PROJECT))
 SHORT_STEPS, LONG_STEPS = 200, 8200
 STOCK_BATCH, DEFAULT_BATCH = 40, 256
 STEPPING_S = 4.0
-"""About how long a training of ours is measured."""
+"""The approximate time for which our training is measured."""
 
 
 def sample() -> Path:
-    """The taxi sample that TFX brings."""
+    """Return the path of the taxi sample in TFX's package."""
     tfx = Path(importlib.util.find_spec("tfx").origin).parent
     return tfx / "examples/chicago_taxi_pipeline/data/simple/data.csv"
 
 
-# What is measured; each runs in a process of its own and prints a JSON object last.
+# The measurements. Each runs in a new process, whose last line of output is a JSON object.
 
 
 def prepare_template(folder: Path, rows: int) -> dict:
-    """Transforms the sample as the template does, and writes `rows` examples in eight files."""
+    """Transform the sample as the template does, and write `rows` examples to eight files."""
     import apache_beam as beam
     import tensorflow as tf
     import tensorflow_transform as tft
@@ -86,7 +86,7 @@ def prepare_template(folder: Path, rows: int) -> dict:
 
 
 def stock(folder: Path) -> dict:
-    """The template's run_fn: seconds of a step, from a long and a short run."""
+    """Measure the template's run_fn: the speed and CPU time per example, from a long and a short run."""
     from tfx.components.trainer.fn_args_utils import DataAccessor
     from tfx.components.util import tfxio_utils
     from tfx.dsl.io import fileio
@@ -102,7 +102,7 @@ def stock(folder: Path) -> dict:
     )
     files = sorted(str(path) for path in (folder / "rows").iterdir())
     took = {}
-    for steps in (SHORT_STEPS, SHORT_STEPS, LONG_STEPS):  # the very first also imports
+    for steps in (SHORT_STEPS, SHORT_STEPS, LONG_STEPS):  # the first run also imports, so it is repeated
         run = folder / f"stock-{steps}"
         fileio.makedirs(str(run))
         began, cpu = time.perf_counter(), time.process_time()
@@ -129,7 +129,7 @@ def stock(folder: Path) -> dict:
 
 
 def job_of(source: dict, folder: Path, *, batch_size: int, epochs: int, backend: str = "tensorflow"):
-    """A training job over the examples that `source` names."""
+    """Return a training job over the examples that `source` names."""
     import tensorflow_transform as tft
 
     from slipway.components.trainer.job import TrainingJob
@@ -152,7 +152,7 @@ def job_of(source: dict, folder: Path, *, batch_size: int, epochs: int, backend:
 
 
 def ours(source: dict, folder: Path, *, batch_size: int, backend: str, interpreter: str | None) -> dict:
-    """Our training process on the same: a short training first, to choose the epochs of the measured one."""
+    """Measure our training process; a short training first determines the epochs of the measured one."""
     from slipway.components.trainer.training_process import TrainingProcess
 
     epochs, result = 2, {}
@@ -178,7 +178,7 @@ def ours(source: dict, folder: Path, *, batch_size: int, backend: str, interpret
 
 
 def bound(source: dict, folder: Path, *, batch_size: int) -> dict:
-    """One compiled loop of the same model's train_step over the same examples, in memory."""
+    """Measure one compiled loop of the same model's train_step over the same examples in memory."""
     import tensorflow as tf
 
     from slipway.components.trainer.job_layout import first_rows
@@ -214,13 +214,13 @@ def bound(source: dict, folder: Path, *, batch_size: int) -> dict:
 
 
 def fixed_cost(folder: Path, rows: int) -> dict:
-    """Our run_fn for one epoch of one batch, with its process, its export and all that it imports."""
+    """Measure our run_fn for one epoch of one batch, including its process, export and imports."""
     began = time.perf_counter()
     from slipway.components.trainer.run_fn import run_fn
     from slipway.pipeline.config.train import TrainConfig
 
     files = [str(next((folder / "rows").iterdir()))]
-    batch_size = min(5000, rows // 8)  # of one file
+    batch_size = min(5000, rows // 8)  # at most the rows of one file
     train = TrainConfig(model="benchmarks.template_taxi.build_model", batch_size=batch_size, epochs=1)
     settings = train.run_fn_settings()
     run_fn(
@@ -240,11 +240,11 @@ def fixed_cost(folder: Path, rows: int) -> dict:
     return {"seconds": time.perf_counter() - began, "cpu_s": cpu_s}
 
 
-# The benchmark: what runs when, and the table.
+# The benchmark: the order of the measurements, and the tables.
 
 
 def measured(name: str, **arguments: object) -> dict:
-    """Runs one measurement in a process of its own."""
+    """Run one measurement in a new process."""
     command = [
         sys.executable,
         str(Path(__file__).resolve()),
@@ -269,7 +269,7 @@ def measured(name: str, **arguments: object) -> dict:
 
 
 def measure(name: str, arguments: dict) -> dict:
-    """One measurement, in this process."""
+    """Run one measurement in this process."""
     arguments = {key: Path(v) if key == "folder" else v for key, v in arguments.items()}
     with tempfile.TemporaryDirectory() as own:
         if name in ("ours", "bound"):
@@ -284,7 +284,7 @@ def measure(name: str, arguments: dict) -> dict:
 
 
 def workload_source(name: str, output: Path) -> dict:
-    """The examples of a workload, as its pipeline transforms them."""
+    """Run a workload's pipeline up to Transform, and return its examples and its settings for training."""
     from slipway.pipeline.config.workload import load_workload
 
     config = load_workload(Path(f"workloads/{name}/workload.yaml"), root=PROJECT)
@@ -304,12 +304,12 @@ def workload_source(name: str, output: Path) -> dict:
 
 
 def best(runs: list[dict], key: str = "examples_per_s") -> float:
-    """The fastest of several rounds."""
+    """Return the best of several rounds."""
     return max(run[key] for run in runs)
 
 
 def main() -> None:
-    """Measures, and prints the tables of docs/benchmarks.md."""
+    """Measure, and print the tables of docs/benchmarks.md."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=80_000)
     parser.add_argument("--rounds", type=int, default=2)
@@ -318,13 +318,13 @@ def main() -> None:
     options = parser.parse_args()
     if options.measure:
         print(json.dumps(measure(options.measure[0], json.loads(options.measure[1]))), flush=True)
-        os._exit(0)  # TensorFlow Transform and Beam together crash now and then while Python takes them down
+        os._exit(0)  # TensorFlow Transform and Beam sometimes crash while Python shuts down
     with tempfile.TemporaryDirectory(prefix="bench-trainer-") as name:
         tables(Path(name), options)
 
 
 def tables(folder: Path, options: argparse.Namespace) -> None:
-    """Runs everything and prints it."""
+    """Run all measurements and print the tables."""
     measured("prepare_template", folder=folder, rows=options.rows)
     template = {
         "name": "template",

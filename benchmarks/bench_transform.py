@@ -1,11 +1,11 @@
-"""Transform beside TFX's own executor, in turns: on a finished taxi run's artifacts, and on wide tables.
+"""Compares our executor of Transform with TFX's own, in turn, on taxi examples and on wide tables.
 
     python local_runner.py run taxi --output out
     python benchmarks/bench_transform.py out --times 1 40 --columns 100
 
-The rows are repeated as often as asked for; each column of a wide table is scaled by an analysis of its own.
-Each measurement is a process of its own, which has imported TFX before the clock starts. Lines of JSON:
-seconds on the clock and of the processor, megabytes; then how many times as long TFX's own executor takes.
+The rows are repeated as often as requested; each column of a wide table is scaled by a separate analysis.
+Each measurement runs in a new process, which imports TFX before the clock starts. Prints lines of JSON: wall
+and CPU seconds and megabytes, then the ratios of TFX's times to ours.
 """
 
 import random
@@ -30,14 +30,14 @@ _WIDE_ROWS = {"train": 400, "eval": 200}
 
 
 def scale_each(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """A preprocessing_fn with as many analyses as columns."""
+    """Scale each column: a preprocessing_fn with as many analyses as columns."""
     import tensorflow_transform as tft
 
     return {f"{name}_scaled": tft.scale_to_z_score(column) for name, column in inputs.items()}
 
 
 def write_wide(folder: Path, *, columns: int) -> None:
-    """Writes a table of so many columns of numbers, and its schema."""
+    """Write a table with that many columns of numbers, and its schema."""
     import tensorflow as tf
 
     rng = random.Random(1)  # noqa: S311
@@ -59,14 +59,14 @@ def write_wide(folder: Path, *, columns: int) -> None:
 
 
 def transform(output: Path, folder: Path, *, stock: bool) -> dict[str, float]:
-    """Runs one of the executors in this process, and measures it."""
+    """Run one of the executors in this process, and measure it."""
     from tfx.components.transform.executor import Executor as Stock
     from tfx.types import standard_artifacts
 
     from slipway.components.transform.executor import Executor
     from slipway.pipeline.engine.tfx.beam_answers import keep_beams_answers
 
-    keep_beams_answers()  # as in a run: TFX's own gains by it
+    keep_beams_answers()  # as in a run; TFX's own executor gains from it
 
     schema = folder / "schema"
     is_wide = schema.is_dir()
@@ -93,7 +93,7 @@ def transform(output: Path, folder: Path, *, stock: bool) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measures both at each size."""
+    """Measure both executors at each size."""
     parser = arguments(__doc__)
     parser.add_argument("--times", type=int, nargs="*", default=[1, 40])
     parser.add_argument("--columns", type=int, nargs="*", default=[])

@@ -1,12 +1,12 @@
-"""Two processes beside one: how long the nodes that share out their files take, in turns.
+"""Compares two processes with one, in turn, for the nodes that divide their files among processes.
 
     python benchmarks/bench_workers.py --rows 1000000 --rounds 3
 
-The taxi rows with a little noise, as four files of so many rows and as one file of four times as many. A
-first run makes what the nodes need; then each of them runs again and again, as a user runs it, with
-`direct_num_workers` 1 and 2 in turns. Lines of JSON: the nodes' seconds on the clock and the whole run's of
-the processor, then the median of the ratios of each pair. They mean something on a machine without other
-work: each process needs a core.
+The data are the taxi rows with a little noise, as four files of `--rows` rows and as one file of four times
+as many. A first run makes the inputs of the nodes; then the nodes are run repeatedly, as a user runs them,
+with `direct_num_workers` 1 and 2 in turn. Prints lines of JSON: the nodes' wall seconds and the CPU seconds
+of the whole run, then the medians of the ratios of the pairs. The results are only meaningful on a machine
+without other work, since each process needs a core.
 """
 
 import argparse
@@ -25,12 +25,12 @@ from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parent.parent
 NODES = ("StatisticsGen", "Transform", "Evaluator")
-# Column and how far a value is moved at most, so that rows differ.
+# By column, the maximum distance by which a value is moved, so that rows differ.
 NOISE = {"pickup_latitude": 0.01, "pickup_longitude": 0.01}
 
 
 def write_rows(folder: Path, *, files: int, rows: int) -> None:
-    """Writes files of so many rows each."""
+    """Write files of `rows` rows each."""
     package = importlib.util.find_spec("tfx")
     source = Path(package.origin).parent / "examples/chicago_taxi_pipeline/data/simple/data.csv"
     with source.open(encoding="utf-8", newline="") as file:
@@ -51,7 +51,7 @@ def write_rows(folder: Path, *, files: int, rows: int) -> None:
 
 
 def run(folder: Path, processes: int, more: Sequence[str]) -> dict[str, float]:
-    """Runs the pipeline to the Evaluator; seconds on the clock by node, and of the processor by the run."""
+    """Run the pipeline up to the Evaluator; return wall seconds by node, and the run's CPU seconds."""
     output = folder / "out"
     command = [sys.executable, str(PROJECT / "local_runner.py"), "run", "taxi", "--profile", "dev"]
     command += ["--set", f"data.source={folder}/*.csv", "--set", "train.batch_size=4096"]
@@ -73,7 +73,7 @@ def _cpu_s() -> float:
 
 
 def compare(folder: Path, rounds: int, size: dict[str, int]) -> None:
-    """Runs the nodes with one process and with two in turns, and prints what they took."""
+    """Run the nodes with one process and with two in turn, and print their times."""
     run(folder, 1, [])
     found: dict[str, list[float]] = {name: [] for name in NODES}
     for _ in range(rounds):
@@ -89,7 +89,7 @@ def compare(folder: Path, rounds: int, size: dict[str, int]) -> None:
 
 
 def main() -> None:
-    """Measures several files and one."""
+    """Measure with several files and with one."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

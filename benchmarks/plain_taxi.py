@@ -1,9 +1,9 @@
-"""The taxi workload's job as one plain Python script, the yardstick of bench_engine.py: no TFX, no gates.
+"""The taxi workload as a plain Python script without TFX or gates, the baseline of bench_engine.py.
 
     .venv/bin/python benchmarks/plain_taxi.py FOLDER
 
-Reads the CSV, makes the same features, trains the same Keras model for as many epochs, measures it overall
-and by slice, and saves a SavedModel that takes the transformed features.
+Reads the CSV, computes the same features, trains the same Keras model for as many epochs, evaluates it
+overall and by slice, and saves a SavedModel that takes the transformed features.
 """
 
 import importlib.util
@@ -17,14 +17,14 @@ import pandas as pd
 from slipway.components.trainer.features import Feature
 from workloads.taxi.model import build_model
 
-# As in workloads/taxi/preprocessing.py, which is not imported: it would bring TensorFlow Transform.
+# As in workloads/taxi/preprocessing.py, which is not imported because it imports TensorFlow Transform.
 COMPANIES, COMMUNITY_AREAS, KM_PER_DEGREE, LATITUDE_OF_CHICAGO = 16, 77, 111.2, 41.88
 EPOCHS, BATCH_SIZE, SEED = 6, 256, 1  # those of workloads/taxi/workload.yaml
 SLICES = ("trip_start_hour", "payment_type")
 
 
 def read_trips() -> pd.DataFrame:
-    """The trips; an empty cell is 0, or the empty text."""
+    """Return the trips; an empty cell becomes 0, or an empty text."""
     [package] = importlib.util.find_spec("tfx").submodule_search_locations
     trips = pd.read_csv(Path(package, "examples/chicago_taxi_pipeline/data/simple/data.csv"))
     texts = ["payment_type", "company"]
@@ -32,14 +32,14 @@ def read_trips() -> pd.DataFrame:
 
 
 def codes(values: pd.Series, *, train: pd.Series, top: int | None = None) -> np.ndarray:
-    """Numbers by frequency in the training rows; all others share the next number."""
+    """Return codes by frequency in the training rows; all values beyond the `top` share the next code."""
     names = train.value_counts().index[:top]
     found = pd.Index(names).get_indexer(values)
     return np.where(found < 0, len(names), found)
 
 
 def transform(trips: pd.DataFrame, is_train: np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, Feature]]:
-    """The features of workloads/taxi/preprocessing.py, [rows, 1], and their description."""
+    """Return the features of workloads/taxi/preprocessing.py, [rows, 1], and their descriptions."""
     north = trips.pickup_latitude - trips.dropoff_latitude
     east = (trips.pickup_longitude - trips.dropoff_longitude) * np.cos(np.radians(LATITUDE_OF_CHICAGO))
     is_known = (trips.pickup_latitude != 0) & (trips.dropoff_latitude != 0)
@@ -72,7 +72,7 @@ def transform(trips: pd.DataFrame, is_train: np.ndarray) -> tuple[dict[str, np.n
 
 
 def main() -> None:
-    """Does the job; prints the AUC of the eval split, which the benchmark checks."""
+    """Train, evaluate and save the model; print the AUC of the eval split."""
     keras.utils.set_random_seed(SEED)
     trips = read_trips()
     is_train = np.random.default_rng(SEED).random(len(trips)) < 2 / 3

@@ -1,13 +1,13 @@
-"""Asks the preflight about models with known faults, and with none, and compares with what is right.
+"""Runs the preflight on models with and without known faults, and compares its findings with expected ones.
 
     .venv-tpu/bin/python -m benchmarks.preflight_suite [--traced] [NAME...]
 
-The models, and what is right of each, are in tests/data/preflight/judged_models.py. All are asked in this
-process, which is one of the compiler's. `--traced` leaves the compiler out (half a minute, not several): what
-only that can say, such as the memory of activations, is then not judged.
+The models and their expected findings are in tests/data/preflight/judged_models.py. All models are compiled
+in this process, so it must run in an interpreter that compiles. `--traced` skips the compiler (half a minute
+instead of several): findings that need it, such as about the memory of activations, are then not checked.
 
-Prints a line for each model: right, missed, false alarm, wrong rules, poor words or poor remedy; and what was
-found. The exit code is 1 if one is not right.
+Prints a line for each model: right, missed, false alarm, wrong rules, poor words or poor remedy; and the
+findings. The exit code is 1 if a model is not right.
 """
 
 import argparse
@@ -30,11 +30,11 @@ V5E_1 = Slice(
     name="v5e-1", generation="v5e", devices=1, topology="1x1", memory_bytes=CHIPS["v5e"].usable_bytes
 )
 EXPECTED = ("too_small", "backend", "batch_norm")
-"""Rules that say something of the question, and no fault of the model."""
+"""Rules whose findings are about the question, not about a fault of the model."""
 
 
 def main() -> int:
-    """Asks, prints, and returns the exit code."""
+    """Check the models, print the results, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="of models; default: all")
     parser.add_argument("--traced", action="store_true", help="without the compiler")
@@ -58,7 +58,7 @@ def main() -> int:
 
 
 def found_in(models: ModuleType, name: str) -> list[Finding]:
-    """What the preflight finds in a model; a refusal as a finding of the rule refused."""
+    """Return what the preflight finds in a model; an error becomes a finding of the rule "refused"."""
     case = models.CASES[name]
     question = Question(
         slice=V5E_1,
@@ -76,7 +76,7 @@ def found_in(models: ModuleType, name: str) -> list[Finding]:
         answer = compile_and_measure.answer_to(question)
     except SlipwayError as error:
         return [Finding(rule="refused", severity="error", message=error.message, remedy=error.hint)]
-    except Exception as error:  # as the compiling process tells the user's own
+    except Exception as error:  # as the compiling process reports errors of the user's code
         from slipway.components.trainer.user_model import describe
 
         message = describe(error, question.model)
@@ -85,7 +85,7 @@ def found_in(models: ModuleType, name: str) -> list[Finding]:
 
 
 def verdict(case, found: list[Finding]) -> str:
-    """Whether what was found is what is right, and nothing else."""
+    """Return "right" if the findings are exactly the expected ones, else what is wrong with them."""
     counted = [each for each in found if each.rule not in EXPECTED or each.rule in case.rules]
     rules = {each.rule for each in counted}
     if rules != set(case.rules):

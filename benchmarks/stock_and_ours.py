@@ -1,6 +1,6 @@
-"""What the benchmarks share that run one of our executors beside TFX's own, in turns.
+"""Shared code of the benchmarks that compare one of our executors with TFX's own, in turn.
 
-Each measurement is a process of its own, which has imported TFX before the clock starts.
+Each measurement runs in a new process, which imports TFX before the clock starts.
 """
 
 import argparse
@@ -18,7 +18,7 @@ Measured = Mapping[str, float]
 
 
 def arguments(description: str | None) -> argparse.ArgumentParser:
-    """What all of them are asked by."""
+    """Return a parser with the arguments that these benchmarks share."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -29,7 +29,7 @@ def arguments(description: str | None) -> argparse.ArgumentParser:
 
 
 def measured_here(asked: argparse.Namespace, measure: Callable[..., Measured]) -> bool:
-    """Whether this process is the one of a measurement; then it has been made."""
+    """If this process was started for a measurement, make it, print the result and return True."""
     if not asked.one:
         return False
     os.environ["TF_USE_LEGACY_KERAS"] = "0"
@@ -39,13 +39,13 @@ def measured_here(asked: argparse.Namespace, measure: Callable[..., Measured]) -
 
 
 def compare(script: str, asked: argparse.Namespace, folder: str, **size: int) -> None:
-    """Measures both, and prints lines of JSON: each of them, and how many times as long TFX's own takes.
+    """Measure both executors, and print lines of JSON: both results, and the ratios of TFX's times to ours.
 
     Args:
-        script: the benchmark's file.
-        asked: its arguments.
-        folder: where the rows are.
-        size: of the work, as it is told.
+        script: the file of the benchmark.
+        asked: the arguments of the benchmark.
+        folder: the folder with the rows.
+        size: the size of the work, which is printed.
     """
     environment = {
         **os.environ,
@@ -67,12 +67,12 @@ def compare(script: str, asked: argparse.Namespace, folder: str, **size: int) ->
 
 
 def latest(output: Path, *parts: str) -> Path:
-    """The newest artifact of a node."""
+    """Return the folder of the newest artifact of a node's output."""
     return max(output.joinpath("artifacts", "taxi", *parts).iterdir(), key=lambda path: int(path.name))
 
 
 def repeat_rows(source: Path, target: Path, times: int) -> None:
-    """Writes the records of all splits again and again."""
+    """Write the records of all splits, repeated `times` times."""
     for file in source.glob("Split-*/*.gz"):
         path = target / file.relative_to(source)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -83,14 +83,14 @@ def repeat_rows(source: Path, target: Path, times: int) -> None:
 
 
 def artifact(kind: Callable[[], object], uri: object) -> list[object]:
-    """An artifact, as an executor is given it."""
+    """Return an artifact as an executor receives it: in a list."""
     found = kind()
     found.uri = str(uri)
     return [found]
 
 
 def examples_in(folder: Path, splits: Iterable[str]) -> list[object]:
-    """The examples of a folder, as Ingest describes them."""
+    """Return the examples in a folder, with the properties that Ingest sets."""
     from tfx.types import standard_artifacts
 
     [found] = artifact(standard_artifacts.Examples, folder)
@@ -101,7 +101,7 @@ def examples_in(folder: Path, splits: Iterable[str]) -> list[object]:
 
 
 def in_process(executor: type, folder: Path) -> object:
-    """An executor with Beam's runner inside the process."""
+    """Return an executor that uses Beam's in-process runner."""
     return executor(
         executor.Context(
             beam_pipeline_args=["--runner=FnApiRunner", "--sdk_container_image=none"],

@@ -1,4 +1,4 @@
-"""Pipelines that do nothing, to measure what running nodes costs."""
+"""Pipelines whose nodes do nothing, to measure the cost of running nodes."""
 
 import os
 import time
@@ -43,7 +43,7 @@ def _pipeline(name: str, nodes: list) -> Pipeline:
 
 
 def chain() -> Pipeline:
-    """Ten nodes, each waiting for the one before."""
+    """Return a pipeline of ten nodes, each of which waits for the previous one."""
     nodes = [First().with_id("N0")]
     for number in range(1, CHAIN_NODES):
         nodes.append(Next(before=nodes[-1].outputs["value"]).with_id(f"N{number}"))
@@ -51,5 +51,5 @@ def chain() -> Pipeline:
 
 
 def sleepers() -> Pipeline:
-    """Eight nodes that wait for nothing and sleep."""
+    """Return a pipeline of eight independent nodes that sleep."""
     return _pipeline("sleepers", [Sleeper(seconds=SLEEP_S).with_id(f"S{n}") for n in range(SLEEPERS)])
