@@ -71,7 +71,7 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
         options: Ingest's `Options`, encoded by `as_parameter`, to locate rows in the raw files.
         quarantine: Ingest's quarantine; None if another component produces the examples.
         reference: the verdict on earlier data to compare with; None if there is none.
-        blessing: the ModelGate's blessing of a model whose data to compare with; None if there is none.
+        blessing: the ModelGate's blessing of the model with whose data to compare; None if there is none.
         reference_folder: statistics to compare with instead of those of `reference` or `blessing`; or empty.
         reference_span: the span that `reference` must be about; -1 if `reference` may be missing.
         serving_folder: statistics of serving requests; empty if unknown.

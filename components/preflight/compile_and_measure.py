@@ -87,7 +87,7 @@ def answer_to(question: Question) -> Answer:
 
     from slipway.components.preflight.model_traits import casts, only_shapes_of_large_weights
 
-    # Keras makes errors anew to show the call's arguments, and fails with JAX's, which take more than a text.
+    # Keras rebuilds errors to add the call's arguments, which fails for JAX's: they take more than a message.
     keras.config.disable_traceback_filtering()
     found: list[Trait] = []
     with only_shapes_of_large_weights(), casts(found, question.model):

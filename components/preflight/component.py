@@ -103,7 +103,7 @@ def Preflight(  # noqa: N802 (component constructors are nouns)
     if result.stopping:
         raise GateStopError(
             result.stopping[0].message,
-            # No key `findings`: in other verdicts it holds findings about columns of the data.
+            # No key `findings`: in the other gates' verdicts it holds findings about columns of the data.
             verdict={"lines": slice_lines(verdict), "preflight": document},
         )
 

@@ -17,7 +17,7 @@ class Context:
     """The inputs that all findings about one data set share.
 
     Attributes:
-        limits: read are `anomalies` and `max_out_of_domain_share`.
+        limits: uses `anomalies` and `max_out_of_domain_share`.
         schema_file: the user's name for the schema file; empty if the schema is inferred from the data.
         sample: some rows of the data, by column.
         told: features whose missing values have been reported.

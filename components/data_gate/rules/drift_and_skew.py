@@ -42,7 +42,7 @@ def find_drift(
 
     Args:
         reference: the statistics to compare with; empty if there are none.
-        limits: read are `max_drift_*` and `max_scale`.
+        limits: uses `max_drift_*` and `max_scale`.
         skip: features that another rule checks, e.g. the label and the time.
     """
     if TRAIN in statistics and TRAIN in reference:

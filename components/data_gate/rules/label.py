@@ -26,7 +26,7 @@ def find_label_faults(
     Args:
         reference: the statistics to compare with; empty if there are none.
         label: the raw column that the label comes from.
-        limits: read are `max_label_missing_share` and `max_label_shift`.
+        limits: uses `max_label_missing_share` and `max_label_shift`.
         is_needed: whether Transform cannot read a row without the label; then no limit allows such a row.
     """
     found = {split: each.features[label] for split, each in statistics.items() if label in each.features}

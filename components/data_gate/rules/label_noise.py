@@ -28,7 +28,7 @@ def find_label_noise(
     Args:
         now: the score of the data.
         then: the score of the reference; if either is None, nothing is compared.
-        limits: read is `max_label_score_drop`.
+        limits: uses `max_label_score_drop`.
         sample: some rows of the data, by column.
         single: how well each column alone predicts the label, from `single_scores`.
     """

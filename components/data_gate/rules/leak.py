@@ -14,7 +14,7 @@ def find_leaks(
     Args:
         scores: how well each feature alone predicts the label.
         label: the user's name for the label.
-        limits: read is `max_label_score`.
+        limits: uses `max_label_score`.
         beside: the raw column of the label, which is shown beside the feature; empty for `label`.
     """
     for name, measured in scores.items():

@@ -23,7 +23,7 @@ def find_missing(
     Args:
         reference: the statistics to compare with; empty if there are none.
         schema: the features that the schema describes, by name; its limit is `min_fraction`.
-        limits: read are `max_missing_share` and `max_missing_rise`.
+        limits: uses `max_missing_share` and `max_missing_rise`.
         schema_file: the user's name for the schema file; empty if the schema is inferred from the data.
     """
     for name, by_split in _by_feature(statistics).items():

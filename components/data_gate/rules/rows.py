@@ -78,7 +78,7 @@ def find_duplicates(
     Args:
         repeated: the number of rows of the sample that repeat an earlier one.
         looked_at: the number of rows of the sample.
-        limits: read is `max_duplicate_share`.
+        limits: uses `max_duplicate_share`.
         examples: some of the rows that repeat another, by column.
     """
     measured = repeated / looked_at if looked_at else 0.0
