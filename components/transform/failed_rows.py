@@ -52,8 +52,11 @@ def in_words(message: str) -> tuple[str, str]:
 
 
 def _is_users(file: Path) -> bool:
-    ours = Path(__file__).parent
-    return "site-packages" not in file.parts and "<" not in file.name and not file.is_relative_to(ours)
+    # A preprocessing_fn may call functions of other components, such as padded_lists.
+    ours = Path(__file__).resolve().parents[1]
+    return (
+        "site-packages" not in file.parts and "<" not in file.name and not file.resolve().is_relative_to(ours)
+    )
 
 
 def _shown(file: str) -> str:

@@ -14,6 +14,10 @@ Detected at node assert_less/Assert/AssertGuard/Assert defined at (most recent c
 
   File "{Path.cwd()}/workloads/taxi/preprocessing.py", line 30, in preprocessing_fn
 
+  File "{Path.cwd()}/components/trainer/lists.py", line 40, in padded_lists
+
+  File "{Path.cwd()}/slipway/components/trainer/lists.py", line 41, in padded_lists
+
   File "/env/lib/python3.11/site-packages/tensorflow_transform/mappers.py", line 5, in scale
 
 assertion failed: [a fare of 50 or more] [Condition x < y did not hold element-wise:]
