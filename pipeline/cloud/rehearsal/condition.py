@@ -112,7 +112,10 @@ class _Reader:
     def _sum(self) -> Any:
         value = self._value()
         while self._takes("+"):
-            value = value + self._value()
+            other = self._value()
+            if type(value) is not type(other):
+                raise ComponentError(f"the condition {self._text} adds {other!r} to {value!r}")
+            value += other
         return value
 
     def _value(self) -> Any:

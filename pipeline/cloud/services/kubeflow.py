@@ -173,7 +173,7 @@ class Kubeflow:
         Raises:
             UsageError: the schedule was created with the opposite of `catch_up`, which cannot be changed.
         """
-        if self._get(schedule).no_catchup is catch_up:
+        if bool(self._get(schedule).no_catchup) is catch_up:  # None where the server omits a false value
             raise UsageError(
                 f"{schedule.name} was made with catch_up {str(not catch_up).lower()}, which cannot be "
                 "changed",

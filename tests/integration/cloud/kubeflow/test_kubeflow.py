@@ -232,6 +232,9 @@ def test_recurring_run_is_paused_resumed_and_deleted(service, chosen):
         schedule.resume(chosen(), catch_up=True)
     schedule.resume(chosen(), catch_up=None)
     assert service.recurring["s0"]["status"] == "ENABLED"
+    del service.recurring["s0"]["no_catchup"]  # as a server that leaves false values out
+    with pytest.raises(UsageError, match="was made with catch_up true"):
+        schedule.resume(chosen(), catch_up=False)
     schedule.delete(chosen())
     assert service.recurring == {}
 

@@ -36,6 +36,7 @@ def test_what_tfx_writes_is_evaluated(condition, expected):
         ("size(inputs) == 1.0", "cannot be evaluated"),
         ("1.0 ? 2.0", "cannot be evaluated"),
         ("1.0 + 1.0", "gives 2.0, not true or false"),
+        ("1.0 + 'a' == 'b'", "adds 'a' to 1.0"),
         (f"({BLESSED} == 'yes')", "compares 1.0 with 'yes'"),
         ("(inputs.artifacts['none'].artifacts[0].uri == 'x')", "needs the input 'none', and there is none"),
         ("(inputs.artifacts['blessing'].artifacts[0].metadata['at'] == 1.0)", "needs 'at' of 'blessing'"),
