@@ -1,4 +1,4 @@
-"""Our own pipeline components: one folder each, a thin TFX wrapper beside plain code."""
+"""Slipway's pipeline components: one folder each, with a thin TFX wrapper around plain code."""
 
 from slipway import refuse_other_name
 

@@ -1,34 +1,34 @@
-"""Who may compute on an accelerator: the training process. All others keep to the CPU, or share a GPU.
+"""Keeps accelerators for the training process: all other processes use the CPU, or share a GPU.
 
-TensorFlow takes nearly all memory of each GPU that it sees, so that a second process finds none. And a GPU
-multiplies float32 with the ten bits of TF32 (NVIDIA, Ampere and newer), so that answers which are compared
-within 1e-4 must all be computed on the CPU.
+TensorFlow takes nearly all memory of each GPU that it sees, so a second process finds none. Besides, NVIDIA
+GPUs since Ampere multiply float32 as TF32, with a 10-bit mantissa, so predictions that are compared within
+1e-4 must all be computed on the CPU.
 """
 
 import contextlib
 import os
 
 HIDDEN = {"CUDA_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1"}
-"""Variables that hide all GPUs, of NVIDIA or AMD, from a process."""
+"""Environment variables that hide all NVIDIA and AMD GPUs from a process."""
 
 
 def share_gpus() -> None:
-    """Has TensorFlow take a GPU's memory as it needs it, in this process and in those that it starts."""
+    """Let TensorFlow allocate GPU memory as needed, in this process and its children."""
     os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
 
 
 def keep_to_cpu() -> None:
-    """Keeps TensorFlow in this process, but in none that it starts, off every accelerator."""
-    # In a notebook the process may already be using them; then they are shared.
+    """Keep TensorFlow off every accelerator, in this process but not in its children."""
+    # A notebook's process may already use them; then it shares them.
     with contextlib.suppress(RuntimeError):
         hide_accelerators()
 
 
 def hide_accelerators() -> None:
-    """Keeps TensorFlow off accelerators, where it only reads files or must compute on the CPU.
+    """Hide accelerators from TensorFlow, in a process that only reads files or must compute on the CPU.
 
     Raises:
-        RuntimeError: it has already started to compute.
+        RuntimeError: TensorFlow has already initialized its devices.
     """
     import tensorflow as tf
 

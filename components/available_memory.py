@@ -1,4 +1,4 @@
-"""How much memory a process may still take."""
+"""Measures how much memory a process may still allocate."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,10 +6,9 @@ from pathlib import Path, PurePosixPath
 
 
 def available_memory_bytes(*, root: Path = Path("/")) -> int:
-    """Memory still available to this process without swapping: the machine's, or its control group's if less.
+    """Return the bytes this process can use without swapping: the machine's, or its cgroup's if fewer.
 
-    Groups of version 1 and 2 count. What Linux keeps of files
-    only because there is room for it counts as available.
+    Control groups of versions 1 and 2 are read. Page cache that Linux can reclaim counts as available.
     """
     lines = (root / "proc/meminfo").read_text(encoding="ascii").splitlines()
     free = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
@@ -18,14 +17,14 @@ def available_memory_bytes(*, root: Path = Path("/")) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Version:
-    """How a version of control groups names things.
+    """The names that a version of control groups uses.
 
     Attributes:
-        folder: where its groups are, under /sys/fs/cgroup.
-        controllers: those that a line of /proc/self/cgroup names.
-        limit: the file with the limit of a group.
-        used: the file with what it uses.
-        kept: of `memory.stat`, the line with what is kept of files, and was not in use of late.
+        folder: the folder of its groups, under /sys/fs/cgroup.
+        controllers: the controller that its line in /proc/self/cgroup names.
+        limit: the file with a group's memory limit.
+        used: the file with a group's memory use.
+        kept: the key in `memory.stat` of the page cache that was not used recently.
     """
 
     folder: str
@@ -42,7 +41,7 @@ _VERSIONS = (
 
 
 def _left_in_groups(root: Path) -> Iterator[int]:
-    """What is left to this process's control group, and to those around it, of their limits."""
+    """Yield the bytes left below the memory limits of this process's control group and its ancestors."""
     for version in _VERSIONS:
         top = root / "sys/fs/cgroup" / version.folder
         parts = _own_group(root, version.controllers)
@@ -51,13 +50,13 @@ def _left_in_groups(root: Path) -> Iterator[int]:
             try:
                 limit, used = (int((group / name).read_text()) for name in (version.limit, version.used))
                 kept = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
-            except (OSError, ValueError):  # not there, or "max": no limit
+            except (OSError, ValueError):  # no such file, or "max": no limit
                 continue
             yield limit - used + int(kept.get(version.kept, 0))
 
 
 def _own_group(root: Path, controllers: str) -> tuple[str, ...]:
-    """The folders that lead to this process's group; none where it is the outermost that a container sees."""
+    """Return the path of this process's group as folder names; empty for the root that a container sees."""
     try:
         lines = (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -65,4 +64,4 @@ def _own_group(root: Path, controllers: str) -> tuple[str, ...]:
     groups = [line.split(":", 2) for line in lines]
     path = next((path for _, named, path in groups if controllers in named.split(",")), "/")
     parts = PurePosixPath(path).parts[1:]
-    return () if ".." in parts else parts  # a group outside of what this process sees
+    return () if ".." in parts else parts  # ".." leads to a group outside this process's cgroup namespace

@@ -1,4 +1,4 @@
-"""Beam's runner inside a node's own process, for which our executors have something quicker."""
+"""Names Beam's in-process runner, in whose place our executors use a faster implementation."""
 
 IN_PROCESS = "FnApiRunner"
-"""Beam's name of it. It opens no port."""
+"""Beam's name for the runner inside a node's own process. It opens no port."""

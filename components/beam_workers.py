@@ -1,7 +1,7 @@
-"""Work on several tasks by another engine of Beam, in the place of processes on this machine.
+"""Runs tasks on an external Beam engine instead of in processes on this machine.
 
 Each task is an element of a Beam pipeline. Its result is a file in a folder that the engine and the caller
-share, since an engine hands no results to whoever started it.
+share, since an engine returns no elements to the process that started it.
 """
 
 import hashlib
@@ -28,27 +28,27 @@ from slipway.components.worker_pool import Ended, Progress, Task, Work, WorkersT
 
 
 def runs_elsewhere(beam_args: Sequence[str] | None) -> bool:
-    """Whether Beam's options name another engine than the one in a node's own process."""
+    """Return True if Beam's options name an engine other than the in-process runner."""
     options = PipelineOptions(beam_args).view_as(StandardOptions)
     return bool((options.runner or StandardOptions.DEFAULT_RUNNER) != IN_PROCESS)
 
 
 def most_shards(beam_args: Sequence[str] | None) -> int:
-    """How many shards a split is dealt into, about, where these options have the work done."""
+    """Return the approximate number of shards per split for the engine that Beam's options name."""
     return MOST_SHARDS_ELSEWHERE if runs_elsewhere(beam_args) else MOST_SHARDS
 
 
 class OnEngine:
-    """A Beam engine that works on tasks, as `worker_pool.SideBySide` does.
+    """A Beam engine that works on tasks, with the interface of `worker_pool.SideBySide`.
 
     Args:
-        make_pipeline: a pipeline of that engine.
-        folder: for results, and for what the engine reads, until the context ends. The engine's workers can
-            read and write there.
+        make_pipeline: returns a new pipeline on that engine.
+        folder: holds results, and files that the engine reads, until the context ends. The engine's workers
+            must be able to read and write there.
 
     Attributes:
-        others: of the processes that do the work, this one is none.
-        redone: how many tasks were done again; an engine does not say.
+        others: the least number of worker processes besides this one, which does no work itself.
+        redone: the number of tasks that were done again: always 0, since an engine does not report it.
     """
 
     others = 1
@@ -57,7 +57,7 @@ class OnEngine:
     def __init__(self, make_pipeline: Callable[[], Any], folder: str) -> None:
         self._make_pipeline = make_pipeline
         self._folder = folder
-        # Results are pickles: none is read that another has written.
+        # Results are pickles, which can run code when loaded: only those signed with this key are loaded.
         self._key = secrets.token_bytes(32)
         self._rounds = 0
 
@@ -66,11 +66,11 @@ class OnEngine:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if fileio.exists(self._folder):  # in a bucket there may be no such thing
+        if fileio.exists(self._folder):  # a bucket may have no object for a folder
             fileio.rmtree(self._folder)
 
     def reachable(self, folder: str) -> str:
-        """Returns a folder of the same content that the engine can read: a copy if results go to a bucket."""
+        """Return a folder of the same content that the engine can read: a copy if results go to a bucket."""
         if "://" in folder or "://" not in self._folder:
             return folder
         there = f"{self._folder}/{PurePosixPath(folder).name}"
@@ -85,18 +85,18 @@ class OnEngine:
         progress: Progress,  # noqa: ARG002  (as the other Workers have it)
         again: Work | None = None,
     ) -> Iterator[Any]:
-        """Yields the result of the work on each task, in the order of the tasks.
+        """Yield the result of the work on each task, in the order of the tasks.
 
         Args:
-            work: can be pickled; may keep what its next tasks need as well.
-            tasks: what is to be done.
-            progress: is not told: the work is elsewhere.
-            again: takes the place of `work` for a task for which there was no memory.
+            work: must be picklable; may cache what its later tasks need as well.
+            tasks: the arguments of `work`.
+            progress: never called: the work runs elsewhere.
+            again: replaces `work` for a task that ran out of memory.
 
         Raises:
-            ComponentError: a result is not in the folder: the engine's workers see another.
-            Exception: what Slipway's own code raised about a task, of several the first by the tasks' order.
-                Any other error fails the task, which the engine repeats, and in the end its pipeline.
+            ComponentError: a result is missing from the folder: the engine's workers see a different one.
+            Exception: an error of Slipway's own that a task raised; of several, that of the first task. Any
+                other error fails the task on the engine, which retries it and in the end fails the pipeline.
         """
         self._rounds += 1
         folder = f"{self._folder}/results-{self._rounds}"
@@ -133,7 +133,7 @@ class OnEngine:
 
 
 class _Do(beam.DoFn):
-    """Does a task and writes the result."""
+    """Runs a task and writes its result to the shared folder."""
 
     def __init__(self, work: Work, again: Work | None, folder: str, key: bytes) -> None:
         self._work = work
@@ -145,7 +145,7 @@ class _Do(beam.DoFn):
         place, task = numbered
         pickled = pickle.dumps(self._ended(task))
         path = _path(self._folder, place)
-        own = f"{path}-{secrets.token_hex(8)}"  # an engine may do a task twice, even at the same time
+        own = f"{path}-{secrets.token_hex(8)}"  # an engine may run a task twice, even at the same time
         with fileio.open(own, "wb") as file:
             file.write(_signature(self._key, path, pickled) + pickled)
         fileio.rename(own, path, overwrite=True)
@@ -168,7 +168,7 @@ class _Do(beam.DoFn):
 
 
 def _not_told(rows: int, done_bytes: int) -> None:
-    """Progress, which nobody hears."""
+    """Ignore progress, which an engine's worker cannot report to the caller."""
 
 
 def _path(folder: str, place: int) -> str:
@@ -176,5 +176,5 @@ def _path(folder: str, place: int) -> str:
 
 
 def _signature(key: bytes, path: str, pickled: bytes) -> bytes:
-    """Of a result at its own place: that of another task, or of another round, is not taken for it."""
+    """Sign a result together with its path, so that another task's or round's result cannot replace it."""
     return hmac.digest(key, path.encode() + b"\0" + pickled, "sha256")

@@ -1,4 +1,4 @@
-"""Imports large packages in half the time: nothing that an import makes is garbage."""
+"""Pauses garbage collection while large packages are imported, which halves the time of their import."""
 
 import contextlib
 import gc
@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def collector_paused() -> Iterator[None]:
-    """Has Python look for no garbage meanwhile, if it did before.
+    """Disable garbage collection inside the context, and enable it afterwards if it was enabled before.
 
-    TFX, TensorFlow and Beam make millions of objects that stay; to walk through them again and again is half
-    of what their import takes (9.4 s with, 4.6 s without).
+    TFX, TensorFlow and Beam create millions of objects that are never freed; traversing them again and again
+    takes half of their import time (9.4 s with collection, 4.6 s without).
     """
     was_enabled = gc.isenabled()
     gc.disable()

@@ -1,18 +1,18 @@
-"""Counts in words: noun and verb agree with the number."""
+"""Formats counts for messages, with the noun and the verb in agreement with the number."""
 
 _SINGULAR = {"are": "is", "have": "has"}
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 row`, `1,234 rows`: the noun, given in the singular, gets an -s unless the number is one."""
+    """Return the number with its noun, given in the singular: `1 row`, `1,234 rows`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def agreeing(number: float, verb: str) -> str:
-    """Return the verb that agrees with the number: `are` or `have`; `is` or `has` after one.
+    """Return the form of `are` or `have` that agrees with the number: `is` or `has` for 1.
 
     Raises:
-        KeyError: another verb.
+        KeyError: the verb is neither `are` nor `have`.
     """
     singular = _SINGULAR[verb]
     return singular if number == 1 else verb

@@ -1,6 +1,6 @@
-"""The errors that components raise, and the root that the pipeline's own errors share.
+"""The errors that components raise, and the base class that the pipeline's own errors share.
 
-SlipwayError                what went wrong, in one line that needs no context, and what to do about it
+SlipwayError                what went wrong, in one line that needs no context, and how to fix it
 ├── ComponentError          raised while a node runs (exit code 1)
 ├── GateStopError           raised by a gate that refuses (exit code 3)
 └── slipway.pipeline.errors.*       raised by the pipeline and the command line (see there)
@@ -33,7 +33,8 @@ class ComponentError(SlipwayError):
     Args:
         message: as for every error.
         hint: as for every error.
-        start: the node to run again from, if resuming would fail the same way; empty: the one that raised it.
+        start: the node to rerun from, if resuming at the failed node would fail the same way; empty: the node
+            that raised the error.
     """
 
     def __init__(self, message: str, *, hint: str = "", start: str = "") -> None:
@@ -48,8 +49,8 @@ class GateStopError(SlipwayError):
         message: what was found, in one line.
         hint: as for every error.
         verdict: the whole verdict as plain data for JSON. Its `lines` (a list) are shown below the message;
-            `override` names what lets it pass, `accept_data` or `bless`. It travels with the error, because
-            orchestrators remove what a failed node has written to its outputs.
+            `override` names what overrides the gate, `accept_data` or `bless`. The error carries the verdict
+            because orchestrators remove what a failed node has written to its outputs.
     """
 
     def __init__(self, message: str, *, hint: str = "", verdict: Mapping[str, Any]) -> None:

@@ -1,11 +1,12 @@
-"""Text of unknown origin (cells, file names, exceptions) with its control characters written out."""
+"""Escapes control characters in text of unknown origin (cells, file names, exceptions)."""
 
 
 def escaped(text: str, *, but: str = "") -> str:
-    """The text on one line, with nothing in it that a terminal obeys.
+    """Return the text on one line, with everything that a terminal would interpret escaped.
 
     Args:
-        but: control characters that stay as they are.
+        text: the text to escape.
+        but: control characters to leave unescaped.
     """
     return "".join(
         c if c.isprintable() or c in but else c.encode("unicode_escape").decode("ascii") for c in text

@@ -1,24 +1,24 @@
-"""Events that a process prints for its parent, among user output: JSON, one event per line."""
+"""Events that a process prints for its parent between lines of user output: JSON, one event per line."""
 
 import json
 import sys
 from typing import Any
 
-_BEGIN = '{"event": '  # as json.dumps writes a mapping whose first key that is
+_BEGIN = '{"event": '  # how json.dumps begins a mapping whose first key is "event"
 _decoder = json.JSONDecoder()
 
 
 def emit(event: str, **values: Any) -> None:
-    """Prints an event."""
-    # In one piece: other threads print, too.
+    """Print an event."""
+    # A single write: other threads print, too.
     sys.stdout.write(json.dumps({"event": event, **values}) + "\n")
     sys.stdout.flush()
 
 
 def read_event(line: str) -> dict[str, Any] | None:
-    """The event in a line of output; None where there is none.
+    """Return the event in a line of output, or None.
 
-    Others print to the same stream, and may leave a line open before the event, or write into its end.
+    Other code prints to the same stream, so text without a newline may come before the event or after it.
     """
     start = line.find(_BEGIN)
     while start >= 0:

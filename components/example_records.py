@@ -1,7 +1,7 @@
-"""Reads the records of compressed files of examples, in half of the time that TensorFlow takes.
+"""Reads the records of gzip-compressed TFRecord files in half the time that TensorFlow takes.
 
-In this thread alone, too: with as many processes as there are cores, TensorFlow's own threads only take their
-time from each other.
+It reads in the calling thread only: with one process per core, TensorFlow's threads would only compete with
+each other.
 """
 
 import itertools
@@ -17,24 +17,24 @@ from tfx.dsl.io import fileio
 from slipway.components.errors import ComponentError
 
 _PIECE_BYTES = 1 << 20
-# Of unpacked data at once; a piece of equal rows is a thousand times as large unpacked.
+# The most data to decompress at once: a piece of identical rows grows a thousandfold.
 _INFLATED_BYTES = 4 << 20
-_GZIP_WINDOW = 16 + zlib.MAX_WBITS  # zlib's way to ask for gzip's frame
+_GZIP_WINDOW = 16 + zlib.MAX_WBITS  # tells zlib to expect a gzip header
 _LENGTH = struct.Struct("<Q")
-# Behind the length is its checksum, behind the record the record's. gzip has one of its own of all bytes.
+# The length and the record are each followed by a checksum, which is skipped: gzip has its own of all bytes.
 _HEAD_BYTES, _FOOT_BYTES = 12, 4
 
 
 def records(file: str) -> Iterator[list[bytes]]:
-    """The records of a file, in its order: as many at a time as there happen to be.
+    """Yield the records of a file in order, in lists of arbitrary length.
 
     Args:
-        file: compressed with gzip; its path, local or on gs://.
+        file: the path of a file compressed with gzip, local or on gs://.
 
     Raises:
         ComponentError: the file is damaged.
     """
-    # Joined once there is a whole record: copied with each piece, a long one would take time by its square.
+    # Joined only once a whole record is there: copying a long record with each piece would be quadratic.
     parts: list[bytes] = []
     there, needed = 0, _HEAD_BYTES
     try:
@@ -53,7 +53,7 @@ def records(file: str) -> Iterator[list[bytes]]:
 
 
 def in_pieces(lists: Iterable[list[bytes]], rows: int) -> Iterator[list[bytes]]:
-    """The same records, so many at a time; fewer only at the end."""
+    """Yield the same records in lists of `rows` records; only the last list may be shorter."""
     rest: list[bytes] = []
     for some in lists:
         rest += some
@@ -66,12 +66,12 @@ def in_pieces(lists: Iterable[list[bytes]], rows: int) -> Iterator[list[bytes]]:
 
 
 def first_records(file: str, rows: int) -> list[bytes]:
-    """The first records of a file, at most so many."""
+    """Return the first records of a file, at most `rows`."""
     return list(itertools.islice(itertools.chain.from_iterable(records(file)), rows))
 
 
 def _inflated(file: Any) -> Iterator[bytes]:
-    """The bytes of a gzip file, some at a time; it may consist of several."""
+    """Yield the decompressed bytes of a gzip file piece by piece; the file may have several members."""
     gzip = None
     while piece := file.read(_PIECE_BYTES):
         more = True
@@ -81,14 +81,14 @@ def _inflated(file: Any) -> Iterator[bytes]:
             yield data
             if gzip.eof:
                 piece, gzip, more = gzip.unused_data, None, False
-            else:  # as much as was asked for: there may be more, even of input that is all taken in
+            else:  # with a full output buffer there may be more to come, even once all input is consumed
                 piece, more = gzip.unconsumed_tail, len(data) == _INFLATED_BYTES
     if gzip:
         raise EOFError("it ends too early")
 
 
 def _split(data: bytes) -> tuple[list[bytes], bytes, int]:
-    """The records that are there as a whole, the rest, and how long it must become for another record."""
+    """Return the complete records, the remaining bytes, and the length these need for another record."""
     found = []
     begin, needed = 0, _HEAD_BYTES
     while begin + _HEAD_BYTES <= len(data):

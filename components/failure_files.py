@@ -1,4 +1,4 @@
-"""Files that a failing node leaves in the run's folder for people to open; without an engine, none."""
+"""The folder where a failing node leaves files for people to open; without an engine there is none."""
 
 import os
 from pathlib import Path
@@ -13,7 +13,7 @@ def left_folder() -> Path | None:
     Only people read it: state for the next attempt belongs in `kept_state`.
 
     Returns:
-        A folder that need not exist; None where nobody keeps one.
+        A folder, which may not exist yet; None if no engine runs the node.
     """
     target = os.environ.get(LEFT_VARIABLE)
     return Path(target) if target else None

@@ -1,4 +1,4 @@
-"""This machine's credentials for Google Cloud. Thin."""
+"""Finds this machine's credentials for Google Cloud: a thin wrapper around google.auth."""
 
 import warnings
 from typing import Any
@@ -11,13 +11,13 @@ LOG_IN = "gcloud auth application-default login"
 
 
 def find_credentials(what: str) -> Any:
-    """Return the credentials of this machine's user, from google.auth, with a fresh token.
+    """Return the machine's application default credentials, with a fresh token.
 
     Args:
-        what: they are for, in words.
+        what: the service that needs them, for messages.
 
     Raises:
-        ComponentError: there are none, or they do not work.
+        ComponentError: there are no credentials, or they do not work.
     """
     import google.auth
     from google.auth.exceptions import DefaultCredentialsError, GoogleAuthError
@@ -25,7 +25,7 @@ def find_credentials(what: str) -> Any:
 
     try:
         with warnings.catch_warnings():
-            # Ignore the warning that a user's own credentials have no quota project.
+            # Ignore the warning that a user's credentials have no quota project.
             warnings.simplefilter("ignore", UserWarning)
             credentials, _ = google.auth.default(scopes=[_SCOPE])
         credentials.refresh(Request())

@@ -1,36 +1,36 @@
-"""How many pixels an image has once it is decoded, from its headers alone. Pure."""
+"""Counts the pixels that an image has once decoded, from its headers alone. Pure."""
 
 import struct
 from collections.abc import Callable, Iterator
 
 PNG_BEGIN, GIF_BEGIN, JPEG_BEGIN = b"\x89PNG\r\n\x1a\n", b"GIF8", b"\xff\xd8\xff"
-"""The first bytes of what is packed so well that a small file becomes a large image; a BMP is not packed."""
+"""Magic numbers of the formats whose compression can make a large image of a small file; BMP has none."""
 GIF_HEAD, GIF_DESCRIPTOR = 13, 9
-"""Bytes before the colours of a GIF, and of what describes a frame."""
+"""Sizes in bytes: what precedes a GIF's global colour table, and an image descriptor without its type."""
 GIF_TRAILER, GIF_EXTENSION, GIF_IMAGE = 0x3B, 0x21, 0x2C
 """The first bytes of a GIF's blocks."""
 
 _PNG_SIZES = 16
-# Markers of a JPEG that no length follows; those that begin a frame: SOF0 to SOF15, without DHT, JPG and DAC.
+# JPEG markers without a length field; and those that begin a frame: SOF0 to SOF15, without DHT, JPG and DAC.
 _JPEG_BARE = frozenset({0x01, *range(0xD0, 0xD9)})
 _JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 
 def _no_limit() -> None:
-    """Lets each step pass."""
+    """Allow every step."""
 
 
 def decoded_pixels(data: bytes, begin: int = 0, *, step: Callable[[], None] = _no_limit) -> int:
-    """The pixels of an image, of a GIF those of all its frames: its readers decode all of them.
+    """Return the number of pixels of an image; for a GIF, of all its frames, since readers decode them all.
 
     Args:
-        data: holds an image; what follows it does not matter.
-        begin: where the image begins.
-        step: is called before each part of the file that is skipped, of which a hostile one may have as many
-            as it has bytes, and may end that by an exception.
+        data: bytes with an image; bytes after the image are ignored.
+        begin: offset of the image.
+        step: called before each part of the file that is skipped. A hostile file can have as many parts as
+            bytes, so `step` may raise an exception to stop the scan.
 
     Returns:
-        0 for what is none of PNG, GIF and JPEG, or ends before it says its size.
+        The pixels; 0 if the data is not PNG, GIF or JPEG, or ends before its size is known.
     """
     try:
         if data.startswith(PNG_BEGIN, begin):
@@ -46,15 +46,15 @@ def decoded_pixels(data: bytes, begin: int = 0, *, step: Callable[[], None] = _n
 def gif_frames(
     data: bytes, begin: int = 0, *, step: Callable[[], None] = _no_limit
 ) -> Iterator[tuple[int, int, int, int]]:
-    """Left, top, width and height of each frame of a GIF.
+    """Yield the left, top, width and height of each frame of a GIF.
 
     Args:
-        data: holds the GIF.
-        begin: where it begins.
+        data: bytes with the GIF.
+        begin: offset of the GIF.
         step: as for `decoded_pixels`.
 
     Raises:
-        IndexError: the file is cut, behind the frames that were given.
+        IndexError: the file is truncated or damaged after the frames yielded so far.
         struct.error: the same.
     """
     position = begin + GIF_HEAD + gif_table(data[begin + 10])
@@ -62,7 +62,7 @@ def gif_frames(
         step()
         if block == GIF_IMAGE:
             left, top, width, height = struct.unpack_from("<HHHH", data, position + 1)
-            # Behind the colours stands how many bits the first code has.
+            # The byte after the colour table is the size of the first code in bits.
             position += 1 + GIF_DESCRIPTOR + gif_table(data[position + GIF_DESCRIPTOR]) + 1
             yield left, top, width, height
         elif block == GIF_EXTENSION:
@@ -73,7 +73,13 @@ def gif_frames(
 
 
 def behind_blocks(data: bytes, position: int, *, step: Callable[[], None] = _no_limit) -> int:
-    """Where blocks end, each behind its length, of which the last is 0; `step` as for `decoded_pixels`."""
+    """Return the offset after a chain of GIF sub-blocks, which a length of 0 ends.
+
+    Args:
+        data: bytes with the GIF.
+        position: offset of the first sub-block's length.
+        step: as for `decoded_pixels`.
+    """
     while size := data[position]:
         step()
         position += 1 + size
@@ -81,7 +87,7 @@ def behind_blocks(data: bytes, position: int, *, step: Callable[[], None] = _no_
 
 
 def gif_table(flags: int) -> int:
-    """Bytes of a table of colours."""
+    """Return the size in bytes of the colour table that the flags announce; 0 without one."""
     return 3 << ((flags & 7) + 1) if flags & 0x80 else 0
 
 
@@ -91,7 +97,7 @@ def _gif_pixels(data: bytes, begin: int, step: Callable[[], None]) -> int:
         for _, _, width, height in gif_frames(data, begin, step=step):
             total += width * height
     except (struct.error, IndexError):
-        pass  # readers decode what there is before the cut
+        pass  # readers decode the frames before the damage
     return total
 
 
@@ -100,7 +106,7 @@ def _jpeg_pixels(data: bytes, begin: int, step: Callable[[], None]) -> int:
     while data[position] == 0xFF:
         step()
         marker = data[position + 1]
-        if marker == 0xFF:  # bytes that fill up
+        if marker == 0xFF:  # a fill byte
             position += 1
         elif marker in _JPEG_BARE:
             position += 2

@@ -1,4 +1,4 @@
-"""PYTHONPATH of the processes that run our modules."""
+"""Builds the PYTHONPATH of processes that run our modules."""
 
 import atexit
 import os
@@ -17,14 +17,14 @@ def import_path(
     """Return a PYTHONPATH on which the user's folders come before ours.
 
     A folder with another Slipway, such as a second checkout, comes after ours: no process may mix the two.
-    An installed one is found without being named: its folder would bring all other packages along. Another
-    interpreter does not have it, and finds it by a link.
+    An installed Slipway is importable without an entry, which would also add all other packages of its
+    site-packages folder. A different interpreter cannot import it, and gets a folder that links to it.
 
     Args:
         root: the project's folder; in a checkout it holds this Slipway.
         inherited: PYTHONPATH as the user has set it; may be empty.
         first: folders that come before all others.
-        is_same_python: whether the processes run in this one's interpreter.
+        is_same_python: whether the processes run in this process's interpreter.
     """
     given = [*map(str, first), *filter(None, inherited.split(os.pathsep))]
     others = [folder for folder in given if _holds_slipway(folder)]
@@ -38,7 +38,7 @@ def import_path(
 
 @cache
 def _folder_of_the_link() -> Path:
-    """A folder that holds nothing but our package, by a link; it is removed when this process ends."""
+    """Create a temporary folder that holds only a link to our package; it is removed at exit."""
     folder = Path(tempfile.mkdtemp(prefix="slipway-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     (folder / "slipway").symlink_to(OWN_FOLDER)

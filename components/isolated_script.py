@@ -1,9 +1,9 @@
-"""A script in an interpreter with neither our modules nor our settings; the engine may start it ahead.
+"""Runs a script in an interpreter with neither our modules nor our settings; the engine may prestart it.
 
-A script that can be started ahead is also run as `python -I SCRIPT --ahead PARENT_PID`: it imports what it
-needs, then waits for one line of JSON on its stdin, a socket: `{arguments, group}`, the arguments it would
-have got and the process group to join. With the line come the descriptors of its output and its errors. It
-ends where the line is closed before.
+A script that can be prestarted is also run as `python -I SCRIPT --ahead PARENT_PID`: it imports what it
+needs, then waits for one line of JSON on its stdin, a socket. The line is `{arguments, group}`: the arguments
+that it would have got, and the process group to join. The descriptors for its stdout and stderr come with
+the line. The script exits if the socket is closed before.
 """
 
 import os
@@ -15,20 +15,20 @@ from dataclasses import dataclass
 from slipway.components import python_process
 from slipway.components.python_process import ForkedProcess, PythonProcess
 
-# What a process needs to start at all, to find the machine's libraries, and to be found: by the last one the
-# engine knows what a run has left behind.
+# What a process needs to start at all and to find the machine's libraries; by the last one, the engine finds
+# processes that a run has left behind.
 _KEPT_VARIABLES = ("HOME", "LANG", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "SLIPWAY_RUN_DIR")
 
 
 @dataclass(frozen=True)
 class IsolatedScript:
-    """A script by itself.
+    """A script that runs in an isolated interpreter.
 
-    The interpreter is isolated (`-I`): no PYTHONPATH, no user's packages, not the current folder.
+    `-I` leaves out PYTHONPATH, the user's site-packages and the current folder.
 
     Attributes:
-        path: of the file, which imports nothing of this project.
-        variables: its environment, beside a few of this process's own.
+        path: path of the script, which imports nothing of this project.
+        variables: its environment variables, besides a few that it inherits from this process.
     """
 
     path: str
@@ -36,20 +36,20 @@ class IsolatedScript:
 
     @property
     def environment(self) -> dict[str, str]:
-        """All variables of its process."""
+        """All environment variables of the script's process."""
         kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
         return {**kept, **self.variables}
 
     def start(self, arguments: Sequence[str]) -> PythonProcess:
-        """Starts it; its output comes through `stdout`, its errors go where ours go.
+        """Start the script, with its output piped to `stdout` and this process's stderr.
 
-        In a node of the engine it is a process that waits for it already, if there is one.
+        In a node of the engine, a prestarted process takes over, if there is one.
 
         Args:
-            arguments: for the script, after the process id that it must not outlive.
+            arguments: arguments of the script, after the id of the process that it must not outlive.
 
         Raises:
-            OSError: there is no room for another process.
+            OSError: the machine has no room for another process.
         """
         channel = python_process.fork_channel
         if channel is not None:

@@ -1,4 +1,4 @@
-"""Describes a missing key together with the keys that exist: a KeyError names only the former."""
+"""Describes a missing key together with the keys that exist, since a KeyError names only the former."""
 
 import ast
 import linecache
@@ -17,9 +17,9 @@ class MissingKey:
     """A requested key that does not exist.
 
     Attributes:
-        holder: what the code calls the mapping.
-        key: what was asked for.
-        names: the mapping's keys, in its order.
+        holder: the name of the mapping in the code.
+        key: the requested key.
+        names: the mapping's keys, in order.
     """
 
     holder: str
@@ -40,10 +40,10 @@ class MissingKey:
 
 
 def missing_key(error: BaseException) -> MissingKey | None:
-    """The key, where an error is that of `mapping["name"]` or `mapping.pop("name")`; else None.
+    """Return the missing key if an error was raised by `mapping["name"]` or `mapping.pop("name")`, else None.
 
     Args:
-        error: as caught, with its traceback; the source of its last frame must still be there.
+        error: the caught error, with its traceback; the source of its last frame must still be readable.
     """
     if not isinstance(error, KeyError) or not error.args or not isinstance(error.args[0], str):
         return None
@@ -61,7 +61,7 @@ def missing_key(error: BaseException) -> MissingKey | None:
 
 
 def _failing_expression(place: TracebackType) -> ast.expr | None:
-    """The expression whose evaluation failed; Python knows from which column to which."""
+    """Return the expression whose evaluation failed, from the columns that the bytecode records, or None."""
     code = place.tb_frame.f_code
     span = next(islice(code.co_positions(), place.tb_lasti // 2, None), None)
     if span is None or None in span:
@@ -77,7 +77,7 @@ def _failing_expression(place: TracebackType) -> ast.expr | None:
 
 
 def _holder(expression: ast.expr | None) -> str:
-    """The name that is asked; "" where it is none."""
+    """Return the name of the mapping that the expression looks a key up in; "" if it is not a plain name."""
     if isinstance(expression, ast.Call) and isinstance(expression.func, ast.Attribute):
         asked: ast.expr = expression.func.value
     elif isinstance(expression, ast.Subscript):

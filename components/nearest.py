@@ -1,20 +1,20 @@
-"""Finds the name that a mistyped one most probably meant."""
+"""Finds the name that a mistyped name most probably meant."""
 
 import difflib
 from collections.abc import Iterable
 
 
 def nearest(name: str, names: Iterable[str], *, similarity: float = 0.6) -> str:
-    """The most similar of some names, or "" if none is similar.
+    """Return the most similar of some names, or "" if none is similar enough.
 
     Args:
-        name: what was given.
-        names: what there is.
-        similarity: of the name at least, from 0, for any name at all, to 1, for the same.
+        name: the name that was given.
+        names: the names that exist.
+        similarity: the least similarity, from 0 (any name) to 1 (only the same name).
     """
     return next(iter(difflib.get_close_matches(name, list(names), n=1, cutoff=similarity)), "")
 
 
 def nearest_first(name: str, names: Iterable[str]) -> list[str]:
-    """All the names, the most similar first, and equally similar ones in the order given."""
+    """Return all names, the most similar first; equally similar names keep their order."""
     return sorted(names, key=lambda each: -difflib.SequenceMatcher(None, name, each).ratio())

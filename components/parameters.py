@@ -1,8 +1,7 @@
-"""Settings of several kinds as one parameter of a component.
+"""Passes settings of several types as one parameter of a component, as JSON text.
 
-TFX gives all values of a mapping one type, and cannot read back a mapping that holds lists or mappings beside
-plain values (`set_parameter_value` and `get_parsed_value` in tfx/orchestration/data_types_utils.py). So
-such a mapping travels as JSON text.
+TFX gives all values of a mapping one type, and cannot read back a mapping that mixes lists or mappings with
+plain values (`set_parameter_value` and `get_parsed_value` in tfx/orchestration/data_types_utils.py).
 """
 
 import json
@@ -11,7 +10,7 @@ from typing import Any
 
 
 def as_parameter(values: Mapping[str, object]) -> str:
-    """Return a mapping as JSON text, the same for equal mappings."""
+    """Return a mapping as JSON text; equal mappings give equal text."""
     return json.dumps(values, sort_keys=True)
 
 
@@ -19,7 +18,7 @@ def from_parameter(text: str) -> Any:
     """Return the mapping that `as_parameter` was given.
 
     Raises:
-        ValueError: the text is no JSON object.
+        ValueError: the text is not a JSON object.
     """
     values = json.loads(text)
     if not isinstance(values, dict):

@@ -1,4 +1,4 @@
-"""Progress that a node reports to the engine; without an engine it reports nothing."""
+"""Reports a node's progress to the engine; without an engine, nothing is reported."""
 
 import json
 import os
@@ -11,12 +11,12 @@ PROGRESS_VARIABLE = "SLIPWAY_PROGRESS"
 
 
 def report(text: str, *, done: int | None = None, total: int | None = None) -> None:
-    """Replaces the line shown beside the running node.
+    """Replace the line shown beside the running node.
 
     Args:
         text: a few words, e.g. `loss 0.31`.
-        done: how much is done, in the unit of `total`, >= 0.
-        total: how much there is to do; None where that is unknown.
+        done: the amount done, in the unit of `total`, >= 0.
+        total: the amount of work; None if unknown.
     """
     target = os.environ.get(PROGRESS_VARIABLE)
     if not target:

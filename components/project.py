@@ -1,7 +1,7 @@
-"""Where the project is, and where Slipway's own files are: in a checkout, both are one folder.
+"""Locates the project and Slipway's own files; in a checkout, both are the same folder.
 
-Installed from a wheel, Slipway lies among the packages, and the project is the nearest folder from the
-current one upwards whose `pyproject.toml` has a table `[tool.slipway]`, as `slipway init` writes it.
+When Slipway is installed from a wheel, it lies in site-packages, and the project is the nearest folder, from
+the current one upwards, whose `pyproject.toml` has a table `[tool.slipway]`, as `slipway init` writes it.
 """
 
 import hashlib
@@ -10,33 +10,33 @@ import re
 from pathlib import Path
 
 PROJECT_VARIABLE = "SLIPWAY_PROJECT"
-"""Names the project's folder, by a path from the current one; the command `slipway` sets it to the project
-that it works in, so that the processes that it starts work in the same one, wherever they are."""
+"""Environment variable with the project's folder, absolute or relative to the current one. The command
+`slipway` sets it, so that its child processes use the same project whatever their current folder."""
 OWN_FOLDER = Path(__file__).resolve().parents[1]
 """The folder that holds our pipeline/, components/ and schemas/."""
 IS_CHECKOUT = (OWN_FOLDER / "slipway" / "__init__.py").is_file()
-"""Whether this Slipway is imported from a checkout, and not from an installed wheel."""
+"""Whether this Slipway is imported from a checkout rather than an installed wheel."""
 INSTALL = "make setup" if IS_CHECKOUT else "pip install --no-deps -r requirements.lock"
-"""What makes the environment, called in the project's folder."""
+"""The command that sets up the environment, to be run in the project's folder."""
 
 _TABLE = re.compile(r"^\[tool\.slipway\]", re.MULTILINE)
 
 
 def find_project(start: Path) -> Path | None:
-    """The nearest project's folder, from `start` upwards; None: it lies in none.
+    """Return the nearest project folder from `start` upwards, or None if `start` is not in a project.
 
     Args:
-        start: absolute.
+        start: an absolute path.
     """
     return next((folder for folder in (start, *start.parents) if is_project(folder)), None)
 
 
 def installed_version() -> dict[str, str]:
-    """The version of an installed Slipway, by its name; {} for a checkout, which is known by its content.
+    """Return `{"slipway": version}` for an installed Slipway; {} for a checkout, whose content identifies it.
 
-    A wheel that was built anew has the same number, so a digest of its modules comes with it: the installer
-    has noted one of each file (RECORD). The command's script and the bytecode are no part of it: they differ
-    from one environment to the next.
+    A rebuilt wheel keeps its version number, so the version includes a digest of the modules, made from the
+    hashes that the installer recorded for each file (RECORD). The digest leaves out the command's script and
+    the bytecode, which differ between environments.
     """
     if IS_CHECKOUT:
         return {}
@@ -50,10 +50,10 @@ def installed_version() -> dict[str, str]:
 
 
 def is_project(folder: Path) -> bool:
-    """Whether a folder's pyproject.toml has the table [tool.slipway]."""
+    """Return True if a folder's pyproject.toml has the table [tool.slipway]."""
     try:
         text = (folder / "pyproject.toml").read_text(encoding="utf-8")
-    except (OSError, ValueError):  # not there, not ours to read, or no text
+    except (OSError, ValueError):  # missing, unreadable, or not text
         return False
     return _TABLE.search(text) is not None
 
@@ -65,10 +65,10 @@ def _project_root() -> Path:
         return OWN_FOLDER
     try:
         here = Path.cwd()
-    except OSError:  # the folder is gone
+    except OSError:  # the current folder was deleted
         return Path("/")
     return find_project(here) or here
 
 
 PROJECT_ROOT = _project_root()
-"""The folder that holds workloads/, schemas/ and output/; outside of any project, the current one."""
+"""The folder that holds workloads/, schemas/ and output/; outside any project, the current folder."""

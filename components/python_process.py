@@ -1,7 +1,7 @@
-"""A Python module in a process of its own: forked by the engine where there is one, else started afresh.
+"""Runs a Python module in a separate process: forked by the engine if there is one, else started afresh.
 
-The engine's fork server has imported TensorFlow and Keras already, so a process that it forks begins 4 s
-earlier. Without it (another orchestrator or interpreter, a test) the module is started with `python -m`.
+The engine's fork server has already imported TensorFlow and Keras, so a process that it forks starts 4 s
+sooner. Without it (another orchestrator or interpreter, a test) the module is started with `python -m`.
 """
 
 import json
@@ -14,7 +14,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import IO, Protocol, TypedDict
 
-# The line to the fork server; the engine sets it in the processes of its nodes.
+# The socket to the fork server; the engine sets it in the processes of its nodes.
 fork_channel: socket.socket | None = None
 
 
@@ -25,16 +25,16 @@ class PythonProcess(Protocol):
     stdout: IO[str] | None
 
     def poll(self) -> int | None:
-        """The exit code, negative for a signal; None while it runs."""
+        """Return the exit code, negative for a signal, or None while the process runs."""
 
     def wait(self, timeout: float | None = None) -> int:
-        """Waits for the end; raises `subprocess.TimeoutExpired` after `timeout` seconds."""
+        """Return the exit code at the end; raise `subprocess.TimeoutExpired` after `timeout` seconds."""
 
     def terminate(self) -> None:
-        """Sends SIGTERM."""
+        """Send SIGTERM."""
 
     def kill(self) -> None:
-        """Sends SIGKILL."""
+        """Send SIGKILL."""
 
 
 def start_module(
@@ -45,17 +45,16 @@ def start_module(
     may_fork: bool,
     interpreter: str | None = None,
 ) -> PythonProcess:
-    """Starts `python -P -m MODULE ARGUMENTS...`; its output comes through `stdout`, its errors go where ours
-    go.
+    """Start `python -P -m MODULE ARGUMENTS...`, with its output piped to `stdout` and this process's stderr.
 
     Args:
-        module: its `main(arguments: list[str]) -> int` is called. Where it is started afresh it also gets
-            `--parent-pid PID`, the process that it must not outlive; a fork ends with its node anyway.
-        arguments: for `main`.
-        environment: all variables of the new process. `PYTHONPATH` is honoured in a fork too.
-        may_fork: False where the process needs another state of the libraries than this one has, such as
-            another Keras backend.
-        interpreter: path of another Python than this one, which is never forked.
+        module: a module whose `main(arguments: list[str]) -> int` is called. If it is started afresh, it also
+            gets `--parent-pid PID`, the process that it must not outlive; a fork ends with its node anyway.
+        arguments: arguments of `main`.
+        environment: all environment variables of the new process. A fork honours `PYTHONPATH` too.
+        may_fork: False if the process needs its libraries in another state than in this process, such as
+            with another Keras backend.
+        interpreter: path of a different Python interpreter, which is never forked.
     """
     if may_fork and interpreter is None and fork_channel is not None:
         return ForkedProcess(fork_channel, module, arguments, environment)
@@ -69,7 +68,7 @@ def start_module(
 
 
 def ending(code: int) -> str:
-    """How a process ended without last words, in words, from its exit code or its negative signal."""
+    """Describe how a process without an error message ended, from its exit code or negative signal."""
     if code >= 0:
         return f"ended with exit code {code}"
     name = signal.Signals(-code).name
@@ -77,33 +76,33 @@ def ending(code: int) -> str:
 
 
 class _Answer(TypedDict, total=False):
-    """What the fork server tells: that the process runs, that it could not be started, or how it ended."""
+    """The fork server's message: the process runs, it could not be started, or it has ended."""
 
     pid: int
     error: str
     code: int
 
 
-# Threads ask one after the other, each until it is answered: of two requests on the line, the kernel mixes
-# what is larger than a packet, or gives the end of one and the beginning of the next out together.
+# Threads send requests one at a time and wait for the answer: with two requests on the socket, the kernel may
+# interleave those that are larger than a packet, or deliver the end of one with the beginning of the next.
 _asking = threading.Lock()
 
 
 class ForkedProcess:
-    """A process that the fork server started for this one, in the same process group.
+    """A process that the fork server started for this process, in the same process group.
 
-    What the server tells of it comes on a line of its own, so that several can be asked for on one channel.
+    The server's messages about it arrive on a socket of its own, so one channel can serve several processes.
 
     Args:
-        channel: the line to the fork server.
+        channel: the socket to the fork server.
         module, arguments, environment: as for `start_module`.
-        descriptors: for its output and its errors, and further ones, whose numbers `main` gets before the
-            arguments; None: a pipe, and where ours go.
-        is_script: whether `module` is the path of an `isolated_script` instead, which is no fork.
+        descriptors: file descriptors for its stdout and stderr, and further ones, whose numbers `main` gets
+            before the arguments; None: a pipe, and this process's stderr.
+        is_script: whether `module` is instead the path of an `isolated_script`, which is not forked.
 
     Raises:
         ConnectionError: the fork server is gone.
-        OSError: there is no room for another process.
+        OSError: the machine has no room for another process.
     """
 
     def __init__(
@@ -150,16 +149,16 @@ class ForkedProcess:
             self.stdout.close()
 
     def poll(self) -> int | None:
-        """The exit code, negative for a signal; None while it runs."""
+        """Return the exit code, negative for a signal, or None while the process runs."""
         try:
             return self.wait(timeout=0)
         except subprocess.TimeoutExpired:
             return None
 
     def wait(self, timeout: float | None = None) -> int:
-        """Waits for the end; raises `subprocess.TimeoutExpired` after `timeout` seconds."""
+        """Return the exit code at the end; raise `subprocess.TimeoutExpired` after `timeout` seconds."""
         if self._code is None:
-            # With a timeout of 0 s the socket would be made non-blocking, and raise another error.
+            # A timeout of 0 s would make the socket non-blocking, which raises a different error.
             self._told.settimeout(timeout or (None if timeout is None else 1e-3))
             try:
                 self._code = int(self._answer()["code"])
@@ -169,11 +168,11 @@ class ForkedProcess:
         return self._code
 
     def terminate(self) -> None:
-        """Sends SIGTERM."""
+        """Send SIGTERM."""
         self._send(signal.SIGTERM)
 
     def kill(self) -> None:
-        """Sends SIGKILL."""
+        """Send SIGKILL."""
         self._send(signal.SIGKILL)
 
     def _send(self, signum: int) -> None:
@@ -183,7 +182,7 @@ class ForkedProcess:
     def _answer(self) -> _Answer:
         line = b""
         while not line.endswith(b"\n"):
-            received = self._told.recv(1)  # an answer is a few bytes, and the next one is for the next call
+            received = self._told.recv(1)  # byte by byte: what follows this answer is for the next call
             if not received:
                 raise ConnectionError("the fork server is gone")
             line += received

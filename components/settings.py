@@ -1,7 +1,7 @@
-"""A setting of a component: default, bounds and description stand once, in a field of its dataclass.
+"""Defines the settings of components: a dataclass field holds a setting's default, bounds and description.
 
-The workload file's model (`slipway.pipeline.config`) is made of these fields: pydantic reads their metadata.
-The component itself needs no pydantic for them, which the Python of a training need not have.
+The model of the workload file (`slipway.pipeline.config`) is built from these fields, whose metadata pydantic
+reads. Components do not import pydantic, which the Python environment of a training may lack.
 """
 
 import operator
@@ -19,11 +19,11 @@ _BOUNDS = {
 
 
 def setting(default: Any, description: str, **rules: Any) -> Any:
-    """The field of a setting, for a frozen dataclass.
+    """Return a dataclass field for a setting; the dataclass should be frozen.
 
     Args:
-        default: of the setting; `dataclasses.MISSING` where it must be given.
-        description: a sentence for the user; the workload file's schema shows it.
+        default: the setting's default; `dataclasses.MISSING` if a value is required.
+        description: a sentence for the user, which the workload file's schema shows.
         rules: further arguments of `pydantic.Field`, such as the bounds `ge`, `gt`, `le` and `lt`.
     """
     metadata = {"description": description, **rules}
@@ -33,7 +33,7 @@ def setting(default: Any, description: str, **rules: Any) -> Any:
 
 
 def broken_rule(value: Any, setting: Field[Any]) -> str:
-    """The rule that a choice or a number breaks, in words that follow it; empty: none."""
+    """Return the rule that a choice or a number breaks, worded to follow the value; "" if it breaks none."""
     kinds = get_args(setting.type)
     if value is None and NoneType in kinds:
         return ""

@@ -1,7 +1,7 @@
-"""Shares the files of examples that a node reads out among processes. Pure.
+"""Divides the example files that a node reads among processes. Pure.
 
-What a file gives is gathered by itself, in shards that only the data decide, and put together in their order:
-the result does not depend on how many processes there are, to the last bit.
+Results are computed per shard and merged in the order of the shards, and only the data decide what is in a
+shard. So the result does not depend on the number of processes, to the last bit.
 """
 
 import os
@@ -17,34 +17,36 @@ from slipway.components.errors import ComponentError
 from slipway.components.progress import report as tell
 
 MOST_SHARDS = 8
-"""Of a split. Each has a state of its own, which for thousands of columns is large, and slow to merge."""
+"""Approximate maximum per split. Each shard has its own state, which for thousands of columns is large and
+slow to merge."""
 
 MOST_SHARDS_ELSEWHERE = 64
-"""Of a split, where another engine of Beam works: it may have many workers, and their results are files."""
+"""Approximate maximum per split on an external Beam engine, which may have many workers and whose results are
+files."""
 
 LEAST_BYTES = 2 << 20
-"""Of the files of a shard, as they are stored; below, putting together costs more than is gained."""
+"""Minimum size of a shard's files, as stored; with less, merging costs more than is gained."""
 
 WORKER_MEMORY_BYTES = 1 << 30
-"""What another process may need; see docs/scale.md for what nodes take."""
+"""Memory that one more process may need; see docs/scale.md for the memory of each node."""
 
 WORTH_VARIABLE = "SLIPWAY_WORKER_BYTES"
-"""Names the bytes of files that another process is worth, in the place of what each node says: for tests, and
-to measure what a process is worth; below LEAST_BYTES, shards get as small."""
+"""Environment variable that overrides each node's number of input bytes for which one more process pays off,
+for tests and measurements. A value below LEAST_BYTES also lowers the minimum size of a shard."""
 
 _WORKERS_OPTION = "--direct_num_workers"
 
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """Files that are read one after the other, into one state.
+    """Files that are read one after the other into one state.
 
     Attributes:
-        split: whose they are.
-        first: the place of the first among all files of the split.
-        of: how many files the split has.
-        files: at least one.
-        size_bytes: of all of them.
+        split: the split that the files belong to.
+        first: the index of the first file among all files of the split.
+        of: the number of files of the split.
+        files: the paths; at least one.
+        size_bytes: the total size of the files.
     """
 
     split: str
@@ -57,16 +59,16 @@ class Shard:
 def shards_of(
     split: str, files: Sequence[str], sizes: Sequence[int], *, most: int = MOST_SHARDS
 ) -> list[Shard]:
-    """Deals the files of a split: neighbours together, about as many bytes in each shard.
+    """Divide the files of a split into shards of adjacent files and about equal size.
 
     Args:
-        split: its name.
-        files: in their order; the same files give the same shards.
-        sizes: of each, in bytes.
-        most: how many shards there may be, about.
+        split: the split's name.
+        files: the paths in order; the same files give the same shards.
+        sizes: the size of each file in bytes.
+        most: the approximate maximum number of shards.
 
     Raises:
-        ComponentError: WORTH_VARIABLE names no number of bytes.
+        ComponentError: WORTH_VARIABLE is not a number of bytes.
     """
     least = max(min(LEAST_BYTES, _worth(LEAST_BYTES)), sum(sizes) // most)
     found: list[Shard] = []
@@ -80,15 +82,16 @@ def shards_of(
 
 
 def process_count(shards: Sequence[Shard], beam_args: Sequence[str], *, worth_bytes: int) -> int:
-    """How many processes are worth it, this one among them: by cores, memory and data.
+    """Return how many processes pay off, including this one, given the cores, the memory and the data.
 
     Args:
-        shards: what is to be done.
-        beam_args: `--direct_num_workers`, if named, is the most; 0: one a core.
-        worth_bytes: of the files, as much as a process that the engine forks is worth, see WORTH_VARIABLE.
+        shards: the work.
+        beam_args: Beam's options; `--direct_num_workers`, if given, is the maximum, and 0 means one per core.
+        worth_bytes: the input bytes for which one more process forked by the engine pays off;
+            WORTH_VARIABLE overrides it.
 
     Raises:
-        ComponentError: WORTH_VARIABLE names no number of bytes.
+        ComponentError: WORTH_VARIABLE is not a number of bytes.
     """
     worth_bytes = _worth(worth_bytes)
     cores = len(os.sched_getaffinity(0))
@@ -114,12 +117,17 @@ def _worth(usual_bytes: int) -> int:
     return int(named)
 
 
-# A process that is started afresh imports TensorFlow, for 4 to 5 s; one that the engine forks has it.
+# A process that is started afresh takes 4 to 5 s to import TensorFlow; one that the engine forks has it.
 _AFRESH = 8
 
 
 class Rows:
-    """Tells how many rows of all shards are done."""
+    """Reports how many rows of all shards are done.
+
+    Args:
+        shards: all shards.
+        words: text to append to the number of rows.
+    """
 
     def __init__(self, shards: Sequence[Shard], words: str = "") -> None:
         self._total = sum(shard.size_bytes for shard in shards)
@@ -128,7 +136,7 @@ class Rows:
         self._lock = Lock()
 
     def tell(self, shard: Shard, rows: int, done_bytes: int) -> None:
-        """As `worker_pool.Progress`."""
+        """Record a shard's progress and report the total; a `worker_pool.Progress`."""
         with self._lock:
             self._done[shard] = rows, done_bytes
             all_rows, all_bytes = map(sum, zip(*self._done.values(), strict=True))
@@ -136,10 +144,10 @@ class Rows:
 
 
 def with_place(shard: Shard) -> Iterator[tuple[int, str]]:
-    """The files of a shard, each with its place among all of the split."""
+    """Yield each file of a shard with its index among all files of the split."""
     return enumerate(shard.files, shard.first)
 
 
 def redone_in_words(count: int) -> str:
-    """What a node says of shards that were done again; empty if there is none."""
+    """Return a phrase for a node's message about shards that were done again; empty if there are none."""
     return f"; {counted(count, 'part')} redone by one process, in smaller batches" if count else ""

@@ -1,4 +1,4 @@
-"""A file that readers find whole or not at all: written under another name, and renamed when it is done."""
+"""Writes files atomically: under a temporary name, renamed once the file is complete."""
 
 import os
 from collections.abc import Iterator
@@ -6,21 +6,21 @@ from contextlib import contextmanager
 from pathlib import Path
 
 UNFINISHED = "unfinished."
-"""Begins the other name; a process that is killed may leave such a file behind."""
+"""Prefix of the temporary name; a process that is killed may leave such a file behind."""
 
 
 @contextmanager
 def whole_file(path: Path, *, survives_power_loss: bool = False) -> Iterator[Path]:
-    """Gives another name in the file's folder, to write under; after the block the file is there.
+    """Yield a temporary path in the file's folder to write to, and rename it to `path` after the block.
 
     Args:
-        path: of the file; what was there stays where the block fails.
-        survives_power_loss: whether it is on the disk, name and all, when the block has ended.
+        path: path of the file; if the block fails, a file that was there before stays.
+        survives_power_loss: whether to sync the file and its name to disk before the context ends.
 
     Raises:
-        OSError: the file cannot be put in its place.
+        OSError: the file cannot be moved to its place.
     """
-    # With its suffix, which Keras insists on.
+    # The temporary name keeps the suffix, which Keras checks.
     partial = path.with_name(f"{UNFINISHED}{os.getpid()}.{path.name}")
     try:
         yield partial

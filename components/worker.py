@@ -1,4 +1,4 @@
-"""A process beside a node's: takes tasks from its line, works on them, and ends with the line."""
+"""A node's worker process: takes tasks from a connection, works on them, and ends with the connection."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ from slipway.components.worker_pool import Ended, Task, Told, Work
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Entry point: `python -m slipway.components.worker DESCRIPTOR`, of a socket to `worker_pool`."""
+    """Entry point of `python -m slipway.components.worker DESCRIPTOR`, with a socket to `worker_pool`."""
     [descriptor] = arguments
     work: Work | None = None
     with Connection(int(descriptor)) as line, suppress(EOFError, BrokenPipeError, ConnectionResetError):
@@ -32,7 +32,7 @@ def _ended(line: Connection, work: Work | None, task: Task) -> Ended:
 
 
 def end(code: int) -> None:
-    """Ends this process at once: the node waits for it, and Python would first tear down all modules."""
+    """End this process at once: the node waits for it, and Python would first tear down all modules."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

@@ -1,7 +1,7 @@
-"""Work on several tasks side by side: in this process, and in others that it starts for that.
+"""Works on several tasks in parallel, in this process and in worker processes that it starts.
 
-A process of the others is `worker.py`. It has a line to this one, gets its next task on it when it is free,
-and ends with it. Nothing is locked between them: one that is killed leaves no other waiting.
+Each worker runs `worker.py`. It has its own connection to this process, gets a new task when it is free, and
+ends when the connection does. The processes share no locks, so a worker that is killed blocks no other.
 """
 
 import logging
@@ -29,11 +29,11 @@ from slipway.components.python_process import ForkedProcess
 
 WORKER = "slipway.components.worker"
 
-# TFX's, which a node's log has from the level of information on.
+# TFX's logger, which writes to a node's log from level INFO on.
 _log = logging.getLogger("absl")
 
 Task = Any
-# Told how many rows of a task are done, and how many bytes of its files.
+# Called with the number of rows of a task that are done, and of bytes of its files.
 TaskProgress = Callable[[int, int], None]
 Work = Callable[[Task, TaskProgress], Any]
 Progress = Callable[[Task, int, int], None]
@@ -57,49 +57,49 @@ class Ended:
 
 
 class WorkerDiedError(Exception):
-    """A process that worked on a task is gone."""
+    """A worker process ended in the middle of a task."""
 
 
 class WorkersTraceError(Exception):
-    """The traceback of an error in another process; this one's would not show it."""
+    """The traceback of an error in a worker process, which the traceback in this process does not show."""
 
 
 class Workers(Protocol):
-    """Whoever works on tasks: processes on this machine, or another engine of Beam.
+    """The interface of what works on tasks: processes on this machine, or an external Beam engine.
 
     Attributes:
-        others: how many processes beside this one work, at least; 0: none.
-        redone: how many tasks were done again.
+        others: the least number of processes that work besides this one; 0: none.
+        redone: the number of tasks that were done again.
     """
 
     others: int
     redone: int
 
     def __enter__(self) -> Self:
-        """Makes them ready."""
+        """Start the workers."""
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Lets them go."""
+        """Stop the workers."""
 
     def reachable(self, folder: str) -> str:
-        """Returns a folder with the content of one of this process, that all who work can read."""
+        """Return a folder with the content of a local folder that all workers can read."""
 
     def map(
         self, work: Work, tasks: Sequence[Task], *, progress: Progress, again: Work | None = None
     ) -> Iterator[Any]:
-        """Yields the result of the work on each task, in the order of the tasks."""
+        """Yield the result of the work on each task, in the order of the tasks."""
 
 
 class SideBySide:
-    """A number of processes, this one among them; the others live as long as the context.
+    """A pool of processes that includes this one; the worker processes live as long as the context.
 
     Args:
-        processes: >= 1.
-        worker: the module of the others; None: `WORKER`, forked by the engine where there is one.
+        processes: the number of processes including this one, >= 1.
+        worker: the module that the workers run; None: `WORKER`, forked by the engine if there is one.
 
     Attributes:
-        others: how many there are beside this one; none once it works alone, see `map`.
-        redone: how many tasks were done again, see `map`.
+        others: the number of workers; 0 once this process works alone, see `map`.
+        redone: the number of tasks that were done again, see `map`.
     """
 
     def __init__(self, processes: int, *, worker: str | None = None) -> None:
@@ -125,7 +125,7 @@ class SideBySide:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None and not issubclass(kind, Exception):
-            # Ctrl-C, say: nobody waits for what the others work on, which may take an hour.
+            # Ctrl-C, for example: do not wait for the workers' current tasks, which may take an hour.
             for worker in self._workers:
                 worker.kill()
         self._stack.close()
@@ -133,7 +133,7 @@ class SideBySide:
             _log.info("process %s did %s", pid, counted(done, "part"))
 
     def reachable(self, folder: str) -> str:
-        """Returns the folder: the others are on this machine."""
+        """Return the folder itself, since the workers are on this machine."""
         return folder
 
     def map(
@@ -141,19 +141,19 @@ class SideBySide:
     ) -> Iterator[Any]:
         """Yield the result of the work on each task, in the order of the tasks.
 
-        They are begun in that order, each by whichever process is free; after one that fails no other is.
+        Tasks are started in that order, each by the next free process; after a failure no more are started.
 
         Args:
-            work: can be pickled. A process gets it once, so it may keep what its next tasks need as well.
-            tasks: what is to be done.
-            progress: told how far each task is, by several threads.
-            again: takes the place of `work` for a task whose process has died, had no memory for it, or could
-                not load what it needs. From then on this process works alone, and by `again`, in the maps
-                that follow, too: the memory is no larger for what is left.
+            work: must be picklable. Each process gets it once, so it may cache what later tasks need as well.
+            tasks: the arguments of `work`.
+            progress: called with the progress of each task, from several threads.
+            again: replaces `work` for a task whose process died, ran out of memory, or could not load what it
+                needs. From then on, and in later calls too, this process works alone and with `again`, since
+                the remaining tasks have no more memory.
 
         Raises:
-            WorkerDiedError: a process is gone, and there is no `again`.
-            Exception: what the work on a task raised; of several the first by the tasks' order.
+            WorkerDiedError: a worker died, and there is no `again`.
+            Exception: the error that a task raised; of several, that of the first task.
         """
         if self.redone and again is not None:
             work = again
@@ -173,7 +173,7 @@ class SideBySide:
             turns.stop()
 
     def _be_alone(self, turns: "_Turns", error: BaseException | None) -> None:
-        """Ends the other processes, whose memory may be needed, when they are done with what they work on."""
+        """End the workers, whose memory may be needed, once they have finished their current tasks."""
         turns.be_alone()
         self.others = 0
         self._started = {}
@@ -184,7 +184,7 @@ class SideBySide:
 
 
 class _Turns:
-    """Hands out the tasks and collects their results."""
+    """Hands out the tasks of one `map` and collects their results."""
 
     def __init__(self, work: Work, tasks: Sequence[Task], progress: Progress, again: Work | None) -> None:
         self._work = work
@@ -197,7 +197,7 @@ class _Turns:
         self._lock = Lock()
 
     def ended(self) -> Iterator[tuple[Task, Work, Future[Any]]]:
-        """Works on tasks until none is left; yields each, and by which work, in order when it has ended."""
+        """Work on tasks until none is left; yield each in order once done, with its work and its future."""
         given = 0
         while (begun := self._begin(lambda _: Future())) is not None:
             task, work, future = begun
@@ -214,11 +214,11 @@ class _Turns:
             wait([self._begun[0][2]])
             given += 1
             yield self._begun.popleft()
-        if given < self._tasks:  # stopped by one that did not even start
+        if given < self._tasks:  # stopped by a worker that did not even start
             raise WorkerDiedError
 
     def go_on_beside(self, threads: ThreadPoolExecutor, worker: "_Worker", before: Future[None]) -> None:
-        """Gives a worker its next task, when it is done with the one before."""
+        """Give a worker its next task; called when its previous one is done."""
         error = before.exception()
         if error is not None:
             if not self._may_go_on(error):
@@ -231,15 +231,15 @@ class _Turns:
             begun[2].add_done_callback(partial(self.go_on_beside, threads, worker))
 
     def be_alone(self) -> None:
-        """Gives no more tasks to workers; returns when none works. What is left is done by `again`."""
+        """Give no more tasks to workers and wait until they are idle; the rest is done by `again`."""
         with self._lock:
-            # A worker's turn may come later than this: it is called after its future is done.
+            # `go_on_beside` may still be called after this, since callbacks run after their future is done.
             self._is_alone = True
             self._work = self._again or self._work
         wait([future for _, _, future in self._begun])
 
     def stop(self) -> None:
-        """Begins no more tasks."""
+        """Start no more tasks."""
         with self._lock:
             self._left.clear()
 
@@ -253,32 +253,32 @@ class _Turns:
             if not self._left or (is_beside and self._is_alone):
                 return None
             begun = (self._left[0], self._work, start(self._left[0]))
-            self._left.popleft()  # only now: nobody else would do one that could not be started
+            self._left.popleft()  # only after the start: a task that could not be started must not get lost
             self._begun.append(begun)
             return begun
 
 
 def _may_be_done_again(error: BaseException | None) -> bool:
-    """Whether it lay with the process: it died, had no memory, or could not load what it needs."""
+    """Return True if the process is to blame: it died, ran out of memory, or could not load what it needs."""
     if isinstance(error, (ImportError, UnpicklingError)):
         return isinstance(error.__cause__, WorkersTraceError)
     return isinstance(error, WorkerDiedError) or lacks_memory(error)
 
 
 def lacks_memory(error: BaseException | None) -> bool:
-    """Whether it says that there was not enough memory."""
-    # TensorFlow's goes by its name: not every user of this has imported TensorFlow.
+    """Return True if the error means that there was not enough memory."""
+    # TensorFlow's error is checked by name: not every caller has imported TensorFlow.
     return isinstance(error, MemoryError) or type(error).__name__ == "ResourceExhaustedError"
 
 
 class _Worker:
-    """A process beside this one; it ends with the context.
+    """A worker process; it ends with the context.
 
     Args:
-        module: as of `SideBySide`.
+        module: as the `worker` of `SideBySide`.
 
     Attributes:
-        done: how many tasks it has done.
+        done: the number of tasks that it has completed.
     """
 
     def __init__(self, module: str | None) -> None:
@@ -300,10 +300,10 @@ class _Worker:
             self._process.wait()
 
     def start(self) -> None:
-        """Starts it, and returns when it can take a task.
+        """Start the process and wait until it can take a task.
 
         Raises:
-            WorkerDiedError: it ended before, or there is no room for another process.
+            WorkerDiedError: the process ended first, or the machine has no room for another process.
         """
         try:
             with self._theirs:
@@ -313,7 +313,7 @@ class _Worker:
         self._receive()
 
     def do(self, work: Work, task: Task, progress: Progress) -> Any:
-        """Has it work on a task; returns, or raises, what the work gives."""
+        """Have the process work on a task; return the result of the work, or raise its error."""
         is_known = work is self._has
         self._send((None if is_known else work, task))
         self._has = work
@@ -326,16 +326,16 @@ class _Worker:
 
     @property
     def pid(self) -> int | None:
-        """None before it is started."""
+        """The process id; None before the start."""
         return self._process.pid if self._process else None
 
     def kill(self) -> None:
-        """Ends it in the middle of its work."""
+        """Kill the process, even in the middle of a task."""
         if self._process and self._process.poll() is None:
             os.kill(self._process.pid, signal.SIGKILL)
 
     def hang_up(self) -> None:
-        """Let it end, and release whoever waits for its messages."""
+        """Shut the connection down: the process ends, and threads that wait for its messages are released."""
         self._socket.shutdown(socket.SHUT_RDWR)
 
     def _send(self, message: object) -> None:
@@ -347,16 +347,16 @@ class _Worker:
     def _receive(self) -> Any:
         try:
             return self._line.recv()
-        except (EOFError, OSError) as error:  # of OSError also its end in the middle of a message
+        except (EOFError, OSError) as error:  # OSError: for example, it died in the middle of a message
             raise WorkerDiedError from error
 
 
 def _started(module: str | None, line: int) -> subprocess.Popen[bytes] | ForkedProcess:
-    """Starts a worker, forked from the engine's warm process or afresh.
+    """Start a worker, forked from the engine's warm process if there is one, else afresh.
 
-    It is no fork of this process: TFX has started threads of gRPC in a node's process, whose locks a fork may
-    hold for ever, and TensorFlow has threads of its own. The engine's warm process has none. Nor is it one of
-    `multiprocessing`, which would import once more what this process was started with.
+    A worker is not forked from this process: TFX has started gRPC threads in a node's process, whose locks a
+    fork may hold forever, and TensorFlow has its own threads. The engine's warm process has none. Nor is it
+    started with `multiprocessing`, which would import this process's main module again.
     """
     path = import_path(PROJECT_ROOT, inherited=os.environ.get("PYTHONPATH", ""))
     environment = {**os.environ, "PYTHONPATH": path}

@@ -1,4 +1,4 @@
-"""The schemas of the data, that of the workload file, and artifact types of our own."""
+"""The schemas of the data and of the workload file, and Slipway's own artifact types."""
 
 from importlib import import_module
 from typing import Any
@@ -10,6 +10,6 @@ refuse_other_name(__name__)
 
 def __getattr__(name: str) -> Any:
     """Import the artifact types on first use, because they import TFX."""
-    if name.startswith("_") or name == "artifacts":  # the module itself is asked for before it is imported
+    if name.startswith("_") or name == "artifacts":  # looked up before the submodule is imported
         raise AttributeError(name)
     return getattr(import_module("slipway.schemas.artifacts"), name)
