@@ -1,1 +1,1 @@
-"""Ingest: finds raw files and converts them to examples."""
+"""The Ingest component: finds raw files and converts them to examples."""

@@ -1,4 +1,4 @@
-"""The output of all format readers: blocks of rows, and the rows that they could not read."""
+"""The output of the format readers: blocks of rows, and the rows that could not be read."""
 
 from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ import pyarrow as pa
 from slipway.components.errors import ComponentError
 from slipway.components.ingest.limits import SourceLimits
 
-# Reasons that more than one format gives.
+# Reasons for rejects in more than one format.
 BEYOND_64_BITS = "a whole number beyond 64 bits"
 LIST_WITH_GAP = "a missing value inside a list"
 
 
 class FileError(ComponentError):
-    """A file cannot be ingested at all, or not beyond some place."""
+    """A file cannot be ingested at all, or not beyond some point."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +23,9 @@ class InputFile:
     """A file of the source.
 
     Attributes:
-        name: as the user knows it; stands in messages, in the quarantine and in the digest.
-        path: where its content lies on this machine.
-        label: the class of the images in it, where the format takes that from the folder.
+        name: the file's name as the user knows it, used in messages, the quarantine and the digest.
+        path: the path of its content on this machine.
+        label: the class of its images, if the format takes the class from the folder.
     """
 
     name: str
@@ -35,12 +35,13 @@ class InputFile:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a row stands in its file.
+    """The place of a row in its file.
 
     Attributes:
-        line: of a text file, from 1; None elsewhere.
-        offset: in bytes of the uncompressed file where it has them in order, else the row's number, from 0.
-        raw: the row as it stands there.
+        line: the line number in a text file, from 1; None in other files.
+        offset: the byte offset in the uncompressed file if rows lie in it one after the other, else the
+            row's number, from 0.
+        raw: the row as it is in the file.
     """
 
     line: int | None
@@ -54,8 +55,8 @@ class Reject:
 
     Attributes:
         reason: one of a few short phrases, by which rejected rows are counted.
-        place: where it stands.
-        column: the column that is wrong, where it is one.
+        place: the row's place in its file.
+        column: the column whose value is wrong, if a single column is to blame.
         detail: what exactly was found.
     """
 
@@ -67,19 +68,19 @@ class Reject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """Rows read together.
+    """Rows that were read together.
 
     Attributes:
-        rows: how many rows the columns (or records) hold.
-        columns: the values by column: strings yet to be parsed where `is_text`, else int64, uint64, uint8,
-            float64, decimals, large_binary, null or a large_list of these.
-        records: serialised Examples, where the file holds those; then there are no columns.
-        rejects: rows of the same stretch of the file that are not among `rows`.
-        find: where the row with an index below `rows` stands.
-        is_text: whether the columns are to be parsed.
-        has_empty_end: whether rows have empty fields behind the last column, which are no column.
-        part: the file's own name for what the rows belong to, e.g. "train"; empty for most formats.
-        position: bytes of the file that have been read, for the display.
+        rows: the number of rows in the columns (or records).
+        columns: the values by column: unparsed strings if `is_text`, else int64, uint64, uint8, float64,
+            decimals, large_binary, null or a large_list of these.
+        records: serialised Examples, if the file holds those; the columns are then only those to split by.
+        rejects: rows of the same part of the file that were rejected and are not counted in `rows`.
+        find: returns the place of the row with a given index below `rows`.
+        is_text: whether the columns still have to be parsed.
+        has_empty_end: whether rows have empty fields after the last column, which are not a column.
+        part: the file's own name for the set the rows belong to, e.g. "train"; empty for most formats.
+        position: the number of bytes of the file read so far, for the progress display.
     """
 
     rows: int
@@ -94,15 +95,15 @@ class Block:
 
 
 def check_columns(names: Sized, limits: SourceLimits, *, of: str) -> None:
-    """Refuses more columns than the limit.
+    """Check that there are no more columns than the limit.
 
     Args:
-        names: of the columns.
-        limits: how many there may be.
-        of: the file, as the user knows it.
+        names: the columns' names.
+        limits: the limits of the source.
+        of: the file's name as the user knows it.
 
     Raises:
-        FileError: there are more.
+        FileError: there are more columns.
     """
     if len(names) > limits.columns:
         raise FileError(

@@ -1,4 +1,4 @@
-"""Accesses the letters of a column's texts in Arrow's memory, without copying."""
+"""Accesses the bytes of a string column in Arrow's memory without copying them."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ Letters = npt.NDArray[np.uint8]
 
 
 def bounds(cells: pa.Array) -> npt.NDArray[Any]:
-    """Where each text begins in `letters`, and where the last one ends; [len(cells) + 1]."""
+    """Return the offset of each string in `letters`, and the end of the last one; [len(cells) + 1]."""
     width = np.int32 if cells.type in (pa.string(), pa.binary()) else np.int64
     if not len(cells):
         return np.zeros(1, dtype=width)
@@ -18,13 +18,13 @@ def bounds(cells: pa.Array) -> npt.NDArray[Any]:
 
 
 def letters(cells: pa.Array) -> Letters:
-    """The letters of all texts, UTF-8; there may be others around them."""
+    """Return a buffer that holds the UTF-8 bytes of all strings; it may hold other bytes before and after."""
     data = cells.buffers()[2]
     return np.frombuffer(data, dtype=np.uint8) if data is not None else np.zeros(0, dtype=np.uint8)
 
 
 def any_with_zero_before(wanted: bytes, cells: pa.Array) -> bool:
-    """Whether any text begins, after its sign, with a zero and then one of some letters."""
+    """Return True if any string begins, after an optional sign, with a zero and one of the wanted bytes."""
     there, places = letters(cells), bounds(cells)
     long = np.diff(places) > 1
     if not len(there) or not long.any():

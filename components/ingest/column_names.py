@@ -1,4 +1,4 @@
-"""Reads the column names from the head of a file: enough to recognise a different table."""
+"""Reads the column names from the head of a file, which is enough to recognise a different table."""
 
 from dataclasses import replace
 
@@ -9,14 +9,14 @@ from slipway.components.ingest.options import Options
 
 
 def column_names(file: InputFile, options: Options) -> tuple[str, ...]:
-    """The columns of a file; of JSON Lines, whose objects may differ, the keys in its first 4 MB.
+    """Return the columns of a file; for JSON Lines, whose objects may differ, the keys in its first 4 MB.
 
     Args:
-        file: of CSV, JSON Lines or Parquet.
-        options: how it is read.
+        file: a CSV, JSON Lines or Parquet file.
+        options: how to read the file.
 
     Raises:
-        FileError: it cannot be read.
+        FileError: the file cannot be read.
     """
     if options.format == "jsonl":
         return json_lines.first_keys(file, options)

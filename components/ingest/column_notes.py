@@ -1,4 +1,4 @@
-"""Notes on columns whose values are read differently from how they are written, once per column."""
+"""Notes on columns whose values are read differently than written, one note per column."""
 
 import json
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ _ENDINGS = {
 _SHOWN_LETTERS = 30
 
 PlainNotes = dict[str, dict[str, list[int | str]]]
-"""`ColumnNotes.found` as JSON holds it."""
+"""`ColumnNotes.found` in JSON types."""
 
 
 @dataclass(slots=True)
@@ -25,32 +25,32 @@ class ColumnNotes:
     """Counts of odd values by column and kind, each with the first such value.
 
     Attributes:
-        found: column -> a `Form`, TO_ZERO or ROUNDED -> (how many, the first as it is written).
+        found: column -> a `Form`, TO_ZERO or ROUNDED -> (count, the first value as written).
     """
 
     found: dict[str, dict[str, tuple[int, str]]] = field(default_factory=dict)
 
     def add(self, column: str, what: str, count: int, first: str) -> None:
-        """Notes further values of a column."""
+        """Add further values of a column."""
         kinds = self.found.setdefault(column, {})
         before, shown = kinds.get(what, (0, first[:_SHOWN_LETTERS]))
         kinds[what] = (before + count, shown)
 
     def merge(self, other: "ColumnNotes") -> None:
-        """Adds the notes of later rows, or of other files."""
+        """Add the notes of later rows or other files."""
         for column, kinds in other.found.items():
             for what, (count, first) in kinds.items():
                 self.add(column, what, count, first)
 
     def to_json(self) -> PlainNotes:
-        """Plain data; `from_json` reads it back."""
+        """Return the notes in JSON types; `from_json` reads them back."""
         return {
             column: {str(what): list(kinds[what]) for what in kinds} for column, kinds in self.found.items()
         }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "ColumnNotes":
-        """Reads what `to_json` wrote."""
+        """Restore notes from what `to_json` returned."""
         return cls(
             {
                 column: {what: (count, first) for what, (count, first) in kinds.items()}
@@ -59,7 +59,7 @@ class ColumnNotes:
         )
 
     def sentences(self) -> dict[str, str]:
-        """Returns the note on each column, and the setting that keeps its values as written."""
+        """Return a note for each column, with the setting that keeps its values as written."""
         return {column: f"{_said(kinds)}; {_kept(column)}" for column, kinds in self.found.items()}
 
 

@@ -1,6 +1,6 @@
-"""Column types: inferred by the rules of TFX's CSV decoder, merged over files, applied.
+"""Infers column types by the rules of TFX's CSV decoder, merges them over files, and applies them.
 
-Whole columns are tried with Arrow's casts; Python's own rules decide only over the values that these refuse.
+Arrow's casts are tried on whole columns first; Python's rules decide only where a cast fails.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,14 +17,14 @@ from slipway.components.ingest.cell_letters import any_with_zero_before, bounds
 Mask = npt.NDArray[np.bool_]
 
 _INT64 = range(-(2**63), 2**63)
-# 18 digits always fit into 64 bits; longer texts are looked at one by one.
+# 18 digits always fit into 64 bits; longer texts are checked one by one.
 _SAFE_DIGITS = 18
 _DIGITS = b"0123456789"
 _WHOLE = r"^[+-]?[0-9]+$"
 
 
 class ColumnType(IntEnum):
-    """The type of a column's values; of two types the greater holds the values of both."""
+    """The type of a column's values; the greater of two types can hold the values of both."""
 
     UNKNOWN = 0  # no value at all
     INT = 1
@@ -43,19 +43,19 @@ _ARROW = {
 
 
 def merge(first: Columns, second: Columns) -> dict[str, ColumnType]:
-    """The columns of both, in the order of the first; a column in both gets the greater type."""
+    """Return the columns of both, those of the first in front; a column in both gets the greater type."""
     both = {**first, **second}
     return {name: max(first.get(name, kind), kind) for name, kind in both.items()}
 
 
 def infer_type(cells: pa.Array, at_least: ColumnType = ColumnType.UNKNOWN) -> ColumnType:
-    """Returns the narrowest type that holds all cells of a column, at least `at_least`.
+    """Return the narrowest type, from `at_least` on, that holds all cells of a column.
 
-    A column of whole numbers of which one begins with a zero that means something ("007") is text.
+    A column of whole numbers is text if any of them has a leading zero ("007").
 
     Args:
         cells: Arrow strings, UTF-8; the empty string is a missing value.
-        at_least: what other parts of the column have shown.
+        at_least: the type inferred from other parts of the column.
     """
     if at_least == ColumnType.TEXT:
         return at_least
@@ -74,15 +74,15 @@ def infer_type(cells: pa.Array, at_least: ColumnType = ColumnType.UNKNOWN) -> Co
 
 
 def parse(cells: pa.Array, kind: ColumnType) -> tuple[pa.Array, Mask]:
-    """The cells as values of a type.
+    """Parse the cells as values of a type.
 
     Args:
         cells: Arrow strings, UTF-8; the empty string is a missing value.
         kind: the column's type.
 
     Returns:
-        The values as int64, float64 or large_binary (UNKNOWN: null), null where missing or wrong; and which
-        cells do not hold a value of the type.
+        The values as int64, float64 or large_binary (UNKNOWN: null), null where missing or wrong; and a mask
+        of the cells that do not hold a value of the type.
     """
     right: Mask = np.zeros(len(cells), dtype=np.bool_)
     texts = _without_empty(cells)
@@ -99,20 +99,20 @@ def parse(cells: pa.Array, kind: ColumnType) -> tuple[pa.Array, Mask]:
 
 
 def parse_plain(cells: pa.Array, guess: ColumnType) -> pa.Array | None:
-    """As `parse_guessed`, but None as well if a number has a sign +, zeros, _ or spaces around its digits."""
+    """Parse as `parse_guessed`, but also return None if a number has a +, leading zeros, _ or spaces."""
     plain = {ColumnType.INT: _plain_ints, ColumnType.FLOAT: _plain_floats}.get(guess)
     return plain(_without_empty(cells)) if plain is not None else None
 
 
 def parse_guessed(cells: pa.Array, guess: ColumnType) -> pa.Array | None:
-    """The cells as values of a guessed type; None if with them `infer_type` gives another one.
+    """Parse the cells as values of a guessed type; return None if `infer_type` gives another type for them.
 
     Args:
-        cells: as `parse`.
-        guess: what `infer_type` gave for other cells of the column.
+        cells: as for `parse`.
+        guess: the type that `infer_type` gave for other cells of the column.
 
     Returns:
-        Values as `parse`.
+        The values, as `parse` returns them.
     """
     if (values := parse_plain(cells, guess)) is not None:
         return values
@@ -120,15 +120,15 @@ def parse_guessed(cells: pa.Array, guess: ColumnType) -> pa.Array | None:
 
 
 def as_type(values: pa.Array, kind: ColumnType) -> tuple[pa.Array, Mask]:
-    """Typed values, or lists of them, as values of another type; lists keep their lengths.
+    """Convert typed values, or lists of them, to another type; lists keep their lengths.
 
     Args:
         values: int64, uint64, uint8, float64, decimals, large_binary or null, or a large_list of these.
         kind: the wanted type.
 
     Returns:
-        As `parse`. Numbers become text as they are written; a text is parsed as a cell is, a list in which
-        one value is wrong is wrong.
+        Values and mask, as `parse` returns them. Numbers are formatted as text, text is parsed like a cell,
+        and a list with one wrong value is wrong.
     """
     good: Mask = np.zeros(len(values), dtype=np.bool_)
     if pa.types.is_large_list(values.type):
@@ -147,7 +147,7 @@ def as_type(values: pa.Array, kind: ColumnType) -> tuple[pa.Array, Mask]:
     if kind == ColumnType.TEXT:
         return values.cast(pa.string()).cast(pa.binary()).cast(wanted), good
     if kind == ColumnType.INT and values.type == pa.uint8():
-        return values, good  # as wide as it need be
+        return values, good  # uint8 already holds the values
     is_exact = pa.types.is_integer(values.type) or pa.types.is_decimal(values.type)
     if kind == ColumnType.FLOAT and is_exact:
         return values.cast(wanted, safe=False), good
@@ -160,7 +160,7 @@ def as_type(values: pa.Array, kind: ColumnType) -> tuple[pa.Array, Mask]:
 
 
 def type_of_arrow(kind: pa.DataType) -> ColumnType | None:
-    """The column type of an Arrow type or of the items of an Arrow list; None for what has no such type."""
+    """Return the column type of an Arrow type or of an Arrow list's items; None if there is none."""
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         inner = kind.value_type
         return None if pa.types.is_nested(inner) else type_of_arrow(inner)
@@ -185,7 +185,7 @@ def type_of_arrow(kind: pa.DataType) -> ColumnType | None:
 
 
 def _without_empty(cells: pa.Array) -> pa.Array:
-    """The cells, null where they are empty; no text is copied."""
+    """Return the cells with nulls for empty ones, without copying text."""
     filled = np.diff(bounds(cells)) > 0
     if filled.all():
         return cells
@@ -213,13 +213,13 @@ def _type_of(value: bytes) -> ColumnType:
 
 
 def _plain_ints(texts: pa.Array) -> pa.Array | None:
-    """Whole numbers of few digits without leading zeros, as numbers; None if any is something else."""
+    """Parse whole numbers of few digits without leading zeros; None if any cell is something else."""
     longest = np.diff(bounds(texts)).max(initial=0)
     return None if longest > _SAFE_DIGITS or any_with_zero_before(_DIGITS, texts) else _cast_ints(texts)
 
 
 def _plain_floats(texts: pa.Array) -> pa.Array | None:
-    """Numbers of which none could be a whole number that Arrow does not take for one; else None."""
+    """Parse numbers as floats; None if any may be a whole number that Arrow cannot cast to int64."""
     if any_with_zero_before(_DIGITS, texts) or (values := _cast_floats(texts)) is None:
         return None
     if pc.any(pc.starts_with(texts, "+")).as_py():
@@ -229,7 +229,7 @@ def _plain_floats(texts: pa.Array) -> pa.Array | None:
 
 
 def _cast_ints(texts: pa.Array) -> pa.Array | None:
-    """Whole numbers by Arrow's rules where these are Python's, else None."""
+    """Cast to int64 if Arrow's rules agree with Python's on all texts, else return None."""
     try:
         cast = pc.cast(texts, pa.int64())
     except pa.ArrowInvalid:
@@ -239,7 +239,7 @@ def _cast_ints(texts: pa.Array) -> pa.Array | None:
 
 
 def _cast_floats(values: pa.Array) -> pa.Array | None:
-    """Numbers by Arrow's rules where these are Python's, else None."""
+    """Cast to float64 if Arrow's rules agree with Python's on all texts, else return None."""
     try:
         cast = pc.cast(values, pa.float64())
     except pa.ArrowInvalid:
@@ -271,7 +271,7 @@ def _number(text: bytes, kind: ColumnType) -> int | float | None:
 
 
 def _whole(values: pa.Array) -> tuple[pa.Array, Mask]:
-    """Floats as whole numbers; those with a fraction are wrong."""
+    """Convert floats to int64; a float with a fraction is wrong."""
     numbers = values.fill_null(0).to_numpy(zero_copy_only=False)
     fits = np.isfinite(numbers) & (np.floor(numbers) == numbers) & (np.abs(numbers) < 2**63)
     whole = np.where(fits, numbers, 0).astype(np.int64)
@@ -280,7 +280,7 @@ def _whole(values: pa.Array) -> tuple[pa.Array, Mask]:
 
 
 def _whole_exactly(values: pa.Array) -> tuple[pa.Array, Mask]:
-    """Unsigned numbers and decimals as whole numbers; those with a fraction or beyond 64 bits are wrong."""
+    """Convert unsigned numbers and decimals to int64; one with a fraction or beyond 64 bits is wrong."""
     try:
         return values.cast(pa.int64()), np.zeros(len(values), dtype=np.bool_)
     except pa.ArrowInvalid:

@@ -1,6 +1,6 @@
-"""Ingest: turns raw files into examples, and puts rows that do not parse into a quarantine.
+"""The TFX component Ingest: converts raw files to examples, and quarantines rows that do not parse.
 
-It stays a FileBasedExampleGen, so that spans, versions and the driver of Kubeflow work as for the stock ones.
+It is a FileBasedExampleGen, so that spans, versions and Kubeflow's driver work as with TFX's own ones.
 """
 
 import json
@@ -19,7 +19,7 @@ from slipway.schemas.artifacts import Quarantine
 
 
 class IngestSpec(standard_component_specs.FileBasedExampleGenSpec):
-    """A FileBasedExampleGen's interface, how the files are read, and a quarantine beside them."""
+    """The interface of a FileBasedExampleGen, plus the options for reading files and a quarantine output."""
 
     PARAMETERS = {  # noqa: RUF012  (as in its base)
         **standard_component_specs.FileBasedExampleGenSpec.PARAMETERS,
@@ -33,20 +33,19 @@ class IngestSpec(standard_component_specs.FileBasedExampleGenSpec):
 
 
 class Ingest(FileBasedExampleGen):
-    """Raw files to examples.
+    """Converts raw files to examples.
 
     Outputs: `examples`, and `quarantine` with the rows that did not parse.
 
     Args:
         input_base: folder of the files, on disk or gs://.
-        input_config: patterns below it, with {SPAN}, {VERSION} and dates where wanted; with more than one,
-            each is a split and `output_config` names none. None: every file.
-        output_config: the splits and their hash buckets, and the column whose hash decides. None: train and
-            eval, 2 to 1.
-        options: how the files are read and written. Its `split` is not used, and its `split_by` only for
-            "time" and "parts": `output_config` says the rest.
-        schema_file: a schema (.pbtxt) by which columns are typed; None: by their content.
-        range_config: the spans to take; None: the latest.
+        input_config: patterns below `input_base`, which may contain {SPAN}, {VERSION} and dates. With more
+            than one pattern, each is a split, and `output_config` must name none. None: every file.
+        output_config: the splits, their hash buckets and the column to hash. None: train and eval, 2 to 1.
+        options: how to read and write the files. Its `split` is ignored, and its `split_by` is used only for
+            "time" and "parts"; `output_config` decides the rest.
+        schema_file: a schema (.pbtxt) that gives the columns' types; None: infer them from the content.
+        range_config: the spans to read; None: the latest.
     """
 
     SPEC_CLASS = IngestSpec
@@ -78,5 +77,5 @@ class Ingest(FileBasedExampleGen):
                 SCHEMA_FILE_KEY: schema_file,
             },
         )
-        # Past the base's own constructor, which knows one output only.
+        # Skip the base class's constructor, which supports only one output.
         base_beam_component.BaseBeamComponent.__init__(self, spec=spec)

@@ -1,4 +1,4 @@
-"""Reads a file decompressed and as UTF-8."""
+"""Reads a file as decompressed UTF-8 bytes."""
 
 import codecs
 from pathlib import Path
@@ -9,19 +9,19 @@ from slipway.components.ingest.blocks import FileError, InputFile
 from slipway.components.ingest.file_kinds import HEAD_BYTES, other_kind
 from slipway.components.ingest.suffixes import SUFFIXES
 
-# The first bytes of a file with an ending of SUFFIXES.
+# The magic numbers of the compressed formats, by suffix.
 _BEGINS = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".zst": b"\x28\xb5\x2f\xfd", ".zstd": b"\x28\xb5\x2f\xfd"}
 
 
 class Stream:
-    """Reads a file, decompressed and in UTF-8, and describes what is wrong with it.
+    """Reads a file, decompresses it and recodes it to UTF-8; errors name the file and the problem.
 
     Args:
-        file: compressed if its name ends in one of SUFFIXES.
-        encoding: of its text; None leaves the bytes alone.
+        file: a file that is compressed if its name ends in one of SUFFIXES.
+        encoding: the encoding of its text; None leaves the bytes as they are.
 
     Raises:
-        FileError: the file cannot be opened or, at `read`, is damaged or cut short.
+        FileError: the file cannot be opened or, in `read`, is damaged or truncated.
     """
 
     def __init__(self, file: InputFile, encoding: str | None) -> None:
@@ -29,7 +29,7 @@ class Stream:
         self._position = 0
         method = SUFFIXES.get(Path(file.name).suffix.lower())
         try:
-            # Closed with the last reference, as Arrow's own streams are.
+            # Closed when the last reference is gone, like Arrow's own streams.
             self._raw = (
                 pa.OSFile(str(file.path))
                 if not method
@@ -40,7 +40,7 @@ class Stream:
         self._decoder = _decoder(encoding) if encoding is not None else None
 
     def read(self, size: int) -> bytes:
-        """At most so many bytes before recoding; none at the end."""
+        """Return the next bytes, at most `size` before recoding; none at the end."""
         try:
             data = self._raw.read(size)
         except OSError as error:
@@ -63,28 +63,28 @@ class Stream:
                 f"{self._file.name}: {error.reason} near byte {self._position - len(data) + error.start}",
                 hint=f"it is not {error.encoding} throughout; check data.encoding",
             ) from error
-        # A decoder may need more bytes for the first character.
+        # The decoder may need more bytes for the first character.
         return text.encode() if text or not data else self.read(size)
 
 
 def open_stream(file: InputFile, *, encoding: str | None = None) -> Stream:
-    """Opens a file for reading from its beginning; see `Stream`."""
+    """Open a file for reading from the beginning; see `Stream`."""
     return Stream(file, encoding)
 
 
 def _decoder(encoding: str) -> codecs.IncrementalDecoder | None:
-    """None for UTF-8, which stays as it is: broken rows are then rejected one by one."""
+    """Return a decoder; None for UTF-8, whose bytes are kept so that broken rows are rejected one by one."""
     name = codecs.lookup(encoding).name
     return None if name in ("utf-8", "utf-8-sig", "ascii") else codecs.getincrementaldecoder(name)()
 
 
 def _not_compressed(file: InputFile) -> str:
-    """Describes a file that is not compressed as its name says; "" if it is, or is empty."""
+    """Describe a file that is not compressed as its name says; "" if it is, or if it is empty."""
     suffix = Path(file.name).suffix.lower()
     try:
         with file.path.open("rb") as stream:
             head = stream.read(HEAD_BYTES)
-    except OSError:  # the disk's fault
+    except OSError:  # a fault of the disk, not of the compression
         return ""
     if not head or suffix not in _BEGINS or head.startswith(_BEGINS[suffix]):
         return ""

@@ -1,4 +1,4 @@
-"""Converts files to shards of examples and a quarantine: the work of one worker."""
+"""Converts the files of one task to shards of examples and a quarantine file."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -27,14 +27,14 @@ from slipway.components.ingest.typed_rows import row_numbers, typed_rows
 
 @dataclass(slots=True)
 class Report:
-    """A task's report: its rows, the files it wrote by split, and the files it read."""
+    """The result of a task: counts of its rows, the shards it wrote by split, and the files it read."""
 
     tally: Tally = field(default_factory=Tally)
     shards: dict[str, list[Shard]] = field(default_factory=dict)
     digests: list[FileDigest] = field(default_factory=list)
 
     def to_json(self) -> dict[str, object]:
-        """Plain data; `from_json` reads it back."""
+        """Return the report in JSON types; `from_json` reads it back."""
         return {
             "tally": self.tally.to_json(),
             "shards": {name: [asdict(shard) for shard in shards] for name, shards in self.shards.items()},
@@ -43,7 +43,7 @@ class Report:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Report":
-        """Reads what `to_json` wrote."""
+        """Restore a report from what `to_json` returned."""
         return cls(
             tally=Tally.from_json(data["tally"]),
             shards={name: [Shard(**shard) for shard in shards] for name, shards in data["shards"].items()},
@@ -51,7 +51,7 @@ class Report:
         )
 
     def add(self, other: "Report") -> None:
-        """Adds the report of the next task."""
+        """Add the report of the next task."""
         self.tally.add(other.tally)
         self.digests += other.digests
         for name, shards in other.shards.items():
@@ -70,27 +70,27 @@ def convert(
     open_output: OpenOutput,
     progress: Progress,
 ) -> Report:
-    """Converts files.
+    """Convert the files of a task to examples.
 
     Args:
-        task: which files, and where to.
-        options: how.
+        task: the files, and where to write the outputs.
+        options: how to read and write them.
         columns: the name and type of each feature; the same for every task.
-        known: columns whose type is a rule; that of the others is a guess.
+        known: the columns whose type is given; the types of the others are guesses.
         open_output: opens a path for writing.
-        progress: told rows and bytes done so far by this task, after each block.
+        progress: called after each block with the rows and bytes that this task has done so far.
 
     Raises:
         FileError: a file cannot be read to its end.
-        GuessError: a guess is wrong; what was written is to be thrown away.
-        ComponentError: the options type a column that is not there.
+        GuessError: a guess is wrong; the written files must be discarded.
+        ComponentError: the options give the type of a column that does not exist.
     """
     options.check_types(columns)
     names = list(task.splits)
     fixed = None if task.fixed_split is None else names.index(task.fixed_split)
     rule = split_rule(options, columns) if fixed is None else None
     target_bytes = options.target_shard_bytes
-    if target_bytes == SHARD_MB * MEBIBYTE:  # nobody asked for another size
+    if target_bytes == SHARD_MB * MEBIBYTE:  # the default: the plan may choose smaller shards
         target_bytes = min(task.shard_bytes or target_bytes, target_bytes)
     writers = [
         ShardWriter(
@@ -143,7 +143,7 @@ def convert(
 
 
 class _Splitter:
-    """Writes each example into the shard of its split."""
+    """Writes each example to the shards of its split."""
 
     def __init__(self, writers: Sequence[ShardWriter], rule: SplitRule | None, fixed: int | None) -> None:
         self._writers = writers
@@ -152,7 +152,7 @@ class _Splitter:
 
     @property
     def column(self) -> str | None:
-        """The column that decides, if one does."""
+        """The column that decides the split, if one does."""
         return self._rule.column if self._rule else None
 
     @property
@@ -161,7 +161,7 @@ class _Splitter:
         return self._rule is not None and self._rule.needs_value
 
     def write(self, rows: SplitRows) -> npt.NDArray[np.int64]:
-        """Returns which rows are in no split."""
+        """Write the rows; return the indices of those that belong to no split."""
         if self._fixed is not None:
             self._writers[self._fixed].write(rows.content)
             return np.zeros(0, dtype=np.int64)
@@ -173,7 +173,7 @@ class _Splitter:
 
 
 class _Work:
-    """Turns blocks into examples and hands them to the writers."""
+    """Converts blocks to examples and hands them to the splitter."""
 
     def __init__(
         self,
@@ -192,12 +192,12 @@ class _Work:
         self.notes = ColumnNotes()
 
     def take(self, block: Block, file: str, first: int) -> list[Reject]:
-        """Writes a block's rows; returns those that cannot become examples.
+        """Write a block's rows; return those that cannot become examples.
 
         Args:
-            block: of the file.
-            file: its name, without the folder.
-            first: how many of its rows stand before the block's.
+            block: a block of the file.
+            file: the file's name, without the folder.
+            first: the number of rows of the file before the block.
         """
         typed, rejects = typed_rows(block, self._columns, guessed=self._guessed, notes=self.notes)
         good = np.ones(block.rows, dtype=np.bool_)
@@ -224,7 +224,7 @@ class _Work:
         return [rejects[row] for row in sorted(rejects)]
 
     def _leave_out(self, typed: Mapping[str, pa.Array], good: Mask) -> None:
-        """Takes the rows without a label out of the good ones, and counts them."""
+        """Exclude the rows without a label from the good ones, and count them."""
         if self._label is None or self._label not in typed:
             return
         unlabelled = np.asarray(typed[self._label].is_null(), dtype=np.bool_) & good
@@ -234,7 +234,7 @@ class _Work:
     def _decider(
         self, block: Block, typed: Mapping[str, pa.Array], rejects: dict[int, Reject], good: Mask
     ) -> pa.Array | None:
-        """The values of the column that decides over the split; rows without one may be rejected."""
+        """Return the values of the column that decides the split, and reject rows without one if needed."""
         values = typed.get(self._splitter.column) if self._splitter.column else None
         if values is None or not self._splitter.needs_value:
             return values

@@ -1,4 +1,4 @@
-"""Checks the head of each file, so that a missing label is reported before any node starts."""
+"""Checks the head of each CSV file, so that a missing label is reported before any node starts."""
 
 import codecs
 import csv
@@ -16,21 +16,21 @@ from slipway.components.ingest.source import SourceError, shown
 from slipway.components.ingest.suffixes import SUFFIXES
 from slipway.components.nearest import nearest
 
-HEAD_BYTES = 256 * 1024  # far above any header; Ingest checks the rows
+HEAD_BYTES = 256 * 1024  # far longer than any header; Ingest itself checks the rows
 _UTF8_BOM = codecs.BOM_UTF8
 _OTHER_SEPARATORS = (";", "\t", "|", " ")
 
 
 def check_heads(files: Sequence[Path], *, label: str | None, options: Options) -> tuple[str, ...]:
-    """Checks the files of a source before a run, as far as possible; compressed ones are left out.
+    """Check the files of a source before a run, as far as possible; compressed files are not checked.
 
     Args:
-        files: of the source.
-        label: a column that must be there; None: any may.
-        options: how they are read.
+        files: the files of the source.
+        label: a column that must exist; None: no column is required.
+        options: how the files are read.
 
     Returns:
-        The names of the columns; empty where only the run will know them.
+        The column names; empty if they are known only during the run.
 
     Raises:
         SourceError: names the file, what was expected and what was found.
@@ -50,16 +50,16 @@ def check_heads(files: Sequence[Path], *, label: str | None, options: Options) -
 def check_csv(
     files: Sequence[Path], *, label: str | None, delimiter: str = ",", quote: str | None = '"'
 ) -> tuple[str, ...]:
-    """Checks the head of every file, and returns the names of the columns.
+    """Check the head of every file, and return the column names.
 
-    Each file must be UTF-8 text with a header and at least one row as long as it; names must be unique and
-    the same in all files, and `label` must be among them.
+    Each file must be UTF-8 text with a header and at least one row of the same length; names must be unique
+    and the same in all files, and `label` must be among them.
 
     Args:
-        files: not compressed.
-        label: a column that must be there; None: any may.
-        delimiter: between two fields.
-        quote: around fields; None where it has no meaning.
+        files: uncompressed CSV files.
+        label: a column that must exist; None: no column is required.
+        delimiter: the character between two fields.
+        quote: the character around fields; None if quotes have no meaning.
 
     Raises:
         SourceError: names the file, what was expected and what was found.
@@ -77,7 +77,7 @@ def check_csv(
 
 def _checked_header(file: Path, dialect: tuple[str, str | None]) -> tuple[str, ...]:
     text, is_whole = _head(file)
-    # Cut inside a line, the last one would look shorter than it is.
+    # The head may end inside a line, which would look shorter than it is.
     text = text if is_whole else text[: text.rfind("\n") + 1]
     try:
         delimiter, quote = dialect
@@ -117,7 +117,7 @@ def _checked_header(file: Path, dialect: tuple[str, str | None]) -> tuple[str, .
 
 
 def _head(file: Path) -> tuple[str, bool]:
-    """The first HEAD_BYTES of the file as text, and whether that is all of it."""
+    """Return the first HEAD_BYTES of the file as text, and whether that is the whole file."""
     try:
         with file.open("rb") as stream:
             head = stream.read(HEAD_BYTES + 1)

@@ -1,8 +1,8 @@
-"""Splits a CSV file into blocks of whole records, whatever is wrong inside them.
+"""Splits a CSV file into blocks of whole records, even if their content is malformed.
 
-A newline ends a record unless it is inside of quotes. Where quotes stand only around whole fields, that is
-told by counting them, a block at a time; elsewhere one record after the other is gone through: a quote opens
-at the begin of a field only.
+A newline ends a record unless it is inside quotes. If quotes occur only around whole fields, counting them a
+block at a time decides this; otherwise records are scanned one by one, and a quote opens a quoted section
+only at the start of a field.
 """
 
 from collections.abc import Callable, Collection, Iterator
@@ -23,14 +23,14 @@ class Records:
     """Consecutive records.
 
     Attributes:
-        data: their bytes; ends with a newline, but at the end of the file.
-        starts: where each begins in `data`; empty lines are no records.
-        ends: behind the last byte of each, its line end not included.
-        offset: where `data` begins in the file, in bytes.
-        line: the number of the line that it begins with, from 1.
-        kept_bytes: 0, or how much of a single too long record is in `data`; the rest was skipped.
-        is_regular: whether quotes stand only around whole fields.
-        newlines: where they are in `data`.
+        data: the records' bytes; ends with a newline except at the end of the file.
+        starts: the start of each record in `data`; empty lines are not records.
+        ends: the position after the last byte of each record, without its line ending.
+        offset: the position of `data` in the file, in bytes.
+        line: the number of the first line of `data`, from 1.
+        kept_bytes: 0, or the bytes in `data` of a single record that is too long, whose rest was skipped.
+        is_regular: whether quotes occur only around whole fields.
+        newlines: the positions of newlines in `data`.
     """
 
     data: bytes
@@ -46,16 +46,16 @@ class Records:
         return len(self.starts)
 
     def line_of(self, start: int) -> int:
-        """The number of the line that a position in `data` lies in."""
+        """Return the number of the line that a position in `data` is in."""
         return self.line + int(np.searchsorted(self.newlines, start))
 
     def without_first(self) -> "Records":
-        """All but the first record."""
+        """Return all records but the first."""
         return replace(self, starts=self.starts[1:], ends=self.ends[1:])
 
     def equal_to(self, line: bytes) -> list[int]:
-        """The numbers, from 0, of the records that are that line, with or without a byte order mark."""
-        # Nearly always there is none, which is found out fastest so.
+        """Return the indices of the records that equal a line, with or without a byte order mark."""
+        # Nearly always there is none, and this is the fastest way to find out.
         if not len(self) or self.data.find(line, self.starts[0], self.ends[-1]) < 0:
             return []
         sizes = self.ends - self.starts
@@ -67,7 +67,7 @@ class Records:
         ]
 
     def without(self, numbers: Collection[int]) -> "Records":
-        """All but these records, counted from 0."""
+        """Return all records but those with these indices."""
         if not numbers:
             return self
         return replace(
@@ -75,7 +75,7 @@ class Records:
         )
 
     def parts(self, rows: int) -> Iterator["Records"]:
-        """The records, at most so many at a time."""
+        """Yield the records in parts of at most `rows` records."""
         for first in range(0, len(self), rows):
             part = slice(first, first + rows)
             yield replace(self, starts=self.starts[part], ends=self.ends[part])
@@ -89,18 +89,18 @@ def scan_records(
     max_record_bytes: int,
     block_bytes: int,
 ) -> Iterator[Records]:
-    """Cuts a stream into blocks of whole records.
+    """Split a stream into blocks of whole records.
 
     A quote that is not closed within `max_record_bytes`, by the end of the file or before another field's
-    quote ends with its line; what is behind is read as if it began there. Of a longer line only the head is
-    kept.
+    opening quote is taken to end with its line, and reading starts anew after that line. Of a line longer
+    than `max_record_bytes`, only the head is kept.
 
     Args:
-        read: gives at most so many bytes, none at the end.
+        read: returns at most the given number of bytes; none at the end.
         delimiter: one ASCII character.
-        quote: one ASCII character; None where quotes have no meaning.
-        max_record_bytes: length of the longest record.
-        block_bytes: how much is read at a time.
+        quote: one ASCII character; None if quotes have no meaning.
+        max_record_bytes: length of the longest allowed record.
+        block_bytes: number of bytes to read at a time.
     """
     marks = _Marks(delimiter, quote)
     pending, offset, line = b"", 0, 1
@@ -112,7 +112,7 @@ def scan_records(
         while pending:
             records = marks.records(pending, offset, line, at_end=at_end)
             if not len(records.data) and (at_end or len(pending) > max_record_bytes):
-                # Nothing closes the quote: it ends with its line.
+                # The quote is never closed, so it ends with its line.
                 records = _first_line(pending, offset, line, at_end=at_end)
             if not len(records.data):
                 break
@@ -128,21 +128,21 @@ def scan_records(
 
 
 def _first_line(data: bytes, offset: int, line: int, *, at_end: bool) -> Records:
-    """The first line as a record; nothing, where it goes on."""
+    """Return the first line as a record; no records if the line is not complete."""
     end = data.find(b"\n") + 1 or (len(data) if at_end else 0)
     ends = [end - 1] if data[:end].endswith(b"\n") else [end]
     return _records(data[:end], np.array(ends), offset, line, is_regular=False)
 
 
 def _records(data: bytes, ends: Positions, offset: int, line: int, *, is_regular: bool) -> Records:
-    """The records that end at these newlines; the last may end with the data."""
+    """Return the records that end at these newlines; the last one may end with the data."""
     if not data:
         return Records(b"", _NONE, _NONE, offset, line)
     array = np.frombuffer(data, dtype=np.uint8)
     if not len(ends) or ends[-1] < len(data) - 1:
         ends = np.append(ends, len(data))
     starts = np.concatenate([[0], ends[:-1] + 1])
-    # An "\r" before the newline belongs to the line end.
+    # A "\r" before the newline belongs to the line ending.
     has_return = (ends > starts) & (array[np.maximum(ends, 1) - 1] == _RETURN)
     ends = ends - has_return
     full = ends > starts
@@ -152,8 +152,8 @@ def _records(data: bytes, ends: Positions, offset: int, line: int, *, is_regular
 
 @dataclass(frozen=True, slots=True)
 class _Skipped:
-    size: int  # from the record's begin to the end of what was read
-    rest: bytes  # what was read behind its line
+    size: int  # bytes from the start of the record to the end of what was read
+    rest: bytes  # what was read after the record's line
 
 
 def _skip_line(read: Callable[[int], bytes], size: int, block_bytes: int) -> _Skipped:
@@ -174,7 +174,7 @@ class _Marks:
         self._around[[ord(delimiter), _NEWLINE, _RETURN, ord(quote or delimiter)]] = True
 
     def records(self, data: bytes, offset: int, line: int, *, at_end: bool) -> Records:
-        """The records that are whole in what has been read; none where the first is not."""
+        """Return the complete records in the data read so far; none if even the first is incomplete."""
         array = np.frombuffer(data, dtype=np.uint8)
         begin = len(_BYTE_ORDER_MARK) if not offset and data.startswith(_BYTE_ORDER_MARK) else 0
         ends = np.flatnonzero(array == _NEWLINE)
@@ -194,14 +194,14 @@ class _Marks:
         return _records(data[:whole], ends, offset, line, is_regular=is_regular)
 
     def _is_regular(self, array: npt.NDArray[np.uint8], quotes: Positions, begin: int) -> bool:
-        """Whether each opening quote follows a delimiter or line end, and each closing one precedes such."""
+        """Return True if a delimiter or line ending precedes each opening and follows each closing quote."""
         openers, closers = quotes[0::2], quotes[1::2]
         before = openers[openers > begin] - 1
         after = closers[closers < len(array) - 1] + 1
         return bool(self._around[array[before]].all() and self._around[array[after]].all())
 
     def _ends_one_by_one(self, data: bytes, begin: int, *, at_end: bool) -> Positions:
-        """The newlines that end records, up to the first record that is not whole."""
+        """Return the newlines that end records, up to the first incomplete record."""
         ends: list[int] = []
         start = begin
         while start < len(data) and (end := self._end(data, start, at_end=at_end)) is not None:
@@ -210,7 +210,7 @@ class _Marks:
         return np.array(ends, dtype=np.int64)
 
     def _end(self, data: bytes, start: int, *, at_end: bool) -> int | None:
-        """The newline that ends the record, or the end of the data; None: it needs more data."""
+        """Return the newline that ends the record, or the end of the data; None if more data is needed."""
         field = start
         while True:
             if not data.startswith(self._quote, field):
@@ -228,13 +228,13 @@ class _Marks:
             if data[behind : behind + 1] in (b"\n", b"\r"):
                 return _line_end(data, behind, at_end=at_end)
             if not data.startswith(self._delimiter, behind):
-                # Where a field could begin this quote opens one, and the first was never closed.
+                # This quote is where a field could begin, so it opens one, and the first was never closed.
                 is_opening = data[behind - 2 : behind - 1] in (self._delimiter, b"\n")
                 return _line_end(data, start if is_opening else behind, at_end=at_end)
             field = behind + 1
 
     def _behind_closing(self, data: bytes, inside: int) -> int | None:
-        """The place behind a field's closing quote; None: there is none. Two quotes are one letter."""
+        """Return the position after a field's closing quote, or None; a doubled quote is an escaped one."""
         while (found := data.find(self._quote, inside)) >= 0:
             if not data.startswith(self._quote, found + 1):
                 return found + 1
@@ -243,6 +243,6 @@ class _Marks:
 
 
 def _line_end(data: bytes, start: int, *, at_end: bool) -> int | None:
-    """The next newline, or the end of the data where nothing more comes."""
+    """Return the next newline, or the end of the data if no more data follows, else None."""
     newline = data.find(b"\n", start)
     return newline if newline >= 0 else len(data) if at_end else None

@@ -1,6 +1,6 @@
 """Reads CSV files into blocks of text columns. Arrow parses regular rows; Python's csv handles the rest.
 
-A row that has too many or too few fields, broken quotes or broken encoding is rejected with its place.
+A row with too many or too few fields, broken quotes or a broken encoding is rejected with its place.
 """
 
 import codecs
@@ -28,15 +28,15 @@ _OTHER_MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-# A row takes some hundred bytes on its way, however short it is in the file.
+# A row takes a few hundred bytes while it is processed, however short it is in the file.
 _BLOCK_ROWS = 40_000
-# Of which the first that is not too short tells what stands behind the last column.
+# The first of these rows that is not too short shows the fields after the last column.
 _FIRST_ROWS = 100
 _HEADER_AGAIN = "the line of column names again"
 
 
 def infer(file: InputFile, options: Options, known: Columns) -> dict[str, ColumnType]:
-    """The type of each column of a file by its rows, all or the first; `known` ones are taken from there."""
+    """Infer the type of each column of a file from its first rows or all of them; `known` types are kept."""
     table = _Table(file, options)
     kinds = {name: known.get(name, ColumnType.UNKNOWN) for name in table.chosen}
     unknown = [name for name in kinds if name not in known]
@@ -47,10 +47,10 @@ def infer(file: InputFile, options: Options, known: Columns) -> dict[str, Column
 
 
 def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]:
-    """The rows of a file.
+    """Yield the rows of a file.
 
     Raises:
-        FileError: the file is no CSV with these columns, or cannot be read to its end.
+        FileError: the file is not a CSV with these columns, or cannot be read to its end.
     """
     table = _Table(file, options)
     if tuple(table.chosen) != tuple(columns):
@@ -59,7 +59,7 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
 
 
 def other_columns(file: str, found: Sequence[str], expected: Sequence[str]) -> FileError:
-    """The error for a file whose columns are not those of the files beside it."""
+    """Return the error for a file whose columns differ from those of the other files."""
     there, wanted = set(found), set(expected)
     missing = [name for name in expected if name not in there]
     more = [name for name in found if name not in wanted]
@@ -74,7 +74,7 @@ def other_columns(file: str, found: Sequence[str], expected: Sequence[str]) -> F
 
 @dataclass
 class _Rows:
-    """Rows that were read one by one."""
+    """Rows that were parsed one by one."""
 
     cells: list[list[str]] = field(default_factory=list)
     places: list[tuple[int, int]] = field(default_factory=list)
@@ -82,7 +82,7 @@ class _Rows:
 
 
 class _Table:
-    """One CSV file; reads its header at once."""
+    """One CSV file, whose header is read when it is created."""
 
     def __init__(self, file: InputFile, options: Options) -> None:
         self._file = file
@@ -104,7 +104,7 @@ class _Table:
         check_columns(self.chosen, options.limits, of=file.name)
 
     def blocks(self) -> Iterator[Block]:
-        """The rows below the header; once."""
+        """Yield the rows below the header; can be called once."""
         if self._first is not None:
             yield from self._blocks(self._first)
         for records in self._records:
@@ -168,8 +168,8 @@ class _Table:
 
     def _blocks(self, records: Records) -> Iterator[Block]:
         for part in records.parts(_BLOCK_ROWS):
-            # Concatenated files repeat their header; but with one column, a cell may equal
-            # the column's name.
+            # Concatenated files repeat their header; but a file with one column may have a cell
+            # that equals the column's name.
             again = part.equal_to(self._header_line) if len(self.names) > 1 else []
             rows = part.without(again)
             block = self._parse_with_arrow(rows) or self._parse_one_by_one(rows)
@@ -181,21 +181,21 @@ class _Table:
         return self._reject(_HEADER_AGAIN, records.data[start:end], start, records)
 
     def _parse_with_arrow(self, records: Records) -> Block | None:
-        """All rows at once; None if anything about them is odd."""
+        """Parse all rows at once; None if anything about them is irregular."""
         if records.kept_bytes or not records.is_regular or not len(records):
             return None
         if (records.ends - records.starts > self._options.limits.row_bytes).any():
             return None
         data = memoryview(records.data)[int(records.starts[0]) : int(records.ends[-1])]
-        # Arrow treats a lone "\r" as a line end; the rules here do not.
+        # Arrow treats a lone "\r" as a line ending; the rules here do not.
         has_return = b"\r" in records.data and records.data.count(b"\r") != records.data.count(b"\r\n")
         if has_return or b"\0" in records.data or not _is_utf8(data):
             return None
-        # Arrow takes what the first cell of any block begins with for the byte order mark of a file.
+        # Arrow would strip a byte order mark from the first cell of any block, not only of the file's first.
         if bytes(data[: len(codecs.BOM_UTF8)]) == codecs.BOM_UTF8:
             return None
         quote = self._options.quote
-        # Arrow wants a name of each column, even of none.
+        # Arrow needs a name for each field, even for the empty ones after the last column.
         names = [*self.names, *(f"\0{number}" for number in range(self._header.empty_end))]
         try:
             table = pa_csv.read_csv(
@@ -248,7 +248,7 @@ class _Table:
         return self._as_block(columns, records, rows.rejects, find)
 
     def _add(self, raw: bytes, start: int, rows: _Rows) -> str:
-        """Adds a record as a row; returns why it cannot be one."""
+        """Add a record as a row; return why it cannot be one, or ""."""
         if len(raw) > self._options.limits.row_bytes:
             return TOO_LONG
         parsed = self._parse(raw)
@@ -266,7 +266,7 @@ class _Table:
         return ""
 
     def _parse(self, raw: bytes) -> list[list[str]] | str:
-        """The rows in some bytes, or why they are not rows."""
+        """Return the rows in some bytes, or why they cannot be parsed."""
         try:
             text = raw.decode()
         except UnicodeDecodeError:
@@ -274,7 +274,7 @@ class _Table:
         if "\0" in text:
             return "a NUL byte"
         quote = self._options.quote
-        # The limit is the whole process's; fields are bounded by the record here.
+        # csv's field limit is global; here a field may be as long as a record.
         limit = csv.field_size_limit(self._options.limits.row_bytes)
         try:
             return list(
@@ -292,7 +292,7 @@ class _Table:
             csv.field_size_limit(limit)
 
     def _rejected_lines(self, why: str, raw: bytes, start: int, records: Records) -> Iterator[Reject]:
-        """The lines of a record that is no row: each may have been one, and counts."""
+        """Yield a reject for each line of a record that is not a row, since each line may have been a row."""
         reject = self._reject(why, raw, start, records)
         for line in raw.split(b"\n"):
             if text := line.rstrip(b"\r"):
