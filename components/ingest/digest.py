@@ -1,4 +1,4 @@
-"""A digest of the ingested content, which identifies equal input wherever it is."""
+"""Computes a digest of the ingested content, which identifies equal input wherever it is stored."""
 
 import hashlib
 import os
@@ -14,13 +14,13 @@ _BLOCK_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class FileDigest:
-    """A file as it was when it was read.
+    """The state of a file when it was read.
 
     Attributes:
-        name: of the file.
-        size_bytes: of the file as stored.
-        crc32c: of the file as stored; the checksum that Cloud Storage keeps too.
-        modified_ns: when it was last changed.
+        name: the file's name.
+        size_bytes: the size of the file as stored.
+        crc32c: the checksum of the file as stored; Cloud Storage keeps the same one.
+        modified_ns: the time of the last change.
     """
 
     name: str
@@ -29,10 +29,10 @@ class FileDigest:
     modified_ns: int
 
     def check_unchanged(self, file: InputFile) -> None:
-        """Refuses a file that has been written to since.
+        """Check that the file has not been written to since.
 
         Raises:
-            FileError: its size or time is another one, or it is gone.
+            FileError: its size or time has changed, or it is gone.
         """
         size, modified = _stamp(file)
         if (size, modified) != (self.size_bytes, self.modified_ns):
@@ -42,10 +42,10 @@ class FileDigest:
 
 
 def file_digest(file: InputFile) -> FileDigest:
-    """Reads a file once for its checksum.
+    """Read a file once and compute its checksum.
 
     Raises:
-        FileError: it cannot be read.
+        FileError: the file cannot be read.
     """
     checksum = google_crc32c.Checksum()
     size, modified = _stamp(file)
@@ -59,9 +59,9 @@ def file_digest(file: InputFile) -> FileDigest:
 
 
 def combined(digests: Sequence[FileDigest]) -> str:
-    """The digest of a source: sha256 over the sizes and checksums of its files, in order, in hexadecimal.
+    """Return the digest of a source: the hex sha256 of the sizes and checksums of its files, in order.
 
-    Names do not count, so that a copy elsewhere has the same digest.
+    Names are left out, so that a copy elsewhere has the same digest.
     """
     lines = (f"{digest.size_bytes} {digest.crc32c:08x}\n" for digest in digests)
     return hashlib.sha256("".join(lines).encode()).hexdigest()

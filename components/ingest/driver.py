@@ -1,7 +1,7 @@
-"""The local driver of Ingest: TFX's own, except that it reads gs:// through the storage client.
+"""The local driver of Ingest: TFX's driver, except that it reads gs:// through the storage client.
 
-TFX looks through TensorFlow's file system, which knows no emulator and needs credentials of its own.
-Kubeflow and Vertex run TFX's driver in a container of its own.
+TFX lists files through TensorFlow's file system, which does not support an emulator and needs separate
+credentials. On Kubeflow and Vertex AI, TFX's own driver runs in a separate container.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ class Driver(FileBasedDriver):
     def get_input_processor(
         self, splits: Iterable[Any], range_config: Any = None, input_base_uri: str | None = None
     ) -> Any:
-        """The processor for a source: ours where it lies on gs:// and names no span or version."""
+        """Return the processor for a source: ours for gs:// without spans or versions, else TFX's."""
         splits = list(splits)
         is_plain = range_config is None and not any("{" in split.pattern for split in splits)
         if input_base_uri is not None and input_base_uri.startswith(GS) and is_plain:
@@ -29,7 +29,7 @@ class Driver(FileBasedDriver):
 
 
 class _ObjectProcessor(FileBasedInputProcessor):
-    """Objects without spans: their fingerprint is that of the store's checksums."""
+    """Processes objects without spans, and fingerprints them by the checksums that the store reports."""
 
     def __init__(self, base: str, splits: list[Any]) -> None:
         super().__init__(base, splits)

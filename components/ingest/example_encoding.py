@@ -1,7 +1,7 @@
-"""Columns of values to serialised tf.Examples, a block of rows at a time.
+"""Encodes columns of values as serialised tf.Examples, a block of rows at a time.
 
-Protocol buffers put a length before everything, so the bytes before a value depend on nothing but the column
-and the value's length: they are looked up by length, and Arrow joins them with the values.
+Protocol buffers prefix everything with its length, so the bytes before a value depend only on the column and
+on the value's length: they are looked up by length, and Arrow joins them with the values.
 """
 
 from collections.abc import Mapping
@@ -23,8 +23,8 @@ _EMBEDDED_FIRST = b"\x0a"  # field 1: Example.features, Features.feature, the ma
 _MAP_VALUE = b"\x12"
 _EMPTY = pa.scalar(b"", pa.large_binary())
 _MISSING = -1
-# Below this, what stands before a value is looked up by the value's length, which is fast; a table of all
-# lengths up to a long one would be larger than what it is for.
+# Below this length, the bytes before a value are taken from a table of all lengths, which is fast; for long
+# values such a table would be larger than the values.
 _MANY_LENGTHS = 1 << 14
 
 
@@ -38,18 +38,18 @@ class ExampleEncoder:
     """
 
     def __init__(self, columns: Mapping[str, ColumnType]) -> None:
-        # The order of the map's keys in deterministic serialisation: by bytes, the longer key first
-        # where one begins with the other.
+        # The order of the map's keys in deterministic serialisation: by bytes, but a key comes after the
+        # longer keys that begin with it.
         names = sorted(columns, key=lambda name: name.encode() + b"\xff")
         self._encoders = {name: _FeatureEncoder(name, columns[name]) for name in names}
 
     def encode(self, columns: Mapping[str, pa.Array], rows: int) -> pa.LargeBinaryArray:
-        """Serialises rows.
+        """Serialise rows.
 
         Args:
             columns: the values of each column, one for each row: int64, uint8, float64, float32,
                 large_binary or null by the column's type, or a large_list of these.
-            rows: how many.
+            rows: the number of rows.
 
         Returns:
             One serialised Example for each row.
@@ -74,24 +74,24 @@ class _FeatureEncoder:
         self._heads: dict[bool, pa.Array] = {}
 
     def encode(self, values: pa.Array) -> tuple[pa.Array, pa.Array]:
-        """Returns the prefix of the value's bytes, and the bytes, for each row."""
+        """Return the prefix of the value's bytes, and the bytes, for each row."""
         if self._kind == ColumnType.UNKNOWN:
             return _repeat(self._head(_MISSING), len(values)), _repeat(b"", len(values))
         is_list = pa.types.is_large_list(values.type)
         payload, present = _payload(values, self._kind)
-        # The one text of a row is framed by its head; the texts of a list are framed one by one.
+        # A single text per row is framed by its head; the texts of a list are framed one by one.
         is_text = self._kind == ColumnType.TEXT and not is_list
         lengths = np.where(present, _lengths(payload), _MISSING)
         if lengths.max(initial=0) < _MANY_LENGTHS:
             heads = self._heads_up_to(int(lengths.max(initial=0)), is_text)
             return heads.take(pa.array(lengths - _MISSING)), payload
-        # Long values: few of the lengths below theirs are there.
+        # Long values: few of the shorter lengths occur.
         found, which = np.unique(lengths, return_inverse=True)
         heads = pa.array([self._head(int(length), is_text) for length in found], pa.large_binary())
         return heads.take(pa.array(which)), payload
 
     def _heads_up_to(self, length: int, is_text: bool) -> pa.Array:
-        """Heads by length, the first of a missing value."""
+        """Return the heads for all lengths up to `length`; the first one is that of a missing value."""
         heads = self._heads.get(is_text)
         if heads is None or len(heads) < length + 2:
             lengths = range(_MISSING, max(2 * length, 64) + 1)
@@ -100,12 +100,12 @@ class _FeatureEncoder:
         return heads
 
     def _head(self, length: int, is_text: bool = False) -> bytes:
-        """All that precedes a payload of some bytes, or stands for a missing value."""
+        """Return the bytes before a payload of this length; for _MISSING, the entry of a missing value."""
         if self._kind == ColumnType.UNKNOWN:
             return self._entry_head(feature_size=0)
         if length == _MISSING:
             return self._entry_head(feature_size=2) + _LIST_TAGS[self._kind] + b"\x00"
-        # The texts of a list bring their own tags.
+        # The texts of a list have their own tags.
         is_framed = self._kind == ColumnType.TEXT and not is_text
         inner = b"" if is_framed else _EMBEDDED_FIRST + varint(length)
         head = _LIST_TAGS[self._kind] + varint(len(inner) + length) + inner
@@ -117,7 +117,7 @@ class _FeatureEncoder:
 
 
 def varint(number: int) -> bytes:
-    """A number >= 0 in the variable-length encoding of protocol buffers."""
+    """Encode a number >= 0 as a protocol buffer varint."""
     out = bytearray()
     while number > 127:
         out.append(number & 127 | 128)
@@ -127,7 +127,7 @@ def varint(number: int) -> bytes:
 
 
 def varints(numbers: npt.NDArray[np.int64]) -> tuple[Bytes, Lengths]:
-    """Many numbers in that encoding (negative ones take ten bytes), end to end, and the length of each."""
+    """Encode numbers as varints (ten bytes for negative ones); return the joined bytes and each length."""
     unsigned = numbers.view(np.uint64)
     lengths: Lengths = np.ones(len(numbers), dtype=np.int64)
     width = 1
@@ -147,14 +147,14 @@ def varints(numbers: npt.NDArray[np.int64]) -> tuple[Bytes, Lengths]:
 
 
 def binary_array(data: Bytes | npt.NDArray[np.generic], lengths: Lengths) -> pa.LargeBinaryArray:
-    """Cuts bytes that lie end to end into an Arrow array."""
+    """Split joined bytes into an Arrow array of values with these lengths."""
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(data))]
     return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(lengths), buffers)
 
 
 def bytes_of(values: pa.LargeBinaryArray) -> list[bytes]:
-    """The values of an array without nulls; ten times as fast as its `to_pylist`."""
+    """Return the values of an array without nulls; ten times as fast as its `to_pylist`."""
     if not len(values):
         return []
     _, offsets, data = values.buffers()
@@ -166,7 +166,7 @@ def bytes_of(values: pa.LargeBinaryArray) -> list[bytes]:
 
 
 def key_feature(value: int | bytes) -> bytes:
-    """The serialised Feature of one value, which TFX hashes where it splits by a column."""
+    """Return the serialised Feature of one value, which TFX hashes to split by a column."""
     if isinstance(value, bytes):
         return _LIST_TAGS[ColumnType.TEXT] + _sized(_EMBEDDED_FIRST + _sized(value))
     packed = varint(value & 0xFFFFFFFFFFFFFFFF)
@@ -174,12 +174,12 @@ def key_feature(value: int | bytes) -> bytes:
 
 
 def empty_feature(kind: ColumnType) -> bytes:
-    """The serialised Feature of a missing value."""
+    """Return the serialised Feature of a missing value."""
     return _LIST_TAGS[kind] + b"\x00" if kind != ColumnType.UNKNOWN else b""
 
 
 def _payload(values: pa.Array, kind: ColumnType) -> tuple[pa.Array, npt.NDArray[np.bool_]]:
-    """The bytes of each row's values, and whether it has any."""
+    """Return the bytes of each row's values, and whether the row has any."""
     if pa.types.is_large_list(values.type):
         counts = pc.fill_null(pc.list_value_length(values), 0).to_numpy(zero_copy_only=False).astype(np.int64)
         flat = values.flatten()
@@ -191,7 +191,7 @@ def _payload(values: pa.Array, kind: ColumnType) -> tuple[pa.Array, npt.NDArray[
     if kind == ColumnType.TEXT:
         return _texts(flat, counts), counts > 0
     if kind == ColumnType.FLOAT:
-        with np.errstate(over="ignore"):  # as protobuf does: beyond float32 is infinite
+        with np.errstate(over="ignore"):  # values beyond float32 become infinite, as in protobuf
             data = flat.to_numpy(zero_copy_only=False).astype("<f4")
         return binary_array(data, counts * 4), counts > 0
     if flat.type == pa.uint8():
@@ -203,7 +203,7 @@ def _payload(values: pa.Array, kind: ColumnType) -> tuple[pa.Array, npt.NDArray[
 
 
 def _texts(flat: pa.Array, counts: Lengths) -> pa.Array:
-    """The texts of each list, each behind its tag and length."""
+    """Return the joined texts of each list, each after its tag and length."""
     lengths = _lengths(flat)
     sizes, which = np.unique(lengths, return_inverse=True)
     heads = pa.array([_EMBEDDED_FIRST + varint(int(n)) for n in sizes], pa.large_binary())
@@ -214,9 +214,9 @@ def _texts(flat: pa.Array, counts: Lengths) -> pa.Array:
 
 
 def _varints_of_bytes(values: Bytes, counts: Lengths) -> tuple[Bytes, Lengths]:
-    """As `varints`, with little memory beside: bytes take one or two. The lengths are those of the rows."""
+    """Encode uint8 values like `varints`, but with less memory; return the length of each row, not value."""
     is_long = values > 127
-    both = np.ones((len(values), 2), dtype=np.uint8)  # 128 to 255: the byte itself, which says "more", and 1
+    both = np.ones((len(values), 2), dtype=np.uint8)  # from 128: the byte, whose top bit means "more", and 1
     both[:, 0] = values
     is_there = np.ones((len(values), 2), dtype=np.bool_)
     is_there[:, 1] = is_long
@@ -228,7 +228,7 @@ def _varints_of_bytes(values: Bytes, counts: Lengths) -> tuple[Bytes, Lengths]:
 
 
 def _sums(lengths: Lengths, counts: Lengths) -> Lengths:
-    """The sum of `lengths` in each of the consecutive groups of `counts`."""
+    """Return the sum of `lengths` in each of the consecutive groups with `counts` elements."""
     ends = np.concatenate([[0], np.cumsum(lengths)])
     bounds = np.concatenate([[0], np.cumsum(counts)])
     return np.asarray(np.diff(ends[bounds]), dtype=np.int64)

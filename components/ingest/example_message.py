@@ -1,6 +1,6 @@
-"""tf.Example and tf.SequenceExample as protocol buffer messages; to look into one needs no TensorFlow.
+"""Parses tf.Example and tf.SequenceExample messages without TensorFlow.
 
-Described here, the same as tensorflow/core/example/{example,feature}.proto, in a pool of its own.
+The messages are defined here as in tensorflow/core/example/{example,feature}.proto, in a separate pool.
 """
 
 from collections.abc import Sequence
@@ -18,16 +18,16 @@ _LISTS = {
 
 
 class SequenceError(Exception):
-    """A sequence that no lists of values can hold; says why."""
+    """A SequenceExample cannot be converted to lists of values; the message says why."""
 
 
 def is_example(record: bytes) -> bool:
-    """Whether bytes are a serialised tf.Example."""
+    """Return True if the bytes are a serialised tf.Example."""
     return parse_example(record) is not None
 
 
 def find_value(record: bytes, name: str) -> int | float | bytes | None:
-    """The first value of a feature of a serialised tf.Example; None where it has none."""
+    """Return the first value of a feature of a serialised tf.Example; None if it has no value."""
     example = parse_example(record)
     if example is None or name not in example.features.feature:
         return None
@@ -38,19 +38,19 @@ def find_value(record: bytes, name: str) -> int | float | bytes | None:
 
 
 def parse_example(record: bytes) -> Any:
-    """The message, or None if the bytes are none or have fields that a tf.Example lacks."""
+    """Return the message; None if the bytes are not one, or have fields that a tf.Example lacks."""
     return _parsed("Example", record)
 
 
 def example_of_sequence(record: bytes) -> bytes | None:
-    """A tf.SequenceExample as a tf.Example: the context's features, and a list of values for each of steps.
+    """Convert a tf.SequenceExample to a tf.Example: context features stay, each feature list becomes a list.
 
     Returns:
-        The serialised tf.Example; None if the bytes are no tf.SequenceExample.
+        The serialised tf.Example; None if the bytes are not a tf.SequenceExample.
 
     Raises:
-        SequenceError: a step has not exactly one value, the steps of a list have values of several types, or
-            a name is that of a feature of the context, too.
+        SequenceError: a step does not have exactly one value, the steps of a list have values of several
+            types, or a feature list has the name of a context feature.
     """
     sequence = _parsed("SequenceExample", record)
     if sequence is None:
@@ -79,7 +79,7 @@ def _parsed(name: str, record: bytes) -> Any:
         found = _message_class(name).FromString(record)
     except message.DecodeError:
         return None
-    # Any message can be read as another one: what it has no field for is carried along.
+    # Any message can be parsed as any other type: unknown fields are kept along.
     size = found.ByteSize()
     found.DiscardUnknownFields()
     return found if found.ByteSize() == size else None
@@ -112,7 +112,7 @@ def _pool() -> descriptor_pool.DescriptorPool:
 
 
 def _add_map(of: Any, field: str, value: str) -> None:
-    """A map from texts to messages as field 1, with the entry that protobuf makes of it."""
+    """Add a map from strings to messages as field 1, with the entry type that protobuf generates for it."""
     entry = of.nested_type.add(name=f"{value}Entry")
     entry.options.map_entry = True
     _add_field(entry, "key", 1, "TYPE_STRING")

@@ -1,6 +1,6 @@
-"""TFRecord files of tf.Examples: each record is passed on as it is, once it is known to be an Example.
+"""Reads TFRecord files of tf.Examples: each record is checked to be an Example, and passed on unchanged.
 
-A tf.SequenceExample becomes a tf.Example: each of its lists of steps a list of values.
+A tf.SequenceExample becomes a tf.Example, in which each feature list is a list of values.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ _OTHER = "it has other fields, or is not a protobuf message"
 
 
 def infer(file: InputFile, options: Options, known: Columns) -> dict[str, ColumnType]:  # noqa: ARG001
-    """No columns, as the records stay as they are; but the one that splits them, of the type found first."""
+    """Return only the column to split by, with its first value's type: records are not split into columns."""
     column = options.decider
     if column is None:
         return {}
@@ -37,10 +37,10 @@ def infer(file: InputFile, options: Options, known: Columns) -> dict[str, Column
 
 
 def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]:
-    """The records of a file.
+    """Yield the records of a file.
 
     Raises:
-        FileError: a record's length is wrong, so that none behind it can be found.
+        FileError: a record's length is wrong, so no record after it can be found.
     """
     records: list[bytes] = []
     offsets: list[int] = []
@@ -75,7 +75,7 @@ def _good(file: InputFile, options: Options) -> Iterator[bytes]:
 
 
 def _as_example(record: bytes) -> tuple[bytes | None, str]:
-    """The record as a tf.Example; None where it is none, and why."""
+    """Return the record as a tf.Example; if it is not one, return None and why."""
     if is_example(record):
         return record, ""
     try:
@@ -105,7 +105,7 @@ def _block(records: list[bytes], offsets: list[int], rejects: list[Reject], colu
 
 
 def _of_kind(value: int | float | bytes | None, kind: ColumnType) -> int | float | bytes | None:
-    """The value where it is of the column's type, else None: then the row cannot be split by it."""
+    """Return the value if it has the column's type, else None: then the row cannot be split by it."""
     wanted = {ColumnType.INT: int, ColumnType.FLOAT: float, ColumnType.TEXT: bytes}.get(kind)
     return value if wanted is not None and isinstance(value, wanted) else None
 

@@ -1,4 +1,4 @@
-"""The Beam executor of Ingest: a task for each group of files, then one verdict over all of them."""
+"""The Beam executor of Ingest: runs a task for each group of files, then checks the combined result."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -58,7 +58,7 @@ class Executor(BaseBeamExecutor):
         output_dict: Mapping[str, Sequence[Any]],
         exec_properties: Mapping[str, Any],
     ) -> None:
-        """Writes the artifacts `examples` and `quarantine`.
+        """Write the artifacts `examples` and `quarantine`.
 
         Raises:
             ComponentError: files cannot be read, or too many rows do not parse.
@@ -96,7 +96,7 @@ class Executor(BaseBeamExecutor):
             is_on_disk
             and (args.view_as(StandardOptions).runner or StandardOptions.DEFAULT_RUNNER) == IN_PROCESS
         ):
-            # Beam's own parallelism on one machine costs more than it gains.
+            # On one machine, Beam's own parallelism costs more than it gains.
             at_most = args.view_as(DirectOptions).direct_num_workers
             return run_tasks(
                 tasks,
@@ -123,7 +123,7 @@ class Executor(BaseBeamExecutor):
 
 
 class _Infer(beam.DoFn):
-    """Infers the columns of a task's files with their types, or returns the error."""
+    """Infers the columns and types of a task's files; an error is yielded as a value."""
 
     def __init__(self, options: Options, known: Columns) -> None:
         self._options = options
@@ -139,7 +139,7 @@ class _Infer(beam.DoFn):
 
 
 class _Convert(beam.DoFn):
-    """Converts a task's files, and leaves the report beside its quarantine."""
+    """Converts a task's files, and writes the report or the error next to its quarantine file."""
 
     def __init__(self, options: Options, known: Columns) -> None:
         self._options = options
@@ -178,7 +178,7 @@ def _make_anew(folders: Sequence[str]) -> None:
 
 
 def _merged(found: Iterable[Any]) -> dict[str, Any]:
-    """The columns of all tasks in their order, or the first failure; takes its own results too."""
+    """Merge the columns of all tasks in their order, or return a failure; also accepts its own results."""
     parts: dict[int, Any] = {}
     for part in found:
         if isinstance(part, dict):
@@ -219,7 +219,7 @@ def _with_splits(options: Options, config: Any) -> Options:
 
 
 def _sources(base: str, inputs: Any, outputs: Any) -> dict[str | None, Any]:
-    """The files; by split where the input's patterns are the splits."""
+    """Return the files by split if the input patterns are the splits, else all under None."""
     found = {split.name: list_files(f"{base.rstrip('/')}/{split.pattern}") for split in inputs.splits}
     if not outputs.split_config.splits:
         return dict(found)
@@ -240,7 +240,7 @@ def _schema_types(path: str | None) -> dict[str, ColumnType]:
 
 
 def _collect(tasks: Sequence[Task]) -> Report:
-    """Collects the reports of all tasks, and removes their files."""
+    """Merge the reports of all tasks, and remove their files."""
     report = Report()
     for task in tasks:
         with FileSystems.open(_report_path(task), compression_type=CompressionTypes.UNCOMPRESSED) as file:
@@ -253,7 +253,7 @@ def _collect(tasks: Sequence[Task]) -> Report:
 
 
 def _finish(report: Report, splits: Mapping[str, str], quarantine: Any, options: Options) -> None:
-    """Records the input and output, judges the whole, and names the shards."""
+    """Write the summary, check the counts of rows, and give the shards their final names."""
     tally = report.tally
     notes = tally.notes.sentences()
     notes |= {INDEX: INDEX_TOLD} if tally.has_index else {}
@@ -295,7 +295,7 @@ def _finish(report: Report, splits: Mapping[str, str], quarantine: Any, options:
 
 
 def _left_behind(error: BadRowsError, quarantine: str) -> BadRowsError:
-    """The error, with the place where the rejected rows are kept: TFX removes what a failed node wrote."""
+    """Copy the rejected rows for the user, since TFX removes a failed node's outputs; name the copy."""
     folder = left_folder()
     if folder is None:
         return error

@@ -1,4 +1,4 @@
-"""Recognises files that are not what their name says, by their first bytes. Pure."""
+"""Recognises files that are not what their names say, by their first bytes. Pure."""
 
 import re
 
@@ -25,21 +25,21 @@ _KINDS: tuple[tuple[bytes, str, str], ...] = (
     (b"%PDF-", "a PDF", "ask for the table that it was made from"),
 )
 _ZIP = b"PK\x03\x04"
-# The name of a ZIP's first file stands behind 30 bytes; that of a workbook has other endings.
+# The name of a ZIP's first file follows the first 30 bytes; in a workbook it has another suffix.
 _ZIPPED_TABLE = re.compile(rb".{26}([^\x00]+\.(?:csv|tsv|txt|jsonl|json|parquet))", re.DOTALL)
 _WEB_PAGE = re.compile(rb"\s*<(!doctype html|html|head|body|table)\b", re.IGNORECASE)
-# What no text holds.
+# Bytes that never occur in text.
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x7f]")
 _BOM = b"\xef\xbb\xbf"
 HEAD_BYTES = 512
-"""How many bytes of a file are enough."""
+"""The number of bytes that are enough to recognise a file."""
 
 
 def other_kind(head: bytes) -> tuple[str, str] | None:
-    """Describes a file that is neither text nor what its name says, and the remedy; None if unknown.
+    """Describe a file that is neither text nor what its name says, and the remedy; None if unknown.
 
     Args:
-        head: its first HEAD_BYTES, as they lie on disk.
+        head: the first HEAD_BYTES of the file, as stored on disk.
     """
     if head.startswith(_ZIP):
         if _ZIPPED_TABLE.match(head, len(_ZIP)):
@@ -48,7 +48,7 @@ def other_kind(head: bytes) -> tuple[str, str] | None:
     if _WEB_PAGE.match(head.removeprefix(_BOM)):
         return "a web page", "download the file itself: a browser may have to log in for it"
     for magic, what, remedy in _KINDS:
-        # A table of text may begin with the same letters, as with a column ORCID.
+        # A text table may begin with the same letters, for example with a column ORCID.
         if head.startswith(magic) and not (magic.isalnum() and _CONTROL.search(head) is None):
             return what, remedy
     return None

@@ -1,4 +1,4 @@
-"""Finds numbers that 32 bits cannot hold: an example holds fractions as float32, and nothing wider.
+"""Finds numbers that float32 cannot hold, since a tf.Example has no wider type for fractions.
 
 Source: tensorflow/core/example/feature.proto, FloatList; IEEE 754, binary32.
 """
@@ -15,20 +15,20 @@ from slipway.components.ingest.cell_letters import bounds, letters
 Mask = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.float64]
 
-WHOLE_UP_TO = 2**24  # float32 holds each whole number up to here
+WHOLE_UP_TO = 2**24  # float32 holds every whole number up to here
 _DOUBLE_WHOLE_UP_TO = 2**53
-# The shortest text of a number that a double holds as 0, without an exponent: "0." and 324 more zeros.
+# The text of a nonzero number that a double holds as 0 has, without an exponent, at least 323 zeros.
 _LONG_ZERO = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Misfits:
-    """Numbers that do not fit; a mask [numbers], or None where there is none of them.
+    """Numbers that do not fit; each attribute is a mask [numbers], or None if there are none.
 
     Attributes:
         too_large: finite numbers that would become infinite.
-        to_zero: others than 0 that become 0.
-        rounded: whole numbers that become others.
+        to_zero: nonzero numbers that would become 0.
+        rounded: whole numbers that would become different ones.
     """
 
     too_large: Mask | None
@@ -37,11 +37,11 @@ class Misfits:
 
 
 def misfits(values: pa.Array, source: pa.Array) -> Misfits:
-    """Finds the numbers that a column of float32 does not hold.
+    """Find the numbers that a float32 column cannot hold.
 
     Args:
         values: float64, null where missing.
-        source: what they were made of: texts, UTF-8; int64; or float64.
+        source: what the values were converted from: UTF-8 texts, int64 or float64.
     """
     numbers = values.to_numpy(zero_copy_only=False)
     with np.errstate(over="ignore"):
@@ -73,7 +73,7 @@ def _to_zero(numbers: Numbers, zero: Mask, source: pa.Array) -> Mask:
 
 
 def _may_hide_digits(cells: pa.Array) -> bool:
-    """Whether the text of a double's 0 can have another digit: behind it an exponent, or very many zeros."""
+    """Return True if a text read as 0 may hold a nonzero digit: one with an exponent or very many zeros."""
     there = letters(cells)
     has_exponent = bool((there == ord("e")).any() or (there == ord("E")).any())
     return has_exponent or int(np.diff(bounds(cells)).max(initial=0)) > _LONG_ZERO
@@ -85,12 +85,12 @@ def _rounded(numbers: Numbers, narrow: npt.NDArray[np.float32], large: Mask, sou
         return large
     is_other = narrow != numbers
     if pa.types.is_integer(source.type):
-        # Beyond 2**53 a double may be the rounded number already.
+        # Beyond 2**53, the double itself may be rounded already.
         with np.errstate(invalid="ignore"):
             back = narrow.astype(np.int64)
         return np.asarray(large & (back != source.fill_null(0).to_numpy(zero_copy_only=False)))
     if not _is_text(source):
-        # Beyond 64 bits nothing is an id, and every double is whole.
+        # Beyond 64 bits, every double is whole, and none is an id.
         return np.asarray(large & is_other & (numbers == np.rint(numbers)) & (np.abs(numbers) < 2.0**63))
     whole = _where(large, source, r"^\s*[+-]?[0-9_]+\s*$")
     unsure = np.flatnonzero(whole & (np.abs(numbers) >= _DOUBLE_WHOLE_UP_TO))
@@ -104,7 +104,7 @@ def _is_text(source: pa.Array) -> bool:
 
 
 def _where(rows: Mask, cells: pa.Array, pattern: str, *, wanted: bool = True) -> Mask:
-    """The rows, of these, whose text matches a regular expression, or does not."""
+    """Return those of the rows whose text matches a regular expression, or does not."""
     found = rows.copy()
     places = np.flatnonzero(rows)
     matches = pc.match_substring_regex(cells.take(pa.array(places)), pattern).fill_null(not wanted)

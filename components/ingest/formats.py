@@ -1,11 +1,11 @@
-"""The formats that can be ingested, by name."""
+"""The formats that can be ingested, by name, with the modules that read them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
-# They bring pyarrow, and a workload file is checked without it.
+# These modules import pyarrow, and a workload file is checked without it.
 if TYPE_CHECKING:
     from slipway.components.ingest.blocks import Block, InputFile
     from slipway.components.ingest.column_types import Columns, ColumnType
@@ -16,24 +16,24 @@ class Infer(Protocol):
     """Finds the columns of a file."""
 
     def __call__(self, file: "InputFile", options: "Options", known: "Columns") -> dict[str, "ColumnType"]:
-        """The columns with their types; types in `known` need not be looked for."""
+        """Return the columns with their types; types in `known` need not be inferred."""
 
 
 class Read(Protocol):
     """Reads the rows of a file."""
 
     def __call__(self, file: "InputFile", options: "Options", columns: "Columns") -> Iterator["Block"]:
-        """The rows, given the columns of all files."""
+        """Yield the rows, given the columns of all files."""
 
 
 @dataclass(frozen=True)
 class Format:
-    """How files of a format are read.
+    """A format and the module that reads its files.
 
     Attributes:
-        module: has the functions; imported when it is first needed, for some bring libraries of their own.
-        suffixes: of such files.
-        in_folder: the files that a folder means: the first pattern that matches any.
+        module: the module with `infer` and `read`; imported on first use, since some need further libraries.
+        suffixes: the suffixes of such files.
+        in_folder: patterns for the files in a folder; the first pattern that matches any file is used.
     """
 
     module: str
@@ -42,13 +42,13 @@ class Format:
 
     @property
     def infer(self) -> Infer:
-        """The columns of one file with their types."""
+        """The function that returns the columns of a file with their types."""
         function: Infer = import_module(self.module).infer
         return function
 
     @property
     def read(self) -> Read:
-        """The rows of one file, given the columns of all."""
+        """The function that yields the rows of a file, given the columns of all files."""
         function: Read = import_module(self.module).read
         return function
 
@@ -68,5 +68,5 @@ FORMATS: Mapping[str, Format] = {
 
 
 def format_of(options: "Options") -> Format:
-    """The format that the options name."""
+    """Return the format that the options name."""
     return FORMATS[options.format]

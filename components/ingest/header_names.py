@@ -1,17 +1,17 @@
-"""Checks that the columns of a CSV are all named, each once. Pure."""
+"""Checks that all columns of a CSV have names, and that no name occurs twice. Pure."""
 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 INDEX = "(index)"
-"""The name given to an unnamed first column: the row index, as pandas' `to_csv` writes it."""
+"""The name given to an unnamed first column, which is the row index as pandas' `to_csv` writes it."""
 INDEX_TOLD = (
     "the first column has no name, so it is taken as the row index and is not a feature; to make it one, "
     f"name it in data.columns as {INDEX!r}, or in data.split_by.key to split by it"
 )
 EMPTY_END = "(end of the row)"
-"""The name in findings for empty columns without a name behind the last one."""
+"""The name in findings for empty, unnamed fields after the last column."""
 EMPTY_END_TOLD = (
     "rows end with a delimiter and nothing after it, which adds no column; a row with a value "
     "there is in the quarantine"
@@ -20,9 +20,9 @@ _NUMBER = re.compile(r"-?\d*\.?\d+")
 
 
 def with_index(header: Sequence[str]) -> tuple[str, ...]:
-    """The names of a header; INDEX for the first of several, where it has none.
+    """Return the names of a header, with INDEX for an unnamed first column if there are others.
 
-    Any other unnamed column could be anything.
+    Any other unnamed column stays unnamed, since it could be anything.
     """
     if len(header) > 1 and not header[0].strip():
         return (INDEX, *header[1:])
@@ -31,12 +31,13 @@ def with_index(header: Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The columns of a CSV as its first lines show them.
+    """The columns of a CSV, according to its first lines.
 
     Attributes:
-        names: of the columns.
-        empty_end: how many empty fields most rows have behind these, as where lines end with a delimiter.
-        most_empty: how many a row may have.
+        names: the names of the columns.
+        empty_end: the number of empty fields that rows usually have after the last column, for example
+            because lines end with a delimiter.
+        most_empty: the most such fields that a row may have.
     """
 
     names: tuple[str, ...]
@@ -45,27 +46,28 @@ class Header:
 
 
 def header_of(names: Sequence[str], rows: Iterable[Sequence[str]]) -> Header:
-    """Separates the columns from empty fields at the end of the header, the rows, or both.
+    """Separate the columns from empty fields at the end of the header, the rows, or both.
 
     Args:
-        names: as `with_index` gives them.
-        rows: the fields of the first ones; the first that is not too short decides; none after it is read.
+        names: the names, as `with_index` returns them.
+        rows: the fields of the first rows; the first row that is not too short decides, and no later one is
+            read.
     """
     count = len(names)
     while count > 1 and not names[count - 1].strip():
         count -= 1
     row = next((row for row in rows if len(row) >= count), None)
     if not names[0].strip() or row is None or any(row[count:]):
-        return Header(tuple(names))  # not that: the names or the rows are wrong
+        return Header(tuple(names))  # not empty fields at the end: the names or the rows are wrong
     end = len(row) - count
     return Header(tuple(names[:count]), end, max(len(names) - count, end))
 
 
 def names_problem(names: Sequence[str]) -> tuple[str, str] | None:
-    """Returns the problem with the names, and the remedy; None if there is none.
+    """Return the problem with the names, and the remedy; None if there is none.
 
     Args:
-        names: as `with_index` gives them.
+        names: the names, as `with_index` returns them.
     """
     places: dict[str, int] = {}
     for index, name in enumerate(names):

@@ -1,7 +1,8 @@
-"""Checks of PNG, GIF and BMP files that TensorFlow's decoder makes and Pillow does not.
+"""Checks images for problems that TensorFlow's decoder has with them and Pillow has not.
 
-TensorFlow reads JPEG, PNG, GIF and BMP, and of these not every kind: one file that it refuses stops the whole
-Transform, and what it misreads is another picture. Takes bytes, returns the problem in words.
+TensorFlow reads JPEG, PNG, GIF and BMP, but not every variant of them: one file that it rejects stops the
+whole Transform, and a file that it misreads is a different picture. The checks take bytes and describe the
+problem.
 """
 
 import struct
@@ -42,7 +43,7 @@ _OTHER_IMAGES: tuple[tuple[int, bytes, str], ...] = (
     (0, b"\x0a\x05\x01", "PCX"),
     (0, b"SIMPLE  =", "FITS"),
 )
-# The same for other files found in place of an image.
+# The same for other kinds of files found in place of an image.
 _NO_IMAGES: tuple[tuple[int, bytes, str], ...] = (
     (0, b"%!ps", "PostScript"),
     (0, b"\xc5\xd0\xd3\xc6", "PostScript"),
@@ -59,15 +60,15 @@ _HEAD = 64
 _JPEG_PIXELS, _JPEG_END = b"\xff\xda", b"\xff\xd9"
 _PNG_HEAD = 8
 _PNG_CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
-# Where the pixels of each pass of an interlaced PNG lie: first column and row, and the steps to the next.
+# The pixels of each pass of an interlaced PNG: first column and row, and the steps to the next.
 _ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
 _BMP_HEAD, _BMP_LEAST_INFO = 14, 40
 _BMP_BITS = (8, 24, 32)
-_BMP_PLAIN = (0, 3, 6)  # uncompressed, and that with masks; Pillow refuses masks in another order
+_BMP_PLAIN = (0, 3, 6)  # uncompressed, without and with masks; Pillow rejects masks in another order
 
 
 def other_image(data: bytes) -> str:
-    """The kind of an image that is none of those that are read; empty where the bytes seem to be none."""
+    """Name the format of an image that cannot be read; empty if the bytes do not seem to be an image."""
     if data[:1] == b"P" and data[1:2] in b"1234567" and data[2:3].isspace():
         return "PPM"
     if data[-18:-2] == b"TRUEVISION-XFILE":
@@ -76,16 +77,16 @@ def other_image(data: bytes) -> str:
 
 
 def no_image(data: bytes) -> str:
-    """Names the kind of bytes that are not an image; empty if unknown."""
+    """Name the kind of bytes that are not an image; empty if unknown."""
     return _known_by(data[:_HEAD].lstrip().lower(), _NO_IMAGES)
 
 
 def find_damage(data: bytes, kind: str) -> str:
-    """Describes damage in an image that Pillow can read; empty if there is none.
+    """Describe damage in an image that Pillow can read; empty if there is none.
 
     Args:
         data: the whole file.
-        kind: Pillow's name of the format.
+        kind: Pillow's name for the format.
     """
     check = _CHECKS.get(kind)
     if check is None:
@@ -97,12 +98,15 @@ def find_damage(data: bytes, kind: str) -> str:
 
 
 def odd_kind(data: bytes) -> str:
-    """The kind of a whole GIF or BMP that TensorFlow takes for another picture or not at all; else empty."""
+    """Describe an undamaged GIF or BMP that TensorFlow misreads or rejects; else empty."""
     return _odd_gif(data) if data.startswith(b"GIF") else _odd_bmp(data)
 
 
 def gif_colours(data: bytes) -> int:
-    """How many colours the first frame of a whole GIF can name; TensorFlow refuses pixels of others."""
+    """Return the number of colours in the palette of an undamaged GIF's first frame.
+
+    TensorFlow rejects pixels with other colours.
+    """
     position = GIF_HEAD + gif_table(data[10])
     while data[position] != GIF_IMAGE:
         position = behind_blocks(data, position + 2)
@@ -110,12 +114,12 @@ def gif_colours(data: bytes) -> int:
 
 
 def frame_pixels(data: bytes) -> int:
-    """The pixels of all frames of a whole GIF: its readers decode all of them, whichever they show."""
+    """Return the pixels of all frames of an undamaged GIF: readers decode all, whichever they show."""
     return sum(width * height for _, _, width, height in gif_frames(data))
 
 
 def _png_damage(data: bytes) -> str:
-    """A chunk that is cut or whose checksum is wrong, no end, or fewer pixels than the header says."""
+    """Check for truncated chunks, wrong checksums, a missing end, and fewer pixels than the header says."""
     position, packed, header, kind = _PNG_HEAD, [], b"", b""
     while kind != b"IEND":
         size, kind = struct.unpack_from(">I4s", data, position)
@@ -137,7 +141,7 @@ def _png_damage(data: bytes) -> str:
 
 
 def _png_bytes(header: bytes) -> int:
-    """Bytes of the unpacked rows, each behind the number of its filter."""
+    """Return the size of the unpacked rows in bytes, including the filter byte before each row."""
     width, height, depth, colours, _, _, is_interlaced = struct.unpack(">IIBBBBB", header)
     bits = depth * _PNG_CHANNELS.get(colours, 0)
     total = 0
@@ -149,12 +153,12 @@ def _png_bytes(header: bytes) -> int:
 
 
 def _gif_damage(data: bytes) -> str:
-    """No frame; one that is cut is told by an error."""
+    """Check for a GIF without frames; a truncated frame raises an error."""
     return "" if list(gif_frames(data)) else "it holds no frame"
 
 
 def _odd_gif(data: bytes) -> str:
-    """Of a first frame that does not fill the picture TensorFlow shows the frame alone."""
+    """Describe a GIF whose first frame does not fill the picture: TensorFlow would return the frame alone."""
     width, height = struct.unpack_from("<HH", data, 6)
     first = next(gif_frames(data))
     if first == (0, 0, width, height):
@@ -163,7 +167,7 @@ def _odd_gif(data: bytes) -> str:
 
 
 def _odd_bmp(data: bytes) -> str:
-    """Names a BMP that TensorFlow misreads; Pillow tells the palette."""
+    """Describe a BMP that TensorFlow misreads, except one with a palette, which Pillow reports."""
     (info,) = struct.unpack_from("<I", data, _BMP_HEAD)
     if info < _BMP_LEAST_INFO:
         return "a BMP of OS/2"
@@ -174,7 +178,7 @@ def _odd_bmp(data: bytes) -> str:
 
 
 def _bmp_damage(data: bytes) -> str:
-    """Bytes too many or too few."""
+    """Check for a BMP with too many or too few bytes."""
     if _odd_bmp(data):
         return ""
     width, height, _, bits, _ = _bmp_info(data)
@@ -184,13 +188,13 @@ def _bmp_damage(data: bytes) -> str:
 
 
 def _bmp_info(data: bytes) -> tuple[int, int, int, int, int]:
-    """Width, height (negative: from the top down), planes, bits a pixel, compression."""
+    """Return width, height (negative: top-down), planes, bits per pixel and compression."""
     width, height, planes, bits, compression = struct.unpack_from("<iiHHI", data, _BMP_HEAD + 4)
     return width, height, planes, bits, compression
 
 
 def _jpeg_damage(data: bytes) -> str:
-    """No end behind the begin of the last pixels: TensorFlow wants one, Pillow only the pixels."""
+    """Check for an end marker after the last scan: TensorFlow needs one, Pillow only the pixels."""
     return "it ends too early" if data.rfind(_JPEG_END) < data.rfind(_JPEG_PIXELS) else ""
 
 

@@ -1,4 +1,4 @@
-"""Images in folders, one folder for each class: the encoded bytes and the folder's name are the example."""
+"""Reads images from one folder per class: an example holds the encoded bytes and the folder's name."""
 
 import io
 import shlex
@@ -25,17 +25,18 @@ from slipway.components.ingest.options import Options
 
 IMAGE = "image"
 PILLOW_FORMATS = ("JPEG", "PNG", "GIF", "BMP")
-"""Pillow's names of what TensorFlow decodes. For others it would start programs, as Ghostscript for EPS."""
+"""Pillow's names for the formats that TensorFlow decodes. For others, Pillow may start programs, such as
+Ghostscript for EPS."""
 _UNREADABLE = "unreadable image"
 
 
 def infer(file: InputFile, options: Options, known: Columns) -> dict[str, ColumnType]:  # noqa: ARG001
-    """The columns, the same for each image: its bytes, and its class as text."""
+    """Return the columns, the same for each image: its bytes, and its class as text."""
     return {IMAGE: ColumnType.TEXT, options.label: ColumnType.TEXT}
 
 
 def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]:  # noqa: ARG001
-    """Reads one image, if it is a valid one.
+    """Yield a block with the image, or with a reject if the image is not valid.
 
     Raises:
         FileError: the file cannot be opened.
@@ -57,15 +58,15 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
 
 
 def find_problem(data: bytes, *, name: str, limits: SourceLimits) -> tuple[str, str] | None:
-    """Describes why TensorFlow's decoder would not decode the bytes completely and correctly.
+    """Describe why TensorFlow's decoder would not decode the bytes completely and correctly.
 
     Args:
-        data: of the file; of one above `limits.decoded_bytes` a part is enough.
-        name: of the file, for the remedy.
-        limits: how large it may be.
+        data: the file's bytes; for a file above `limits.decoded_bytes`, one byte more than that is enough.
+        name: the file's name, for the remedy.
+        limits: the limits of the source.
 
     Returns:
-        A reason, by which images are counted, and what was found; None where nothing is wrong.
+        A reason, by which rejected images are counted, and what was found; None if nothing is wrong.
     """
     if len(data) > limits.decoded_bytes:
         return TOO_LARGE, f"{limits.exceeded('decoded_bytes')}"
@@ -87,7 +88,7 @@ def find_problem(data: bytes, *, name: str, limits: SourceLimits) -> tuple[str, 
 
 
 def _problem_of(image: ImageFile, data: bytes, name: str, limits: SourceLimits) -> tuple[str, str] | None:
-    """Describes the problem with an image whose header can be read."""
+    """Describe the problem with an image whose header can be read; None if there is none."""
     kind = str(image.format)
     width, height = image.size
     if width * height > limits.image_pixels:
@@ -108,6 +109,6 @@ def _problem_of(image: ImageFile, data: bytes, name: str, limits: SourceLimits) 
 
 
 def _remedy(name: str) -> str:
-    """The command that makes a PNG of an image in its place."""
+    """Return the command that converts an image to PNG in place."""
     quoted = shlex.quote(name)
     return f"convert it: magick {quoted} png:{quoted}"

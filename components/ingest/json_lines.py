@@ -1,6 +1,6 @@
-"""Reads JSON Lines into typed columns: one object per line; anything else, or a nested one, is rejected.
+"""Reads JSON Lines into typed columns. A line that is not an object, or a nested one, is rejected.
 
-A column's type holds the values of all lines and files; a key that a line lacks is a missing value there.
+A column's type can hold the values of all lines and files; a key that a line lacks is a missing value.
 """
 
 import shlex
@@ -39,10 +39,10 @@ _FLAT = 'write each value under its own key: {"address_city": ...}, not {"addres
 
 
 def infer(file: InputFile, options: Options, known: Columns) -> dict[str, ColumnType]:
-    """The keys of all objects of a file, by first appearance, with the types that hold their values.
+    """Return the keys of all objects of a file, by first appearance, with types that hold their values.
 
     Raises:
-        FileError: no line is an object, or a chosen column is in none.
+        FileError: no line is an object, or no object has a chosen column.
     """
     kinds: dict[str, ColumnType] = {}
     first: Reject | None = None
@@ -65,7 +65,7 @@ def infer(file: InputFile, options: Options, known: Columns) -> dict[str, Column
 
 
 def first_keys(file: InputFile, options: Options) -> tuple[str, ...]:
-    """The keys of the objects in the first block of a file that holds one, by first appearance.
+    """Return the keys, by first appearance, of the first block of a file that holds an object.
 
     Raises:
         FileError: the file cannot be read, or no line is an object.
@@ -79,8 +79,8 @@ def first_keys(file: InputFile, options: Options) -> tuple[str, ...]:
 
 
 def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]:
-    """The objects of a file as rows."""
-    # However short the lines are, there are as many cells as columns in each.
+    """Yield the objects of a file as rows."""
+    # However short a line is, its row has a cell for each column.
     most_rows = max(_MOST_CELLS // max(len(columns), 1), 1)
     for records, rows, rejects in _read_lines(file, options, most_rows=most_rows):
         fitting: list[tuple[int, int, Row]] = []
@@ -103,7 +103,7 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
 
 
 def _columns_of(rows: list[Row], columns: Columns) -> dict[str, pa.Array]:
-    """The values of each column; of one that no row has, without looking at each row."""
+    """Return the values of each column; a column that no row has is built without going through the rows."""
     there = set().union(*rows)
     return {
         name: _array([row.get(name) for row in rows], kind)
@@ -133,10 +133,10 @@ def _no_row(file: InputFile, first: Reject | None) -> FileError:
 
 
 def _check_begin(file: InputFile, raw: bytes) -> None:
-    """Refuses a file of JSON that is not an object a line, by its first line.
+    """Reject a JSON file that does not have one object per line, judging by its first line.
 
     Raises:
-        FileError: with the command that makes it so.
+        FileError: the file is an array or its objects span lines; names the command that converts it.
     """
     begin = raw.strip()
     if begin[:1] not in (b"[", b"{"):
@@ -157,7 +157,7 @@ def _check_begin(file: InputFile, raw: bytes) -> None:
 
 
 def _write_out(records: Records, rows: list[tuple[int, int, Row]], columns: Columns) -> None:
-    """Numbers in columns of text become the texts that they are written as."""
+    """Replace numbers in text columns with the text that they are written as."""
     texts = {name for name, kind in columns.items() if kind == ColumnType.TEXT}
     for start, end, row in rows:
         if numbers := [name for name, value in row.items() if _holds_number(value) and name in texts]:
@@ -178,7 +178,7 @@ def _read_lines(
 ) -> Iterator[tuple[Records, list[tuple[int, int, Row]], list[Reject]]]:
     stream = open_stream(file, encoding=options.encoding)
     written = WrittenValues.of(options)
-    # Only where that is a rule: among guessed fractions, such a number may be an id.
+    # Only columns declared as float: in a column that is guessed to be float, a long number may be an id.
     fractions = {name for name, kind in options.types.items() if kind == "float"}
     blocks = scan_records(
         stream.read,
@@ -210,9 +210,9 @@ def _read_lines(
 
 
 def _rewrite(rows: list[Row], written: WrittenValues) -> None:
-    """Texts that are numbers or dates of a format become numbers, or plain dates."""
+    """Replace texts in a column's number or date format with numbers or plain dates."""
     for column in (*written.numbers, *written.dates):
-        # A date may be a whole number, as 20240131.
+        # A date may be a whole number, such as 20240131.
         kinds = (str, int) if column in written.dates else (str,)
         holders = [row for row in rows if type(row.get(column)) in kinds]
         texts = pa.array([str(row[column]).encode() for row in holders], pa.large_binary())
@@ -240,9 +240,9 @@ def _type_of(value: Any) -> ColumnType:
 
 
 def _misfit(value: Any, kind: ColumnType) -> str:
-    """Why a value cannot be one of the column's type; a number can be text, but no text a number."""
+    """Return why a value does not fit the column's type, or ""; a number can be text, but not vice versa."""
     if isinstance(value, list):
-        # An example has no place for it: the list would be shorter by it.
+        # An example cannot hold a missing value in a list, which would become shorter.
         if None in value:
             return LIST_WITH_GAP
         return next((why for item in value if (why := _misfit(item, kind))), "")
@@ -256,7 +256,7 @@ def _misfit(value: Any, kind: ColumnType) -> str:
 
 
 def _array(values: list[Any], kind: ColumnType) -> pa.Array:
-    """The values of a column; lists if any is one."""
+    """Return the values of a column, all as lists if any value is a list."""
     if not any(isinstance(value, list) for value in values):
         return _items(values, kind)
     lists = [each if isinstance(each, list) else [] if each is None else [each] for each in values]
@@ -270,7 +270,7 @@ def _items(values: list[Any], kind: ColumnType) -> pa.Array:
         return pa.nulls(len(values))
     if kind == ColumnType.TEXT:
         return pa.array([_text(value) for value in values], pa.large_binary())
-    # Whole numbers stay such, even where the column holds fractions: a double may not hold them.
+    # Whole numbers stay int64, even if the column's type is FLOAT: a double may not hold them exactly.
     is_whole = kind == ColumnType.INT or float not in set(map(type, values))
     convert = int if is_whole else float
     arrow = pa.int64() if is_whole else pa.float64()

@@ -1,4 +1,4 @@
-"""Parses one line of JSON Lines: the object, or why it is not a row."""
+"""Parses a line of JSON Lines to a row, or says why it is not one."""
 
 import json
 import re
@@ -11,7 +11,7 @@ import orjson
 from slipway.components.ingest.blocks import BEYOND_64_BITS
 
 INT64 = range(-(2**63), 2**63)
-# Of longer whole numbers the parser makes doubles, without a word.
+# The parser silently converts whole numbers beyond 64 bits to doubles.
 _LEAST_UNSURE = 2.0**63
 _LONG = object()
 _KEY_END = re.compile(rb'"[ \t\r\n]*:')
@@ -20,11 +20,11 @@ Row = dict[str, Any]
 
 
 def parse_object(raw: bytes, fractions: Collection[str] = ()) -> tuple[Row, str, str]:
-    """The object, or why there is none: a reason, and what was found.
+    """Return the object of a line, a reason and a detail; if there is a reason, the line is not a row.
 
     Args:
-        raw: the line, without its end.
-        fractions: the keys whose values are fractions, however many bits their whole numbers have.
+        raw: the line, without its line ending.
+        fractions: the keys whose values are floats, so that whole numbers may have more than 64 bits.
     """
     try:
         row = orjson.loads(raw)
@@ -49,7 +49,7 @@ def parse_object(raw: bytes, fractions: Collection[str] = ()) -> tuple[Row, str,
         return {}, "a key twice", twice
     if is_unsure and (key := _key_of_long_number(raw, fractions)) is not None:
         return {}, BEYOND_64_BITS, f"key {key!r}"
-    if is_wide:  # Arrow makes no fraction of them
+    if is_wide:  # Arrow does not convert them to floats
         row |= {key: _as_fractions(row[key]) for key in row.keys() & set(fractions)}
     return row, "", ""
 
@@ -61,7 +61,7 @@ def _as_fractions(value: Any) -> Any:
 
 
 def as_written(raw: bytes) -> Row:
-    """The object of a line that is one, its numbers as texts: `1.50` is no 1.5."""
+    """Return the object of a valid line with its numbers as written: `1.50` stays "1.50"."""
     row: Row = json.loads(raw, parse_int=str, parse_float=str)
     return row
 
@@ -73,24 +73,24 @@ def _why(error: str) -> str:
 
 
 def _key_twice(raw: bytes, keys: int) -> str:
-    """The first key that an object has twice, in words, else "": the parser keeps the last of its values.
+    """Name the first key that an object has twice, else return "": the parser keeps only its last value.
 
     Args:
         raw: the line.
-        keys: different keys that the object has.
+        keys: the number of distinct keys of the object.
     """
     if len(_KEY_END.findall(raw)) == keys:
-        return ""  # the other colons stand within texts
+        return ""  # the other colons are inside strings
     try:
         pairs = json.loads(raw, object_pairs_hook=list, parse_int=str, parse_float=str)
-    except RecursionError:  # of what is nested in a value that a later one has replaced
+    except RecursionError:  # deep nesting in a value that a later one with the same key has replaced
         return "of nested values"
     names = Counter(key for key, _ in pairs)
     return next((f"key {key!r}" for key, count in names.items() if count > 1), "")
 
 
 def _key_of_long_number(raw: bytes, fractions: Collection[str]) -> str | None:
-    """The first key, but for `fractions`, with a whole number that is written out and beyond 64 bits."""
+    """Return the first key, except `fractions`, with a whole number, written as such, beyond 64 bits."""
     row = json.loads(raw, parse_int=_long)
     for key, value in row.items():
         if key not in fractions and any(
@@ -101,6 +101,6 @@ def _key_of_long_number(raw: bytes, fractions: Collection[str]) -> str | None:
 
 
 def _long(text: str) -> object:
-    # Python refuses to read numbers of some thousand digits.
+    # Python's int() rejects numbers of several thousand digits.
     is_long = len(text) > len(str(INT64.start)) or int(text) not in INT64
     return _LONG if is_long else None

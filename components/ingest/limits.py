@@ -1,4 +1,4 @@
-"""Limits on what reading a source may take, not on its size: `data.limits` of a workload."""
+"""Limits on what a source may need while it is read, not on its total size: `data.limits` of a workload."""
 
 from dataclasses import dataclass
 
@@ -6,8 +6,8 @@ from slipway.components.settings import setting
 
 TOO_LARGE = "larger than the limit"
 TOO_LONG = "longer than the limit"
-_INT32_MAX = 2**31 - 1  # what a length in Arrow's and TensorFlow's files can be
-_PILLOWS_MOST_PIXELS = 178_956_970  # twice PIL.Image.MAX_IMAGE_PIXELS; it refuses more
+_INT32_MAX = 2**31 - 1  # the greatest length in Arrow's and TensorFlow's files
+_PILLOWS_MOST_PIXELS = 178_956_970  # twice PIL.Image.MAX_IMAGE_PIXELS; Pillow rejects more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,5 +36,5 @@ class SourceLimits:
     )
 
     def exceeded(self, name: str) -> str:
-        """The end of a message about something too large: the limit's key and value."""
+        """Return the end of a message about something too large: the limit's key and value."""
         return f"more than data.limits.{name} ({getattr(self, name):,})"

@@ -1,8 +1,8 @@
-"""Runs an ingest on this machine: its tasks in sequence, or in parallel processes.
+"""Runs an ingest on this machine: its tasks one after the other, or in parallel processes.
 
-Types are guessed from the first rows of each file, and each row is held against the guess when it is read.
-Where one shows that the guess was wrong, all rows are looked at first and the work is done again: the result
-is always that of looking at all rows.
+Types are guessed from the first rows of each file, and each row is checked against the guess when it is read.
+If a guess turns out wrong, the types are inferred from all rows and the work is done again, so the result is
+always the same as with types inferred from all rows.
 """
 
 import os
@@ -26,9 +26,10 @@ from slipway.components.ingest.typed_rows import GuessError
 from slipway.components.progress import report as tell
 from slipway.components.worker_pool import SideBySide, TaskProgress, WorkerDiedError
 
-# Without TensorFlow it starts in some tenths of a second, also while the engine still imports that.
+# This worker does without TensorFlow, so it starts in a few tenths of a second, even while the engine is
+# still importing TensorFlow.
 WORKER = "slipway.components.ingest.worker"
-# A process is worth its start, some tenths of a second, for this much; that is a second of work.
+# Input for which one more process is worth its start of a few tenths of a second; about a second of work.
 WORKER_BYTES = 24 << 20
 GUESSED_BLOCKS = 1
 
@@ -36,20 +37,20 @@ GUESSED_BLOCKS = 1
 def run_tasks(
     tasks: Sequence[Task], options: Options, known: Columns, *, workers: int, clear: Callable[[], None]
 ) -> Report:
-    """Infers the types and converts.
+    """Infer the types and convert the files of all tasks.
 
     Args:
-        tasks: their outputs are on this machine's disk where there are several workers.
-        options: how.
+        tasks: the tasks; with several workers, their outputs must be on this machine's disk.
+        options: how to read and write the files.
         known: types of columns that need not be inferred.
-        workers: processes with this one, >= 1; see `worker_count`.
-        clear: takes away what was written, before it is written anew.
+        workers: the number of processes including this one, >= 1; see `worker_count`.
+        clear: removes what was written, before the work is done again.
 
     Returns:
-        What all tasks did, in their order.
+        The merged reports of all tasks, in their order.
 
     Raises:
-        ComponentError: as `convert`, of the first task that fails.
+        ComponentError: as `convert`; the error of the first task that fails.
     """
     guess = replace(options, inferred_blocks=GUESSED_BLOCKS)
     try:
@@ -61,11 +62,11 @@ def run_tasks(
 
 
 def worker_count(tasks: Sequence[Task], *, at_most: int | None) -> int:
-    """The number of processes that are worth it.
+    """Return the number of processes that pay off, including this one.
 
     Args:
-        tasks: what is to be done.
-        at_most: as the user says; None: as many as there are cores.
+        tasks: the work.
+        at_most: the maximum that the user gave; None: the number of cores.
     """
     cores = len(os.sched_getaffinity(0))
     worth = sum(file.size_bytes for task in tasks for file in task.files) // WORKER_BYTES
@@ -73,7 +74,7 @@ def worker_count(tasks: Sequence[Task], *, at_most: int | None) -> int:
 
 
 def infer_columns(task: Task, *, options: Options, known: Columns) -> Columns:
-    """The columns of a task's files, with their types."""
+    """Return the columns of a task's files with their types."""
     columns: Columns = {}
     for stored in task.files:
         with fetched(stored) as file:

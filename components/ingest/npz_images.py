@@ -1,6 +1,6 @@
-"""Arrays of images in an npz, as Keras' own MNIST file has them: x_train, y_train, x_test, y_test.
+"""Reads arrays of images from an npz file like Keras' MNIST file: x_train, y_train, x_test, y_test.
 
-A few are read at a time, so that an archive may be larger than memory. Pickled objects are refused.
+A few images are read at a time, so the archive may be larger than memory. Pickled objects are rejected.
 """
 
 import io
@@ -28,27 +28,27 @@ _METHODS = (
     zipfile.ZIP_STORED,
     zipfile.ZIP_DEFLATED,
 )  # the methods that numpy writes; others may need much memory
-# What zipfile and numpy raise over archives that are damaged, encrypted or of a kind that they do not know;
-# the tokenizer's errors over a header whose brackets are left open.
+# What zipfile and numpy raise for archives that are damaged, encrypted or of an unknown kind; the tokenizer's
+# error is raised for a header with unclosed brackets.
 _BROKEN = (
     zipfile.BadZipFile, zlib.error, tokenize.TokenError, EOFError, OSError, RuntimeError, ValueError,
 )  # fmt: skip
-_MOST_WORDS = 200  # numpy repeats the whole header
+_MOST_WORDS = 200  # numpy's messages repeat the whole header
 
 
 @dataclass(frozen=True)
 class _Array:
-    """An array inside the archive, as its header tells."""
+    """The header of an array in the archive."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
 
 
 def infer(file: InputFile, options: Options, known: Columns) -> dict[str, ColumnType]:  # noqa: ARG001
-    """The pixels as one feature, the class as another: whole numbers or fractions as in the arrays.
+    """Return two columns, the pixels and the class, each of whole numbers or fractions as in the arrays.
 
     Raises:
-        FileError: the arrays are not there, do not belong together, or hold something else than numbers.
+        FileError: arrays are missing, their shapes do not match, or they hold something other than numbers.
     """
     kinds: dict[str, ColumnType] = {IMAGE: ColumnType.INT, options.label: ColumnType.INT}
     with _opened(file) as archive:
@@ -60,7 +60,7 @@ def infer(file: InputFile, options: Options, known: Columns) -> dict[str, Column
 
 
 def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]:  # noqa: ARG001
-    """The images of a file with their classes; the part is "train", "test" or whatever follows "x_"."""
+    """Yield the images of a file with their classes; a block's part is what follows "x_", such as "train"."""
     done = 0
     with _opened(file) as archive:
         for part in _parts(file, archive):
@@ -82,7 +82,7 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
 
 
 def image_shapes(file: InputFile, limits: SourceLimits) -> dict[str, tuple[int, ...]]:
-    """The shape of the array of images of each part, such as {"train": (60000, 28, 28)}.
+    """Return the shape of each part's array of images, such as {"train": (60000, 28, 28)}.
 
     Raises:
         FileError: as `infer`.
@@ -116,7 +116,7 @@ def _block(
 
 
 def _typed(values: npt.NDArray[Any]) -> pa.Array:
-    """The values in the column's type; bytes stay bytes, which take an eighth of the memory."""
+    """Convert values to the column's type; bytes stay uint8, which takes an eighth of the memory."""
     if values.dtype.kind == "f":
         return pa.array(values.astype(np.float64))
     if values.dtype.itemsize == 1 and values.dtype.kind in "bu":
@@ -160,7 +160,7 @@ def _pair(
 
 
 def _bytes_of(dtype: np.dtype[Any]) -> int:
-    """Bytes that a value takes while it is read, see `_typed`."""
+    """Return the bytes that a value takes while it is read, see `_typed`."""
     return 1 if dtype.itemsize == 1 and dtype.kind in "bu" else 8
 
 
@@ -182,7 +182,11 @@ def _described(file: InputFile, archive: zipfile.ZipFile, name: str) -> _Array:
 def _check_size(
     name: str, shape: tuple[int, ...], dtype: np.dtype[Any], info: zipfile.ZipInfo, header_bytes: int
 ) -> None:
-    """Refuses an array that is not as large as its header says, with a ValueError in words."""
+    """Check that an array is as large as its header says.
+
+    Raises:
+        ValueError: it is not, or it is compressed by a method that numpy does not write.
+    """
     if info.compress_type not in _METHODS:
         raise ValueError(f"{name} is compressed by method {info.compress_type}, which numpy does not write")
     there = info.file_size - header_bytes
@@ -191,7 +195,7 @@ def _check_size(
 
 
 def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Reads the header of an array; the stream is then at its first value."""
+    """Read an array's shape, whether it is in column order, and its dtype; its values follow in `stream`."""
     version = np.lib.format.read_magic(stream)
     is_first = version == (1, 0)
     size = stream.read(2 if is_first else 4)

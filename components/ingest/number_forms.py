@@ -1,7 +1,7 @@
-"""Detects how a column's numbers are written when that suggests they are not numbers.
+"""Detects notations in a column of numbers that suggest that they are not numbers.
 
-A number is digits, a point and an exponent with its sign, and a minus before it. What is read as a number
-besides, as TFX reads it, may be a phone number, a code, a version or a day.
+A usual number is an optional minus, digits, a point, and an exponent with a sign. TFX reads other notations
+as numbers too, but they may be phone numbers, codes, versions or days.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _SPACES = b" \t\r\n\v\f"
 
 
 class Form(StrEnum):
-    """Ways to write a number that few numbers have; each in words that follow "5 values"."""
+    """Unusual notations of numbers; each value is worded to follow "5 values" in a message."""
 
     PLUS = "with + in front"
     ZEROS = "with zeros in front"
@@ -30,7 +30,8 @@ class Form(StrEnum):
     TRAILING = "with a zero at the end, beside shorter ones"
 
 
-# By what all texts together hold, so that few columns are looked at one by one.
+# The letters that a form needs somewhere in a column, so that few columns are searched cell by cell, and the
+# pattern of a cell.
 _PATTERNS = {
     Form.PLUS: (b"+", r"^\s*\+"),
     Form.UNDERSCORE: (b"_", "_"),
@@ -41,12 +42,12 @@ _OF_PLAIN = (Form.EXPONENT,)
 
 
 def odd_forms(cells: pa.Array, kind: ColumnType, *, is_plain: bool) -> Iterator[tuple[Form, int, str]]:
-    """The odd forms among the texts of a column, with how many have each, and the first of them.
+    """Yield each odd form among the texts of a column, with its number of cells and the first of them.
 
     Args:
-        cells: Arrow strings; each is a number, or empty.
-        kind: INT or FLOAT, as which they are read.
-        is_plain: whether `parse_plain` takes them, so that most forms need not be looked for.
+        cells: Arrow strings; each is a number or empty.
+        kind: the type that the cells are read as, INT or FLOAT.
+        is_plain: whether `parse_plain` accepts them, so that most forms cannot occur.
     """
     if is_plain and kind == ColumnType.INT:
         return
@@ -68,7 +69,7 @@ def _matching(form: Form, cells: pa.Array, pattern: str) -> Iterator[tuple[Form,
 
 
 def _trailing_zeros(cells: pa.Array) -> Iterator[tuple[Form, int, str]]:
-    """As in 1.10 beside 1.2: decimals that end in a zero, and others that are fewer."""
+    """Find decimals that end in a zero, if there are also shorter ones, such as 1.10 beside 1.2."""
     there, places = letters(cells), bounds(cells)
     starts, ends = places[:-1], places[1:]
     filled = ends > starts
@@ -86,6 +87,6 @@ def _trailing_zeros(cells: pa.Array) -> Iterator[tuple[Form, int, str]]:
 def _has_decimals(
     there: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], decimals: int
 ) -> npt.NDArray[np.bool_]:
-    """Which texts have their point before so many last letters."""
+    """Return a mask of the texts whose point is followed by exactly this many letters."""
     point = ends - 1 - decimals
     return np.asarray((point >= starts) & (there[np.maximum(point, 0)] == ord(".")))

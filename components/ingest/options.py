@@ -1,4 +1,4 @@
-"""The options for reading, splitting and writing a source: plain values that travel to every worker."""
+"""The options for reading, splitting and writing a source: plain values that every worker receives."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
@@ -25,7 +25,7 @@ SHARD_MB = 100
 class NumberFormat:
     """The notation of a column's numbers.
 
-    Whatever the format, a number in parentheses is negative, as accountants write it, and U+2212 is a minus.
+    In every format, a number in parentheses is negative, as accountants write it, and U+2212 is a minus.
     """
 
     decimal: str = setting(".", "The sign before the fraction.")
@@ -42,15 +42,15 @@ class Options:
 
     Attributes:
         numbers: fields of `NumberFormat`, by column.
-        label: name of the feature that gets the class of an image.
-        split: in the order of the splits; with "time" and "parts" only the names count.
+        label: the label column; with images, the feature that gets an image's class.
+        split: hash buckets in the order of the splits; for "time" and "parts" only the names count.
         split_by: {} for a hash of the record, or one of {"key": column}, {"time": column, "starts": {split:
             first moment, None for the earliest}}, {"row": True}, {"parts": {split: part}}.
-        target_shard_bytes: size of an output file. The default is the most, less may be planned for a source
-            (`planning.Task.shard_bytes`); any other holds as it is.
-        limits: what the source may become.
-        block_bytes: how much is read at a time.
-        inferred_blocks: how many blocks of a CSV its types are inferred from; 0: all.
+        target_shard_bytes: size of an output file. The default is an upper limit, below which a source's plan
+            may go (`planning.Task.shard_bytes`); any other value is used as it is.
+        limits: the limits of the source while it is read.
+        block_bytes: the number of bytes to read at a time.
+        inferred_blocks: the number of blocks of a CSV to infer its types from; 0: all.
     """
 
     format: str = setting(
@@ -118,14 +118,14 @@ class Options:
     inferred_blocks: int = 0
 
     def to_json(self) -> dict[str, object]:
-        """Returns the options as plain values; `from_json` reads them back."""
+        """Return the options in JSON types; `from_json` reads them back."""
         return {
             key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()
         }
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> Self:
-        """Reads what `to_json` wrote."""
+        """Restore options from what `to_json` returned."""
         values: dict[str, Any] = {
             key: tuple(value) if isinstance(value, list) else value for key, value in plain.items()
         }
@@ -133,29 +133,29 @@ class Options:
 
     @property
     def decider(self) -> str | None:
-        """The column that decides over a row's split, if one does; it need be no feature."""
+        """The column that decides a row's split, if one does; it need not be a feature."""
         return self.split_by.get("key") or self.split_by.get("time")
 
     def is_feature(self, column: str) -> bool:
-        """Whether a column that is read becomes a feature: the rows' index does where it is named only."""
+        """Return True if a column that is read becomes a feature; INDEX does only if `columns` names it."""
         return column in self.columns if self.columns else column != INDEX
 
     def known(self, schema: "Columns") -> "dict[str, ColumnType]":
-        """The types of the columns that are not guessed.
+        """Return the types of the columns whose types are not guessed.
 
         Args:
-            schema: those that a schema gives.
+            schema: the types that a schema gives; `types` overrides them.
         """
-        # Here: the workload file is made of options, and needs no Arrow.
+        # Imported here because it needs Arrow, and the workload file, which is made of options, does not.
         from slipway.components.ingest.column_types import ColumnType
 
         return {**schema, **{name: ColumnType[kind.upper()] for name, kind in self.types.items()}}
 
     def check_types(self, columns: Collection[str]) -> None:
-        """Checks that each of `types` is among the columns of all files.
+        """Check that each column in `types` is among the columns of all files.
 
         Raises:
-            ComponentError: one is not there.
+            ComponentError: a column is missing.
         """
         for name in self.types:
             if name not in columns:
@@ -165,10 +165,14 @@ class Options:
                 )
 
     def chosen(self, names: tuple[str, ...], *, file: str) -> tuple[str, ...]:
-        """The columns that are read, of those that a file has: the features, and what decides over the split.
+        """Return the columns of a file that are read: the features, and the column that decides the split.
+
+        Args:
+            names: the columns of the file.
+            file: the file's name, for messages.
 
         Raises:
-            ComponentError: one of `columns` is not there.
+            ComponentError: one of `columns` is missing.
         """
         there, wanted = set(names), set(self.columns)
         for name in self.columns:

@@ -1,8 +1,8 @@
-"""Reads the rows of a Parquet file in bounded pieces, however strongly it is compressed.
+"""Reads the rows of a Parquet file in pieces of bounded size, however strongly it is compressed.
 
-A text that stands in a column a thousand times is kept once, and so is a run of equal numbers: a file of some
-hundred bytes may stand for gigabytes. Its table of contents tells what a column of a row group takes
-unpacked; what repeats whole texts is read as a dictionary, and unpacked for as many rows as fit.
+A text that occurs a thousand times in a column is stored once, and so is a run of equal numbers: a file of a
+few hundred bytes may expand to gigabytes. The file's metadata gives the unpacked size of each column chunk;
+columns that repeat whole texts are read as dictionaries, and unpacked for as many rows as fit.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -21,29 +21,31 @@ from slipway.components.ingest.options import MEBIBYTE
 
 _MOST_ROWS = 32_768
 _NUMBER_BYTES, _INDEX_BYTES = 8, 4
-# Numbers take their width unpacked, whatever they take in the file.
+# A limit for the fixed-width values of a batch, which take their width unpacked, whatever their size in the
+# file.
 _NUMBERS_BYTES = 16 * MEBIBYTE
-# Text, numbers and images are packed ten- to thirtyfold at best; gigabytes of one letter ten-thousandfold.
+# Text, numbers and images are compressed ten- to thirtyfold at best; gigabytes of one letter
+# ten-thousandfold.
 _PACKED_FOLD = 100
 _DICTIONARIES = {"RLE_DICTIONARY", "PLAIN_DICTIONARY"}
-_PREFIXES = "DELTA_BYTE_ARRAY"  # keeps of a value what differs from the one before
+_PREFIXES = "DELTA_BYTE_ARRAY"  # stores only how a value differs from the previous one
 
 
 @dataclass(frozen=True, slots=True)
 class _Chunk:
-    """A column in a row group, by the file's table of contents.
+    """A column chunk, as described by the file's metadata.
 
     Attributes:
-        path: of the column; of a list "name.list.element".
-        group: the row group's number.
-        rows: of the row group.
-        values: those in lists counted one by one.
-        is_text: whether each value has a length of its own.
+        path: the column's path; for a list "name.list.element".
+        group: the number of the row group.
+        rows: the number of rows in the row group.
+        values: the number of values, including each value in a list.
+        is_text: whether values have different lengths.
         is_list: whether a row may have several values.
-        value_bytes: what a value takes unpacked; of a text what its place in a dictionary takes.
-        encodings: how it is written.
+        value_bytes: unpacked size of a value in bytes; for a text, that of its index in a dictionary.
+        encodings: the encodings of the chunk.
         packed: bytes in the file.
-        unpacked: bytes of its pages.
+        unpacked: bytes of the uncompressed pages.
     """
 
     path: str
@@ -59,7 +61,7 @@ class _Chunk:
 
     @property
     def at_once(self) -> int:
-        """Bytes that may have to be unpacked for one row."""
+        """The number of bytes that may have to be unpacked for one row."""
         return max(self.unpacked, self.values * self.value_bytes if self.is_list else self.value_bytes)
 
 
@@ -69,8 +71,8 @@ class Batch:
 
     Attributes:
         rows: columns as Arrow reads them; texts may be dictionaries.
-        first: the number of the first of them in the file, from 0.
-        skipped: bytes that a row takes, which stands here alone and is not among `rows`; 0: none.
+        first: the number of the first row in the file, from 0.
+        skipped: 0, or the unpacked size in bytes of a single row that is too large; `rows` is then empty.
     """
 
     rows: pa.RecordBatch
@@ -81,18 +83,18 @@ class Batch:
 def batches(
     path: Path, names: Sequence[str], *, name: str, block_bytes: int, limits: SourceLimits
 ) -> Iterator[Batch]:
-    """The rows of columns of a file, in order.
+    """Yield the rows of some columns of a file, in order.
 
     Args:
-        path: of the file.
-        names: of the columns.
-        name: of the file, as the user knows it.
-        block_bytes: what the rows of a batch take unpacked, about.
-        limits: `decoded_bytes` is what a row, and what a column of a row group that is packed more than
-            a hundredfold may take.
+        path: path of the file.
+        names: names of the columns.
+        name: the file's name as the user knows it.
+        block_bytes: approximate unpacked size of a batch.
+        limits: `decoded_bytes` limits the unpacked size of a row, and of a column chunk that is compressed
+            more than a hundredfold.
 
     Raises:
-        FileError: a column takes more.
+        FileError: a column chunk is above the limit.
         pyarrow.ArrowException, OSError, ValueError: the file is damaged.
     """
     with pq.ParquetFile(path) as parquet:
@@ -138,7 +140,7 @@ def _chunks(parquet: pq.ParquetFile, names: Collection[str]) -> Iterator[_Chunk]
 
 
 def _is_in(path: str, names: Collection[str]) -> bool:
-    """Whether a path is that of one of the columns, or leads into one; names may have dots, too."""
+    """Return True if a path is one of the columns, or leads into one; names may contain dots."""
     steps = path.split(".")
     return any(".".join(steps[: end + 1]) in names for end in range(len(steps)))
 
@@ -154,20 +156,23 @@ def _check(chunk: _Chunk, limits: SourceLimits, name: str) -> None:
 
 
 def _as_dictionaries(chunks: Sequence[_Chunk]) -> list[str]:
-    """The columns that repeat whole texts. Arrow cannot read those so that are written by prefixes, too."""
+    """Return the columns to read as dictionaries: those that repeat whole texts.
+
+    Arrow cannot read columns in this way if they are also encoded by prefixes.
+    """
     texts = {chunk.path for chunk in chunks if chunk.is_text and chunk.encodings & _DICTIONARIES}
     return sorted(texts - {chunk.path for chunk in chunks if _PREFIXES in chunk.encodings})
 
 
 def _batch_rows(chunks: Sequence[_Chunk], block_bytes: int, limits: SourceLimits) -> int:
-    """How many rows fit, by each row group's mean and at worst; >= 1."""
+    """Return how many rows fit into a batch, by the mean size in each row group and at worst; >= 1."""
     unpacked: dict[int, int] = {}
     width: dict[int, int] = {}
     fitting = [_MOST_ROWS]
     for chunk in chunks:
         unpacked[chunk.group] = unpacked.get(chunk.group, 0) + max(chunk.unpacked, 0)
         width[chunk.group] = width.get(chunk.group, 0) + chunk.value_bytes
-        if _PREFIXES in chunk.encodings:  # each value may be as long as all that is written
+        if _PREFIXES in chunk.encodings:  # each value may be as long as the whole chunk
             fitting.append(limits.decoded_bytes // max(chunk.unpacked, 1))
     rows = {chunk.group: chunk.rows for chunk in chunks}
     fitting += [block_bytes * rows[group] // max(size, 1) for group, size in unpacked.items()]
@@ -176,7 +181,7 @@ def _batch_rows(chunks: Sequence[_Chunk], block_bytes: int, limits: SourceLimits
 
 
 def _parts(batch: pa.RecordBatch, first: int, block_bytes: int, limits: SourceLimits) -> Iterator[Batch]:
-    """A batch in pieces that take few bytes unpacked, and without the rows that take too many."""
+    """Split a batch into pieces of bounded unpacked size; rows that are too large are skipped."""
     sizes = np.zeros(batch.num_rows, dtype=np.int64)
     for column in batch.columns:
         sizes += _row_bytes(column)
@@ -195,7 +200,7 @@ def _parts(batch: pa.RecordBatch, first: int, block_bytes: int, limits: SourceLi
 
 
 def _row_bytes(column: pa.Array) -> npt.NDArray[np.int64] | int:
-    """Bytes that each row's value takes unpacked; numbers, which take little, are not counted."""
+    """Return the unpacked size of each row's value in bytes; numbers, which are small, count as 0."""
     kind = column.type
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         inner = _row_bytes(column.flatten())

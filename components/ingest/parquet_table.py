@@ -1,8 +1,8 @@
-"""Reads Parquet files into typed columns. Lists of plain values are kept; structs and maps are refused.
+"""Reads Parquet files into typed columns. Lists of plain values are supported, structs and maps are not.
 
-Booleans become 0 and 1, decimals fractions or, without decimals, whole numbers; dates and times text as Arrow
-writes them, durations whole numbers of their unit. Rejected is a row with a missing value inside a list, and
-one with bytes that are no UTF-8 in a column that the file or `data.types` calls text.
+Booleans become 0 and 1. Decimals become fractions or, if their scale is 0, whole numbers. Dates and times
+become text as Arrow formats them, and durations whole numbers of their unit. A row is rejected if it has a
+missing value inside a list, or bytes that are not UTF-8 in a column that the file or `data.types` calls text.
 """
 
 from collections import Counter
@@ -33,12 +33,12 @@ from slipway.components.ingest.written_values import WrittenValues
 
 _RAW_VALUES = 20
 _NO_TEXT = "not valid text"
-# What Arrow raises over damaged files; a ValueError where a name in it is no text.
+# What Arrow raises for damaged files; a ValueError if a name in the file is not valid text.
 _BROKEN = (pa.ArrowException, OSError, ValueError)
 
 
 def column_kinds(file: InputFile) -> tuple[tuple[str, ...], dict[str, str]]:
-    """The columns that can be read, and what those hold that cannot, in words.
+    """Return the columns that can be read, and a description of what each other column holds.
 
     Raises:
         FileError: the file cannot be read.
@@ -49,10 +49,10 @@ def column_kinds(file: InputFile) -> tuple[tuple[str, ...], dict[str, str]]:
 
 
 def infer(file: InputFile, options: Options, known: Columns) -> dict[str, ColumnType]:
-    """The columns of a file by its own schema; a type in `known` takes precedence.
+    """Return the columns of a file with the types of its schema; a type in `known` takes precedence.
 
     Raises:
-        FileError: a chosen column is nested.
+        FileError: a chosen column is nested or unnamed, two columns share a name, or there are too many.
     """
     schema = _open(file).schema_arrow
     types = dict(zip(schema.names, schema.types, strict=True))
@@ -84,7 +84,7 @@ def infer(file: InputFile, options: Options, known: Columns) -> dict[str, Column
 
 
 def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]:
-    """The rows of a file; the row's number stands for its offset."""
+    """Yield the rows of a file; a row's offset is its number."""
     parquet = _open(file)
     names = options.chosen(tuple(parquet.schema_arrow.names), file=file.name)
     if set(names) != set(columns):
@@ -139,7 +139,7 @@ def _block(batch: Batch, limits: SourceLimits, written: WrittenValues, texts: Co
 
 
 def _rows_with_gaps(batch: pa.RecordBatch) -> dict[int, str]:
-    """The rows with a missing value inside a list, for which an example has no place, and its column."""
+    """Return the rows with a missing value inside a list, which an example cannot hold, with the column."""
     found: dict[int, str] = {}
     for name in batch.schema.names:
         values = batch[name]
@@ -152,7 +152,7 @@ def _rows_with_gaps(batch: pa.RecordBatch) -> dict[int, str]:
 
 
 def _rows_without_text(values: pa.Array) -> list[int]:
-    """The rows whose bytes, or one of whose, are not UTF-8."""
+    """Return the rows whose value, or any value in their list, is not UTF-8."""
     if pa.types.is_dictionary(values.type):
         wrong = pa.array(_rows_without_text(values.dictionary), values.indices.type)
         mask = pc.is_in(values.indices, value_set=wrong) if len(wrong) else None
@@ -187,7 +187,7 @@ def _is_string(kind: pa.DataType) -> bool:
 
 
 def _value(rows: pa.RecordBatch, name: str, row: int) -> Any:
-    """One value; a text that is none, as its bytes."""
+    """Return one value; an invalid text is returned as bytes."""
     value = rows[name].slice(row, 1)
     try:
         return value[0].as_py()
@@ -196,7 +196,7 @@ def _value(rows: pa.RecordBatch, name: str, row: int) -> Any:
 
 
 def _plain(values: pa.Array) -> pa.Array:
-    """int64, float64, large_binary or null, uint64 or decimals, or large lists of these."""
+    """Convert to int64, float64, large_binary, null, uint64 or decimals, or to large lists of these."""
     kind = values.type
     if pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind):
         values = values.cast(pa.large_list(kind.value_type))
@@ -220,7 +220,7 @@ def _plain(values: pa.Array) -> pa.Array:
     if pa.types.is_fixed_size_binary(values.type):
         values = values.cast(pa.binary())
     if pa.types.is_uint64(kind) or pa.types.is_decimal(kind):
-        return values  # not each of these is an int64 or a float64
+        return values  # not all of these fit into int64 or float64
     return values.cast(wanted)
 
 

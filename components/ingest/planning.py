@@ -1,4 +1,4 @@
-"""Plans which worker converts which files, and the final names of their shards."""
+"""Plans which task converts which files, and the final names of the shards."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,14 +10,14 @@ from slipway.components.ingest.storage import StoredFile
 from slipway.components.ingest.suffixes import SUFFIXES
 from slipway.components.ingest.tfrecord import Shard
 
-# Files below this are converted together: each task writes a shard for every split.
+# Small files are converted together, up to this size, because each task writes a shard for every split.
 TASK_BYTES = 64 * MEBIBYTE
-# But where that makes fewer tasks than this they are smaller, so that processes that share them end together.
-# It takes one some half a second to convert as much as the least.
+# If that makes fewer tasks than this, tasks are smaller, so that the processes that share them end together.
+# A process converts a task of the least size in about half a second.
 MANY_TASKS = 16
 LEAST_TASK_BYTES = 16 * MEBIBYTE
-# A large file becomes so many files of examples and more, but none smaller than the least, so that the nodes
-# after this one can share them out, too.
+# A large source becomes about this many shards or more, so that later nodes can divide them among processes,
+# too; but the planned size of a shard is never below the least.
 MANY_SHARDS = 64
 LEAST_SHARD_BYTES = 4 * MEBIBYTE
 # Opening a file costs more than reading a small one.
@@ -29,15 +29,15 @@ class Task:
     """Files that one worker converts, in order.
 
     Attributes:
-        index: number among the tasks; stands in the names of what it writes.
-        files: at least one.
-        splits: where each split's files go, by its name; in the order of the split rule.
+        index: the task's number, which is part of the names of its output files.
+        files: the input files; at least one.
+        splits: the output folder of each split, by name; in the order of the split rule.
         quarantine: path of the file for rejected rows.
-        lanes: files of each split that are filled side by side.
-        shard_bytes: a file of examples that has it is followed by another one; None: as the options say.
-        fixed_split: the split of all rows, where the source's files decide that; else None.
-        skipped_bytes: of the files of earlier tasks, for the display.
-        total_bytes: of all files, for the display.
+        lanes: the number of files of each split that are filled in turn.
+        shard_bytes: the size from which a shard is followed by another one; None: as the options say.
+        fixed_split: the split of all rows, if the input files decide it; else None.
+        skipped_bytes: size of the files of earlier tasks, for the progress display.
+        total_bytes: size of the files of all tasks, for the progress display.
     """
 
     index: int
@@ -58,13 +58,13 @@ def plan_tasks(
     quarantine: str,
     min_shards: int,
 ) -> list[Task]:
-    """Deals files to tasks: the same files, the same tasks.
+    """Group files into tasks; the same files give the same tasks.
 
     Args:
-        sources: the files; by split where the files decide that, else all under None.
-        splits: where each split's files go, by name.
+        sources: the files by split if the files decide the split, else all under None.
+        splits: the output folder of each split, by name.
         quarantine: folder for rejected rows.
-        min_shards: of each split.
+        min_shards: minimum number of shards of each split.
     """
     groups = [(split, group) for split, files in sources.items() for group in _groups(files)]
     total = sum(file.size_bytes for files in sources.values() for file in files)
@@ -90,10 +90,10 @@ def plan_tasks(
 
 
 def final_names(shards: Mapping[str, Sequence[Shard]], splits: Mapping[str, str]) -> list[tuple[str, str]]:
-    """From the name of each written file to that under which TFX's components know it.
+    """Return the name of each written file with the name under which TFX's components look for it.
 
     Args:
-        shards: of each split, in order.
+        shards: the shards of each split, in order.
         splits: the folder of each split.
     """
     return [
