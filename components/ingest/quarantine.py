@@ -1,4 +1,4 @@
-"""The quarantine of rows that do not parse: where they go, how they are counted, when they stop the run."""
+"""Writes rows that do not parse to a quarantine, counts them, and decides when they stop the run."""
 
 import base64
 import json
@@ -12,7 +12,7 @@ from slipway.components.errors import ComponentError
 from slipway.components.ingest.blocks import Reject
 from slipway.components.ingest.column_notes import ColumnNotes, PlainNotes
 
-RAW_BYTES = 64 * 1024  # of one row; enough to see what is wrong with it
+RAW_BYTES = 64 * 1024  # the most to keep of a row; enough to see what is wrong with it
 _SHOWN_BYTES = 60
 _SHOWN_ROWS = 3
 
@@ -26,7 +26,7 @@ class NoRowsError(ComponentError):
 
 
 class PlainTally(TypedDict):
-    """A `Tally` as JSON holds it; `rejected`: rows by reason."""
+    """A `Tally` in JSON types; `rejected` holds the rejected rows by reason."""
 
     rows_in: int
     rows_out: dict[str, int]
@@ -39,12 +39,15 @@ class PlainTally(TypedDict):
 
 
 class RejectedRow(TypedDict):
-    """A rejected row as it is kept.
+    """A rejected row as it is stored in the quarantine.
 
     Attributes:
-        file, line, offset: its place; `column`: whose value is wrong.
-        raw: the row where it is text, else `raw_base64`; of at most RAW_BYTES.
-        raw_bytes: its size, where it has more.
+        file, line, offset: the row's place.
+        column: the column whose value is wrong, if any.
+        reason, detail: as in `Reject`.
+        raw: the row, at most RAW_BYTES of it, if it is text.
+        raw_base64: the same for a row that is not text.
+        raw_bytes: the row's size, if it is above RAW_BYTES.
     """
 
     file: str
@@ -66,10 +69,10 @@ class Tally:
         rows_in: rows read.
         rows_out: examples written, by split.
         reasons: rows rejected, by reason.
-        first: the first few rejected rows in words.
-        unlabelled: rows left out because they have no label, as the workload says.
-        notes: what was read otherwise than it is written.
-        has_index: whether a first column without a name is no feature, see `header_names.INDEX`.
+        first: descriptions of the first few rejected rows.
+        unlabelled: rows left out because they have no label, as the workload requests.
+        notes: values that are read differently than written.
+        has_index: whether an unnamed first column was left out of the features, see `header_names.INDEX`.
         has_empty_end: whether rows end with a delimiter, see `header_names.EMPTY_END`.
     """
 
@@ -84,16 +87,16 @@ class Tally:
 
     @property
     def rejected(self) -> int:
-        """Rows in quarantine."""
+        """The number of rows in quarantine."""
         return self.reasons.total()
 
     @property
     def bad_share(self) -> float:
-        """The rejected rows as a share of all, 0 to 1."""
+        """The share of all rows that were rejected, 0 to 1."""
         return self.rejected / self.rows_in if self.rows_in else 0.0
 
     def add(self, other: "Tally") -> None:
-        """Adds the counts of other rows."""
+        """Add the counts of other rows."""
         self.rows_in += other.rows_in
         self.reasons += other.reasons
         self.first = (self.first + other.first)[:_SHOWN_ROWS]
@@ -105,7 +108,7 @@ class Tally:
             self.rows_out[split] = self.rows_out.get(split, 0) + rows
 
     def to_json(self) -> PlainTally:
-        """Plain data; `from_json` reads it back."""
+        """Return the tally in JSON types; `from_json` reads it back."""
         return {
             "rows_in": self.rows_in,
             "rows_out": self.rows_out,
@@ -119,7 +122,7 @@ class Tally:
 
     @classmethod
     def from_json(cls, data: PlainTally) -> "Tally":
-        """Reads what `to_json` wrote."""
+        """Restore a tally from what `to_json` returned."""
         return cls(
             rows_in=data["rows_in"],
             rows_out=dict(data["rows_out"]),
@@ -133,10 +136,10 @@ class Tally:
 
 
 class QuarantineFile:
-    """Writes rejected rows, one JSON object a line, and counts them.
+    """Writes rejected rows, one JSON object per line, and counts them.
 
     Args:
-        file: open for writing; closed by `close`.
+        file: a file open for writing; `close` closes it.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -145,7 +148,7 @@ class QuarantineFile:
         self.first: list[str] = []
 
     def add(self, name: str, rejects: Sequence[Reject]) -> None:
-        """Adds rows of the file `name`."""
+        """Add rejected rows of the file `name`."""
         for reject in rejects:
             self.reasons[reject.reason] += 1
             if len(self.first) < _SHOWN_ROWS:
@@ -153,12 +156,12 @@ class QuarantineFile:
             self._file.write(json.dumps(to_record(name, reject), ensure_ascii=False).encode() + b"\n")
 
     def close(self) -> None:
-        """Writes what is left."""
+        """Write what is buffered, and close the file."""
         self._file.close()
 
 
 def to_record(name: str, reject: Reject) -> RejectedRow:
-    """A rejected row as it is kept."""
+    """Return the record of a rejected row for the quarantine."""
     raw = reject.place.raw
     record: RejectedRow = {
         "file": name,
@@ -179,7 +182,7 @@ def to_record(name: str, reject: Reject) -> RejectedRow:
 
 
 def describe(name: str, reject: Reject) -> str:
-    """A rejected row in one line for people."""
+    """Describe a rejected row in one line."""
     place = reject.place
     where = f"line {place.line}" if place.line is not None else f"at {place.offset}"
     column = f", column {reject.column}" if reject.column else ""
@@ -191,16 +194,16 @@ def describe(name: str, reject: Reject) -> str:
 
 
 def check_tally(tally: Tally, *, max_bad_share: float) -> None:
-    """Refuses a result in which a row is lost, or too many are bad, or no row is left.
+    """Check that no row was lost, that not too many rows are bad, and that there were rows at all.
 
     Args:
-        tally: of all files.
+        tally: the tally of all files.
         max_bad_share: limit of `tally.bad_share`, 0 to 1.
 
     Raises:
-        BadRowsError: names the counts by reason and the first bad rows.
-        NoRowsError: there are none.
-        ComponentError: rows in are not rows out and rejected.
+        BadRowsError: too many rows are bad; names the counts by reason and the first bad rows.
+        NoRowsError: the files have no rows.
+        ComponentError: the rows written, rejected and left out do not add up to the rows read.
     """
     out = sum(tally.rows_out.values())
     if tally.rows_in != out + tally.rejected + tally.unlabelled:

@@ -26,7 +26,7 @@ class SourceError(ComponentError):
 
 
 class PlainSource(TypedDict):
-    """A `Source` as JSON holds it."""
+    """A `Source` in JSON types."""
 
     directory: str
     pattern: str
@@ -38,9 +38,9 @@ class Source:
     """The files of a data source.
 
     Attributes:
-        directory: absolute; holds every file.
-        pattern: glob relative to `directory` that matches exactly `files`, in the syntax that TFX takes.
-        files: absolute, sorted by name, at least one.
+        directory: absolute path of the folder that holds every file.
+        pattern: glob relative to `directory` that matches exactly `files`, in TFX's syntax.
+        files: absolute paths, sorted by name; at least one.
     """
 
     directory: Path
@@ -48,7 +48,7 @@ class Source:
     files: tuple[Path, ...]
 
     def to_json(self) -> PlainSource:
-        """Plain data for another process; `from_json` reads it back."""
+        """Return the source in JSON types for another process; `from_json` reads it back."""
         return {
             "directory": str(self.directory),
             "pattern": self.pattern,
@@ -57,18 +57,18 @@ class Source:
 
     @classmethod
     def from_json(cls, data: PlainSource) -> Self:
-        """Reads what `to_json` wrote."""
+        """Restore a source from what `to_json` returned."""
         return cls(Path(data["directory"]), data["pattern"], tuple(Path(file) for file in data["files"]))
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The files of a data source whose input splits may have patterns of their own.
+    """The files of a data source whose input splits may have separate patterns.
 
     Attributes:
-        directory: holds every file; absolute, or gs://bucket/folder.
-        patterns: by input split, a glob relative to `directory`, in the syntax that TFX takes.
-        files: absolute; none for gs://, where they are listed when they are read.
+        directory: the folder that holds every file: an absolute path, or gs://bucket/folder.
+        patterns: for each input split, a glob relative to `directory`, in TFX's syntax.
+        files: absolute paths; none for gs://, where files are listed when they are read.
     """
 
     directory: str
@@ -77,15 +77,16 @@ class Sources:
 
 
 def resolve_sources(sources: Mapping[str, str], *, root: Path, file_format: str = "csv") -> Sources:
-    """Finds the files of the input splits of a data source.
+    """Find the files of the input splits of a data source.
 
     Args:
-        sources: by input split, what `resolve_source` takes, or gs://BUCKET/PATH; none where no file is read.
-        root: the folder that a relative path is relative to.
+        sources: for each input split, a source as for `resolve_source`, or gs://BUCKET/PATH; empty if no
+            files are read.
+        root: the folder that relative paths start from.
         file_format: a key of FORMATS.
 
     Raises:
-        SourceError: nothing is there, or a path cannot be taken.
+        SourceError: no file is found, or a path is not supported.
     """
     if not sources:
         return Sources("", {}, ())
@@ -104,17 +105,17 @@ def resolve_sources(sources: Mapping[str, str], *, root: Path, file_format: str 
 
 
 def resolve_source(source: str, *, root: Path, file_format: str = "csv") -> Source:
-    """Finds the files of a data source.
+    """Find the files of a data source.
 
     Args:
         source: a file, a directory (its files of the format), a glob, or package://PACKAGE/PATH for any of
             these inside an installed package, which is not imported. {SPAN}, {VERSION}, {YYYY}, {MM} and
             {DD} match anything here, and are left for TFX to resolve.
-        root: the folder that a relative path is relative to.
+        root: the folder that relative paths start from.
         file_format: a key of FORMATS.
 
     Raises:
-        SourceError: nothing is there, or it lies outside of its package.
+        SourceError: no file is found, or a file is outside its package.
     """
     if PLACEHOLDER.search(source):
         found = resolve_source(PLACEHOLDER.sub("*", source), root=root, file_format=file_format)
@@ -162,7 +163,7 @@ def _remote(sources: Mapping[str, str], file_format: str) -> Sources:
 
 
 def _package_path(source: str) -> tuple[Path, Path]:
-    """The folder of the package, and the path inside it that `source` names."""
+    """Return the folder of the package, and the path inside it that `source` names."""
     package, _, path = source.removeprefix(PACKAGE_PREFIX).partition("/")
     if not package.isidentifier() or not path:
         raise SourceError(
@@ -189,12 +190,12 @@ def _found(source: str, path: Path, file_format: str) -> Source:
     except OSError as error:  # a folder without permission, a name that is too long
         raise SourceError(f"{shown(source)} cannot be read: {error.strerror}") from error
     for file in found.files:
-        if not _is_utf8(str(file)):  # in TFX's metadata there is no room for other bytes
+        if not _is_utf8(str(file)):  # TFX's metadata cannot hold other bytes
             raise SourceError(
                 f"{shown(file)}: its path holds bytes that are not UTF-8",
                 hint="rename that file or folder, or name a data.source that leaves it out",
             )
-    # TFX joins directory and pattern to one glob, in which '\\' hides the character behind it.
+    # TFX joins directory and pattern to one glob, in which '\\' escapes the next character.
     if _GLOB_OR_ESCAPE.search(str(found.directory)) or "\\" in found.pattern:
         raise SourceError(
             f"{shown(source)}: TFX reads the path {shown(found.directory / found.pattern)} for a pattern",
@@ -253,7 +254,7 @@ def _nearest_entry(path: Path) -> str:
 
 
 def _is_utf8(path: str) -> bool:
-    """Whether a path is text throughout: Python gives other bytes as lone surrogates."""
+    """Return True if a path is valid UTF-8; Python represents other bytes as lone surrogates."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -268,5 +269,5 @@ def _looked_at(path: Path, source: str) -> str:
 
 
 def shown(name: str | Path) -> str:
-    """The name as it is where it is harmless on a terminal, else escaped."""
+    """Return the name unchanged if it is safe to print on a terminal, else escaped."""
     return str(name) if str(name).isprintable() else repr(str(name))

@@ -1,6 +1,6 @@
-"""Spans: the parts that a data source grows by, each a number or a day. Pure.
+"""Handles spans: the parts that a data source grows by, each a number or a day. Pure.
 
-TFX counts days from 1970-01-01: with {YYYY}, {MM} and {DD} in a source, the span of that day is 0.
+TFX counts days from 1970-01-01: in a source with {YYYY}, {MM} and {DD}, that day is span 0.
 """
 
 import re
@@ -11,17 +11,17 @@ from typing import Literal
 Kind = Literal["number", "date"]
 _EPOCH = date(1970, 1, 1)
 PLACEHOLDER = re.compile(r"\{(?:SPAN|VERSION|YYYY|MM|DD)(?::\d+)?\}")
-"""The places in a pattern that TFX fills in."""
+"""The placeholders in a pattern that TFX fills in."""
 
 _NUMBER = re.compile(r"\{SPAN(?::(\d+))?\}")
 _DATE = tuple(re.compile(rf"\{{{part}\}}") for part in ("YYYY", "MM", "DD"))
 
 
 def span_kind(patterns: Iterable[str]) -> Kind | None:
-    """The naming of a source's spans; None where it has none.
+    """Return the kind of a source's spans; None if it has none.
 
     Args:
-        patterns: of its files.
+        patterns: the patterns of the source's files.
     """
     text = " ".join(patterns)
     if _NUMBER.search(text):
@@ -30,13 +30,13 @@ def span_kind(patterns: Iterable[str]) -> Kind | None:
 
 
 def span_number(span: int | str) -> int:
-    """A span as TFX counts it.
+    """Return the number of a span as TFX counts it.
 
     Args:
-        span: a number, at least 0, or a day as 2027-01-31.
+        span: a number, at least 0, or a day such as 2027-01-31.
 
     Raises:
-        ValueError: it is neither.
+        ValueError: the span is neither, or before the first one.
     """
     number = span if isinstance(span, int) else (date.fromisoformat(span) - _EPOCH).days
     if number < 0:
@@ -45,11 +45,11 @@ def span_number(span: int | str) -> int:
 
 
 def at_span(pattern: str, number: int) -> str:
-    """A pattern with its span filled in, as TFX does it; a version stays.
+    """Return a pattern with its span filled in as TFX does; {VERSION} is kept.
 
     Args:
-        pattern: with {SPAN}, {SPAN:WIDTH} or {YYYY}, {MM} and {DD}; another stays as it is.
-        number: of the span, at least 0.
+        pattern: a pattern with {SPAN}, {SPAN:WIDTH} or {YYYY}, {MM} and {DD}; any other is returned as it is.
+        number: the number of the span, at least 0.
     """
     pattern = _NUMBER.sub(lambda found: str(number).zfill(int(found[1] or 0)), pattern)
     day = _EPOCH + timedelta(days=number) if any(part.search(pattern) for part in _DATE) else _EPOCH

@@ -1,4 +1,4 @@
-"""Assigns rows to splits: by a hash (of the record, a key, its place), by time, by the file's parts."""
+"""Assigns rows to splits: by a hash (of the record, a key or the place), by time, or by the file's parts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ NO_SPLIT = -1
 
 @dataclass(frozen=True, slots=True)
 class SplitRows:
-    """Rows to be split.
+    """Rows to assign to splits.
 
     Attributes:
         content: the serialised Examples.
-        values: of the rule's column, typed, one for each row; None where there is no such column.
-        file: the name of the file they are from, without its folder.
-        numbers: of each row in that file, from 0; rows that cannot be read count, too.
-        part: the file's own name for what they belong to; empty for most formats.
+        values: the typed value of the rule's column for each row; None if there is no such column.
+        file: the name of the rows' file, without its folder.
+        numbers: the number of each row in the file, from 0; rows that cannot be read count, too.
+        part: the file's own name for the set the rows belong to; empty for most formats.
     """
 
     content: Sequence[bytes]
@@ -44,21 +44,21 @@ class SplitRule(Protocol):
 
     @property
     def column(self) -> str | None:
-        """The column that decides, if one does."""
+        """The column that decides the split, if one does."""
 
     @property
     def needs_value(self) -> bool:
         """Whether a row without a value in the column belongs to no split."""
 
     def assign(self, rows: SplitRows) -> Splits:
-        """The index of each row's split."""
+        """Return the index of each row's split; NO_SPLIT for a row without one."""
 
 
 def split_rule(options: Options, columns: Columns) -> SplitRule:
-    """The rule that the options name.
+    """Return the rule that the options name.
 
     Raises:
-        ComponentError: the column is not there or of a type that cannot decide.
+        ComponentError: the column is missing, or of a type that cannot decide the split.
     """
     by, names = options.split_by, list(options.split)
     if "parts" in by:
@@ -81,7 +81,7 @@ def split_rule(options: Options, columns: Columns) -> SplitRule:
 
 
 def buckets(digests: Sequence[bytes], total: int) -> Splits:
-    """sha256 digests, as numbers, modulo `total`."""
+    """Return sha256 digests, taken as numbers, modulo `total`."""
     words = np.frombuffer(b"".join(digests), dtype=">u4").reshape(-1, 8).astype(np.uint64)
     rest = np.zeros(len(words), dtype=np.uint64)
     for word in words.T:
@@ -91,7 +91,7 @@ def buckets(digests: Sequence[bytes], total: int) -> Splits:
 
 @dataclass(frozen=True)
 class _RecordHash:
-    """TFX's own rule."""
+    """Splits by a hash of the record, as TFX does by default."""
 
     bounds: Splits
     column: str | None = None
@@ -103,10 +103,10 @@ class _RecordHash:
 
 @dataclass(frozen=True)
 class _PlaceHash:
-    """By the file's name and the row's number in it, so that equal rows are dealt as others are.
+    """Splits by a hash of the file's name and the row's number, so that equal rows can get different splits.
 
-    Neither the order in which files are read nor the folder they lie in changes anything; rows that are
-    appended to a file leave the earlier ones where they are.
+    Neither the order in which files are read nor their folder matters, and rows that are appended to a file
+    do not change the splits of earlier ones.
     """
 
     bounds: Splits
@@ -125,7 +125,7 @@ class _PlaceHash:
 
 @dataclass(frozen=True)
 class _KeyHash:
-    """TFX's rule for `partition_feature_name`."""
+    """Splits by a hash of a column's value, as TFX does with `partition_feature_name`."""
 
     column: str
     bounds: Splits
@@ -135,7 +135,7 @@ class _KeyHash:
     def assign(self, rows: SplitRows) -> Splits:
         encoded = _firsts(rows.values).dictionary_encode()
         keys = encoded.dictionary.to_pylist()
-        # Rows without a key fall into one split, as with TFX: their Feature is an empty list.
+        # Rows without a key all get the same split, as in TFX: their Feature is an empty list.
         digests = [sha256(key_feature(key)).digest() for key in keys] + [sha256(self.missing).digest()]
         found = _by_digest(digests, self.bounds)
         indices = encoded.indices.fill_null(len(keys)).to_numpy(zero_copy_only=False)
@@ -145,7 +145,7 @@ class _KeyHash:
 
 @dataclass(frozen=True)
 class _Time:
-    """Each split begins at a moment and ends where the next begins."""
+    """Splits by time: each split begins at a moment and ends where the next one begins."""
 
     column: str
     starts: tuple[tuple[int, Any], ...]  # (index of the split, its first moment), the earliest first
@@ -156,7 +156,7 @@ class _Time:
         (first, _), *later = self.starts
         splits = np.full(len(moments), first, dtype=np.int64)
         for index, start in later:
-            # Not as a scalar of the column's type: 1.5 would become 1 beside whole numbers.
+            # `start` is not cast to the column's type: 1.5 would become 1 for a column of whole numbers.
             reached = pc.greater_equal(moments, start).fill_null(False)
             splits[reached.to_numpy(zero_copy_only=False)] = index
         splits[moments.is_null().to_numpy(zero_copy_only=False)] = NO_SPLIT
@@ -165,7 +165,7 @@ class _Time:
 
 @dataclass(frozen=True)
 class _Parts:
-    """Each split is a part that the file names itself."""
+    """Splits by the parts that a file itself names."""
 
     parts: Mapping[str, int]  # the index of the split, by the name of the part
     column: str | None = None
@@ -176,12 +176,12 @@ class _Parts:
 
 
 def _by_digest(digests: Sequence[bytes], bounds: Splits) -> Splits:
-    """The split of each digest; `bounds` are the sums of the splits' buckets."""
+    """Return the split of each digest; `bounds` are the cumulative sums of the splits' hash buckets."""
     return np.searchsorted(bounds, buckets(digests, int(bounds[-1])), side="right")
 
 
 def _firsts(values: pa.Array | None) -> pa.Array:
-    """One value for each row; of a list its first."""
+    """Return one value for each row; of a list, the first."""
     if values is None:
         raise ComponentError(
             "data.split_by needs a column, and these files have none", hint="remove data.split_by"
@@ -203,7 +203,7 @@ def _kind(column: str, columns: Columns, key: str) -> ColumnType:
 
 
 def _by_time(column: str, kind: ColumnType, numbered: list[tuple[int, Any]]) -> tuple[tuple[int, Any], ...]:
-    """The splits' indices with their first moments, by time; text compares as text, as ISO dates allow."""
+    """Return the splits' indices and first moments, sorted by time; texts are compared as ISO dates allow."""
     for _, start in numbered:
         if start is not None and isinstance(start, str) != (kind == ColumnType.TEXT):
             holds = "text" if kind == ColumnType.TEXT else "numbers"

@@ -1,7 +1,7 @@
-"""Lists a source's files, on disk or gs://, pins their content, and fetches them to this machine.
+"""Lists a source's files on disk or gs://, pins their content, and fetches them to this machine.
 
-Objects of Cloud Storage are read whole, at the generation that was listed, and verified by checksum: reads of
-parts are not verified by the client.
+Cloud Storage objects are downloaded whole, at the generation that was listed, and verified by checksum,
+because the client does not verify partial reads.
 """
 
 import fnmatch
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 GS = "gs://"
 _GLOB = re.compile(r"[*?\[]")
-_TIMEOUT_S = 60.0  # of one request; the client retries transient failures
+_TIMEOUT_S = 60.0  # per request; the client retries transient failures
 _RETRY_S = 300.0
 _QUIET = "run again once nothing is writing there"
 
@@ -33,10 +33,10 @@ class StoredFile:
     """A file of the source, as it was listed.
 
     Attributes:
-        name: path, or gs://bucket/object.
-        size_bytes: as stored.
-        generation: of an object; of a file on disk, when it was last changed, in nanoseconds.
-        checksum: crc32c of an object as its store tells it; empty for a file on disk.
+        name: the path, or gs://bucket/object.
+        size_bytes: the size as stored.
+        generation: the generation of an object; for a file on disk, its modification time in nanoseconds.
+        checksum: the crc32c of an object as its store reports it; empty for a file on disk.
     """
 
     name: str
@@ -46,13 +46,13 @@ class StoredFile:
 
 
 def list_files(pattern: str) -> list[StoredFile]:
-    """The files that match a pattern, sorted by name.
+    """Return the files that match a pattern, sorted by name.
 
     Args:
-        pattern: path or gs:// address; `*`, `?` and `[...]` match within one level of folders.
+        pattern: a path or gs:// address; `*`, `?` and `[...]` match within one level of folders.
 
     Raises:
-        FileError: nothing matches, or the bucket cannot be listed.
+        FileError: nothing matches, or the folder or bucket cannot be listed.
     """
     files = _list_objects(pattern) if pattern.startswith(GS) else _list_paths(pattern)
     if not files:
@@ -62,11 +62,11 @@ def list_files(pattern: str) -> list[StoredFile]:
 
 @contextmanager
 def fetched(file: StoredFile) -> Iterator[InputFile]:
-    """The file as one on this machine, for as long as it is needed.
+    """Provide the file on this machine for as long as the context lasts.
 
     Raises:
-        FileError: it was deleted, replaced or written to since it was listed, also while it was worked on;
-            may not be read, or arrives harmed; or the machine's memory ended.
+        FileError: the file was deleted, replaced or written to since it was listed, even inside the context;
+            it may not be read, or arrived damaged; or the machine ran out of memory inside the context.
     """
     try:
         with _fetched(file) as here:
@@ -86,14 +86,14 @@ def _fetched(file: StoredFile) -> Iterator[InputFile]:
         _check_on_disk(file)  # rows from before and after a change never existed together
         return
     with tempfile.TemporaryDirectory(prefix="slipway-ingest-") as folder:
-        # The name's end tells how it is compressed.
+        # The suffix says how the file is compressed.
         path = Path(folder) / f"object{Path(file.name).suffix}"
         _download(file, path)
         yield InputFile(name=file.name, path=path)
 
 
 def _list_paths(pattern: str) -> list[StoredFile]:
-    # Paths, not Path objects: of a folder of images there are many.
+    # Strings, not Path objects, which would be slow for a folder of many images.
     found = [(path, os.stat(path)) for path in glob.glob(pattern) if os.path.isfile(path)]  # noqa: PTH113, PTH116, PTH207
     if not found:
         _check_folder(pattern)
@@ -101,7 +101,7 @@ def _list_paths(pattern: str) -> list[StoredFile]:
 
 
 def _check_folder(pattern: str) -> None:
-    """Refuses a folder that may not be looked into: to a pattern it seems empty."""
+    """Check that the pattern's folder may be listed, since one that may not seems empty to glob."""
     folder = Path(os.path.dirname(_GLOB.split(pattern, maxsplit=1)[0]))  # noqa: PTH120  ("a/" is in "a")
     while not os.access(folder, os.F_OK, effective_ids=True) and folder != folder.parent:
         folder = folder.parent
@@ -110,7 +110,7 @@ def _check_folder(pattern: str) -> None:
 
 
 def _check_on_disk(file: StoredFile) -> None:
-    """Refuses a file that is no longer the one that was listed, or that may not be read."""
+    """Check that a file may be read and has not changed since it was listed."""
     try:
         descriptor = os.open(file.name, os.O_RDONLY)
         status = os.fstat(descriptor)
@@ -151,10 +151,10 @@ def _list_objects(pattern: str) -> list[StoredFile]:
 
 
 def bucket_location(bucket: str) -> str:
-    """Where a bucket lies, as Cloud Storage names it: US-CENTRAL1, EU, NAM4.
+    """Return a bucket's location as Cloud Storage names it: US-CENTRAL1, EU, NAM4.
 
     Raises:
-        FileError: there is no such bucket, or Cloud Storage did not say.
+        FileError: there is no such bucket, or the request failed.
     """
     from google.api_core.exceptions import GoogleAPIError
     from google.auth.exceptions import GoogleAuthError
@@ -201,7 +201,7 @@ def _client() -> "Client":
 
 @cache
 def _client_of(pid: int) -> "Client":  # noqa: ARG001  (processes cannot share a client's connections)
-    # Imported where it is needed: most sources are on disk.
+    # Imported on use, because most sources are on disk.
     from google.auth.exceptions import DefaultCredentialsError
     from google.cloud import storage
 

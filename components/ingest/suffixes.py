@@ -1,6 +1,6 @@
-"""Endings of file names that tell how the file is compressed."""
+"""The suffixes of file names that say how a file is compressed."""
 
 from collections.abc import Mapping
 
-# From the ending to Arrow's name of the codec.
+# From the suffix to Arrow's name for the codec.
 SUFFIXES: Mapping[str, str] = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".zstd": "zstd"}

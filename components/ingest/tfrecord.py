@@ -1,6 +1,7 @@
-"""TFRecord files: framing, reading, and the shards that are written.
+"""Reads TFRecord files, and writes records to shards.
 
-Format: length as uint64, its masked crc32c, the record, its masked crc32c; little endian.
+Format of a record: its length as uint64, the length's masked crc32c, the record, its masked crc32c; little
+endian.
 """
 
 import struct
@@ -22,14 +23,14 @@ _MASK_DELTA = 0xA282EAD8
 _HEAD = struct.Struct("<QI")
 _FOOT = struct.Struct("<I")
 _PIECE_BYTES = 256 * 1024
-_GZIP_WINDOW = 16 + zlib.MAX_WBITS  # zlib's way to ask for gzip's frame
+_GZIP_WINDOW = 16 + zlib.MAX_WBITS  # tells zlib to write a gzip header
 
 
 class Readable(Protocol):
     """A stream to read from."""
 
     def read(self, size: int, /) -> bytes:
-        """At most so many bytes; none at the end."""
+        """Return at most `size` bytes; none at the end."""
 
 
 OpenOutput = Callable[[str], BinaryIO]
@@ -40,10 +41,10 @@ class BrokenRecord:
     """A record that cannot be read.
 
     Attributes:
-        offset: of its begin, in bytes.
+        offset: the start of the record in the file, in bytes.
         reason: what is wrong with it.
-        data: what is there, or its begin.
-        is_end: whether nothing behind it can be found.
+        data: the bytes that are there, or the first of them.
+        is_end: whether no record after it can be found.
     """
 
     offset: int
@@ -53,13 +54,13 @@ class BrokenRecord:
 
 
 def masked_crc32c(data: bytes) -> int:
-    """The checksum of TFRecord files."""
+    """Return the checksum that TFRecord files use."""
     crc: int = google_crc32c.value(data)
     return (((crc >> 15) | (crc << 17)) + _MASK_DELTA) & 0xFFFFFFFF
 
 
 def frame(records: Sequence[bytes]) -> bytes:
-    """The records as they stand in a file, one behind the other."""
+    """Return the records in the format of a file, one after the other."""
     crcs = np.fromiter(map(google_crc32c.value, records), dtype=np.uint32, count=len(records))
     masked = ((crcs >> np.uint32(15)) | (crcs << np.uint32(17))) + np.uint32(_MASK_DELTA)
     heads, feet = map(_head, map(len, records)), map(_FOOT.pack, masked.tolist())
@@ -67,11 +68,11 @@ def frame(records: Sequence[bytes]) -> bytes:
 
 
 def read_records(stream: Readable, *, max_bytes: int) -> Iterator[tuple[int, bytes] | BrokenRecord]:
-    """Yields the records of a file with their offsets, and a broken one in its place.
+    """Yield the records of a file with their offsets, and a BrokenRecord for each broken one.
 
     Args:
-        stream: uncompressed.
-        max_bytes: of a record above this only the begin is given, as of a broken one.
+        stream: the uncompressed content of the file.
+        max_bytes: a record above this size is yielded as a BrokenRecord that holds only its first bytes.
     """
     offset = 0
     while head := _read(stream, _HEAD.size):
@@ -102,7 +103,7 @@ def read_records(stream: Readable, *, max_bytes: int) -> Iterator[tuple[int, byt
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """A written file: its name, and what went into it."""
+    """A file that was written: its name, its number of records and its size."""
 
     name: str
     rows: int
@@ -110,14 +111,14 @@ class Shard:
 
 
 class ShardWriter:
-    """Writes records into shards, in the order given: the same records, the same bytes.
+    """Writes records to shards in the order given; the same records give the same bytes.
 
-    They are dealt over `lanes` files in turn; a file that has reached `target_bytes` is followed by another.
+    Records go to `lanes` files in turn; when a file has reached `target_bytes`, another one follows.
 
     Args:
         prefix: path of the files, without the number and the suffix.
-        lanes: how many files are filled side by side, >= 1; each exists even when empty.
-        target_bytes: size of a file on disk, > 0; passed by at most one block.
+        lanes: number of files to fill in turn, >= 1; each file exists even if it stays empty.
+        target_bytes: size of a file on disk, > 0; exceeded by at most one block.
         compression: "gzip", "zstd" or "none".
         gzip_level: 1 (fast) to 9 (small).
         open_output: opens a path for writing.
@@ -142,7 +143,7 @@ class ShardWriter:
         ]
 
     def write(self, records: Sequence[bytes]) -> None:
-        """Writes records.
+        """Write records.
 
         Raises:
             OSError: a file could not be written.
@@ -154,7 +155,7 @@ class ShardWriter:
         self._dealt += len(records)
 
     def close(self) -> list[Shard]:
-        """Finishes the files and returns them in order.
+        """Finish the files and return them in order.
 
         Raises:
             OSError: a file could not be written.
@@ -162,13 +163,13 @@ class ShardWriter:
         return [shard for lane in self._lanes for shard in lane.close()]
 
     def abandon(self) -> None:
-        """Closes the files after an error; they are incomplete."""
+        """Close the files after an error; they are incomplete."""
         for lane in self._lanes:
             lane.abandon()
 
 
 class _Lane:
-    """Files filled one after the other."""
+    """A sequence of files that are filled one after the other."""
 
     def __init__(
         self, prefix: str, target_bytes: int, codec: Callable[[], "_Codec"], open_output: OpenOutput
@@ -212,8 +213,8 @@ class _Lane:
         self._size += len(data)
 
 
-# The suffix of a file's name, by which its readers know the codec, and what compresses. Equal input gives
-# equal bytes: no time is in these streams. At level 1 ISA-L is four times as fast as zlib, for as many bytes.
+# A file's suffix, from which readers know the codec, and a compressor. Equal input gives equal bytes, since
+# the streams contain no timestamp. At level 1, ISA-L is four times as fast as zlib, for the same size.
 _Codec = tuple[str, Any]
 _CODECS: Mapping[str, Callable[[int], _Codec]] = {
     "none": lambda _: ("", None),
@@ -231,7 +232,7 @@ def _head(size: int) -> bytes:
 
 
 def _skip(stream: Readable, size: int) -> tuple[bytes, int]:
-    """Reads past some bytes; returns the first of them, and how many are missing."""
+    """Skip some bytes; return the first of them, and how many are missing."""
     begin = b""
     while size and (data := stream.read(min(size, _PIECE_BYTES))):
         begin = begin or data
@@ -240,7 +241,7 @@ def _skip(stream: Readable, size: int) -> tuple[bytes, int]:
 
 
 def _read(stream: Readable, size: int) -> bytes:
-    """As many bytes as there are, up to `size`; some streams give less at a time."""
+    """Read `size` bytes, or fewer at the end of the file; some streams return less at a time."""
     data = stream.read(size)
     while len(data) < size and (more := stream.read(size - len(data))):
         data += more

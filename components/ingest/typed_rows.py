@@ -1,4 +1,4 @@
-"""The rows of a block as values of the columns' types, and the rows that hold others."""
+"""Converts the rows of a block to the columns' types, and rejects rows with other values."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
@@ -37,8 +37,8 @@ class ExampleRows:
 
     Attributes:
         records: serialised Examples.
-        rows: the number of each in its file, from 0; rejected rows count too.
-        rejects: the rows of the same stretch that are no examples, each with its number.
+        rows: the number of each row in its file, from 0; rejected rows count too.
+        rejects: the rows of the same block that were rejected, each with its number.
     """
 
     records: list[bytes]
@@ -49,14 +49,14 @@ class ExampleRows:
 def example_rows(
     file: InputFile, options: Options, columns: Columns, *, known: Columns
 ) -> Iterator[ExampleRows]:
-    """The rows of a file as examples, a block at a time, in the order of the file.
+    """Yield the rows of a file as examples, a block at a time, in the order of the file.
 
     Args:
-        file: of the format that the options name.
-        options: how it is read.
-        columns: the name and type of each feature; a column that the file lacks has no value, others that it
-            has are passed over.
-        known: types of such others, so that they need not be looked for.
+        file: a file of the format that the options name.
+        options: how to read the file.
+        columns: the name and type of each feature. A column that the file lacks has no values; further
+            columns of the file are ignored.
+        known: types of such further columns, so that they need not be inferred.
 
     Raises:
         FileError: the file cannot be read to its end.
@@ -84,13 +84,13 @@ def example_rows(
 def typed_rows(
     block: Block, columns: Columns, *, guessed: Collection[str] = (), notes: ColumnNotes | None = None
 ) -> tuple[dict[str, pa.Array], dict[int, Reject]]:
-    """The columns' values, one for each row, and by row the first value that its column cannot hold.
+    """Return the columns' values, one for each row, and rejects by row, each for the first wrong value.
 
     Args:
-        block: of any format; a column that it lacks has no value.
-        columns: the name and type of each.
-        guessed: columns of text cells whose type is a guess and no rule.
-        notes: gets what is read otherwise than it is written.
+        block: a block of any format; a column that it lacks has no values.
+        columns: the name and type of each column.
+        guessed: text columns whose type is a guess.
+        notes: collects values that are read differently than written.
 
     Raises:
         GuessError: a guess is wrong.
@@ -115,7 +115,7 @@ def typed_rows(
 
 
 def _guessed(name: str, cells: pa.Array, kind: ColumnType, notes: ColumnNotes | None) -> pa.Array:
-    """The cells of a column whose type is a guess; the odd ways to write a number are noted."""
+    """Parse a column whose type is a guess, and note unusual notations of numbers."""
     plain = parse_plain(cells, kind)
     found = plain if plain is not None else parse_guessed(cells, kind)
     if found is None:
@@ -127,14 +127,14 @@ def _guessed(name: str, cells: pa.Array, kind: ColumnType, notes: ColumnNotes | 
 
 
 def _is_wide(kind: pa.DataType) -> bool:
-    """Whether values are whole numbers, of which some have more than 64 bits."""
+    """Return True if values are whole numbers of which some do not fit into int64."""
     return bool(pa.types.is_uint64(kind) or (pa.types.is_decimal(kind) and kind.scale <= 0))
 
 
 def _reject(
     rejects: dict[int, Reject], block: Block, column: str, reason: str, rows: npt.NDArray[np.int64]
 ) -> None:
-    """Rejects rows that no earlier column has rejected."""
+    """Reject rows that no earlier column has rejected."""
     for row in rows.tolist():
         cell = repr(str(block.columns[column][row].as_py())[:80])
         rejects.setdefault(row, Reject(reason, block.find(row), column, cell))
@@ -143,7 +143,7 @@ def _reject(
 def _too_large(
     name: str, values: pa.Array, source: pa.Array, notes: ColumnNotes | None
 ) -> npt.NDArray[np.int64]:
-    """The rows with a number that float32 does not hold; what it changes is noted."""
+    """Return the rows with a number too large for float32; note the numbers that float32 changes."""
     flat, written = values, source
     if pa.types.is_large_list(values.type):
         flat, written = values.flatten(), source.flatten()
@@ -161,14 +161,14 @@ def _too_large(
 
 
 def row_numbers(block: Block, first: int) -> tuple[npt.NDArray[np.int64], list[tuple[int, Reject]]]:
-    """The number in the file of each row of a block, and of each row that it rejected.
+    """Return the number in the file of each row of a block, and each rejected row with its number.
 
     Args:
-        block: of the file.
-        first: how many rows stand before it, those included that were rejected.
+        block: a block of the file.
+        first: the number of rows before the block, including rejected ones.
     """
     rejects = sorted(block.rejects, key=lambda reject: reject.place.offset)
-    # How many rows stand before each reject; finding a row's place is dear, so only a few are looked up.
+    # The number of rows before each reject; finding a row's place is expensive, so only a few are looked up.
     before = [_rows_before(block, reject.place.offset) for reject in rejects]
     rows = np.arange(block.rows, dtype=np.int64)
     numbers = first + rows + np.searchsorted(np.array(before, dtype=np.int64), rows, side="right")

@@ -1,4 +1,4 @@
-"""A process beside that of Ingest: a worker that starts in some tenths of a second."""
+"""A worker process of Ingest, which starts in a few tenths of a second."""
 
 import importlib
 import sys
@@ -9,9 +9,10 @@ from slipway.components import worker
 
 
 class _NoPandas:
-    """Hides pandas: Arrow imports it with its first array, for nothing here, in half of a worker's start.
+    """A module finder for `sys.meta_path` that hides pandas.
 
-    A finder of modules, in `sys.meta_path`.
+    Arrow imports pandas with its first array. That import is not needed here, and takes half of a worker's
+    start.
     """
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> None:  # noqa: ARG002
@@ -20,7 +21,7 @@ class _NoPandas:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Entry point: `python -m slipway.components.ingest.worker DESCRIPTOR`, of a socket to `worker_pool`."""
+    """Entry point of `python -m slipway.components.ingest.worker DESCRIPTOR`, a socket to `worker_pool`."""
     sys.meta_path.insert(0, _NoPandas())
     importlib.import_module("slipway.components.ingest.local_ingest")
     return worker.main(arguments)

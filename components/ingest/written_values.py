@@ -1,7 +1,7 @@
-"""Numbers and dates as people write them: `$1,234.50` is read as `1234.50`, `01.03.2021` as `2021-03-01`.
+"""Normalises numbers and dates: `$1,234.50` becomes `1234.50`, and `01.03.2021` becomes `2021-03-01`.
 
-Texts become texts, whole columns at a time, so later readers and rules need not know. A text that
-is not written as its column's format says stays what it is, and is then no number of that column.
+Whole columns of text are rewritten to text, so later readers and rules need not know the notation. A text
+that does not match its column's format stays as it is, and is then not a valid number of that column.
 """
 
 import re
@@ -13,18 +13,18 @@ import pyarrow.compute as pc
 
 from slipway.components.ingest.options import NumberFormat, Options
 
-# No-break spaces stand between thousands, too.
+# No-break spaces separate thousands, too.
 _SPACES = "[ \u00a0\u202f]"
 _ZEROS_BEFORE = r"\b0+([0-9])"
 _MINUS = "\u2212"
 _IN_PARENTHESES = r"^\(([^()+-]+)\)$"
-# Also as pandas writes it: 0 days 01:02:33. So few digits that 64 bits hold the seconds.
+# Also matches pandas' form, 0 days 01:02:33. With so few digits, the seconds fit into 64 bits.
 _CLOCK = (
     r"^(?P<sign>-?)(?:(?P<days>[0-9]{1,6}) days?,? )?"
     r"(?:(?P<hours>[0-9]{1,6}):(?P<minutes>[0-5]?[0-9])|(?P<more_minutes>[0-9]{1,6})):"
     r"(?P<seconds>[0-5][0-9])(?P<fraction>(?:\.[0-9]+)?)$"
 )
-# 1:05 PM, 01:05:09 p.m.: hours and minutes, where 1:05 alone is minutes and seconds.
+# 1:05 PM, 01:05:09 p.m.: hours and minutes, whereas 1:05 alone is minutes and seconds.
 _CLOCK_OF_12 = (
     r"^(?P<hours>0?[1-9]|1[0-2]):(?P<minutes>[0-5][0-9])(?::(?P<seconds>[0-5][0-9]))?"
     r"\s?(?P<half>[AaPp])\.?[Mm]\.?$"
@@ -38,8 +38,8 @@ class WrittenValues:
     """The columns whose texts are rewritten.
 
     Attributes:
-        numbers: how the numbers of a column are written, by column.
-        dates: the format of a column's dates, as `strptime` has it, by column.
+        numbers: the notation of the numbers, by column.
+        dates: the `strptime` format of the dates, by column.
         null_values: texts that mean a missing value in these columns.
     """
 
@@ -49,7 +49,7 @@ class WrittenValues:
 
     @classmethod
     def of(cls, options: Options) -> "WrittenValues":
-        """As an ingest's options name them."""
+        """Return the columns that an ingest's options name."""
         numbers = {name: NumberFormat(**form) for name, form in options.numbers.items()}
         return cls(numbers, options.dates, options.null_values)
 
@@ -57,9 +57,10 @@ class WrittenValues:
         return column in self.numbers or column in self.dates
 
     def plain(self, column: str, cells: pa.Array) -> pa.Array:
-        """The cells of a column, rewritten where it is one of these.
+        """Return the cells of a column, rewritten if it is one of these columns.
 
         Args:
+            column: the column's name.
             cells: Arrow strings, UTF-8.
         """
         if column in self.numbers:
@@ -69,10 +70,12 @@ class WrittenValues:
         return cells
 
     def plain_bytes(self, column: str, values: pa.Array) -> pa.Array:
-        """The same of values that were never cells of text, null where one is missing.
+        """Return the values of a column that is not read as text cells, rewritten in the same way.
 
         Args:
-            values: large_binary; of a column of dates also whole numbers, as 20240131. Others stay.
+            column: the column's name.
+            values: large_binary, null where missing; for dates also whole numbers, such as 20240131. Values
+                of other types are returned as they are.
         """
         if column in self.dates and pa.types.is_integer(values.type):
             values = values.cast(pa.large_string()).cast(pa.large_binary())
@@ -85,13 +88,13 @@ class WrittenValues:
 
 
 def plain_numbers(cells: pa.Array, form: NumberFormat) -> pa.Array:
-    """The cells as numbers with a decimal point and nothing else, where they are written as `form` says."""
+    """Rewrite the cells that match `form` as numbers with a decimal point and nothing else."""
     plain, fits = written_numbers(cells, form)
     return pc.if_else(fits, plain, cells)
 
 
 def written_numbers(cells: pa.Array, form: NumberFormat) -> tuple[pa.Array, pa.Array]:
-    """The cells as plain numbers, and which of them are written as `form` says; the others mean nothing."""
+    """Return the cells as plain numbers, and a mask of those that match `form`; the others are undefined."""
     if form.clock:
         return _seconds(pc.utf8_trim_whitespace(cells))
     decimal, thousands = (
@@ -135,7 +138,7 @@ def _seconds(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
 
 
 def _seconds_of_day(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Times with AM or PM as seconds since midnight, and which of the texts are such."""
+    """Return times with AM or PM as seconds since midnight, and a mask of the texts that are such times."""
     parts = pc.extract_regex(texts, _CLOCK_OF_12)
     fits = pc.fill_null(pc.is_valid(parts), False)
     hours, minutes, seconds = (
@@ -149,18 +152,18 @@ def _seconds_of_day(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
 
 
 def plain_dates(cells: pa.Array, form: str) -> pa.Array:
-    """The cells as YYYY-MM-DD, with hh:mm:ss where the format has a time, where they are such dates."""
+    """Rewrite the cells that are dates of the format as YYYY-MM-DD, with hh:mm:ss if it includes a time."""
     moments = pc.strptime(cells, format=form, unit="s", error_is_null=True)
     plain = pc.strftime(moments, format="%Y-%m-%d %H:%M:%S" if _OF_TIME.search(form) else "%Y-%m-%d")
     fits = pc.is_valid(moments)
     if not _NAMED_MONTH.search(form):
-        # The 31st of February is read as the 3rd of March.
+        # strptime reads the 31st of February as the 3rd of March, so the date must format back to the text.
         written = pc.strftime(moments, format=form)
-        # Before noon is am as well as AM.
+        # In any case of letters: am is the same as AM.
         fits = pc.and_(fits, pc.equal(*(pc.utf8_upper(_without_zeros(each)) for each in (written, cells))))
     return pc.if_else(pc.fill_null(fits, False), plain.cast(cells.type), cells)
 
 
 def _without_zeros(texts: pa.Array) -> pa.Array:
-    """The texts without the zeros before a number."""
+    """Return the texts without leading zeros of numbers."""
     return pc.replace_substring_regex(texts.cast(pa.large_string()), _ZEROS_BEFORE, r"\1")
