@@ -20,7 +20,7 @@ class Quarantine(Artifact):
 
 
 class ServingReport(Artifact):
-    """Measures of the exported model with TensorFlow alone: `report.json`, see components/serving_check."""
+    """Measurements of the exported model in TensorFlow alone: `report.json`, see components/serving_check."""
 
     TYPE_NAME = "schemas.ServingReport"
 

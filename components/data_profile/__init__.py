@@ -1,1 +1,1 @@
-"""Measurements of a data set's rows, kept so that later data can be compared with it."""
+"""Measures a data set's rows, and keeps the result so that later data can be compared with it."""

@@ -1,4 +1,4 @@
-"""Finds the statistics of all rows among those of slices. Pure."""
+"""Finds the statistics of all rows among those of the slices. Pure."""
 
 from typing import Any
 
@@ -7,20 +7,20 @@ from tensorflow_metadata.proto.v0 import statistics_pb2
 from slipway.components.errors import ComponentError
 
 ALL_ROWS = "All Examples"
-"""TFDV's name for them where there are slices; where there are none, they have no name."""
+"""TFDV's name for the statistics of all rows if there are slices; without slices, they have no name."""
 
 
 def of_all_rows(data: bytes) -> Any:
-    """The statistics of all rows of a split.
+    """Return the statistics of all rows of a split.
 
     Args:
-        data: what StatisticsGen writes to `FeatureStats.pb`. TFX's own executor writes slices in any order.
+        data: the content of StatisticsGen's `FeatureStats.pb`. TFX's own executor writes slices in any order.
 
     Returns:
         A `DatasetFeatureStatistics`.
 
     Raises:
-        ComponentError: there are only those of several slices.
+        ComponentError: there are only statistics of several slices.
     """
     datasets = statistics_pb2.DatasetFeatureStatisticsList.FromString(data).datasets
     found = [each for each in datasets if each.name == ALL_ROWS or len(datasets) == 1]

@@ -1,4 +1,4 @@
-"""Encodes columns as classes: which values are missing, which bin or category each falls into. Pure."""
+"""Encodes columns: which values are missing, and which bin or category each value falls into. Pure."""
 
 from typing import Any
 
@@ -6,28 +6,28 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
-# The values of a feature, one a row: float64 with NaN, or objects (text) with None, where there is none.
+# The values of a feature, one per row: float64 with NaN for missing values, or objects (text) with None.
 Column = npt.NDArray[Any]
 Codes = npt.NDArray[np.int64]
 
-# A column of numbers with at most this many different ones holds classes.
+# A column of numbers with at most this many distinct values holds classes.
 _MOST_CLASSES = 20
 
 
 def is_missing(column: Column) -> npt.NDArray[np.bool_]:
-    """Which rows have no value: bool [rows]."""
+    """Return a mask of the rows without a value: bool [rows]."""
     if column.dtype == object:
         return np.array([value is None for value in column], dtype=np.bool_)
     return np.isnan(column)
 
 
 def are_classes(label: Column) -> bool:
-    """Whether a label without missing values is one of a few classes rather than an amount."""
+    """Return True if a label without missing values holds a few classes rather than amounts."""
     return label.dtype == object or len(np.unique(label)) <= _MOST_CLASSES
 
 
 def categories(values: Column) -> Codes:
-    """Number the distinct values from 0; a missing text counts as a value."""
+    """Return the category of each value as a number from 0; a missing text is a category, too."""
     if values.dtype == object:
         codes: dict[str | None, int] = {}
         return np.array([codes.setdefault(value, len(codes)) for value in values], dtype=np.int64)
@@ -35,7 +35,10 @@ def categories(values: Column) -> Codes:
 
 
 def binned(column: Column, *, bins: int) -> Codes:
-    """Number the texts, or bins of about equal size; missing values get their own number."""
+    """Return the category of each text, or the bin of each number, as a number from 0.
+
+    Bins hold about equally many rows; missing values get a separate number.
+    """
     if column.dtype == object:
         return categories(column)
     missing = np.isnan(column)

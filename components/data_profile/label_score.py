@@ -1,7 +1,7 @@
-"""Measures how much of the label the other columns explain: if that falls, labels are wrong. Pure.
+"""Measures how much of the label the other columns explain: if that drops, labels are wrong. Pure.
 
-Labels that were flipped or shuffled leave every distribution as it was. What they break is their connection
-with the other columns, so that is measured, on rows kept aside, and compared with the reference's.
+Flipped or shuffled labels leave every distribution unchanged, but break the relation to the other columns.
+So that relation is measured on held-out rows, and compared with the reference's.
 """
 
 import math
@@ -15,21 +15,22 @@ from slipway.components.data_profile.columns import Codes, Column, Floats, are_c
 
 Matrix = npt.NDArray[np.float32]
 
-# The most columns (the best predictors) and rows to use: 0.3 s for 15,000 rows of 18 columns.
+# The most columns (the best predictors) and rows to use, and the least rows: 0.3 s for 15,000 rows of 18
+# columns.
 _MOST_COLUMNS, _MOST_ROWS, _LEAST_ROWS = 30, 20_000, 500
 _MOST_CATEGORIES = 16
-# Ridge: like ten uninformative rows per category, so rare categories are not memorised.
+# Ridge penalty: acts like ten uninformative rows per category, so that rare categories are not memorised.
 _PENALTY = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class LabelScore:
-    """How well the other columns explain the label.
+    """The score of how well the other columns explain the label.
 
     Attributes:
-        score: share of the label's spread that the other columns explain on rows kept aside (R squared); 1 is
-            all, 0 or less is nothing.
-        error: its standard error.
+        score: the share of the label's variance that the other columns explain on held-out rows (R squared);
+            1 is all, 0 or less is nothing.
+        error: the score's standard error.
     """
 
     score: float
@@ -37,17 +38,18 @@ class LabelScore:
 
 
 def label_score(sample: Mapping[str, Column], label: str, single: Mapping[str, float]) -> LabelScore | None:
-    """Explains the label by a ridge regression on the categories and bins of the other columns.
+    """Explain the label by a ridge regression on the categories and bins of the other columns.
 
-    Classes are explained as 0 or 1 each, numbers by their ranks: a few huge ones would decide all else. Each
-    half of the rows is judged by what was learned from the other one.
+    Classes are one-hot encoded, and numbers are replaced by their ranks, since a few huge numbers would
+    dominate the score. Each half of the rows is predicted by a model fitted to the other half.
 
     Args:
-        sample: columns of equal length by name.
-        single: how well each alone predicts it, from `single_scores`; the best 30 are looked at.
+        sample: columns of equal length, by name.
+        label: the label's name.
+        single: how well each column alone predicts the label, from `single_scores`; the best 30 are used.
 
     Returns:
-        None where there are under 500 labelled rows, no columns, or only one label.
+        The score; None if there are fewer than 500 labelled rows, no other columns, or only one label value.
     """
     found = _explained(sample, label, single)
     if found is None:
@@ -65,11 +67,11 @@ def least_explained(
     """Return the rows whose label is farthest from the other columns' prediction, the farthest first.
 
     Args:
-        sample, label, single: as for `label_score`; it takes as long.
-        most: how many rows.
+        sample, label, single: as for `label_score`, which takes as long.
+        most: the maximum number of rows.
 
     Returns:
-        Their numbers in the sample; empty where nothing can be explained.
+        The numbers of the rows in the sample; empty if `label_score` would return None.
     """
     found = _explained(sample, label, single)
     if found is None:
@@ -81,7 +83,7 @@ def least_explained(
 def _explained(
     sample: Mapping[str, Column], label: str, single: Mapping[str, float]
 ) -> tuple[Codes, Floats, Floats] | None:
-    """The rows looked at, and for each the squares of what is left of its label, and of all of it."""
+    """Return the rows used, and for each the squared error of the prediction and that of the mean label."""
     columns = sorted(single, key=lambda name: -single[name])[:_MOST_COLUMNS]
     if label not in sample or not columns:
         return None
@@ -113,7 +115,7 @@ def _wanted(label: Column) -> Matrix:
 
 
 def _one_hot(column: Column) -> Matrix:
-    """float32 [rows, categories]: the most frequent texts and one for the rest, or bins of a number."""
+    """Encode a column as float32 [rows, categories]: bins, or the most frequent texts and one for others."""
     found = binned(column, bins=_MOST_CATEGORIES)
     values, inverse, counts = np.unique(found, return_inverse=True, return_counts=True)
     if len(values) > _MOST_CATEGORIES + 1:
@@ -124,7 +126,7 @@ def _one_hot(column: Column) -> Matrix:
 
 
 def _fitted(given: Matrix, wanted: Matrix, asked: Matrix) -> tuple[Floats, Floats]:
-    """The mean that was learned, and the answers for the rows that are asked."""
+    """Fit a ridge regression; return the mean of its targets, and its predictions for the rows of `asked`."""
     centre, middle = given.mean(axis=0), wanted.mean(axis=0)
     centred = given - centre
     product = centred.T @ centred + _PENALTY * np.eye(centred.shape[1], dtype=np.float32)

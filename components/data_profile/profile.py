@@ -1,4 +1,4 @@
-"""A data set's profile as a folder: the statistics of its splits, and `profile.json` with the rest."""
+"""Writes and reads a data set's profile: a folder with the statistics of its splits and `profile.json`."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ from slipway.components.data_profile.label_score import LabelScore
 
 STATISTICS = "FeatureStats.pb"
 BLESSED_DATA = "data"
-"""The folder in a blessing that holds what is kept of the data behind the model."""
+"""The folder in a blessing that holds the profile of the model's data."""
 _PROFILE = "profile.json"
 _SAMPLE_RATES = "sample_rate_by_split"  # StatisticsGen's property
 
@@ -23,10 +23,11 @@ class Profile:
     """The facts about data that its statistics do not hold.
 
     Attributes:
-        digest: stands for the data's content; empty where unknown.
-        at_s: when it was kept, in seconds since 1970; None where unknown.
-        label_score: how well the other columns explain the label; None where that cannot be told.
-        rows: of each split, where the statistics are those of a sample; empty: they count all.
+        digest: identifies the data's content; empty if unknown.
+        at_s: when the profile was written, in seconds since 1970; None if unknown.
+        label_score: how well the other columns explain the label; None if that cannot be measured.
+        rows: the number of rows by split, if the statistics are those of a sample; empty if they count all
+            rows.
     """
 
     digest: str = ""
@@ -36,18 +37,18 @@ class Profile:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Reads what `asdict` made of it, after JSON."""
+        """Restore a profile from the JSON of its `asdict`."""
         score = data["label_score"]
-        # What an earlier version kept has no rows.
+        # Profiles of an earlier version have no rows.
         return cls(data["digest"], data["at_s"], LabelScore(**score) if score else None, data.get("rows", {}))
 
 
 def data_digest(statistics: str, quarantine: str = "") -> str:
-    """Stands for the data: the digest that Ingest took of its files, else the SHA-256 of its statistics.
+    """Return a digest of the data: the one that Ingest took of its files, else the SHA-256 of its statistics.
 
     Args:
-        statistics: their folder.
-        quarantine: the folder that Ingest writes its summary to; empty where another component read the data.
+        statistics: the folder of the statistics.
+        quarantine: the folder that Ingest writes its summary to; empty if another component read the data.
     """
     if quarantine:
         with fileio.open(f"{quarantine}/summary.json") as file:
@@ -62,11 +63,12 @@ def data_digest(statistics: str, quarantine: str = "") -> str:
 
 
 def keep_profile(statistics: str, folder: str, profile: Profile) -> None:
-    """Copy the statistics of all splits into a folder, and write the profile beside them.
+    """Copy the statistics of all splits to a folder, and write the profile there.
 
     Args:
         statistics: a folder with `Split-*/FeatureStats.pb`, local or in a store that TFX can read.
-        folder: where to; made where it is not there.
+        folder: the target folder; created if missing.
+        profile: the profile to write.
     """
     for name in fileio.listdir(statistics):
         if name.startswith("Split-"):
@@ -78,12 +80,12 @@ def keep_profile(statistics: str, folder: str, profile: Profile) -> None:
 
 
 def rows_behind(statistics: Any, quarantine: str = "") -> dict[str, int]:
-    """How many rows each split has, where its statistics are those of a sample; empty where they are of all.
+    """Return the number of rows of each split, if the statistics are those of a sample; else {}.
 
     Args:
-        statistics: the artifact.
-        quarantine: the folder that Ingest writes its summary to, which counts them; empty where another
-            component read the data: then they are estimated by the share that was sampled.
+        statistics: the statistics artifact.
+        quarantine: the folder that Ingest writes its summary to, which has the counts. Empty if another
+            component read the data: the counts are then estimated from the sample rate.
     """
     written = statistics.get_json_value_custom_property(_SAMPLE_RATES)
     rates: dict[str, float] = json.loads(written) if written else {}
@@ -100,13 +102,13 @@ def rows_behind(statistics: Any, quarantine: str = "") -> dict[str, int]:
 
 
 def split_rows(statistics: Any, split: str) -> int:
-    """The rows of a split, such as "train", as an artifact of statistics counts them; of a sample, about."""
+    """Return the number of rows of a split by a statistics artifact; an estimate if these are of a sample."""
     behind = rows_behind(statistics)
     return behind[split] if split in behind else _sampled_rows(statistics.uri, split)
 
 
 def _rows_at(rate: float, sampled: int) -> int:
-    """About how many rows a sample is of; of a rate of 0, which draws none, nothing can be told."""
+    """Estimate the number of rows behind a sample; 0 for a rate of 0, which samples nothing."""
     return round(sampled / rate) if rate else 0
 
 
@@ -116,7 +118,7 @@ def _sampled_rows(folder: str, split: str) -> int:
 
 
 def read_profile(folder: str) -> Profile:
-    """Read a folder's profile; an empty one if it holds only statistics, as StatisticsGen writes them."""
+    """Read a folder's profile; return an empty one if the folder holds only StatisticsGen's statistics."""
     path = f"{folder}/{_PROFILE}"
     if not fileio.exists(path):
         return Profile()

@@ -1,4 +1,4 @@
-"""Rows of a sample. Pure."""
+"""Accesses rows of a sample. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -6,12 +6,12 @@ from slipway.components.data_profile.columns import Column
 
 
 def row_at(sample: Mapping[str, Column], row: int) -> dict[str, float | str | None]:
-    """One row of a sample as plain values by column; None where it has no value."""
+    """Return a row of a sample as plain values by column; None for a missing value."""
     return {name: _plain(column[row]) for name, column in sample.items()}
 
 
 def within(records: Iterable[bytes], most_bytes: int) -> Iterator[bytes]:
-    """Return the first records that fit into so many bytes; at least one, if there is any."""
+    """Yield records up to the one with which their total size reaches `most_bytes`."""
     size_bytes = 0
     for record in records:
         yield record

@@ -1,4 +1,4 @@
-"""A sample of the examples as columns, for rules that need more than statistics."""
+"""Reads a sample of the examples as columns, for rules that need more than statistics."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -14,12 +14,12 @@ from slipway.components.data_profile.columns import Column
 from slipway.components.data_profile.rows import within
 
 MOST_BYTES = 256 << 20
-"""The most bytes that a sample's records may take; a few thousand images would take gigabytes."""
-_BATCH_ROWS = 32  # TensorFlow delivers a whole batch at once: rows of several megabytes must fit in it
+"""The limit for the size of a sample's records; without it, a few thousand images would take gigabytes."""
+_BATCH_ROWS = 32  # TensorFlow returns a whole batch at once, and rows may have several megabytes each
 
 # Text longer than this on average is a document or an image, useless as a category.
 _LONG_BYTES = 1_000
-# Each is shown with the row that it repeats.
+# Each of these rows is shown together with the row that it repeats.
 _SHOWN_REPEATED = 2
 
 
@@ -28,10 +28,10 @@ class Sample:
     """Rows from all splits.
 
     Attributes:
-        columns: those with at most one value a row, by name; see `columns.Column`.
-        rows: how many.
-        repeated: how many of them repeat an earlier one.
-        first_repeated: the first few that do, by their numbers.
+        columns: the columns with at most one value per row, by name; see `columns.Column`.
+        rows: the number of rows.
+        repeated: the number of rows that repeat an earlier one.
+        first_repeated: the numbers of the first few such rows.
         records: the same rows as they were read, serialized tf.Examples.
     """
 
@@ -43,10 +43,13 @@ class Sample:
 
 
 def read_sample(uri: str, splits: Sequence[str], *, rows: int) -> Sample:
-    """Reads examples evenly from every file of every split.
+    """Read examples evenly from every file of every split.
 
     Args:
-        rows: at most so many; fewer where they take more than MOST_BYTES.
+        uri: the folder of the examples.
+        splits: the names of the splits.
+        rows: the number of rows, rounded up to equally many per file; fewer if they would take more than
+            MOST_BYTES.
     """
     files = [path for split in splits for path in sorted(fileio.glob(f"{uri}/Split-{split}/*"))]
     records = [
@@ -81,7 +84,7 @@ def _columns(batch: pa.RecordBatch) -> dict[str, Column]:
 
 
 def _single(column: pa.Array) -> Column | None:
-    """The value of each row; None where rows have several, or long ones."""
+    """Return the value of each row; None if rows have several values, or long ones."""
     if pa.types.is_null(column.type):
         return None
     lengths = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)

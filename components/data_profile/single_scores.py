@@ -16,18 +16,19 @@ from slipway.components.data_profile.columns import (
 )
 
 _BINS = 32
-# More rows make the score no truer; fewer cannot tell near-perfect from lucky.
+# More rows do not make the score more accurate; with fewer, luck looks like a near-perfect score.
 _MOST_ROWS, _LEAST_ROWS = 5_000, 100
 _MOST_VALUES = 1_200_000
-# Rows of the rarer classes needed for learning, and as many again to hold out.
+# The rows of the rarer classes that are needed to learn from, and as many again to hold out.
 _LEAST_RARE = 10
 
 
 def single_scores(sample: Mapping[str, Column], label: str) -> dict[str, float]:
-    """How well each column alone predicts the label, 0 to 1; empty where too few rows have one.
+    """Return how well each column alone predicts the label, 0 to 1; {} if too few rows have a label.
 
     Args:
         sample: columns of equal length by name, in the order of the files.
+        label: the label's name.
     """
     if label not in sample:
         return {}
@@ -53,11 +54,12 @@ def _thinned(column: Column, features: int) -> Column:
 
 
 def _class_score(feature: Column, label: Codes) -> float:
-    """The larger of two scores, 0 to 1.
+    """Return the larger of two scores of a feature, 0 to 1.
 
-    One is by how much it lowers the errors of always answering the most frequent class. The answers are
-    learned on every other row and counted on the rest, so that a name for every row scores 0. Source: Goodman
-    and Kruskal 1954, lambda. The other, for numbers and two classes, is Gini's 2 AUC - 1.
+    The first is the share by which it reduces the errors of always predicting the most frequent class.
+    Predictions are learned on every other row and evaluated on the rest, so that a unique id per row scores
+    0. Source: Goodman and Kruskal 1954, lambda. The second, for a numeric feature and two classes, is Gini's
+    2 AUC - 1.
     """
     if int((label != np.bincount(label).argmax()).sum()) < 2 * _LEAST_RARE:
         return 0.0
@@ -74,7 +76,7 @@ def _class_score(feature: Column, label: Codes) -> float:
 
 
 def _gini(feature: Floats, label: Codes) -> float:
-    """How well the order of the numbers tells the two classes apart, 0 to 1."""
+    """Return how well the order of the numbers separates the two classes, 0 to 1."""
     known = ~np.isnan(feature)
     values, classes = (feature, label) if known.all() else (feature[known], label[known])
     ones = int(classes.sum())
@@ -85,10 +87,10 @@ def _gini(feature: Floats, label: Codes) -> float:
 
 
 def _number_score(feature: Column, label: Floats, label_ranks: Floats) -> float:
-    """Return the larger of two shares of the label's variance that it explains, 0 to 1.
+    """Return the larger of two shares of the label's variance that a feature explains, 0 to 1.
 
-    One is the square of the rank correlation (Spearman), which any monotone copy of the label has as 1; the
-    other is R squared of the mean label of its bins, on rows kept aside.
+    The first is the square of the rank correlation (Spearman), which is 1 for any monotone copy of the label;
+    the second is R squared of the mean label of the feature's bins, on held-out rows.
     """
     if feature.dtype == object:
         return _explained(categories(feature), label)
@@ -105,7 +107,7 @@ def _number_score(feature: Column, label: Floats, label_ranks: Floats) -> float:
 
 
 def _explained(codes: Codes, label: Floats) -> float:
-    """R squared of the mean label of each bin or text, learned on every other row, on the rest."""
+    """Return R squared of the mean label per bin or text, learned on every other row, tested on the rest."""
     sums = np.bincount(codes[::2], weights=label[::2], minlength=int(codes.max()) + 1)
     rows = np.bincount(codes[::2], minlength=len(sums))
     means = np.where(rows > 0, sums / np.maximum(rows, 1), label[::2].mean())
@@ -115,13 +117,16 @@ def _explained(codes: Codes, label: Floats) -> float:
 
 
 def _correlation(one: Floats, other: Floats) -> float:
-    """Of two columns with mean 0, -1 to 1; 0 for a constant."""
+    """Return the correlation of two columns with mean 0, from -1 to 1; 0 for a constant."""
     size = float(np.sqrt((one @ one) * (other @ other)))
     return float(one @ other) / size if size else 0.0
 
 
 def _ranks(values: Floats) -> Floats:
-    """0 to n - 1; equal values share the middle of theirs: the order of sorted rows would tell the label."""
+    """Return ranks from 0 to n - 1.
+
+    Equal values share their mean rank, because the order of the rows may reveal the label.
+    """
     order = np.argsort(values, kind="stable")
     ordered = values[order]
     begins = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))

@@ -203,7 +203,7 @@ def _kind(column: str, columns: Columns, key: str) -> ColumnType:
 
 
 def _by_time(column: str, kind: ColumnType, numbered: list[tuple[int, Any]]) -> tuple[tuple[int, Any], ...]:
-    """Return the splits' indices and first moments, sorted by time; texts are compared as ISO dates allow."""
+    """Return the splits' indices and first moments by time; text is compared as text, as ISO dates allow."""
     for _, start in numbered:
         if start is not None and isinstance(start, str) != (kind == ColumnType.TEXT):
             holds = "text" if kind == ColumnType.TEXT else "numbers"

@@ -1,1 +1,1 @@
-"""Rows by SQL: a query over files, databases and lake tables, kept as Parquet that Ingest reads."""
+"""Runs an SQL query over files, databases and lake tables, and keeps its rows as Parquet for Ingest."""

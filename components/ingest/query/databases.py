@@ -1,4 +1,4 @@
-"""Rows of a server's database: a SELECT in its own SQL, in a session that cannot write, as Arrow's batches.
+"""Reads rows from a database server as Arrow batches: a SELECT in its own SQL, in a read-only session.
 
 PostgreSQL is read through ADBC, Arrow's own driver; MySQL and MariaDB through PyMySQL.
 An address with a password comes from the environment, and is never part of a message.
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 _POSTGRESQL, _MYSQL = ("postgresql", "postgres"), ("mysql", "mariadb")
 _RULE = "must look like postgresql://USER:PASSWORD@HOST:PORT/DATABASE, or mysql://..."
-# Options of libpq that say which database, or which schema of it.
+# libpq's options that choose the database or its schema.
 _OF_PLACE = ("host", "hostaddr", "port", "dbname", "service", "options")
 _CONNECT_LIMIT_S = 10
 _MYSQL_PORT = 3306
 BATCH_ROWS = 1 << 15
-# Behind comments and brackets.
+# The first keyword after comments and opening brackets.
 _SELECT = re.compile(
     r"(?:\s|\(|--[^\n]*\n|#[^\n]*\n|/\*(?!!).*?\*/)*(?:select|with|values|table)\b", re.I | re.S
 )
@@ -39,10 +39,10 @@ Convert = Callable[[Any], Any]
 
 
 def address_of(table: Table) -> SplitResult:
-    """The address of a server's database, from the environment.
+    """Return the address of a table's database server, from the environment.
 
     Raises:
-        QueryError: the variable is not set, or holds no address; its value is not shown.
+        QueryError: the variable is not set, or is not an address; its value is not shown.
     """
     variable = table.place
     where = f"data.tables.{table.name}.database_env: the environment variable {variable}"
@@ -58,7 +58,8 @@ def address_of(table: Table) -> SplitResult:
     if address.scheme not in _POSTGRESQL + _MYSQL or not address.hostname or len(address.path) < 2:
         raise QueryError(f"{where} {_RULE}")
     if address.netloc.count("@") > 1 or "@" in address.path:
-        # Drivers cut at the first, or at a slash: the password's rest becomes a name, which they show.
+        # Drivers split at the first @, or at a slash: the rest of the password becomes a host or database
+        # name, which they show in messages.
         raise QueryError(
             f"{where} {_RULE}; it has more than one @, or an @ after a /",
             hint="in the password, write @ as %40 and / as %2F",
@@ -67,7 +68,7 @@ def address_of(table: Table) -> SplitResult:
 
 
 def identity_of(table: Table) -> dict[str, object] | None:
-    """What a server's database is told apart by, without user and password; None if it has no `as_of`.
+    """Return what a table's rows depend on, without user and password; None if the table has no `as_of`.
 
     Raises:
         QueryError: as `address_of`.
@@ -82,10 +83,11 @@ def identity_of(table: Table) -> dict[str, object] | None:
 
 @contextmanager
 def rows_of_server(table: Table) -> Iterator[Batches]:
-    """The rows of a table's query, from the server that the environment names.
+    """Provide the rows of a table's query, from the server that the environment names.
 
     Raises:
-        QueryError: as `address_of`; the package is missing, there is no answer, or the query fails.
+        QueryError: as `address_of`; or the package is missing, the server does not answer, or the query
+            fails.
     """
     address = address_of(table)
     read = _postgresql if address.scheme in _POSTGRESQL else _mysql
@@ -94,10 +96,10 @@ def rows_of_server(table: Table) -> Iterator[Batches]:
 
 
 def select_of(table: Table) -> str:
-    """The query without its last semicolon, and with the end of its last comment.
+    """Return the query without its last semicolon, and with a newline, which ends a last comment.
 
     Raises:
-        QueryError: it is no SELECT. What else a SELECT could write, the session refuses.
+        QueryError: the query is not a SELECT. Writes inside a SELECT are refused by the read-only session.
     """
     query = (table.query or "").strip().removesuffix(";")
     if not _SELECT.match(query):
@@ -133,7 +135,7 @@ def _plain_batches(fetch: Callable[[], pa.RecordBatch | None], schema: pa.Schema
 
 
 def _plain_type(field: pa.Field, table: Table) -> pa.DataType:
-    """The type that a column is kept in: numerics come as text of their own kind."""
+    """Return the type to keep a column in; PostgreSQL's numerics, which arrive as text, become floats."""
     if not isinstance(field.type, pa.BaseExtensionType) and not pa.types.is_interval(field.type):
         return field.type
     kind = getattr(field.type, "type_name", str(field.type))
@@ -171,7 +173,7 @@ def _mysql(table: Table, address: SplitResult) -> Iterator[Batches]:
             f"{', '.join(unknown)}",
             hint="with ssl_ca=FILE the server's certificate and name are verified",
         )
-    # With the certificate alone PyMySQL verifies nothing.
+    # PyMySQL verifies nothing if it is given only the certificate.
     verified = {f"ssl_{name}": True for name in ("verify_cert", "verify_identity")} | options
     opened = pymysql.connect(
         host=address.hostname,
@@ -183,7 +185,7 @@ def _mysql(table: Table, address: SplitResult) -> Iterator[Batches]:
         charset="utf8mb4",
         connect_timeout=_CONNECT_LIMIT_S,
         cursorclass=SSCursor,  # rows are fetched as they are read
-        conv=encoders,  # and no decoders: values come as the server writes them
+        conv=encoders,  # without decoders, so that values stay as the server writes them
         local_infile=False,
     )
     with closing(opened) as connection, connection.cursor() as cursor:
@@ -195,7 +197,7 @@ def _mysql(table: Table, address: SplitResult) -> Iterator[Batches]:
             schema = _mysql_schema(cursor)
             yield schema, batches_of(schema, chunks_of(lambda: cursor.fetchmany(BATCH_ROWS)))
         except BaseException:
-            if cursor._result is not None:  # whose rows would be read to the last one, as it is closed
+            if cursor._result is not None:  # closing it would read all remaining rows
                 cursor._result.unbuffered_active = False
             raise
 
@@ -209,7 +211,7 @@ def _mysql_schema(cursor: "pymysql.cursors.Cursor") -> pa.Schema:
     texts = {getattr(FIELD_TYPE, name) for name in ("BLOB", "TINY_BLOB", "MEDIUM_BLOB", "LONG_BLOB",
                                                     "STRING", "VAR_STRING", "VARCHAR")}  # fmt: skip
     fields = []
-    # The characters of a column are told here only.
+    # Only `_result.fields` has the character set of a column.
     for (name, code, *_), packet in zip(cursor.description, cursor._result.fields, strict=True):
         is_bytes = code in bits or (code in texts and packet.charsetnr == _BINARY_CHARACTERS)
         kind = pa.int64() if code in whole else pa.float64() if code in fractions else pa.string()
@@ -221,7 +223,7 @@ _BINARY_CHARACTERS = 63
 
 
 def chunks_of(fetch: Callable[[], Sequence[Sequence[Any]]]) -> Iterator[Sequence[Sequence[Any]]]:
-    """What `fetch` gives, until that is nothing."""
+    """Yield what `fetch` returns until that is empty."""
     while rows := fetch():
         yield rows
 
@@ -229,7 +231,13 @@ def chunks_of(fetch: Callable[[], Sequence[Sequence[Any]]]) -> Iterator[Sequence
 def batches_of(
     schema: pa.Schema, chunks: Iterable[Sequence[Sequence[Any]]], converters: Sequence[Convert | None] = ()
 ) -> Iterator[pa.RecordBatch]:
-    """Columns of rows of Python's values; texts become the numbers that the schema calls them."""
+    """Yield record batches of rows of Python values; text becomes numbers if the schema says so.
+
+    Args:
+        schema: the schema of the batches.
+        chunks: the rows of each batch.
+        converters: for each column a function for its values, None to keep them; empty: keep all.
+    """
     for rows in chunks:
         columns = []
         for index, kind in enumerate(schema.types):
@@ -244,14 +252,14 @@ def batches_of(
 
 @contextmanager
 def told(table: Table, address: SplitResult | None) -> Iterator[None]:
-    """Errors of drivers in words, without the password."""
+    """Turn a driver's errors into QueryErrors without the password."""
     try:
         yield
     except QueryError:
         raise
     except MemoryError:
         raise
-    except Exception as error:  # each driver has errors of its own
+    except Exception as error:  # each driver has its own error classes
         words = str(error)
         for secret in _secrets(address):
             words = words.replace(secret, "***")

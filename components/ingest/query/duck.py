@@ -1,7 +1,7 @@
-"""Runs a SELECT with DuckDB over named tables and nothing else, and writes its rows as Parquet.
+"""Runs a SELECT with DuckDB over named tables only, and writes its rows as Parquet.
 
-The session may read the files of its tables only: no other file, no network, no extension, and none of this
-can be changed by the SQL. DuckDB is imported when the first query is run.
+The session can read only the files of its tables: no other files, no network and no extensions, and the SQL
+cannot change this. DuckDB is imported when the first query runs.
 """
 
 import re
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 INSTALL = "pip install 'duckdb>=2,<3' (the extra `sql`)"
-# About a tenth of a second of work, and some megabytes.
+# About a tenth of a second of work, and a few megabytes.
 _BATCH_ROWS = 1 << 16
 _OF_A_WRONG_LINE = (
     "Expected Number of Columns",
@@ -37,13 +37,14 @@ _SETTINGS = {
     "allow_community_extensions": "false",
     "python_enable_replacements": "false",  # a name in the SQL is never a variable of this program
 }
-# As Ingest types a CSV; dates and truth values stay as they are written, ids beyond 64 bits exact. Left to
-# itself, DuckDB drops lines that look like comments, and those in front of what looks like a header.
+# Types as Ingest infers them for a CSV; dates and booleans stay as they are written, and ids beyond 64 bits
+# stay exact. By default, DuckDB drops lines that look like comments, and those before what looks like a
+# header.
 _CSV = (
     "auto_type_candidates=['BIGINT', 'HUGEINT', 'DOUBLE', 'VARCHAR'], sample_size={rows}, "
     "files_to_sniff=-1, comment='', skip=0"
 )
-# A column's type is one that all its files need: left to itself, DuckDB takes the first one's, and rounds.
+# A column's type is one that fits all files: by default, DuckDB takes the first file's type, and rounds.
 _ALL = "union_by_name=true, hive_partitioning={hive}"
 _READERS: Mapping[FileKind, str] = {
     "parquet": f"read_parquet([{{files}}], {_ALL})",
@@ -55,11 +56,11 @@ _READERS: Mapping[FileKind, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """A table that lies in files.
+    """A table that is stored in files.
 
     Attributes:
-        kind: of all of them.
-        paths: absolute; at least one.
+        kind: the format of all files.
+        paths: absolute paths; at least one.
         is_hive: whether folders named COLUMN=VALUE are columns.
     """
 
@@ -69,7 +70,7 @@ class Files:
 
 
 Relation = Files | Any
-"""`Files`, or what DuckDB can scan: a data set of Arrow."""
+"""`Files`, or what DuckDB can scan: an Arrow data set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +78,8 @@ class Opened:
     """A table that is ready to be read.
 
     Attributes:
-        identity: what its rows depend on, as plain data: equal ones, equal rows; None if not known.
-        relation: makes what DuckDB scans; takes a folder that does not exist, for rows that must be copied.
+        identity: what its rows depend on, as plain data: equal identities mean equal rows; None if unknown.
+        relation: returns what DuckDB scans, given a folder to create if rows must be copied.
     """
 
     identity: Mapping[str, object] | None
@@ -87,12 +88,13 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The rows of a query.
+    """The rows of a query, as written to Parquet.
 
     Attributes:
-        rows: how many; may be 0.
-        columns: their names.
-        checksum: equal for equal columns and rows, in whatever order; for one version of DuckDB.
+        rows: the number of rows; may be 0.
+        columns: the names of the columns.
+        checksum: equal for equal columns and rows with one version of DuckDB; the order of the rows counts
+            only if the query has an ORDER BY.
     """
 
     rows: int
@@ -101,10 +103,10 @@ class Written:
 
 
 def version() -> str:
-    """The version of DuckDB.
+    """Return the version of DuckDB.
 
     Raises:
-        QueryError: it is not installed.
+        QueryError: DuckDB is not installed.
     """
     return str(_duckdb().__version__)
 
@@ -117,18 +119,18 @@ def write_rows(
     spill: Path,
     values: Mapping[str, object] = _NO_VALUES,
 ) -> Written:
-    """Runs a query and writes its rows into part-00000.parquet and following.
+    """Run a query and write its rows to part-00000.parquet and following.
 
     Args:
         query: one SELECT.
-        relations: what it may read, by name.
-        folder: where to; exists and is empty.
-        spill: a folder for what does not fit into memory.
-        values: for the parameters in it, `$name`; it need not have them all.
+        relations: the tables that the query may read, by name.
+        folder: an empty folder for the output.
+        spill: a folder for data that does not fit into memory.
+        values: values of the query's parameters, `$name`; values that the query does not use are ignored.
 
     Raises:
         QueryError: the query is not one SELECT, fails, or gives columns that no example can hold.
-        KeyboardInterrupt: it was interrupted; the query has ended.
+        KeyboardInterrupt: the user interrupted the query, and it has ended.
     """
     duckdb = _duckdb()
     try:
@@ -156,7 +158,7 @@ def _write(
 
 
 def _batches(reader: "pa.RecordBatchReader") -> "Iterator[pa.RecordBatch]":
-    """The batches; an error behind the first one is Arrow's, with DuckDB's words in it."""
+    """Yield the batches; after the first one, errors are Arrow's, with DuckDB's message inside."""
     while True:
         try:
             batch = next(reader, None)
@@ -170,12 +172,12 @@ def _batches(reader: "pa.RecordBatchReader") -> "Iterator[pa.RecordBatch]":
 
 
 def _hashed(columns: int, *, is_ordered: bool) -> str:
-    """A SELECT that sums up the hashes of all rows of `rows`, which has so many columns."""
-    # By position: a name of the query's own (a column `r`, `rows`) would stand for the row.
+    """Return a SELECT that combines the hashes of all rows of the table `rows`, which has so many columns."""
+    # Columns are named by position: the query's own names (a column `r`, `rows`) could stand for the row.
     names = [f"c{index}" for index in range(columns)]
-    # A list that is missing is not an empty one, which DuckDB's hash does not tell apart.
+    # DuckDB's hash does not distinguish a missing list from an empty one, so the nulls are hashed, too.
     values = [*names, *(f"{name} IS NULL" for name in names)]
-    # Without ORDER BY the order is the engine's own, and equal rows are equal in any.
+    # Without ORDER BY the order of the rows is arbitrary, so it must not change the hash.
     place = ["row_number() OVER ()"] if is_ordered else []
     hashes = f"SELECT hash({', '.join([*values, *place])}) FROM rows AS kept({', '.join(names)})"  # noqa: S608
     return f"SELECT sum(h::HUGEINT), bit_xor(h) FROM ({hashes}) AS hashed(h)"  # noqa: S608  (our names)
@@ -201,14 +203,14 @@ def _name(session: "duckdb.DuckDBPyConnection", relations: Mapping[str, Relation
         if isinstance(relation, Files):
             source = _source(relation, relation.paths)
             session.execute(f'CREATE VIEW "{name}" AS SELECT * FROM {source}')  # noqa: S608  (escaped)
-            if relation.kind != "jsonl":  # whose objects need not have all keys
+            if relation.kind != "jsonl":  # JSON objects need not have all keys
                 _check_alike(session, name, relation)
         else:
             session.register(name, relation)
 
 
 def _check_alike(session: "duckdb.DuckDBPyConnection", table: str, files: Files) -> None:
-    """Refuses files with different columns, which DuckDB would fill up with missing values."""
+    """Check that all files have the same columns; DuckDB would fill in missing values."""
     wanted = None
     for path in files.paths if len(files.paths) > 1 else ():
         found = set(session.sql(f"SELECT * FROM {_source(files, [path], rows=1000)}").columns)  # noqa: S608
@@ -222,12 +224,12 @@ def _check_alike(session: "duckdb.DuckDBPyConnection", table: str, files: Files)
 
 
 def _source(files: Files, paths: Sequence[Path], *, rows: int = -1) -> str:
-    """The call that reads files.
+    """Return the SQL call that reads files.
 
     Args:
-        files: what they are.
-        paths: those to read.
-        rows: how many of a CSV's rows its types and delimiter are found from; -1: all.
+        files: the table that the files belong to.
+        paths: the files to read.
+        rows: the number of rows of a CSV to infer types and the delimiter from; -1: all.
     """
     names = ", ".join(map(_text, paths))
     return _READERS[files.kind].format(files=names, rows=rows, hive=str(files.is_hive).lower())
@@ -248,7 +250,7 @@ def _one_select(statements: "Sequence[duckdb.Statement]") -> "duckdb.Statement":
 
 
 def _check(schema: "pa.Schema") -> None:
-    """Refuses columns that have no place in an example."""
+    """Check that an example can hold all columns."""
     import pyarrow as pa
 
     if len(set(schema.names)) < len(schema.names):
@@ -269,12 +271,12 @@ def _check(schema: "pa.Schema") -> None:
 
 
 def _failed(error: Exception) -> QueryError:
-    """DuckDB's words: what is wrong, and the line where."""
+    """Return a QueryError with DuckDB's message and the line of the query that it points to."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    # Not of the SQL that names the tables, which is ours.
+    # Leave out the SQL that creates the views, which is not the user's.
     where = next((line for line in lines if line.startswith("LINE ") and "CREATE VIEW" not in line), "")
     words = lines[0][:400] if lines else type(error).__name__
-    if "CSV Error on Line" in words:  # then the line as it is, what is wrong with it, what to do, the file
+    if "CSV Error on Line" in words:  # followed by the line itself, the problem, possible fixes, the file
         words += "".join(f"; {line[:400]}" for line in lines[1:] if line.startswith(_OF_A_WRONG_LINE))
     hint = ""
     if "Error when sniffing file" in words:

@@ -1,11 +1,11 @@
-"""Keeps the rows of queries, and finds those of a query that was asked before.
+"""Keeps the rows of queries, and finds the rows of a query that ran before.
 
-    queries/<workload>/<digest>/part-00000.parquet ...   the rows: equal rows in whatever order, equal folder;
-                                                         those of a span in span-<number>/
-    queries/<workload>/<digest>/result.json              the text, what it read, columns, rows
-    queries/<workload>/asked/<key>.json                  which rows a text gives over what it read
+    queries/<workload>/<digest>/part-00000.parquet ...   the rows, in a folder named by a digest of them;
+                                                         rows of a span are in span-<number>/
+    queries/<workload>/<digest>/result.json              the query, what it read, columns, rows
+    queries/<workload>/asked/<key>.json                  the digest of the rows for a query and what it read
 
-The folder is named by its content, so that rows which are the same again make no node run again.
+The folder is named by its content, so that a query which gives the same rows again makes no node run again.
 """
 
 import hashlib
@@ -24,22 +24,22 @@ from slipway.components.whole_file import whole_file
 PATTERN = "part-*.parquet"
 _ABOUT = "result.json"
 _DRAFT = ".draft-"
-# The newest stay, and what was used lately: a run may be reading it.
+# The newest results are kept, and those that were used recently, since a run may be reading them.
 _KEPT = 5
 _IN_USE_S = 7 * 24 * 3600.0
-# Another number forgets all that was kept.
+# Part of every key: changing it invalidates all kept results.
 _FORM = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """The rows of a query.
+    """The kept rows of a query.
 
     Attributes:
-        folder: holds `pattern` and nothing else of Parquet.
-        rows: how many, at least 1.
-        columns: their names, in order.
-        span: their number as TFX counts spans; None: they have none.
+        folder: the folder whose only Parquet files are those of `pattern`.
+        rows: the number of rows, at least 1.
+        columns: the names of the columns, in order.
+        span: the rows' span as TFX counts spans; None if they have none.
     """
 
     folder: Path
@@ -49,7 +49,7 @@ class Result:
 
     @property
     def pattern(self) -> str:
-        """Of the rows' files below `folder`, as TFX takes it."""
+        """The pattern of the rows' files below `folder`, in TFX's syntax."""
         return PATTERN if self.span is None else f"span-{{SPAN}}/{PATTERN}"
 
     @property
@@ -59,19 +59,20 @@ class Result:
 
 
 def key_of(asked: Mapping[str, object]) -> str:
-    """The name of what is asked: sha256 in hexadecimal.
+    """Return the key of a query, a hex sha256.
 
     Args:
-        asked: the text and all that its rows depend on, as plain data.
+        asked: the query and everything that its rows depend on, as plain data.
     """
     return hashlib.sha256(json.dumps([_FORM, asked], sort_keys=True).encode()).hexdigest()
 
 
 def recall(folder: Path, key: str) -> Result | None:
-    """The rows that were kept for a key; None if there are none.
+    """Return the rows that were kept for a key; None if there are none.
 
     Args:
-        folder: of the workload's queries.
+        folder: the folder of the workload's queries.
+        key: the query's key, from `key_of`.
     """
     try:
         digest = json.loads((folder / "asked" / f"{key}.json").read_bytes())["digest"]
@@ -82,13 +83,13 @@ def recall(folder: Path, key: str) -> Result | None:
             return None
         os.utime(result.folder)
     except (OSError, ValueError, KeyError, TypeError):
-        return None  # removed, or cut by a full disk: it is asked again
+        return None  # removed, or truncated by a full disk: the query runs again
     return result
 
 
 @contextmanager
 def draft(folder: Path) -> Iterator[Path]:
-    """A new folder beside the kept ones, which is gone at the end."""
+    """Create a folder next to the kept ones, and remove it at the end of the context."""
     made = folder / f"{_DRAFT}{os.getpid()}-{time.monotonic_ns()}"
     made.mkdir(parents=True)
     try:
@@ -106,15 +107,15 @@ def keep(
     span: int | None,
     about: Mapping[str, object],
 ) -> Result:
-    """Keeps rows, or finds that the same ones are kept already.
+    """Keep rows, unless the same rows are kept already.
 
     Args:
-        folder: of the workload's queries.
-        rows: holds their parts; on the same disk.
-        key: of `key_of`, to recall them by; None: they are asked for again each time.
-        written: how many they are, and their checksum.
-        span: their number as TFX counts spans; None: they have none.
-        about: for people, in `result.json`.
+        folder: the folder of the workload's queries.
+        rows: the folder with the rows' parts, on the same disk; it is moved.
+        key: the key to recall the rows by, from `key_of`; None: the query runs again each time.
+        written: the number of rows and their checksum.
+        span: the rows' span as TFX counts spans; None if they have none.
+        about: further entries of `result.json`, for people.
     """
     digest = hashlib.sha256(f"{written.checksum} {span}".encode()).hexdigest()[:16]
     result = Result(folder=folder / digest, rows=written.rows, columns=written.columns, span=span)
@@ -133,7 +134,7 @@ def keep(
             "parts": parts,
         }
         (rows / _ABOUT).write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", "utf-8")
-        with suppress(OSError):  # there is one: another process was quicker, or a disk cut it
+        with suppress(OSError):  # it exists: another process was quicker, or a full disk truncated it
             rows.rename(result.folder)
         if not _is_whole(result.folder):
             shutil.rmtree(result.folder, ignore_errors=True)
@@ -156,12 +157,12 @@ def _is_whole(folder: Path) -> bool:
 
 
 def _sizes(folder: Path) -> dict[str, int]:
-    """The bytes of each part: a machine that lost its power may leave it shorter than it was written."""
+    """Return the size of each part, since a power loss may leave it shorter than it was written."""
     return {path.name: path.stat().st_size for path in folder.rglob(PATTERN)}
 
 
 def _remove_old(folder: Path, current: Path) -> None:
-    """Removes results that were not used lately, drafts of processes that died, and what points to them."""
+    """Remove results not used recently, drafts of processes that died, and entries that point to them."""
     since = time.time() - _IN_USE_S
     others = [path for path in folder.iterdir() if path.is_dir() and path not in (current, folder / "asked")]
     drafts = [path for path in others if path.name.startswith(_DRAFT)]

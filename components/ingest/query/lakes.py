@@ -1,6 +1,7 @@
-"""Delta Lake and Iceberg tables on disk, each at one snapshot: its id is what the table's rows are known by.
+"""Reads Delta Lake and Iceberg tables on disk, each at one snapshot, whose id identifies the rows.
 
-What a table's own log names is read only if it lies in the table's folder, and no code that it names is run.
+Files that a table's log names are read only if they are in the table's folder, and code that the log names is
+never run.
 """
 
 import re
@@ -15,20 +16,20 @@ from slipway.components.ingest.query.duck import Files, Opened, Relation
 from slipway.components.ingest.query.tables import QueryError, Table
 
 _METADATA = ".metadata.json"
-# 00003-UUID.metadata.json, as catalogs write them, or v3.metadata.json, as Hadoop does.
+# Catalogs write 00003-UUID.metadata.json; Hadoop writes v3.metadata.json.
 _METADATA_NUMBER = re.compile(r"v?(\d+)(?:-.*)?\.metadata\.json")
 
 
 def of_lake(table: Table, place: Path) -> Opened:
-    """The snapshot that a table names, or the latest.
+    """Open a table at the snapshot that it names, or at the latest.
 
     Args:
-        table: of the kind `delta` or `iceberg`.
-        place: the table's folder; of Iceberg also one of its metadata files. Absolute.
+        table: a table of kind `delta` or `iceberg`.
+        place: absolute path of the table's folder; for Iceberg, also of one of its metadata files.
 
     Raises:
-        QueryError: the package is missing, it is no such table, there is no such snapshot, it names files
-            elsewhere, or it needs what its library cannot do.
+        QueryError: the package is missing, the folder holds no such table, the snapshot does not exist, the
+            table names files elsewhere, or it needs features that its library lacks.
     """
     with _told(table):
         return (_delta if table.kind == "delta" else _iceberg)(table, place)
@@ -43,7 +44,7 @@ def _delta(table: Table, place: Path) -> Opened:
         raise QueryError(f"data.tables.{table.name}.delta: {place} has no _delta_log", hint="name its folder")
     found = DeltaTable(place, version=table.at)
     mapped = found.metadata().configuration.get("delta.columnMapping.mode", "none")
-    if mapped != "none":  # the data set knows the files' names of columns only
+    if mapped != "none":  # the Arrow data set has only the column names in the files
         raise QueryError(
             f"data.tables.{table.name}.delta: column mapping ({mapped[:20]!r}) is not supported",
             hint="write a copy without delta.columnMapping.mode, or one in Parquet, and use that",
@@ -55,7 +56,7 @@ def _delta(table: Table, place: Path) -> Opened:
         with _told(table):
             return found.to_pyarrow_dataset()
 
-    # A copy of a table has its id, and versions of its own from then on.
+    # A copied table keeps its id, but its later versions differ, so the files are part of the identity.
     files = sorted(uri.rpartition("/")[2] for uri in found.file_uris())
     digest = sha256("\n".join(files).encode()).hexdigest()[:16]
     return Opened({"delta": str(found.metadata().id), "version": found.version(), "files": digest}, relation)
@@ -74,14 +75,14 @@ def _iceberg(table: Table, place: Path) -> Opened:
     metadata = FromInputFile.table_metadata(PyArrowFileIO().new_input(str(file)))
 
     class Inside(PyArrowFileIO):
-        """Reads files of the table's folder; of a table that was moved, those where it lies now."""
+        """Reads only files in the table's folder; paths of a table that was moved are mapped to it."""
 
         def new_input(self, location: str) -> Any:
             moved = location.removeprefix(metadata.location.rstrip("/") + "/")
             inside = folder / moved if moved != location else location
             return super().new_input(str(_within(folder, str(inside), table)))
 
-    # Not `StaticTable.from_metadata`: that would import the class that the metadata name for reading.
+    # Not `StaticTable.from_metadata`, which would import the FileIO class that the metadata names.
     found = StaticTable(("table",), metadata, str(file), Inside(), NoopCatalog("none"))
     snapshot = found.snapshot_by_id(table.at) if table.at is not None else found.current_snapshot()
     if snapshot is None:
@@ -104,7 +105,7 @@ def _iceberg(table: Table, place: Path) -> Opened:
 
 
 def _metadata_file(table: Table, place: Path) -> Path:
-    """The metadata file that is named, or the one with the highest number."""
+    """Return the metadata file that `place` names, or the one with the highest number."""
     if place.name.endswith(_METADATA) and place.is_file():
         return place
     numbered = [
@@ -121,10 +122,10 @@ def _metadata_file(table: Table, place: Path) -> Path:
 
 
 def _within(folder: Path, uri: str, table: Table) -> Path:
-    """The path of a file that a table names.
+    """Return the path of a file that a table names.
 
     Raises:
-        QueryError: it is not in the table's folder.
+        QueryError: the file is not in the table's folder.
     """
     parts = urlsplit(uri)
     path = Path(unquote(parts.path)) if parts.scheme == "file" else Path(uri)
@@ -138,12 +139,12 @@ def _within(folder: Path, uri: str, table: Table) -> Path:
 
 @contextmanager
 def _told(table: Table) -> Iterator[None]:
-    """Errors of the libraries in words."""
+    """Turn the libraries' errors into QueryErrors."""
     try:
         yield
     except (QueryError, MemoryError):
         raise
-    except Exception as error:  # each library has errors of its own
+    except Exception as error:  # each library has its own error classes
         words = " ".join(str(error).split()) or type(error).__name__
         raise QueryError(f"data.tables.{table.name} cannot be read: {words[:400]}") from error
 

@@ -1,4 +1,4 @@
-"""Writes a stream of rows as Parquet files of a size that several processes can share out."""
+"""Writes a stream of rows as Parquet files small enough to divide among processes."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -6,22 +6,22 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-# In Arrow's form; on disk they take a third of it and less.
+# Size in Arrow's format; on disk, parts take a third of it or less.
 _PART_BYTES = 64 << 20
 
 
 def write_parts(schema: pa.Schema, batches: Iterable[pa.RecordBatch], folder: Path) -> tuple[int, list[Path]]:
-    """Writes part-00000.parquet and following; without rows one that has none.
+    """Write part-00000.parquet and following; without rows, write one empty file.
 
     Args:
-        schema: of the batches.
-        batches: in order; read once.
-        folder: exists.
+        schema: the schema of the batches.
+        batches: the batches in order; iterated once.
+        folder: an existing folder.
 
     Returns:
-        How many rows there were, and the files.
+        The number of rows, and the files.
     """
-    # Texts repeat; a dictionary of numbers takes longer than it saves.
+    # Texts repeat; dictionaries of numbers cost more time than they save.
     texts = [field.name for field in schema if pa.types.is_string(field.type)]
     parts: list[Path] = []
     rows = 0

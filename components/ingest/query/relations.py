@@ -1,4 +1,4 @@
-"""Makes the relations that DuckDB scans from the tables of a query."""
+"""Opens the tables of a query as relations that DuckDB can scan."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 
 def open_table(table: Table, *, place: Path, files: Sequence[Path], digests: Mapping[str, str]) -> Opened:
-    """A table with what its rows depend on.
+    """Open a table, and determine what its rows depend on.
 
     Args:
-        table: of a query.
-        place: of a lake's table: its folder or metadata file.
-        files: that the table lies in, of an SQLite database its own first; none for the other kinds.
-        digests: of the files, by name.
+        table: a table of a query.
+        place: the folder or metadata file of a lake's table.
+        files: the files of the table, for SQLite the database file first; empty for the other kinds.
+        digests: the digests of the files, by name.
 
     Raises:
-        QueryError: as `lakes.of_lake` and `databases.identity_of`; later, as the relation is made, as
+        QueryError: as `lakes.of_lake` and `databases.identity_of`; later, when the relation is made, as
             `of_files`, `databases.rows_of_server` and `sqlite.rows_of_sqlite`.
     """
     if table.kind in ("delta", "iceberg"):
@@ -30,7 +30,7 @@ def open_table(table: Table, *, place: Path, files: Sequence[Path], digests: Map
 
         return of_lake(table, place)
     if table.kind == "files":
-        # The same files are other rows where their folders are columns.
+        # The same files give different rows if their folders are columns.
         return Opened({"files": digests, "folders": _is_hive(table)}, lambda _: of_files(table, files))
     if table.kind == "sqlite":
         from slipway.components.ingest.query.sqlite import rows_of_sqlite
@@ -43,10 +43,11 @@ def open_table(table: Table, *, place: Path, files: Sequence[Path], digests: Map
 
 
 def of_files(table: Table, paths: Sequence[Path]) -> Relation:
-    """A table that lies in files; folders named COLUMN=VALUE in its pattern are columns.
+    """Return the relation of a table in files; folders named COLUMN=VALUE in its pattern are columns.
 
     Raises:
-        QueryError: as `kind_of_files`; or a file of Arrow's format is none.
+        QueryError: as `kind_of_files`; or a file is not in Arrow's IPC format as its name says, or Arrow
+            files differ in their columns or types.
     """
     kind = kind_of_files(paths, table=table.name)
     if kind == "arrow":
@@ -59,7 +60,7 @@ def _is_hive(table: Table) -> bool:
 
 
 def _copied(opened: "AbstractContextManager[Batches]", folder: Path) -> Relation:
-    """The rows of a database, fetched into Parquet: they can be scanned as often as the query wants."""
+    """Copy the rows of a database to Parquet, so that the query can scan them repeatedly."""
     from slipway.components.ingest.query.parquet_parts import write_parts
 
     folder.mkdir(parents=True)

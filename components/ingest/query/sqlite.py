@@ -1,4 +1,4 @@
-"""Rows of an SQLite database, through Python's own SQLite: opened for reading, and nothing else allowed."""
+"""Reads rows of an SQLite database through Python's own SQLite; anything but reading is denied."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -24,12 +24,12 @@ from slipway.components.ingest.query.tables import Table
 
 @contextmanager
 def rows_of_sqlite(table: Table, file: Path) -> Iterator[Batches]:
-    """The rows of a table's query in an SQLite database; a column's type is judged by all its values.
+    """Provide the rows of a table's query in an SQLite database; all values of a column decide its type.
 
     Raises:
-        QueryError: the file is no database, or the query fails.
+        QueryError: the file is not a database, or the query fails.
     """
-    # Without its last semicolon it can stand in brackets, which only a SELECT can.
+    # Without its last semicolon the query can be put in brackets, which only a SELECT allows.
     query = f"({select_of(table)})"
     with (
         told(table, None),
@@ -39,8 +39,8 @@ def rows_of_sqlite(table: Table, file: Path) -> Iterator[Batches]:
         def ask(sql: str) -> sqlite3.Cursor:
             return stoppable(lambda: database.execute(sql), stop=database.interrupt)
 
-        ask("PRAGMA trusted_schema = OFF")  # its views and defaults were written by whoever made the file
-        ask("BEGIN")  # both readings see one state
+        ask("PRAGMA trusted_schema = OFF")  # the file's views and defaults are untrusted
+        ask("BEGIN")  # all queries see the same state
         database.set_authorizer(_reads_only)
         head = ask(f"SELECT * FROM {query} LIMIT 0")  # noqa: S608  (the user's own SQL)
         names = [column[0] for column in head.description]
@@ -57,9 +57,10 @@ def rows_of_sqlite(table: Table, file: Path) -> Iterator[Batches]:
 
 
 def _sqlite_uri(file: Path) -> str:
-    """Opens a file for reading; SQLite makes no files of its own beside it.
+    """Return a URI that opens a file read-only, without SQLite creating files next to it.
 
-    A database with a write-ahead log that holds nothing would get that and an index of it, which stay.
+    For a database in WAL mode whose log is empty or missing, SQLite would otherwise create the log and its
+    index, and leave them behind.
     """
     with file.open("rb") as opened:
         has_log = opened.read(20)[18:] == _SQLITE_WAL
@@ -72,7 +73,7 @@ def _reads_only(action: int, *_: object) -> int:
     return sqlite3.SQLITE_OK if action in _SQLITE_READS else sqlite3.SQLITE_DENY
 
 
-_SQLITE_WAL = bytes([2, 2])  # the versions of the format to write and to read
+_SQLITE_WAL = bytes([2, 2])  # the file format's write and read versions
 _SQLITE_READS = {
     sqlite3.SQLITE_SELECT,
     sqlite3.SQLITE_READ,
@@ -93,7 +94,7 @@ _SQLITE_RANK = (
     "max(CASE typeof({}) WHEN 'null' THEN 0 WHEN 'integer' THEN 1 WHEN 'real' THEN 2 WHEN 'text' THEN 3 "
     "ELSE 4 END)"
 )
-# By the most that a column's values need: none, whole numbers, fractions, text, bytes.
+# Indexed by the greatest rank among a column's values: null, whole numbers, fractions, text, bytes.
 _SQLITE_TYPES: Sequence[tuple[pa.DataType, Convert | None]] = (
     (pa.null(), None),
     (pa.int64(), None),

@@ -1,4 +1,4 @@
-"""Lets Ctrl-C end what works in C: Python answers a signal only once it is back in Python."""
+"""Lets Ctrl-C end work in C code, since Python handles a signal only when control returns to Python."""
 
 import threading
 from collections.abc import Callable
@@ -11,17 +11,17 @@ _AGAIN_S = 0.1
 
 
 def stoppable(work: Callable[[], _Found], *, stop: Callable[[], object]) -> _Found:
-    """Does work in a thread of its own, and waits for it in Python.
+    """Run work in a separate thread, and wait for it in Python.
 
-    DuckDB looks for signals itself, and misses them about every other time; SQLite and libpq do not look.
+    DuckDB checks for signals itself, but misses about every other one; SQLite and libpq do not check.
 
     Args:
-        work: its result is returned, its error raised.
-        stop: ends the work early. It is called again until the work has ended: a query that has not
-            begun yet cannot be ended.
+        work: a function whose result is returned, or whose error is raised.
+        stop: ends the work early. It is called repeatedly until the work has ended, because a query that has
+            not begun yet cannot be ended.
 
     Raises:
-        KeyboardInterrupt: it was interrupted, and the work has ended.
+        KeyboardInterrupt: the user interrupted the work, and it has ended.
     """
     outcome: Future[_Found] = Future()
 

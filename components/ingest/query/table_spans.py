@@ -1,4 +1,4 @@
-"""Which span of its tables a query takes: the one that is named, or the latest that all of them have."""
+"""Chooses the span of a query's tables: the given one, or the latest that all tables have."""
 
 import re
 from collections.abc import Sequence
@@ -16,16 +16,16 @@ _LETTERS = {"\\*": "[^/]*", "\\?": "[^/]"}
 def at_one_span(
     tables: Sequence[Table], *, span: int | str | None, root: Path
 ) -> tuple[Sequence[Table], int | None]:
-    """The tables at one span, and its number as TFX counts it; None where no table has spans.
+    """Return the tables at one span, and its number as TFX counts it; None if no table has spans.
 
     Args:
-        tables: of a query; those of files may hold {SPAN}, or {YYYY}, {MM} and {DD}.
-        span: a number or a day, of which `DataConfig` has checked that the tables have such ones; None: the
-            latest that all of them have.
-        root: the folder that paths are relative to.
+        tables: the tables of a query; the paths of files may contain {SPAN}, or {YYYY}, {MM} and {DD}.
+        span: a number or a day; `DataConfig` has checked that the tables use that kind. None: the latest span
+            that all tables have.
+        root: the folder that relative paths start from.
 
     Raises:
-        QueryError: the tables have spans of two kinds or versions, or none in common.
+        QueryError: the tables use two kinds of spans, or versions, or have no span in common.
         SourceError: a table has no files.
     """
     spanned = [table for table in tables if table.kind == "files" and PLACEHOLDER.search(table.place)]
@@ -51,7 +51,7 @@ def at_one_span(
 
 
 def _spans(table: Table, root: Path) -> set[int]:
-    """The numbers of the spans that have files."""
+    """Return the numbers of the spans for which the table has files."""
     steps = table.place.split("/")
     fixed = next(index for index, step in enumerate(steps) if PLACEHOLDER.search(step) or "*" in step)
     pattern = re.escape("/".join(steps[fixed:]))
@@ -64,7 +64,7 @@ def _spans(table: Table, root: Path) -> set[int]:
     for file in resolve_source(table.place, root=root, file_format="parquet").files:
         if match := re.fullmatch(f".*/{pattern}", file.as_posix()):
             named = match.groupdict()
-            with suppress(ValueError):  # no day, as 2026-13-01
+            with suppress(ValueError):  # not a day, such as 2026-13-01
                 number = named.get("number")
                 found.add(
                     int(number) if number else span_number(f"{named['YYYY']}-{named['MM']}-{named['DD']}")

@@ -1,4 +1,4 @@
-"""The tables that a query reads, and the errors about them. Imports no library."""
+"""The tables that a query reads, and their errors. Imports no library."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Literal
 from slipway.components.errors import ComponentError
 
 SQL = "sql"
-"""The value of `data.format`."""
+"""The value of `data.format` for a query."""
 
 Kind = Literal["files", "sqlite", "database_env", "delta", "iceberg"]
 FileKind = Literal["parquet", "csv", "jsonl", "arrow"]
@@ -20,12 +20,12 @@ _SUFFIXES: Mapping[str, FileKind] = {
     ".arrow": "arrow",
     ".feather": "arrow",
 }
-_UNPACKED = (".gz", ".zst")  # by DuckDB, and only text
+_UNPACKED = (".gz", ".zst")  # suffixes that DuckDB unpacks, for text files only
 _GLOB_CHARACTERS = "*?["
 
 
 class QueryError(ComponentError):
-    """A query cannot be carried out: it is wrong, something that it reads is, or a package is missing."""
+    """A query cannot run: the query or something that it reads is wrong, or a package is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,11 +33,11 @@ class Table:
     """A table of a query.
 
     Attributes:
-        name: in the SQL.
-        kind: what `place` is.
+        name: the table's name in the SQL.
+        kind: the kind of table, which says what `place` is.
         place: a path or glob, a folder, or the name of an environment variable.
-        query: of a database: a SELECT in its own SQL.
-        at: the state to read: a version (Delta), a snapshot's id (Iceberg), a name for it (a server's
+        query: for a database, a SELECT in its own SQL.
+        at: the state to read: a version (Delta), a snapshot id (Iceberg), or a name for the state (a server's
             database); None: the latest.
     """
 
@@ -49,11 +49,11 @@ class Table:
 
 
 def kind_of_files(files: Sequence[Path], *, table: str) -> FileKind:
-    """The encoding of a table's files, by the endings of their names.
+    """Return the format of a table's files, by their suffixes.
 
     Raises:
-        QueryError: an end is none that a query can read, they differ, or a name holds what SQL takes for a
-            pattern.
+        QueryError: a query cannot read files with a suffix, the formats differ, or a name contains
+            characters that SQL takes for a pattern.
     """
     kinds = {_kind(file, table) for file in files}
     if len(kinds) > 1:
