@@ -107,13 +107,17 @@ def _number_score(feature: Column, label: Floats, label_ranks: Floats) -> float:
 
 
 def _explained(codes: Codes, label: Floats) -> float:
-    """Return R squared of the mean label per bin or text, learned on every other row, tested on the rest."""
+    """Return R squared of the mean label per bin or text, learned on every other row, tested on the rest.
+
+    0 where the means answer worse than the mean of all labels.
+    """
     sums = np.bincount(codes[::2], weights=label[::2], minlength=int(codes.max()) + 1)
     rows = np.bincount(codes[::2], minlength=len(sums))
     means = np.where(rows > 0, sums / np.maximum(rows, 1), label[::2].mean())
     aside = label[1::2]
     spread = float(((aside - aside.mean()) ** 2).sum())
-    return 1 - float(((aside - means[codes[1::2]]) ** 2).sum()) / spread if spread > 0 else 0.0
+    wrong = float(((aside - means[codes[1::2]]) ** 2).sum())
+    return max(1 - wrong / spread, 0.0) if spread > 0 else 0.0
 
 
 def _correlation(one: Floats, other: Floats) -> float:

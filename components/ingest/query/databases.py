@@ -203,7 +203,7 @@ def _mysql(table: Table, address: SplitResult) -> Iterator[Batches]:
 
 
 def _mysql_schema(cursor: "pymysql.cursors.Cursor") -> pa.Schema:
-    from pymysql.constants import FIELD_TYPE
+    from pymysql.constants import FIELD_TYPE, FLAG
 
     whole = {getattr(FIELD_TYPE, name) for name in ("TINY", "SHORT", "INT24", "LONG", "LONGLONG", "YEAR")}
     fractions = {getattr(FIELD_TYPE, name) for name in ("FLOAT", "DOUBLE", "DECIMAL", "NEWDECIMAL")}
@@ -214,7 +214,9 @@ def _mysql_schema(cursor: "pymysql.cursors.Cursor") -> pa.Schema:
     # Only `_result.fields` has the character set of a column.
     for (name, code, *_), packet in zip(cursor.description, cursor._result.fields, strict=True):
         is_bytes = code in bits or (code in texts and packet.charsetnr == _BINARY_CHARACTERS)
-        kind = pa.int64() if code in whole else pa.float64() if code in fractions else pa.string()
+        # An unsigned number may be too large for int64; as in Parquet, only its row is rejected then.
+        integers = pa.uint64() if packet.flags & FLAG.UNSIGNED else pa.int64()
+        kind = integers if code in whole else pa.float64() if code in fractions else pa.string()
         fields.append(pa.field(name, pa.binary() if is_bytes else kind))
     return pa.schema(fields)
 

@@ -161,12 +161,20 @@ def _sizes(folder: Path) -> dict[str, int]:
     return {path.name: path.stat().st_size for path in folder.rglob(PATTERN)}
 
 
+def _changed_s(path: Path) -> float:
+    """Return the time of a result's last use; 0 if another run has removed it in the meantime."""
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
+
+
 def _remove_old(folder: Path, current: Path) -> None:
     """Remove results not used recently, drafts of processes that died, and entries that point to them."""
     since = time.time() - _IN_USE_S
     others = [path for path in folder.iterdir() if path.is_dir() and path not in (current, folder / "asked")]
     drafts = [path for path in others if path.name.startswith(_DRAFT)]
-    results = sorted(set(others).difference(drafts), key=lambda path: path.stat().st_mtime, reverse=True)
+    results = sorted(set(others).difference(drafts), key=_changed_s, reverse=True)
     for path in [*drafts, *results[_KEPT - 1 :]]:
         with suppress(FileNotFoundError):
             if path.stat().st_mtime < since:

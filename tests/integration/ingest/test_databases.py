@@ -133,6 +133,9 @@ def test_values_of_mariadb(read):
         "s": 12.5,
     }
     assert two == {"id": 2, **dict.fromkeys(list(one)[1:-1]), "s": 12.5}
+    large = read("mysql", "SELECT 18446744073709551615 AS n, CAST(1 AS SIGNED) AS m")
+    assert large.to_pylist() == [{"n": 2**64 - 1, "m": 1}]
+    assert large.schema.types == [pa.uint64(), pa.int64()]
 
 
 @pytest.mark.parametrize("kind", ["postgresql", "mysql"])

@@ -35,6 +35,15 @@ def score(sample):
     return label_score(sample, "tip", single_scores(sample, "tip"))
 
 
+def test_text_that_tells_nothing_of_a_number_scores_0_not_less():
+    rng = np.random.default_rng(3)
+    sample = {
+        "code": rng.choice([f"c{n}" for n in range(500)], ROWS).astype(object),
+        "y": rng.normal(size=ROWS),
+    }
+    assert single_scores(sample, "y") == {"code": 0.0}
+
+
 @pytest.mark.parametrize("kind", [dict, classes])
 def test_one_flipped_label_in_twenty_costs_more_than_a_tenth_of_the_score(kind):
     then, now = score(kind(trips(0))), score(flipped(kind(trips(1)), 0.05))
