@@ -1,1 +1,1 @@
-"""A run as one self-contained HTML page: gathered from the run's files, drawn, written."""
+"""Renders a run as one self-contained HTML report page, from the files that the run wrote."""

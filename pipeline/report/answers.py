@@ -1,7 +1,7 @@
-"""A model's predictions against the labels, as curves and tables. Pure.
+"""Compares a model's predictions ("answers") with the labels, as curves and tables. Pure.
 
-Made from the counts in the verdict (`slipway.components.model_gate.answers`), which are over the whole eval
-split.
+Everything is computed from the counts in the model gate's verdict (`slipway.components.model_gate.answers`),
+which cover the whole eval split.
 """
 
 import itertools
@@ -24,8 +24,8 @@ class Curve:
     """A line in the unit square.
 
     Attributes:
-        points: as SVG wants them, in a square of `SIDE_PX`.
-        before: the same of the last blessed model; empty without one.
+        points: the `points` of an SVG polyline, in a square of `SIDE_PX`.
+        before: the same for the last blessed model; empty if there is none.
     """
 
     points: str
@@ -34,14 +34,15 @@ class Curve:
 
 @dataclass(frozen=True)
 class Dot:
-    """Rows with neighbouring predictions.
+    """A group of rows with similar predictions.
 
     Attributes:
-        answer: mean of the answers.
-        label: mean of the labels; of labels 0 and 1 the share of ones.
+        rows: the number of rows.
+        answer: mean of the predictions.
+        label: mean of the labels; for labels 0 and 1 the share of ones.
         spread: standard deviation of the labels.
-        x, y: its place in the picture, px.
-        low, high: of a line from one `spread` below to one above, px.
+        x, y: position of the dot in the picture, px.
+        low, high: y of the ends of the error bar, one `spread` below and one above the mean label, px.
     """
 
     rows: int
@@ -56,7 +57,7 @@ class Dot:
 
 @dataclass(frozen=True)
 class Threshold:
-    """The result of predicting yes from a given probability on.
+    """The confusion counts when a probability of at least `threshold` is predicted as the positive class.
 
     Attributes:
         threshold: 0 to 1.
@@ -71,46 +72,47 @@ class Threshold:
 
     @property
     def precision(self) -> float | None:
-        """Share of the predicted yes that are right; None if there are none."""
+        """Share of the positive predictions that are right; None if there are none."""
         return _share(self.true_positives, self.true_positives + self.false_positives)
 
     @property
     def recall(self) -> float | None:
-        """Share of the ones that are found; None if there are none."""
+        """Share of the positive labels that are found; None if there are none."""
         return _share(self.true_positives, self.true_positives + self.false_negatives)
 
     @property
     def false_positive_rate(self) -> float | None:
-        """False positive rate: share of the zeros that are predicted yes; None if there are none."""
+        """Share of the negative labels that are predicted as positive; None if there are none."""
         return _share(self.false_positives, self.false_positives + self.true_negatives)
 
     @property
     def accuracy(self) -> float | None:
-        """Share of the rows that are predicted right."""
+        """Share of the rows that are predicted correctly; None if there are no rows."""
         right = self.true_positives + self.true_negatives
         return _share(right, right + self.false_positives + self.false_negatives)
 
     @property
     def f1(self) -> float | None:
-        """Harmonic mean of precision and recall; None if neither is more than 0."""
+        """Harmonic mean of precision and recall; None if there are no positive labels or predictions."""
         wrong = self.false_positives + self.false_negatives
         return _share(2 * self.true_positives, 2 * self.true_positives + wrong)
 
 
 @dataclass(frozen=True)
 class Binary:
-    """A model that predicts the probability of yes.
+    """The predictions of a binary classifier.
 
     Attributes:
-        names: of the classes 0 and 1.
+        names: the names of the classes 0 and 1.
         roc: recall over the false positive rate.
-        ones: share of the labels that are 1: what precision has by chance.
-        calibration: ten ranges of the probability, those with rows.
-        calibration_error: how far the dots lie from the diagonal on average, each with the weight of its
-            rows: the expected calibration error, 0 to 1. Source: M. P. Naeini, G. F. Cooper, M. Hauskrecht,
-            Obtaining well calibrated probabilities using Bayesian binning, AAAI 2015.
-        thresholds: 0.05 to 0.95.
-        even: that of 0.5.
+        precision_recall: precision over recall.
+        ones: share of the labels that are 1, which is the precision of a random classifier.
+        calibration: the non-empty ones of ten ranges of the probability.
+        calibration_error: expected calibration error, 0 to 1: the mean distance of the dots from the
+            diagonal, weighted by rows. Source: M. P. Naeini, G. F. Cooper, M. Hauskrecht, Obtaining well
+            calibrated probabilities using Bayesian binning, AAAI 2015.
+        thresholds: from 0.05 to 0.95.
+        even: the threshold 0.5.
     """
 
     names: tuple[str, str]
@@ -128,9 +130,10 @@ class ByClass:
     """The predictions for one class.
 
     Attributes:
-        label: the class by its name, or by its number where it has none.
-        recall: share of them that are found.
-        precision: share of the answers of this class that are right; None without any.
+        label: the name of the class, or its number if it has no name.
+        rows: the number of rows with this label.
+        recall: share of the rows with this label that are predicted correctly.
+        precision: share of the predictions of this class that are right; None if there are none.
     """
 
     label: str
@@ -141,13 +144,14 @@ class ByClass:
 
 @dataclass(frozen=True)
 class Classes:
-    """A model that predicts one of several classes.
+    """The predictions of a multiclass classifier.
 
     Attributes:
-        labels: of the matrix, at most 20, in the order of their numbers; empty if there are more.
-        matrix: rows of each label by answer, in the order of `labels`.
-        classes: the worst recall first, at most 100.
-        mistakes: label, answer and rows of the most frequent ones, at most 10.
+        labels: the classes of the confusion matrix, ordered by number; empty if there are more than 20.
+        matrix: the number of rows by label (outer) and prediction (inner), both in the order of `labels`.
+        classes: worst recall first, at most 100.
+        left_out: the number of classes that are not in `classes`.
+        mistakes: (label, prediction, rows) of the most frequent mistakes, at most 10.
     """
 
     labels: tuple[str, ...]
@@ -159,11 +163,11 @@ class Classes:
 
 @dataclass(frozen=True)
 class Numbers:
-    """A model that predicts a number.
+    """The predictions of a regression model.
 
     Attributes:
-        groups: ten with about as many rows each, by rising answer.
-        low, high: of both axes.
+        groups: up to ten groups of roughly equal size, by rising prediction.
+        low, high: the range of both axes.
     """
 
     groups: tuple[Dot, ...]
@@ -173,13 +177,13 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Answers:
-    """The answers of a model.
+    """The predictions of a model, compared with the labels.
 
     Attributes:
-        rows: of the eval split that were answered with finite numbers.
-        not_finite: rows that were not.
-        has_baseline: whether the last blessed model's curves are there, too.
-        binary, classes, numbers: one of them.
+        rows: rows of the eval split with finite predictions.
+        not_finite: the other rows.
+        has_baseline: whether the curves of the last blessed model are included.
+        binary, classes, numbers: the result for the kind of model; the other two are None.
     """
 
     rows: int
@@ -191,11 +195,11 @@ class Answers:
 
 
 def answers(counted: Mapping[str, Counts], names: Sequence[str] = ()) -> Answers | None:
-    """The predictions in a verdict; None if it has none.
+    """Return the predictions in a verdict, or None if it has none.
 
     Args:
-        counted: `candidate` and perhaps `baseline`, as the model gate counts them.
-        names: of the classes, in the order of their numbers; empty if they are not known.
+        counted: the model gate's counts: `candidate` and perhaps `baseline`.
+        names: the class names in the order of their numbers; empty if they are unknown.
     """
     own, before = counted.get("candidate") or {}, counted.get("baseline") or {}
     if not own.get("rows"):
@@ -210,16 +214,16 @@ def answers(counted: Mapping[str, Counts], names: Sequence[str] = ()) -> Answers
 
 
 Group = Sequence[float]
-"""Least answer, rows, sum of the labels, sum of their squares, sum of the answers."""
+"""Smallest prediction, rows, sum of labels, sum of squared labels, sum of predictions."""
 
 
 def binary(groups: Sequence[Group], before: Sequence[Group], names: Sequence[str] = ()) -> Binary:
-    """The curves of probabilities.
+    """Return the curves of a binary classifier.
 
     Args:
-        groups: by rising answer; at least one.
-        before: those of the last blessed model; may be empty.
-        names: as in `answers`; without two of them the classes are called 0 and 1.
+        groups: by rising prediction; at least one.
+        before: the groups of the last blessed model; may be empty.
+        names: as in `answers`; unless there are two, the classes are called 0 and 1.
     """
     at = [_at(threshold, groups) for threshold in _THRESHOLDS]
     rows, ones = sum(g[1] for g in groups), sum(g[2] for g in groups)
@@ -248,7 +252,7 @@ def _at(threshold: float, groups: Iterable[Group]) -> Threshold:
 
 
 def _falling(groups: Sequence[Group]) -> list[tuple[float, float]]:
-    """Ones and zeros among the rows with the highest predictions, group after group, from none to all."""
+    """Return the cumulative counts (ones, zeros) by falling prediction, group by group, from (0, 0) on."""
     ones = itertools.accumulate((g[2] for g in reversed(groups)), initial=0.0)
     zeros = itertools.accumulate((g[1] - g[2] for g in reversed(groups)), initial=0.0)
     return list(zip(ones, zeros, strict=True))
@@ -292,10 +296,10 @@ def _dot(groups: Sequence[Group], low: float, high: float) -> Dot:
 
 
 def numbers(groups: Sequence[Group]) -> Numbers:
-    """Ten groups of roughly equally many rows.
+    """Merge the groups into up to ten groups of roughly equal size.
 
     Args:
-        groups: by rising answer; at least one.
+        groups: by rising prediction; at least one.
     """
     rows = sum(group[1] for group in groups)
     before = itertools.accumulate((group[1] for group in groups), initial=0)
@@ -309,11 +313,11 @@ def numbers(groups: Sequence[Group]) -> Numbers:
 
 
 def classes(cells: Iterable[Sequence[int]], names: Sequence[str] = ()) -> Classes:
-    """The confusion matrix.
+    """Return the confusion matrix, the metrics of each class, and the most frequent mistakes.
 
     Args:
-        cells: label, answer and rows.
-        names: as in `answers`; where one of the classes has none, all are called by their numbers.
+        cells: (label, prediction, rows).
+        names: as in `answers`; if any class lacks a name, all classes are called by their numbers.
     """
     found = {(label, answer): rows for label, answer, rows in cells}
     labels = sorted({code for cell in found for code in cell})
@@ -328,7 +332,7 @@ def classes(cells: Iterable[Sequence[int]], names: Sequence[str] = ()) -> Classe
         for code in labels
         if rows_of[code]
     ]  # fmt: skip
-    # Those with the same recall stay in the order of their numbers.
+    # The sort is stable: classes with the same recall stay in the order of their numbers.
     ordered = sorted(by_class, key=lambda each: each.recall)
     wrong = sorted(((rows, cell) for cell, rows in found.items() if cell[0] != cell[1]), reverse=True)
     shown = tuple(labels) if len(labels) <= _SHOWN_CLASSES else ()

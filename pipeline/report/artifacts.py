@@ -6,23 +6,24 @@ from typing import Any
 
 from slipway.pipeline.runs.record import RunRecord
 
-# Results of a run are small; larger files are not meant for a page.
+# The result files of a run are small; a larger file is not meant for a report page.
 _MOST_BYTES = 64 * 2**20
 
 
 def folders(record: RunRecord, type_name: str) -> list[Path]:
-    """The local folders of artifacts of a type that this run made or took from its cache."""
+    """Return the local folders of a type's artifacts that this run produced or took from the cache."""
     return [Path(each["uri"]) for _, each in record.outputs_of(type_name) if "://" not in each["uri"]]
 
 
 def first_json(record: RunRecord, type_name: str, name: str) -> Any:
-    """The JSON object in that file of the first artifact of that type that has it; empty if none has.
+    """Return the JSON object in file `name` of the first artifact of a type that has this file.
 
-    What its values are is for the reader to say.
+    The result is empty if no artifact has it. It is typed `Any`, so that each caller can declare the types of
+    the values.
 
     Raises:
-        ValueError: it is no JSON object.
-        OSError: it cannot be read.
+        ValueError: the file does not hold a JSON object.
+        OSError: the file cannot be read.
     """
     for folder in folders(record, type_name):
         if found := read_json(folder / name):
@@ -31,11 +32,11 @@ def first_json(record: RunRecord, type_name: str, name: str) -> Any:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Reads a JSON object from a file; empty if there is no such file.
+    """Read a JSON object from a file; empty if there is no such file.
 
     Raises:
-        ValueError: it is no JSON object.
-        OSError: it cannot be read.
+        ValueError: the file does not hold a JSON object.
+        OSError: the file cannot be read.
     """
     if not path.is_file():
         return {}
@@ -46,11 +47,11 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def read_bytes(path: Path) -> bytes:
-    """The content of a file.
+    """Read a file.
 
     Raises:
-        ValueError: it is larger than 64 MiB.
-        OSError: it cannot be read.
+        ValueError: the file is larger than 64 MiB.
+        OSError: the file cannot be read.
     """
     size = path.stat().st_size
     if size > _MOST_BYTES:

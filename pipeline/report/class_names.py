@@ -1,6 +1,6 @@
-"""The names of the classes that a run's model predicts, if the run has them anywhere.
+"""Finds the names of the classes that a run's model predicts.
 
-Reads the schema with the messages' own package: TensorFlow Transform takes seconds to import.
+Parses the schema with `tensorflow_metadata` directly, because TensorFlow Transform takes seconds to import.
 """
 
 from pathlib import Path
@@ -14,13 +14,14 @@ from slipway.pipeline.runs.run_target import KeptSettings
 
 
 def class_names(record: RunRecord) -> tuple[str, ...]:
-    """The names in the order of their codes; empty if they are unknown.
+    """Return the class names in the order of their codes; empty if they are unknown.
 
-    They are those of the workload (`transform.classes`), else what the vocabulary holds by which the label
-    became a number: one that has the name of the label, of a transformed label that is nothing but its codes.
+    The names are the workload's `transform.classes` or, without these, the entries of the vocabulary that
+    maps the label to integers: a vocabulary named after the label, if the transformed label holds its codes
+    and nothing else.
 
     Args:
-        record: the run; one of another pipeline than a workload's tells neither.
+        record: the run; a run of a pipeline that is not a workload has no class names.
 
     Raises:
         OSError, ValueError: a file of the TransformGraph cannot be read.
@@ -29,7 +30,7 @@ def class_names(record: RunRecord) -> tuple[str, ...]:
     if settings.transform.classes:
         return settings.transform.classes
     label, raw_label = settings.transform.label, settings.data.label
-    if not isinstance(label, str):  # of several outputs
+    if not isinstance(label, str):  # the model has several outputs
         return ()
     for folder in folders(record, "TransformGraph"):
         if label and (names := _vocabulary(folder, label, (label, raw_label))):
@@ -38,7 +39,7 @@ def class_names(record: RunRecord) -> tuple[str, ...]:
 
 
 def _vocabulary(graph: Path, label: str, called: tuple[str, ...]) -> tuple[str, ...]:
-    """The values of the label's codes, from files that TensorFlow Transform writes; empty without them."""
+    """Return the vocabulary of the label from TensorFlow Transform's files; empty if there is none."""
     assets = read_json(graph / "transformed_metadata" / "asset_map")
     file = graph / "transform_fn" / "assets" / next((assets[name] for name in called if name in assets), "")
     schema_file = graph / "transformed_metadata" / "schema.pbtxt"
@@ -49,7 +50,7 @@ def _vocabulary(graph: Path, label: str, called: tuple[str, ...]) -> tuple[str, 
         schema = text_format.Parse(read_bytes(schema_file), schema_pb2.Schema())
     except text_format.ParseError as error:
         raise ValueError(f"{schema_file.name} of the TransformGraph is damaged: {error}") from error
-    # TensorFlow Transform records how many codes a column has, unless they were changed since.
+    # TensorFlow Transform records the number of codes of a column, unless the codes were changed afterwards.
     domains = [feature.int_domain for feature in schema.feature if feature.name == label]
     is_code = any(domain.is_categorical and domain.max == len(names) - 1 for domain in domains)
     return names if is_code else ()

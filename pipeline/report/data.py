@@ -1,6 +1,7 @@
-"""The data of a run: each feature in each split, the gate's findings, and the rejected rows.
+"""The data section of a run's report page: features by split, the data gate's findings, rejected rows.
 
-Reads the statistics with the messages' own package: TensorFlow Data Validation takes seconds to import.
+Parses the statistics with `tensorflow_metadata` directly, because TensorFlow Data Validation takes seconds to
+import.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,12 +18,12 @@ from slipway.pipeline.report.features import Feature, InSplit, features
 from slipway.pipeline.runs.outcome import read_stops, read_verdicts
 from slipway.pipeline.runs.record import Finding, RunRecord, Verdict
 
-# It reads files of data, and takes long to import.
+# The module reads data files, so it is slow to import.
 if TYPE_CHECKING:
     from slipway.components.ingest.quarantine import PlainTally
 
 REFERENCE = "reference"
-"""The name, beside the splits, of the data that the training data is compared with."""
+"""The name, among those of the splits, of the data that the training data is compared with."""
 
 _TRAIN = "train"
 _STATISTICS = "FeatureStats.pb"
@@ -36,7 +37,8 @@ class Gate:
     """The verdict of a data gate.
 
     Attributes:
-        findings: as its verdict holds them, at most 100.
+        findings: the findings in its verdict, at most 100.
+        left_out: the number of findings that are not in `findings`.
     """
 
     passed: bool
@@ -50,9 +52,10 @@ class Quarantine:
     """The rejected rows.
 
     Attributes:
-        rows_out: rows of each split.
-        reasons: why rows were rejected -> how many.
-        samples: the first of them, in words.
+        rows_in: the number of rows read.
+        rows_out: split -> rows that were accepted.
+        reasons: reason -> number of rejected rows.
+        samples: the first rejected rows, as text.
     """
 
     rows_in: int
@@ -63,14 +66,16 @@ class Quarantine:
 
 @dataclass(frozen=True)
 class Data:
-    """The data of a run.
+    """The content of the data section.
 
     Attributes:
-        rows: of each split.
-        reference: rows of the training data that this was compared with; None if there was none.
-        features: at most 150, those with findings first.
-        drifts: feature -> how far its training values lie from the reference's.
-        quarantine: None where nothing of ours read the data.
+        rows: split -> number of rows.
+        reference: the number of rows of the reference data; None if the data was not compared.
+        features: at most 150, features with findings first.
+        drifts: feature -> distance of its training values from the reference.
+        left_out: the number of features that are not in `features`.
+        gates: the verdict of each data gate.
+        quarantine: the rejected rows; None if the data was not read by Slipway's own Ingest.
     """
 
     rows: Mapping[str, int]
@@ -83,13 +88,13 @@ class Data:
 
 
 def shown_splits(splits: Sequence[InSplit]) -> tuple[InSplit, ...]:
-    """The splits that fit a chart: the first two, and the reference if there is one."""
+    """Return the splits that fit in a chart: the first two, and the reference if there is one."""
     own = [found for found in splits if found.split != REFERENCE]
     return (*own[:2], *(found for found in splits if found.split == REFERENCE))
 
 
 def data(record: RunRecord) -> Data | None:
-    """The data of a run; None if the run has no records of it.
+    """Return the data section of a run, or None if the run has no records of its data.
 
     Raises:
         OSError, ValueError, DecodeError: a file cannot be read.
@@ -133,7 +138,7 @@ def _quarantine(summary: "PlainTally") -> Quarantine | None:
 
 
 def _read_statistics(folder: Path) -> dict[str, bytes]:
-    """The statistics of each split, the training split first."""
+    """Read the statistics of each split, the train split first."""
     found = {}
     for split in sorted(folder.glob("Split-*"), key=lambda f: (f.name != f"Split-{_TRAIN}", f.name)):
         path = split / _STATISTICS
@@ -143,9 +148,9 @@ def _read_statistics(folder: Path) -> dict[str, bytes]:
 
 
 def _read_reference(record: RunRecord) -> bytes:
-    """The statistics of the training data that the gate compared with; empty if there is none here."""
+    """Read the statistics of the gate's reference data; empty if there are none on this machine."""
     kept = [folder / REFERENCE for folder in folders(record, "schemas.DataVerdict")]
-    # A gate that stopped the run has no outputs; its verdict names the reference.
+    # A gate that stopped the run has no outputs, but its verdict names the folder of the reference.
     named = [verdict.get("reference_folder", "") for verdict in read_stops(record).values()]
     for folder in (*kept, *(Path(name) for name in named if name and "://" not in name)):
         if content := _read_statistics(folder).get(_TRAIN):

@@ -1,4 +1,4 @@
-"""The page of the differences between two runs: only the changes, old beside new. Pure."""
+"""The content of the page that compares two runs: only the changes, old beside new. Pure."""
 
 from dataclasses import dataclass
 
@@ -29,10 +29,10 @@ class ChangeRow:
     """One difference.
 
     Attributes:
-        name: what it is.
-        old, new: its values in words.
+        name: the name of the changed value.
+        old, new: the values, as text.
         note: the change, or the nodes that it concerns.
-        is_better: whether that is one for the better; None if unknown.
+        is_better: whether the change is an improvement; None if unknown.
     """
 
     name: str
@@ -47,7 +47,8 @@ class Section:
     """The changes of one kind.
 
     Attributes:
-        rows: at most 200.
+        rows: at most 200 changes.
+        left_out: the number of changes that are not in `rows`.
     """
 
     title: str
@@ -60,7 +61,7 @@ class DifferencePage:
     """The changes between two runs.
 
     Attributes:
-        sections: those with changes.
+        sections: the sections that have changes.
     """
 
     old: Row
@@ -75,7 +76,7 @@ class DifferencePage:
 
 
 def difference_page(difference: Difference, old: RunRecord, new: RunRecord) -> DifferencePage:
-    """The page of the difference between two runs."""
+    """Return the content of the page that compares two runs."""
     by_name = {name: [c for c in difference.changes if c.section == name] for name in SECTIONS}
     sections = tuple(_section(name, changes) for name, changes in by_name.items() if changes)
     return DifferencePage(row_of(old), row_of(new), sections, difference.notes)

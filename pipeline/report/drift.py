@@ -1,4 +1,4 @@
-"""The distance of each column from the data it is compared with, by the data gate's own measures. Pure."""
+"""Measures the drift of each column from the reference data, with the data gate's distances. Pure."""
 
 from dataclasses import dataclass
 
@@ -9,11 +9,11 @@ from slipway.components.data_gate.statistics import FeatureStatistics
 
 @dataclass(frozen=True)
 class Drift:
-    """The distance of one column's values in two sets of rows.
+    """The distance between a column's distributions in two sets of rows.
 
     Attributes:
-        measure: its name.
-        value: 0, all alike, to 1.
+        measure: the name of the distance.
+        value: 0 (the same distribution) to 1.
     """
 
     measure: str
@@ -21,11 +21,11 @@ class Drift:
 
 
 def drifts(now: bytes, then: bytes) -> dict[str, Drift]:
-    """The distance of each column with values in both sets.
+    """Return the distance of each column that has values in both sets.
 
     Args:
-        now: the statistics of one split, as `FeatureStats.pb` holds them.
-        then: those of what it is compared with.
+        now: the statistics of one split: the content of `FeatureStats.pb`.
+        then: the statistics of the reference, likewise.
     """
     before = split_statistics(then).features
     found = {

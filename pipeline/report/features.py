@@ -1,4 +1,4 @@
-"""Each column of the data in each split, as numbers and bars. Pure."""
+"""Summarizes each feature in each split as numbers and histogram bars. Pure."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,11 +11,11 @@ from slipway.components.data_gate.statistics import FeatureStatistics, Kind, Spl
 from slipway.components.data_profile.columns import Floats
 
 BINS = 12
-"""The number of bars for a number with many values."""
+"""The number of bars of a numeric feature with many values."""
 
-_MOST_SINGLE_VALUES = 24  # a bar each for the hours of a day, the months, the weekdays, yes and no
+_MOST_SINGLE_VALUES = 24  # one bar each for hours of the day, months, weekdays, yes and no
 _TAIL = 0.01
-_LONG_TAIL = 4.0  # a range this many times that of the middle 98% would put nearly all values into one bar
+_LONG_TAIL = 4.0  # a range this many times that of the middle 98% would put nearly all values in one bar
 _SHOWN_VALUES = 8
 _KINDS: Mapping[Kind, str] = {"int": "integer", "float": "float", "text": "text", "other": "other"}
 
@@ -26,9 +26,9 @@ class InSplit:
 
     Attributes:
         missing: share of the rows without a value, 0 to 1; None if there are no rows.
-        distinct: how many values differ; None for numbers, which are not counted.
-        numbers: smallest, mean and largest, in words; None for text.
-        shares: of the values in each bin of the chart, or of each of its texts; 0 to 1.
+        distinct: the number of distinct texts; None for numbers, whose distinct values are not counted.
+        numbers: (min, mean, max), as text; None for text.
+        shares: share of the values in each bar of the chart, 0 to 1.
     """
 
     split: str
@@ -44,9 +44,9 @@ class Feature:
 
     Attributes:
         kind: integer, float, text or other.
-        labels: of the bars: the texts of a column of text, or the number or range that each counts.
-        ends: below the first and the last bar of numbers, in words that differ; None for text.
-        findings: how many the gate has about it.
+        labels: the labels of the bars: texts, or the number or range that each bar counts.
+        ends: the axis labels below the first and the last bar of numbers; None for text.
+        findings: the number of the data gate's findings about this feature.
     """
 
     name: str
@@ -58,21 +58,22 @@ class Feature:
 
     @property
     def most(self) -> float:
-        """The largest share, more than 0, for the scale of its chart."""
+        """The largest share, for the scale of the chart; 1 if all shares are 0."""
         return max((share for found in self.splits for share in found.shares), default=0.0) or 1.0
 
     @property
     def has_chart(self) -> bool:
-        """Whether there is anything to draw."""
+        """Whether any share is above 0, so that there is something to draw."""
         return any(share > 0 for found in self.splits for share in found.shares)
 
 
 @dataclass(frozen=True)
 class Bins:
-    """The bins of a number, the same for all splits.
+    """The histogram bins of a numeric feature, the same for all splits.
 
     Attributes:
-        edges: float64 [bins + 1], ascending; a bin holds what is above its lower and at most its upper edge.
+        edges: float64 [bins + 1], ascending; bin i is the interval (edges[i], edges[i + 1]].
+        labels: the label of each bin.
     """
 
     edges: Floats
@@ -85,19 +86,20 @@ class Bins:
         return first.split(" to ")[0], last.split(" to ")[-1]
 
     def shares(self, found: FeatureStatistics) -> tuple[float, ...]:
-        """The share of the values in each bin, as exact as the quantiles that StatisticsGen keeps (1%)."""
+        """Return the share of the values in each bin, as exact as StatisticsGen's quantiles (1%)."""
         if found.distribution is None:
             return (0.0,) * len(self.labels)
         below = found.distribution.at_most(self.edges)
-        # The smallest value of all lies on the first edge, and belongs to the first bin.
+        # The smallest value lies on the first edge, and belongs to the first bin.
         below[0] = 0.0
         return tuple(float(share) for share in np.diff(below))
 
 
 def features(splits: Mapping[str, SplitStatistics], *, findings: Iterable[str] = ()) -> list[Feature]:
-    """Each feature of the statistics, those with findings of the gate first.
+    """Return each feature of the statistics, features with findings of the data gate first.
 
     Args:
+        splits: split -> its statistics.
         findings: the feature of each finding.
     """
     counts: dict[str, int] = {}
@@ -139,18 +141,18 @@ def _missing(found: FeatureStatistics) -> float | None:
 
 
 def _texts(found: Sequence[FeatureStatistics]) -> tuple[str, ...]:
-    """The most frequent texts of the first split, then those that only other splits have."""
+    """Return the most frequent texts of the first split, then texts that only other splits have."""
     labels = dict.fromkeys(label for each in found for label in each.counts)
     return tuple(labels)[:_SHOWN_VALUES]
 
 
 def bins_of(numbers: Sequence[FeatureStatistics]) -> Bins:
-    """The bins of a number: each whole number if there are few, else equal ranges from minimum to maximum.
+    """Return the bins of a numeric feature: one per integer if there are few, else ranges of equal width.
 
-    Whole numbers never share a bin with half of their neighbour: the edges lie between them.
+    The inner edges for integers lie halfway between two of them, so that each bin holds whole integers only.
 
     Args:
-        numbers: the feature in each split; all have a distribution.
+        numbers: the feature's statistics in each split; all have a distribution.
     """
     low, high = min(each.min for each in numbers), max(each.max for each in numbers)
     if high <= low:
@@ -171,7 +173,7 @@ def bins_of(numbers: Sequence[FeatureStatistics]) -> Bins:
 
 
 def _without_tails(numbers: Sequence[FeatureStatistics], low: float, high: float) -> tuple[float, float]:
-    """The range of the bars: minimum and maximum, or the quantiles at 1% and 99% if a tail is long."""
+    """Return the range of the bars: minimum and maximum, or the 1% or 99% quantile where a tail is long."""
     tails = [
         each.distribution.quantiles(np.array([_TAIL, 1 - _TAIL])) for each in numbers if each.distribution
     ]
@@ -186,7 +188,7 @@ def _without_tails(numbers: Sequence[FeatureStatistics], low: float, high: float
 
 
 def _open_ended(edges: Floats, ranges: list[tuple[str, str]], *, low: float, high: float) -> Bins:
-    """Labels the first and the last bin as open: they also count the values beyond them."""
+    """Return the bins; where values lie beyond the range, the outer bins also count these ("and more")."""
     labels = [first if first == last else f"{first} to {last}" for first, last in ranges]
     if low < edges[0]:
         edges[0], labels[0] = low, f"{ranges[0][1]} and less"
@@ -196,14 +198,14 @@ def _open_ended(edges: Floats, ranges: list[tuple[str, str]], *, low: float, hig
 
 
 def _is_whole(found: FeatureStatistics) -> bool:
-    """Whether all its known values are whole, and small enough for bin edges halfway between them."""
+    """Whether all known values are integers small enough to represent bin edges halfway between them."""
     if found.distribution is None or max(abs(found.min), abs(found.max)) > 2**51:
         return False
     return bool((np.mod(found.distribution.points, 1) == 0).all())
 
 
 def number_words(values: Sequence[float]) -> tuple[str, ...]:
-    """Numbers with as few digits, four or more, as distinguish a hundredth of the range between them."""
+    """Format numbers with as few digits, at least four, as distinguish a hundredth of their range."""
     if len(set(values)) == 1:
         return (f"{values[0]:.10g}",) * len(values)
     largest = max(abs(value) for value in values)

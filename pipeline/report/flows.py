@@ -1,4 +1,4 @@
-"""The rows and bytes that leave each node, so that lost rows and large artifacts show on the graph."""
+"""Counts the rows and bytes that leave each node, so that the graph shows lost rows and large artifacts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ class Flow:
     """The output of a node.
 
     Attributes:
-        rows: that it made or, of a node that makes none, that it has used; None if it does not tell.
-        size_bytes: of the files of its outputs; None if they are gone, or lie elsewhere.
+        rows: the rows that it produced or, for a node that produces none, consumed; None if unknown.
+        size_bytes: the size of its output files; None if they were deleted, or are not on this machine.
     """
 
     rows: int | None
@@ -25,17 +25,18 @@ class Flow:
 
     @property
     def words(self) -> str:
-        """Rows and bytes, as far as they are known; empty if neither is."""
+        """Rows and bytes as text, as far as they are known; empty if neither is."""
         rows = "" if self.rows is None else f"{self.rows:,} rows"
         size = "" if self.size_bytes is None else size_words(self.size_bytes)
         return ", ".join(filter(None, (rows, size)))
 
 
 def flows(record: RunRecord, splits: Mapping[str, int]) -> dict[str, Flow]:
-    """The output of each node by its id; only for nodes that are done.
+    """Return the output of each finished node by its ID.
 
     Args:
-        splits: rows of each split, as the statistics counted them.
+        record: the run.
+        splits: rows of each split, as counted by StatisticsGen.
     """
     done = [node for node in record.nodes if node.is_done and not node.is_resolver]
     return {node.id: Flow(_rows(node, record, splits), _size_bytes(node)) for node in done}
@@ -64,14 +65,14 @@ def _rows_of(artifact: Artifact, record: RunRecord, splits: Mapping[str, int]) -
 
 
 def _size_bytes(node: NodeRecord) -> int | None:
-    # A pushed version is a copy for others; it is not an output to pass on.
+    # A pushed version is a copy for the server, not an output for other nodes.
     own = [Artifact(uri=each["uri"], type=each["type"], properties={}) for each in artifacts_in(node.outputs)]
     sizes = file_sizes({"": own})
     return sum(sizes.values()) if sizes else None
 
 
 def size_words(size_bytes: int) -> str:
-    """A size with its unit: `512 B`, `3.4 kB`, `120 MB`; powers of 1,000."""
+    """Format a size with its unit, in powers of 1,000: `512 B`, `3.4 kB`, `120 MB`."""
     value, unit = float(size_bytes), "B"
     for larger in ("kB", "MB", "GB", "TB"):
         if value < 999.5:

@@ -1,4 +1,4 @@
-"""Where each node of a pipeline is drawn: layers from top to bottom, few crossings. Pure."""
+"""Lays out the graph of a pipeline in layers from top to bottom, with few crossings. Pure."""
 
 import graphlib
 from collections.abc import Mapping, Sequence
@@ -13,11 +13,11 @@ _MARGIN_PX = 4
 
 @dataclass(frozen=True)
 class Box:
-    """One node's place.
+    """The position of a node.
 
     Attributes:
-        x: of the left edge, in px of the picture.
-        y: of the upper edge.
+        x: left edge, in px of the picture.
+        y: upper edge, in px of the picture.
     """
 
     node_id: str
@@ -27,10 +27,12 @@ class Box:
 
 @dataclass(frozen=True)
 class Edge:
-    """A line from the lower edge of one box to the upper edge of another; a curve with two handles.
+    """A cubic Bézier curve from the lower edge of one box to the upper edge of another.
 
     Attributes:
-        path: the data of an SVG path.
+        source: the ID of the upper node.
+        target: the ID of the lower node.
+        path: the `d` attribute of an SVG path.
     """
 
     source: str
@@ -40,12 +42,12 @@ class Edge:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A pipeline, laid out.
+    """The layout of a pipeline.
 
     Attributes:
-        edges: without those that follow from others.
-        width: px.
-        height: px.
+        edges: the edges that remain after transitive reduction.
+        width: in px.
+        height: in px.
     """
 
     boxes: tuple[Box, ...]
@@ -55,18 +57,18 @@ class Drawing:
 
     @property
     def sources(self) -> frozenset[str]:
-        """The nodes that other nodes need."""
+        """The nodes that other nodes depend on."""
         return frozenset(edge.source for edge in self.edges)
 
 
 def lay_out(upstream: Mapping[str, Sequence[str]]) -> Drawing:
-    """Places the nodes in layers: each below all nodes that it needs.
+    """Place the nodes in layers, each node below all nodes that it depends on.
 
     Args:
-        upstream: node -> the nodes it needs; names that are no key are left out.
+        upstream: node -> the nodes it depends on; names that are not keys are ignored.
 
     Raises:
-        graphlib.CycleError: the nodes wait for each other.
+        graphlib.CycleError: the graph has a cycle.
     """
     needs = {node: [up for up in dict.fromkeys(ups) if up in upstream] for node, ups in upstream.items()}
     order = tuple(graphlib.TopologicalSorter(needs).static_order())
@@ -86,7 +88,7 @@ def lay_out(upstream: Mapping[str, Sequence[str]]) -> Drawing:
 
 
 def _without_detours(needs: Mapping[str, Sequence[str]], order: Sequence[str]) -> dict[str, list[str]]:
-    """The transitive reduction: an edge is left out if a longer path connects its nodes."""
+    """Return the transitive reduction, which omits an edge if a longer path connects its nodes."""
     above: dict[str, set[str]] = {}
     for node in order:
         above[node] = set(needs[node]).union(*(above[up] for up in needs[node]))
@@ -105,7 +107,7 @@ def _layers(needs: Mapping[str, Sequence[str]], order: Sequence[str]) -> list[li
         for up in needs[node]:
             needed_by[up].append(node)
     for node in reversed(order):
-        # A source stands right above whoever needs it first: its line is short, and the picture narrow.
+        # Place a source right above its first consumer, to keep its edge short and the picture narrow.
         if not needs[node] and needed_by[node]:
             depth[node] = min(depth[down] for down in needed_by[node]) - 1
     layers: list[list[str]] = [[] for _ in range(1 + max(depth.values(), default=-1))]
@@ -114,7 +116,7 @@ def _layers(needs: Mapping[str, Sequence[str]], order: Sequence[str]) -> list[li
     place: dict[str, float] = {}
     for layer in layers:
         middle = {n: _mean([place[up] for up in needs[n]], otherwise=len(layer)) for n in layer}
-        layer.sort(key=middle.__getitem__)  # stable: what is equal keeps the pipeline's order
+        layer.sort(key=middle.__getitem__)  # stable, so ties keep the pipeline's order
         place.update({node: index - (len(layer) - 1) / 2 for index, node in enumerate(layer)})
     return layers
 

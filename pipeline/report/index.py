@@ -1,4 +1,4 @@
-"""All runs of an output folder on one page, with the trends of their metrics and times."""
+"""The index page: all runs of an output folder, with the trends of their metrics and times."""
 
 import math
 import os
@@ -23,11 +23,11 @@ class Row:
     """One run in a table.
 
     Attributes:
-        mark: the state as a shape.
+        mark: the symbol of the state.
         started_at: ISO 8601, UTC.
-        wall: how long it took, in words.
-        told: metrics and pushed version, or the rollback, in words.
-        link: its page, relative to the table's; empty if it has none.
+        wall: the duration, as text.
+        told: the outcome, as text: the failure, the metrics and the pushed version, or the rollback.
+        link: the run's report page, relative to the page of the table; empty if it has none.
     """
 
     run_id: str
@@ -43,15 +43,16 @@ class Row:
 
 @dataclass(frozen=True)
 class Trend:
-    """One number over the runs of a pipeline, the oldest first.
+    """One number over the runs of a pipeline, oldest run first.
 
     Attributes:
-        name: of the metric, or `wall time`.
-        points: as SVG wants them.
-        low: the least value, in words.
-        high: the greatest one.
-        first: of the oldest run.
-        last: of the newest one.
+        name: the metric, or `wall time`.
+        points: the `points` of an SVG polyline.
+        low: the smallest value, as text.
+        high: the largest value, as text.
+        first: the value of the oldest run, as text.
+        last: the value of the newest run, as text.
+        runs: the number of runs.
     """
 
     name: str
@@ -65,10 +66,10 @@ class Trend:
 
 @dataclass(frozen=True)
 class Index:
-    """All runs.
+    """The content of the index page.
 
     Attributes:
-        rows: the newest first.
+        rows: the runs, newest first.
         trends: pipeline -> its trends.
     """
 
@@ -77,12 +78,12 @@ class Index:
 
 
 def index(records: Sequence[RunRecord], output: Path, path: Path) -> Index:
-    """The content of the page of all runs.
+    """Return the content of the index page.
 
     Args:
-        records: the newest first.
+        records: the runs, newest first.
         output: the folder that holds `runs/`.
-        path: where the page will lie; its links are relative to that.
+        path: the file that the page will be written to; links are relative to it.
     """
     workloads = dict.fromkeys(record.workload for record in records)
     trends = {w: tuple(_trends([r for r in records if r.workload == w])) for w in workloads}
@@ -92,7 +93,7 @@ def index(records: Sequence[RunRecord], output: Path, path: Path) -> Index:
 
 
 def row_of(record: RunRecord, *, link: str = "") -> Row:
-    """A run as a row of a table."""
+    """Return a run as a row of a table."""
     return Row(
         run_id=record.run_id,
         workload=record.workload,
@@ -108,13 +109,13 @@ def row_of(record: RunRecord, *, link: str = "") -> Row:
 
 def _linked(record: RunRecord, output: Path, path: Path) -> Row:
     page = output / "runs" / record.run_id / PAGE_NAME
-    # In a form in which no browser takes a folder's name with a colon for a scheme.
+    # With "./" in front, no browser takes a folder name that contains a colon for a URL scheme.
     link = f"./{quote(os.path.relpath(page, path.parent))}" if page.is_file() else ""
     return row_of(record, link=link)
 
 
 def _trends(records: Sequence[RunRecord]) -> list[Trend]:
-    """Trends of the latest completed runs; a fully cached run says nothing about times."""
+    """Return the trends of the latest completed runs; fully cached runs are ignored for the wall time."""
     done = [r for r in records if r.state in ("complete", "stopped") and not r.rollback][:_TREND_RUNS][::-1]
     names = dict.fromkeys(name for record in done for name in record.metrics if name != COUNT)
     made = [trend(name, [r.metrics[name] for r in done if name in r.metrics]) for name in names]
@@ -123,11 +124,12 @@ def _trends(records: Sequence[RunRecord]) -> list[Trend]:
 
 
 def trend(name: str, values: Sequence[float], *, unit: str = "") -> Trend | None:
-    """One number over time; None without at least two values.
+    """Return the trend of a number, or None if it has fewer than two finite values.
 
     Args:
-        values: the oldest first; what is not finite is left out.
-        unit: behind each number.
+        name: the name of the trend.
+        values: oldest first; values that are not finite are ignored.
+        unit: appended to each number.
     """
     known = [value for value in values if math.isfinite(value)]
     if len(known) < 2:

@@ -1,4 +1,4 @@
-"""The origin of a run: data and code by digest, versions, and the command that repeats it."""
+"""The lineage of a run: digests of data and code, package versions, and the command that repeats the run."""
 
 import hashlib
 from collections.abc import Mapping
@@ -9,21 +9,21 @@ from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.screen.wording import run_command
 
 _SHOWN_FILES = 60
-# As modules are imported; in records of earlier versions without `slipway`.
+# Paths by import name; records of earlier versions lack the prefix `slipway/`.
 _OUR_FILES = ("slipway/", "components/", "pipeline/")
 
 
 @dataclass(frozen=True)
 class Lineage:
-    """The origin of a run.
+    """The lineage of a run.
 
     Attributes:
-        command: makes it again, with the code and data as they are then.
-        data: file and digest, at most 60.
-        code_digest: over all files of code that any node depends on; empty if none is known.
-        code: file and digest, of the workload's own files only, at most 60.
-        code_files: how many files went into `code_digest`.
-        stack: package and version.
+        command: the command that repeats the run, with code and data as they are when it is called.
+        data: (file, digest), at most 60.
+        code_digest: digest over all code files that any node depends on; empty if none are known.
+        code: (file, digest) of the workload's own files, at most 60.
+        code_files: the number of files in `code_digest`.
+        stack: (package, version).
     """
 
     command: str
@@ -35,7 +35,7 @@ class Lineage:
 
 
 def lineage(record: RunRecord, prints: Mapping[str, Fingerprint]) -> Lineage | None:
-    """The origin of a run; None for a rollback, and for a run that ended before its plan."""
+    """Return the lineage of a run, or None for a rollback or a run that ended before it was planned."""
     if not prints:
         return None
     parts = {name: value for own in prints.values() for name, value in own.parts.items()}

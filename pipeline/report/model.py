@@ -1,4 +1,4 @@
-"""The model of a run: the gate's checks, its metrics by slice, how it serves, its exports."""
+"""The model section of a run's report page: gate checks, metrics by slice, serving check, exports."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _SHOWN_CHECKS = 300
 _OVERALL = "overall"
 
 Intervals = Mapping[str, Mapping[str, Sequence[float]]]
-"""Slice -> metric -> the lower and the upper bound."""
+"""Slice -> metric -> lower and upper confidence bound."""
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,14 @@ class Check:
     """One check of the model.
 
     Attributes:
-        name: the metric, or what was measured.
+        name: the metric, or what else was measured.
         place: the slice.
-        interval: the bounds between which what it got lies, in words; empty where there are none.
-        baseline: of the last blessed model; may be empty.
+        required: the requirement, as text.
+        got: the measured value, as text.
+        baseline: the value of the last blessed model, as text; may be empty.
         verdict: `FAILED`, `warning` or `passed`.
         note: where to look; empty for a check that passed.
+        interval: the confidence interval of `got`, as text; empty if it has none.
     """
 
     name: str
@@ -47,13 +49,15 @@ class Slices:
     """Metrics by slice.
 
     Attributes:
-        metrics: the columns; the first one sorts.
-        rows: slice, examples, values; the worst by the first metric first, small slices after the others;
-            None where one has no value.
-        min_rows: slices with fewer rows are small: the gate does not judge them.
-        small: those of `rows`.
-        intervals: slice -> the bounds of each of its values, in words; empty for a value without.
-        worth: of those of `rows` whose examples weigh differently, how many of one weight tell as much.
+        metrics: the metric columns; the first one determines the order of `rows`.
+        rows: (slice, examples, values), worst value of the first metric first, small slices after all
+            others; a missing value is None.
+        left_out: the number of slices that are not in `rows`.
+        min_rows: slices with fewer rows are small; the gate does not judge them.
+        small: the names of the small slices in `rows`.
+        intervals: slice -> the confidence interval of each of its values, as text; empty for a value without
+            one.
+        worth: slice -> effective number of rows, for slices in `rows` whose examples have different weights.
     """
 
     metrics: tuple[str, ...]
@@ -67,18 +71,19 @@ class Slices:
 
 @dataclass(frozen=True)
 class Model:
-    """The model.
+    """The content of the model section.
 
     Attributes:
-        blessed: the gate's answer; None if none ran.
-        notes: what could not be judged.
-        checks: failed ones first.
-        slices: None where there is only one.
-        references: name of a simpler model -> its metrics, in words.
-        serving: what the serving check measured: name and value, in words.
-        exports: its smaller forms: kind, size, change, in words.
-        answers: beside the labels; None if they were not counted.
-        unbounded: metrics of all rows whose bounds are not known, as those of one's own.
+        blessed: whether the gate blessed the model; None if no gate ran.
+        reasons: the gate's reasons.
+        notes: the gate's warnings, and what it could not judge.
+        checks: failed checks first.
+        slices: None if the model was evaluated on one slice only.
+        references: (name, metrics as text) of each simpler model.
+        serving: (name, value) of each measurement of the serving check, as text.
+        exports: (kind, size, change) of each converted form of the model, as text.
+        answers: predictions against labels; None if the gate did not count them.
+        unbounded: overall metrics without confidence bounds, such as custom metrics.
     """
 
     blessed: bool | None
@@ -94,15 +99,16 @@ class Model:
 
     @property
     def has_intervals(self) -> bool:
-        """Whether a check has bounds of what it got."""
+        """Whether any check has a confidence interval."""
         return any(check.interval for check in self.checks)
 
 
 def model(record: RunRecord, names: Sequence[str] = ()) -> Model | None:
-    """The model of a run; None if the run has no records of one.
+    """Return the model section of a run, or None if the run has no records of a model.
 
     Args:
-        names: of the classes that it tells apart; see `class_names`.
+        record: the run.
+        names: the names of the classes that the model predicts; see `class_names`.
 
     Raises:
         OSError, ValueError: a file cannot be read.
@@ -137,7 +143,7 @@ def model(record: RunRecord, names: Sequence[str] = ()) -> Model | None:
 
 
 def without_bounds(found: Mapping[str, Mapping[str, float]], intervals: Intervals) -> tuple[str, ...]:
-    """The metrics of all rows that have none, in an evaluation that knows those of others."""
+    """Return the overall metrics that have no confidence bounds; empty if no overall metric has any."""
     known = intervals.get(_OVERALL, {})
     return tuple(name for name in found.get(_OVERALL, {}) if known and name != COUNT and name not in known)
 
@@ -154,7 +160,7 @@ def _check(check: VerdictCheck, intervals: Intervals) -> Check:
         got=str(got).strip(),
         baseline=number(check.get("baseline")),
         verdict=GRAVITIES[gravity(check)],
-        # It says where to look, which helps only if something is wrong.
+        # The note says where to look, which helps only if something is wrong.
         note="" if check["passed"] else check.get("note", ""),
         interval=interval(bounds) if bounds else "",
     )
@@ -168,14 +174,14 @@ def slices(
     intervals: Intervals | None = None,
     worth: Mapping[str, float] | None = None,
 ) -> Slices | None:
-    """The slices, the worst first by the first metric that was checked; see `worst_first`.
+    """Return the slices, ordered from worst to best by the first checked metric; see `worst_first`.
 
     Args:
-        found: slice -> metric -> value; with `overall`, which is left out here.
-        checked: the metrics of the checks; others are not shown.
+        found: slice -> metric -> value; the slice `overall` is skipped.
+        checked: the metrics of the checks; other metrics are not shown.
         min_rows: slices with fewer rows come after the others.
-        intervals: slice -> metric -> its bounds, where there are some.
-        worth: slice -> how many rows of one weight tell as much, where that is less.
+        intervals: slice -> metric -> confidence bounds, where they are known.
+        worth: slice -> effective number of rows, where weights make it smaller than the number of rows.
     """
     known = {name for metrics in found.values() for name in metrics}
     metrics = tuple(name for name in dict.fromkeys(checked) if name in known and name != COUNT)
@@ -203,10 +209,10 @@ def _in_words(intervals: Mapping[str, Sequence[float]], metrics: Sequence[str]) 
 
 
 def serving(report: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """The measurements of the serving check, in words.
+    """Return the name and value of each measurement of the serving check, as text.
 
     Args:
-        report: its `report.json`; may be empty.
+        report: the check's `report.json`; may be empty.
     """
     rows: list[tuple[str, str]] = []
     if report.get("crash"):
@@ -241,5 +247,5 @@ def _numbers(metrics: Mapping[str, float]) -> str:
 
 
 def number(value: float | None) -> str:
-    """A number with four significant digits; empty for None."""
+    """Format a number with four significant digits; None becomes an empty string."""
     return "" if value is None else f"{value:.4g}"

@@ -1,4 +1,4 @@
-"""The page's details of each node: inputs and outputs, why it ran, the end of its log."""
+"""The details of each node on the report page: inputs and outputs, why it ran, the end of its log."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,7 +22,8 @@ class Output:
     """One artifact.
 
     Attributes:
-        properties: name and value, without those that every artifact has.
+        key: the output key.
+        properties: (name, value), without the properties that every artifact has.
     """
 
     key: str
@@ -36,13 +37,17 @@ class NodeCard:
     """One node.
 
     Attributes:
-        anchor: its place in the page; made by us, as ids may hold anything.
-        mark: the state as a shape.
-        time: how long it took, in words; empty if it did not run.
-        outputs: what it made, at most 20.
-        parameters: name and value, at most 60.
-        error: of a failure; None without one.
-        facts: attempts, memory and the like, in words.
+        anchor: its HTML anchor; generated, because a node ID may hold any character.
+        mark: the symbol of its state.
+        time: its duration, as text; empty if it did not run.
+        upstream: the IDs of the nodes that it depends on.
+        outputs: its output artifacts, at most 20.
+        parameters: (name, value), at most 60.
+        more_parameters: the number of parameters that are not shown.
+        log: the last lines of its log.
+        log_path: the log file, relative to the run's folder.
+        error: its failure; None if it did not fail.
+        facts: attempts, memory and the like, as text.
     """
 
     anchor: str
@@ -63,16 +68,18 @@ class NodeCard:
 
 
 def node_cards(record: RunRecord, folder: Path, prints: Mapping[str, Fingerprint]) -> tuple[NodeCard, ...]:
-    """The run's nodes in their order.
+    """Return the details of a run's nodes, in the order of the record.
 
     Args:
-        prints: its fingerprints by node id; they hold the parameters.
+        record: the run.
+        folder: the run's folder.
+        prints: the run's fingerprints by node ID; they hold the parameters.
     """
     return tuple(_card(index, node, folder, prints.get(node.id)) for index, node in enumerate(record.nodes))
 
 
 def upstream_of(node: NodeRecord, own: Fingerprint | None) -> tuple[str, ...]:
-    """The nodes that a node needs; for an old record without them, those in its fingerprint."""
+    """Return the nodes that a node depends on; an old record lacks them, so its fingerprint is used."""
     if node.upstream or own is None:
         return tuple(node.upstream)
     return tuple(part.removeprefix("upstream:") for part in own.parts if part.startswith("upstream:"))
@@ -128,7 +135,7 @@ def _cut(text: str) -> str:
 
 
 def _tail(folder: Path, name: str, *, limit_bytes: int) -> str:
-    """The last whole lines of a log within the run's folder; empty if there is none."""
+    """Return the last complete lines of a log in the run's folder; empty if there is no such log."""
     path = (folder / name).resolve()
     if not name or not path.is_relative_to(folder.resolve()) or not path.is_file():
         return ""

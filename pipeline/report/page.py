@@ -1,4 +1,4 @@
-"""Writes the pages: templates, colours, and the policy that isolates a page."""
+"""Renders and writes the report pages: Jinja templates, colours, and the content security policy."""
 
 import base64
 import hashlib
@@ -26,14 +26,15 @@ from slipway.pipeline.terminal.printable import printable
 
 
 def write_page(record: RunRecord, output: Path, path: Path | None = None) -> Path:
-    """Writes the page of a run, whole or not at all; returns the file.
+    """Write the report page of a run atomically and return its path.
 
     Args:
+        record: the run.
         output: the folder that holds `runs/`.
-        path: the file; by default `report.html` in the run's folder.
+        path: the file to write; by default `report.html` in the run's folder.
 
     Raises:
-        OSError: it cannot be written, or a file of the run cannot be read.
+        OSError: the page cannot be written, or a file of the run cannot be read.
         ValueError: a file of the run is damaged.
     """
     path = path or output / "runs" / record.run_id / PAGE_NAME
@@ -42,15 +43,15 @@ def write_page(record: RunRecord, output: Path, path: Path | None = None) -> Pat
 
 
 def write_index(records: Sequence[RunRecord], output: Path, path: Path | None = None) -> Path:
-    """Writes the page of all runs, whole or not at all; returns the file.
+    """Write the index page of all runs atomically and return its path.
 
     Args:
-        records: the runs, the newest first.
+        records: the runs, newest first.
         output: the folder that holds `runs/`.
-        path: the file; by default `report.html` in `output`.
+        path: the file to write; by default `report.html` in `output`.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the page cannot be written.
     """
     path = path or output / PAGE_NAME
     _write(path, render("index.html.j2", index=index(records, output, path.absolute())))
@@ -58,37 +59,37 @@ def write_index(records: Sequence[RunRecord], output: Path, path: Path | None = 
 
 
 def write_difference(difference: Difference, old: RunRecord, new: RunRecord, path: Path) -> Path:
-    """Writes what changed from one run to another as a page, whole or not at all; returns the file.
+    """Write the page of changes from one run to another atomically and return its path.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the page cannot be written.
     """
     _write(path, render("difference.html.j2", page=difference_page(difference, old, new)))
     return path
 
 
 def write_sweep(page: object, path: Path) -> Path:
-    """Writes the page of a sweep, see `slipway.pipeline.sweep.page`, whole or not at all; returns the file.
+    """Write the page of a sweep (see `slipway.pipeline.sweep.page`) atomically and return its path.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the page cannot be written.
     """
     _write(path, render("sweep.html.j2", page=page))
     return path
 
 
 def write_watch(page: object, path: Path) -> Path:
-    """Writes the page of a watch, see `slipway.pipeline.watch.page`, whole or not at all; returns the file.
+    """Write the page of a watch (see `slipway.pipeline.watch.page`) atomically and return its path.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the page cannot be written.
     """
     _write(path, render("watch.html.j2", page=page))
     return path
 
 
 def render(template: str, **values: Any) -> str:
-    """A page as HTML; every value is escaped."""
+    """Render a template to HTML; every value is escaped."""
     style, script = _style(), _source("page.js")
     return (
         _environment()
@@ -98,7 +99,7 @@ def render(template: str, **values: Any) -> str:
 
 
 def _policy(style: str, script: str) -> str:
-    """The content security policy: only the page's own style and script, each by its digest."""
+    """Return the content security policy, which allows only the page's own style and script, by digest."""
     return (
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
@@ -145,7 +146,7 @@ def _environment() -> jinja2.Environment:
 
 
 def _shown(value: Any) -> Any:
-    """Escapes control characters: some reverse the direction of text. Markup is escaped already."""
+    """Escape control characters, because some reverse the direction of text; markup is already escaped."""
     if isinstance(value, str) and not isinstance(value, markupsafe.Markup) and not value.isprintable():
         return printable(value)
     return value
@@ -158,6 +159,6 @@ def _write(path: Path, text: str) -> None:
         partial.replace(path)
     except BaseException as error:
         partial.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno:  # of the file asked for, not the partial one
+        if isinstance(error, OSError) and error.errno:  # name the requested file, not the partial one
             raise OSError(error.errno, error.strerror, str(path)) from error
         raise

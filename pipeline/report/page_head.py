@@ -1,4 +1,4 @@
-"""The top of the page: the verdict in one sentence, the key numbers, the next steps."""
+"""The head of a run's report page: the verdict in one sentence, the key numbers, the next steps."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from slipway.pipeline.screen.wording import metrics_line, rollback_line, summary
 from slipway.pipeline.terminal.durations import seconds
 
 COUNT = "example_count"
-"""The Evaluator's name for the number of rows that a metric was measured on."""
+"""The Evaluator's name for the number of rows that a metric was computed from."""
 
 _OVERALL = "overall"
 _SHOWN_REASON = 160
@@ -19,13 +19,13 @@ _SHOWN_REASON = 160
 
 @dataclass(frozen=True)
 class Fact:
-    """One number at the top.
+    """One key number in the head of the report page.
 
     Attributes:
-        value: in words, with its unit.
-        interval: between which bounds it lies, in words; empty where that is not known.
-        note: what it is compared with; may be empty.
-        is_better: whether the change is one for the better; None if unchanged or unknown.
+        value: the value with its unit, as text.
+        note: what the value is compared with; may be empty.
+        is_better: whether the change is an improvement; None if unchanged or unknown.
+        interval: the confidence interval, as text; empty if it is not known.
     """
 
     name: str
@@ -37,17 +37,18 @@ class Fact:
 
 @dataclass(frozen=True)
 class Head:
-    """The top of the page.
+    """The head of a run's report page.
 
     Attributes:
         workload: the pipeline's name.
-        run_id: the run's.
-        state: of the run, one of `RunState`.
+        run_id: the run's ID.
+        state: the run's state, one of `RunState`.
         started_at: ISO 8601, UTC.
-        wall: how long the run took, in words.
-        verdict: what came of it, in one sentence.
+        wall: the run's duration, as text.
+        verdict: the outcome, in one sentence.
         lines: the rest of the summary, as the terminal shows it.
-        overrides: option and reason for each gate that was told to let this run pass.
+        facts: the key numbers.
+        overrides: (option, reason) for each gate that was overridden in this run.
     """
 
     workload: str
@@ -62,10 +63,11 @@ class Head:
 
 
 def head(record: RunRecord, *, cost: Fact | None = None) -> Head:
-    """The top of the page of a run.
+    """Return the head of a run's report page.
 
     Args:
-        cost: what a training would cost, where that is known.
+        record: the run.
+        cost: the estimated cost of the training, if it is known.
 
     Raises:
         OSError, ValueError: a verdict's file cannot be read.
@@ -104,7 +106,7 @@ def _lines(record: RunRecord, verdict: Verdict) -> list[str]:
 
 
 def _without_path(line: str, record: RunRecord) -> str:
-    """The headline without the push destination, which has its own tile and would break the line."""
+    """Return the headline without the push destination, which has its own tile and would break the line."""
     return line.removesuffix(f" -> {record.pushed['path']}") if record.pushed else line
 
 
@@ -115,11 +117,13 @@ def metric_facts(
     *,
     telling_rows: float | None = None,
 ) -> list[Fact]:
-    """The candidate's metrics, each with its change against the last blessed model on the same rows.
+    """Return the candidate's metrics, each with its change against the last blessed model on the same rows.
 
     Args:
-        intervals: the bounds of those that have some.
-        telling_rows: how many rows of one weight tell as much; None: as many as there are.
+        metrics: the candidate's metrics.
+        baseline: the metrics of the last blessed model; may be empty.
+        intervals: metric -> confidence bounds, for metrics that have them.
+        telling_rows: the effective number of rows, given their weights; None if it is the number of rows.
     """
     facts = []
     bounds = {name: interval(each) for name, each in (intervals or {}).items()}
@@ -141,7 +145,7 @@ def metric_facts(
 
 
 def interval(bounds: Sequence[float]) -> str:
-    """The lower and the upper bound of a value, in words."""
+    """Format the lower and upper confidence bound of a value."""
     return "[{:.4g}, {:.4g}]".format(*bounds)
 
 
@@ -182,7 +186,7 @@ def _goodput(training: Training) -> float | None:
 
 
 def one_line(record: RunRecord) -> str:
-    """The outcome of a run, for a list of runs."""
+    """Return the outcome of a run on one line, for a list of runs."""
     if record.rollback:
         return rollback_line(record)
     pushed = f"pushed {record.pushed['version']}" if record.pushed else ""
@@ -190,7 +194,7 @@ def one_line(record: RunRecord) -> str:
 
 
 def _what_failed(record: RunRecord) -> str:
-    """The first node that failed, and the first line of its cause; empty if none did."""
+    """Return the first failed node and the first line of its cause; empty if no node failed."""
     failed = next((node for node in record.nodes if node.state == "failed"), None)
     if failed is None:
         return ""

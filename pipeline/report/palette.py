@@ -1,9 +1,9 @@
-"""The colours of the pages, one set per colour scheme. Status is never shown by colour alone."""
+"""The colours of the report pages, one set per colour scheme. Status is never shown by colour alone."""
 
 from collections.abc import Mapping
 
-# Text stands on `page` or `panel` with a contrast of at least 4.5:1, marks with at least 3:1 (WCAG 2.2, 1.4.3
-# and 1.4.11); a test computes it. Greens and reds that pass on white fail on black: hence two sets.
+# On `page` and on `panel`, text has a contrast of at least 4.5:1 and marks at least 3:1 (WCAG 2.2, 1.4.3 and
+# 1.4.11); a test computes them. Two sets, because greens and reds that pass on white fail on black.
 LIGHT: Mapping[str, str] = {
     "page": "#ffffff",
     "panel": "#f5f6f8",

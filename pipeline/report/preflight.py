@@ -1,4 +1,4 @@
-"""The findings of a preflight for training on TPUs: a row per slice, findings, settings."""
+"""The preflight section of a run's report page: TPU slices with estimates, findings, and settings."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,19 +17,19 @@ _MARKS = {"error": "✗", "warning": "!", "note": "-"}
 
 @dataclass(frozen=True)
 class SliceRow:
-    """One slice.
+    """One TPU slice; unknown estimates are empty.
 
     Attributes:
-        is_recommended: whether it is the one to take.
-        verdict: with its mark.
-        can_train: whether nothing speaks against it.
-        batch: rows a step.
-        memory: of one device, in words; as the rest empty where that is unknown.
-        step: the least time of one.
-        bound: by what.
-        throughput: at that speed.
-        training: the least time of all of it.
-        cost: the same in US dollars, and the price that it follows from.
+        is_recommended: whether this is the recommended slice.
+        verdict: the verdict with its mark.
+        can_train: whether the slice can train the model.
+        batch: rows per step.
+        memory: memory of one device, as text.
+        step: lower bound for the time of a step.
+        bound: the resource that limits a step.
+        throughput: upper bound for the throughput, which follows from `step`.
+        training: lower bound for the time of the whole training.
+        cost: lower bound for the cost in US dollars, with the price that it is based on.
     """
 
     name: str
@@ -50,7 +50,7 @@ class FindingRow:
     """One finding.
 
     Attributes:
-        severity: with its mark.
+        severity: the severity with its mark.
     """
 
     slice: str
@@ -61,16 +61,17 @@ class FindingRow:
 
 @dataclass(frozen=True)
 class Preflight:
-    """A preflight.
+    """The content of the preflight section.
 
     Attributes:
-        source: when it was made, and by what.
-        warning: what its numbers are worth.
+        source: when the preflight was made, and by what.
+        warning: how far its numbers can be trusted.
         slices: at most 50.
         findings: at most 100.
-        keys: what to set in the workload, in words.
-        command: that rents the slice; may be empty.
-        cost: of the training on the slice to take; None if it is not known.
+        left_out: the number of findings that are not in `findings`.
+        keys: the options that set the recommended slice in the workload.
+        command: the command that rents the slice; may be empty.
+        cost: the cost of training on the recommended slice; None if it is not known.
     """
 
     source: str
@@ -84,18 +85,18 @@ class Preflight:
 
 
 def preflight(record: RunRecord, output: Path) -> Preflight | None:
-    """The preflight of the run, otherwise the command's latest one for the workload; None without either."""
+    """Return the run's preflight, or else the command's latest one for the workload, or None."""
     own = of_run(record)
     found = own or last(output, record.workload)
     return preflight_part(found, is_own=bool(own)) if found.get("slices") else None
 
 
 def preflight_part(found: PreflightResult, *, is_own: bool) -> Preflight:
-    """The page's part about a preflight.
+    """Return the preflight section.
 
     Args:
-        found: its JSON, see `PreflightResult`.
-        is_own: whether the run made it, not the command.
+        found: the preflight's JSON; see `PreflightResult`.
+        is_own: whether the run made the preflight, rather than the command.
     """
     slices = found["slices"]
     findings = [_finding(each["slice"]["name"], finding) for each in slices for finding in each["findings"]]
@@ -165,7 +166,7 @@ def _cost(found: PreflightResult) -> Fact | None:
         estimate = each["estimate"] or {}
         cost = estimate.get("cost_usd")
         if each["slice"]["name"] == found["recommended"] and cost is not None:
-            # What was kept before a price had its own words has the month only.
+            # Results of earlier versions have no text for the price, only the month of the prices.
             price = estimate.get("price") or f"prices of {found['prices_of']}, not checked"
             return Fact("cost estimate", _usd(cost), f"of training on {found['recommended']}; {price}")
     return None

@@ -1,4 +1,4 @@
-"""The content of one run's page, gathered from the run's files."""
+"""Gathers the content of a run's report page from the run's files."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -28,15 +28,11 @@ _Part = TypeVar("_Part")
 
 @dataclass(frozen=True)
 class RunPage:
-    """The page's data, part by part; None for a part that the run does not have, or that cannot be read.
+    """The content of a run's report page; a part is None if the run lacks it or it cannot be read.
 
     Attributes:
-        flows: rows and bytes that leave each node.
-        data: what went in.
-        model: what came out.
-        training: how it was made.
-        lineage: where it comes from.
-        problems: what could not be read, in words.
+        flows: node ID -> rows and bytes that leave the node.
+        problems: the parts that could not be read, with the reason, as text.
     """
 
     head: Head
@@ -53,12 +49,12 @@ class RunPage:
 
     @property
     def failed(self) -> tuple[NodeCard, ...]:
-        """The nodes that failed, or that are gates that stopped the run."""
+        """The nodes that failed, including gates that stopped the run."""
         return tuple(node for node in self.nodes if node.state == "failed")
 
 
 class _Reader:
-    """Reads part after part; one that cannot be read is reported, and leaves the others as they are."""
+    """Reads the parts of a page; a part that cannot be read is reported without affecting the others."""
 
     def __init__(self) -> None:
         self.problems: list[str] = []
@@ -67,16 +63,16 @@ class _Reader:
         try:
             return part()
         except (OSError, ValueError, LookupError, TypeError, AttributeError, DecodeError, PipelineError) as e:
-            # Files of other versions, or damaged ones: the rest of the page is worth having.
+            # A file may be damaged or of another version; the rest of the page is still useful.
             self.problems.append(f"{what} cannot be shown: {type(e).__name__}: {e}")
             return otherwise
 
 
 def gather(record: RunRecord, output: Path) -> RunPage:
-    """Reads the content of a run's page.
+    """Gather the content of a run's report page.
 
     Raises:
-        OSError, ValueError: not even a verdict can be read.
+        OSError, ValueError: a verdict that the head of the page needs cannot be read.
     """
     folder = output / "runs" / record.run_id
     reader = _Reader()

@@ -1,4 +1,4 @@
-"""When each node ran, and which nodes determined the run's length. Pure."""
+"""Computes when each node ran, and which nodes determined the run's duration (the critical path). Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ class Bar:
     """One node that ran.
 
     Attributes:
-        start_s: seconds since the first node could start.
-        is_critical: whether the end of the run hung on it.
-        peak_bytes: the most memory its process held; 0 if unknown.
+        start_s: seconds from the start of this attempt of the run.
+        is_critical: whether the node is on the critical path.
+        peak_bytes: peak memory of its process; 0 if unknown.
     """
 
     node_id: str
@@ -26,17 +26,17 @@ class Bar:
 
     @property
     def end_s(self) -> float:
-        """The end of the node."""
+        """The end of the node, in seconds on the same clock as `start_s`."""
         return self.start_s + self.wall_s
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """The nodes that ran in this attempt, by their start.
+    """The nodes that ran in this attempt, ordered by start.
 
     Attributes:
-        span_s: from 0 to the end of the last one.
-        busy_s: the times of all nodes together; more than `span_s` where they ran side by side.
+        span_s: seconds from 0 to the end of the last node.
+        busy_s: total time of all nodes; more than `span_s` if nodes ran in parallel.
     """
 
     bars: tuple[Bar, ...]
@@ -45,7 +45,7 @@ class Timeline:
 
 
 def timeline(nodes: Sequence[NodeRecord]) -> Timeline:
-    """The times of the nodes; those from the cache, or done before a resume, took no time in this attempt."""
+    """Return the timeline of the nodes that ran in this attempt, without cached and earlier results."""
     ran = [
         n
         for n in nodes
@@ -60,9 +60,10 @@ def timeline(nodes: Sequence[NodeRecord]) -> Timeline:
 
 
 def critical_path(ran: Sequence[NodeRecord]) -> list[str]:
-    """The nodes from the last one to end back to the first: each time the dependency that ended last.
+    """Return the critical path: from the node that ended last, back along the dependency that ended last.
 
-    Making any other node faster would not have ended the run sooner, as long as there are free places.
+    Speeding up any other node would not have ended the run sooner, as long as nodes do not wait for a free
+    worker slot.
     """
     ends = {node.id: (node.started_s or 0.0) + node.wall_s for node in ran}
     by_id = {node.id: node for node in ran}

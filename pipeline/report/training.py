@@ -1,4 +1,4 @@
-"""The training of a run: its curves, its speed, its settings, and the Tuner's trials."""
+"""The training section of a run's report page: curves, speed, settings, and the Tuner's trials."""
 
 import json
 import math
@@ -17,7 +17,7 @@ _EVAL = "val_"
 
 
 Result = Mapping[str, Any]
-"""The Trainer's `result.json`, of which any version may have written it, so that any key may be missing."""
+"""The Trainer's `result.json`; any version may have written it, so any key may be missing."""
 
 
 @dataclass(frozen=True)
@@ -25,12 +25,13 @@ class Curve:
     """One metric over the epochs.
 
     Attributes:
-        name: of the metric.
-        train: the line's points in the picture, as SVG wants them; empty if there is none.
-        evaluated: the same on the eval split.
-        low: the least value.
-        high: the greatest one.
-        last: the last values, in words.
+        name: the metric's name.
+        train: the `points` of an SVG polyline for the train split; empty if there are none.
+        evaluated: the same for the eval split.
+        low: the smallest value.
+        high: the largest value.
+        last: the last value on each split, as text.
+        epochs: the last epoch.
     """
 
     name: str
@@ -44,15 +45,15 @@ class Curve:
 
 @dataclass(frozen=True)
 class Training:
-    """The training.
+    """The content of the training section.
 
     Attributes:
-        verdict: on its speed, in one sentence; may be empty.
+        verdict: the Trainer's verdict on the speed, in one sentence; may be empty.
         curves: at most 24.
-        epochs: the same numbers as a table: head, then rows; at most 50 of these, the last ones.
-        facts: name and value, in words.
-        hyperparameters: name and value, in words.
-        trials: what the Tuner tried: head, then rows, the best first.
+        epochs: the same numbers as a table: a header, then a row for each of the last 50 epochs.
+        facts: (name, value), as text.
+        hyperparameters: (name, value), as text.
+        trials: the Tuner's trials as a table: a header, then rows, best trial first.
     """
 
     verdict: str
@@ -64,7 +65,7 @@ class Training:
 
 
 def training(record: RunRecord) -> Training | None:
-    """The training of a run; None if the run has no records of one.
+    """Return the training section of a run, or None if the run has no records of a training.
 
     Raises:
         OSError, ValueError: a file cannot be read.
@@ -86,10 +87,10 @@ def training(record: RunRecord) -> Training | None:
 
 
 def curves(epochs: Sequence[Mapping[str, object]]) -> tuple[Curve, ...]:
-    """Each metric of the records as lines, training and eval split in the same picture. Nothing is smoothed.
+    """Return the curves of each metric, with train and eval split in the same picture and without smoothing.
 
     Args:
-        epochs: one record an epoch: `epoch`, and each metric by name.
+        epochs: one record per epoch: `epoch`, and each metric by name.
     """
     names = dict.fromkeys(name.removeprefix(_EVAL) for record in epochs for name in record if name != "epoch")
     drawn = [_curve(name, epochs) for name in names]
@@ -159,7 +160,7 @@ def _facts(result: Result) -> Iterable[tuple[str, str]]:
 
 
 def _device_share(speed: Result, time: Result) -> float | None:
-    """The share of wall time in which the device had steps to run; how well it used them is not measured."""
+    """Return the share of wall time in which the device had steps to run; its utilization is not measured."""
     wall_s, waiting = time.get("wall_s"), speed.get("input_waiting_share")
     return None if not wall_s or waiting is None else float(time["useful_s"]) * (1.0 - waiting) / wall_s
 
