@@ -1,21 +1,21 @@
-"""The order of a label's classes: of two, the model predicts the probability of the second. Pure."""
+"""Orders a label's classes; of two classes, the model predicts the probability of the second. Pure."""
 
 from collections.abc import Iterable
 
-# Words for no, or for nothing found, in the languages of tables that we have met.
+# Words for "no" or "nothing found", in the languages of tables seen so far.
 _NO = frozenset([
     "no", "nein", "non", "não", "nao", "нет", "nee", "nej", "nie", "nei", "ei", "ne", "nu", "いいえ", "否",
     "아니요", "false", "falsch", "faux", "falso", "negative", "negativ", "négatif", "negativo", "neg", "-",
     "absent", "none", "never", "off",
 ])  # fmt: skip
-# In front of the other class.
+# Prefixes that negate the other class.
 _NOT = frozenset(["no", "not", "non", "un", "nicht", "kein", "keine", "sin", "sans", "pas", "не"])
 
 
 def ordered(values: Iterable[str | int | float]) -> tuple[str | int | float, ...]:
-    """The classes sorted by value; of two, the negative one comes first.
+    """Return the classes sorted by value, except that of two classes the negative one comes first.
 
-    So ("nein", "ja"), ("notckd", "ckd") and ("-", "+"), which their letters alone would turn round.
+    Examples are ("nein", "ja"), ("notckd", "ckd") and ("-", "+"), which sorting would reverse.
     """
     classes = tuple(sorted(values))
     if len(classes) != 2:

@@ -1,4 +1,4 @@
-"""`new`: look at the data, decide, write, and report the decisions."""
+"""Runs `new`: examines the data, decides, writes the files, and reports the decisions."""
 
 import keyword
 import re
@@ -32,21 +32,21 @@ from slipway.pipeline.start.splitting import Split, decide_split
 from slipway.pipeline.start.writing import files_of, write_files, written_lines
 from slipway.pipeline.terminal.invocation import command
 
-# A number or a date, as hardly any column is named.
+# A number or a date, which hardly any column has for a name.
 _VALUE = re.compile(r"[-+]?\d*\.?\d+([eE][-+]?\d+)?|\d{1,4}[./-]\d{1,2}[./-]\d{1,4}([T ][0-9:.+-]*Z?)?")
 _KEY = re.compile(r"\bdata\.(?:columns|limits|encoding|types|delimiter|max_bad_share)\b")
 _SHOWN_CELLS = 5
 _SKEWED = 1.1
 TASKS = ("auto", *get_args(Task))
-# From here on, the user should ask whether the column is known before the label is.
+# From this score on, the user should check whether the column is known before the label is.
 _SUSPICIOUS_SCORE = 0.7
 
 
 class Ask(Protocol):
-    """Asks the user."""
+    """Asks the user a question."""
 
     def __call__(self, question: str, answers: Sequence[str], *, option: str) -> str:
-        """One of the answers; raises UsageError, naming the option that answers, if nobody can be asked."""
+        """Return one of the answers; raise UsageError that names the option if there is nobody to ask."""
 
 
 @dataclass(frozen=True)
@@ -54,10 +54,10 @@ class Begun:
     """A new workload.
 
     Attributes:
-        files: that were written, relative to the project's root.
-        rows: that were looked at.
+        files: the written files, relative to the project's root.
+        rows: the number of rows examined.
         rejected: rows that could not be read.
-        first_reject: the first of these, in words.
+        first_reject: the first rejected row, as text.
     """
 
     name: str
@@ -69,7 +69,7 @@ class Begun:
     first_reject: str = ""
 
     def text(self) -> str:
-        """The decisions and their reasons, the written files, and the next command."""
+        """Return the message for the user: decisions with reasons, the written files, the next command."""
         width = max(len(d.facts.name) for d in self.plan.decisions)
         width = min(width, 30)
         kinds = {"multiclass": f"one of {len(self.plan.classes)} classes"}
@@ -89,7 +89,7 @@ class Begun:
         lines.append("")
         lines += [f"  {d.facts.name[:30]:{width}}  {d.role:8}  {d.why}" for d in self.plan.decisions]
         lines += ["", *self.plan.notes] if self.plan.notes else []
-        # A column's name may hold anything, even what looks like a line of ours.
+        # A column name may hold a line break, and then text that looks like a line of this message.
         lines = [line.replace("\n", "\\n") for line in lines]
         return "\n".join([*lines, "", *written_lines(self.files), f"hint: {command('run', self.name)}"])
 
@@ -106,26 +106,30 @@ def new(
     null_values: Sequence[str] = (),
     weight: str | None = None,
 ) -> Begun | BegunImages:
-    """Creates a workload from files of examples.
+    """Create a workload from files of examples.
 
     Args:
-        data: file, folder, glob or gs:// address; relative to where the user is. An npz, or a folder of
-            folders of images, begins a workload for images.
-        label: the column to predict; None: asked for, but for images, which have none.
+        name: the workload's name.
+        data: file, folder, glob or gs:// address; relative to the current folder. An npz, or a folder with
+            subfolders of images, creates a workload for images.
+        label: the column to predict; None: ask the user, unless the data is images, which have no columns.
         task: one of TASKS.
         keep: columns to keep as features despite warnings.
+        root: the project's root.
+        ask: asks the user what the arguments leave open.
         null_values: texts that mean a missing value anywhere in a CSV.
-        weight: the column that says how much each row counts; it is no feature. None: all count the same.
+        weight: the column that holds the weight of each row, which is not a feature; None: all rows weigh the
+            same.
 
     Raises:
-        UsageError: something of this cannot be; nothing is written.
+        UsageError: an argument is not valid for the data; nothing is written.
     """
     _check_name(name)
     if task not in TASKS:
         raise UsageError(f"--task {task} is not one of {', '.join(TASKS)}.", hint="leave --task out")
     if "://" not in data:
         data = str(Path(data).absolute())  # relative to the current folder, as typed in a shell
-        utf8(data)  # a workload.yaml could not name it
+        utf8(data)  # raises if workload.yaml could not hold this path
         if holds_images(Path(data)) or divided(Path(data)):
             if keep:
                 raise UsageError(f"--keep {keep[0]}: images have no columns.", hint="leave --keep out")
@@ -141,7 +145,7 @@ def new(
         check_folder(Path(data))
     try:
         table = read_table(data, root=root, null_values=null_values)
-    except ComponentError as error:  # input that cannot be read is a wrong argument
+    except ComponentError as error:  # here unreadable data is a wrong argument, not a failed component
         raise UsageError(error.message, hint=_without_keys(error.hint, data)) from error
     columns = [facts_of(column, table.kinds[column], values) for column, values in table.columns.items()]
     facts = {column.name: column for column in columns}
@@ -213,7 +217,7 @@ def new(
 
 
 def _without_keys(hint: str, data: str) -> str:
-    """A hint of a run's, for somebody who has no workload file yet in which he could set a key."""
+    """Adapt the hint of a failed run to a user who has no workload file yet in which to set a key."""
     if "data.encoding" in hint:
         return iconv(data, "LATIN1")
     if not _KEY.search(hint):
@@ -222,7 +226,7 @@ def _without_keys(hint: str, data: str) -> str:
 
 
 def _check_weight(column: Facts, *, label: str, kept: Collection[str]) -> None:
-    """Refuses a column that no row can be weighed by."""
+    """Reject a column that cannot hold the weights of rows."""
     what = ""
     if column.name == label:
         what = "is the column to predict"
@@ -244,7 +248,7 @@ def _check_weight(column: Facts, *, label: str, kept: Collection[str]) -> None:
 
 
 def _check_heads(data: str, table: Table, *, label: str, root: Path) -> None:
-    """Checks the header by the rule that a run applies to a CSV before anything starts."""
+    """Check the header by the rule that a run applies to a CSV before its first node starts."""
     if table.file_format != "csv" or "://" in data:
         return
     files = resolve_source(data, root=root, file_format="csv").files
@@ -254,7 +258,7 @@ def _check_heads(data: str, table: Table, *, label: str, root: Path) -> None:
 
 
 def _is_skewed(numbers: npt.NDArray[np.float64]) -> bool:
-    """Whether mean and median differ so much that predicting one is bad by the measure of the other."""
+    """Whether predicting the mean has a much larger mean absolute error than predicting the median."""
     about_mean, about_median = (np.abs(numbers - each(numbers)).mean() for each in (np.mean, np.median))
     return bool(about_mean > _SKEWED * about_median)
 
@@ -304,7 +308,7 @@ def _asked_task(label: str, ask: Ask) -> Task:
 
 
 def _leaks(table: Table, label: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Columns that would stop the data gate, and those that come close: column -> in words."""
+    """Return the columns that would fail the data gate, and those that come close: column -> why, as text."""
     scores = single_scores(table.columns, label)
     sure = {
         column: f"predicts it alone, {score:.2f} where 1 is perfect"
@@ -316,6 +320,6 @@ def _leaks(table: Table, label: str) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _source(data: str, root: Path) -> str:
-    """The source relative to the project's root, if it lies there, so that the workload can move with it."""
+    """Return the source, relative to the project's root if it lies there: the project can then be moved."""
     is_below = "://" not in data and Path(data).is_relative_to(root)
     return str(Path(data).relative_to(root)) if is_below else data

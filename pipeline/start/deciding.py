@@ -1,4 +1,4 @@
-"""Decides the role of each column, and why. Pure."""
+"""Decides the role of each column in the model, and why. Pure."""
 
 import re
 import shlex
@@ -21,12 +21,12 @@ class Role(StrEnum):
     """The role of a column for the model."""
 
     LABEL = "label"
-    WEIGHT = "weight"  # how much a row counts; no feature
+    WEIGHT = "weight"  # the weight of a row; not a feature
     NUMBER = "number"  # scaled to mean 0 and variance 1
-    AMOUNT = "amount"  # its logarithm is: it runs over decades
+    AMOUNT = "amount"  # spans several orders of magnitude, so its logarithm is scaled
     CATEGORY = "category"  # one of a few values
-    TEXT = "text"  # its words and pairs of words, hashed
-    MOMENT = "moment"  # split into month, day of the week, hour, place in the year, trend
+    TEXT = "text"  # hashed words and word pairs
+    MOMENT = "moment"  # split into month, day of the week, hour, position in the year, trend
     LEFT_OUT = "left out"
 
 
@@ -35,11 +35,13 @@ class Decision:
     """The decision about a column.
 
     Attributes:
-        why: in words.
-        feature: its name among the features: lower-case letters, digits and _.
-        values: of a category, how many are told apart; the rest share one. Of a text, how many of a row's
-            words and pairs of words are read.
-        is_kept: whether the user keeps it as a feature despite warnings.
+        facts: the column's properties.
+        role: the column's role.
+        why: the reason, as text.
+        feature: the name of the feature: lower-case letters, digits and _.
+        values: for a category, the number of values with their own code; the rest share one code. For a text,
+            the number of words and word pairs that are read per row.
+        is_kept: whether the user keeps the column as a feature despite warnings.
     """
 
     facts: Facts
@@ -56,13 +58,14 @@ class Plan:
 
     Attributes:
         label: the column to predict.
+        task: the kind of prediction.
         classes: the label's values in the order of their codes; empty for a regression.
-        mean: of the label, for a regression.
-        deviation: of the label, for a regression.
-        decisions: of every column, in the order of the file.
-        notes: what the user should know, a sentence each.
-        kept_leaks: features that give the label away, and that the user keeps nevertheless -> why.
-        is_skewed: whether a few large values of a label for a regression are far above the others.
+        mean: mean of the label, for a regression.
+        deviation: standard deviation of the label, for a regression.
+        decisions: the decision about each column, in the order of the file.
+        notes: notes for the user, a sentence each.
+        kept_leaks: feature that gives the label away, but that the user keeps -> why it does.
+        is_skewed: whether the label of a regression has a few values far above the others.
     """
 
     label: Facts
@@ -76,7 +79,7 @@ class Plan:
     is_skewed: bool = False
 
     def with_role(self, *roles: Role) -> list[Decision]:
-        """The columns with any of the given roles."""
+        """Return the columns that have one of the given roles."""
         return [decision for decision in self.decisions if decision.role in roles]
 
     @property
@@ -89,29 +92,31 @@ _MOST_CATEGORIES = 100
 # A category needs at least about this many rows to learn from.
 _ROWS_PER_CATEGORY = 10
 _MOSTLY_MISSING = 0.95
-# With this many rows, all fall into one split once in three thousand times.
+# With this many rows, the probability that all fall into one split is about 1 in 3,000.
 LEAST_ROWS = 20
 _CODE_GAP, _LEAST_CODE = 50, 10_000
 _TEXT_WORDS = 2.0
 _LEAST_NGRAMS, _MOST_NGRAMS = 2, 256
 _ID_SHARE = 0.95
 _ID_NAME = re.compile(r"(^|_)(id|uuid|guid|key|index|nr|no|number)$|^unnamed|^$|^row", re.IGNORECASE)
-# Ingest's name for it in a CSV, and pandas' in Parquet.
+# Ingest's name for an index column in a CSV, and pandas' name in Parquet.
 _INDICES = (INDEX, "__index_level_0__")
 _OTHER_DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\b")
 _AMOUNT_SPAN = 30.0
-# Suffixes of a feature's name, for the features that its column becomes.
+# Suffixes of the names of the features that are derived from one column.
 _PARTS = ("_missing", "_month", "_weekday", "_hour", "_year_sin", "_year_cos", "_trend")
 
 
 def check_rows(rows: int, *, rejected: int = 0, first_reject: str = "") -> None:
-    """Rejects a table that leaves a split empty.
+    """Reject a table with so few rows that a split may be empty.
 
     Args:
-        first_reject: the first rejected row, in words.
+        rows: readable rows.
+        rejected: rows that cannot be read.
+        first_reject: the first rejected row, as text.
 
     Raises:
-        UsageError: it has too few rows.
+        UsageError: the table has too few rows.
     """
     if rows < LEAST_ROWS:
         others = f" {counted(rejected, 'row')} cannot be read, as {first_reject}" if rejected else ""
@@ -135,18 +140,19 @@ def decide(
     forms: Mapping[str, str] | None = None,
     weight: str | None = None,
 ) -> Plan:
-    """Decides about every column.
+    """Decide the role of every column.
 
     Args:
-        columns: in the order of the file.
+        columns: the properties of the columns, in the order of the file.
         label: name of the column to predict.
-        leaks: columns that give the label away -> why, as the data gate says it.
+        task: the kind of prediction.
+        leaks: column that gives the label away by the data gate's rule -> why, as text.
         kept: columns to keep as features despite warnings.
-        suspicions: columns that come close to giving the label away -> why.
-        unread: columns that are not read -> what they hold, in words.
+        suspicions: column that comes close to giving the label away -> why, as text.
+        unread: column that is not read -> what it holds, as text.
         label_moments: mean and standard deviation of the label, for a regression.
-        forms: how columns are written, in words, where otherwise than plainly.
-        weight: name of the column that says how much each row counts; None: all count the same.
+        forms: column -> how its values are written, as text, if they are not written plainly.
+        weight: name of the column that holds the weight of each row; None: all rows have the same weight.
 
     Raises:
         UsageError: no feature is left.
@@ -199,7 +205,8 @@ def _way_to_keep(column: Facts) -> str:
     name = shlex.quote(column.name)
     if not column.is_too_large:
         return f"add --keep {name} if it is a feature after all"
-    worst = max(column.least, column.greatest, key=abs)  # with all its digits: a text is compared
+    # With all digits, because --null-value compares text.
+    worst = max(column.least, column.greatest, key=abs)
     return f"empty the cells of {name} with {worst!r}; in a CSV: add --null-value={worst!r}, as it is written"
 
 
@@ -277,14 +284,14 @@ def _reason_against(column: Facts, leaks: Mapping[str, str]) -> str:
 
 
 def _is_free_text(column: Facts) -> bool:
-    # The names of fifty companies may be long, and are categories nevertheless.
+    # Long texts that recur, such as the names of fifty companies, are categories.
     comes_back = column.distinct <= column.present / _ROWS_PER_CATEGORY
     is_text = column.kind == "text" and not column.moment and not column.others
     return is_text and column.words >= _TEXT_WORDS and not comes_back
 
 
 def _are_codes(column: Facts) -> bool:
-    """Whole numbers that repeat, with wide gaps between them, such as codes of districts or companies."""
+    """Whether integers recur with wide gaps between them, such as codes of districts or companies."""
     gaps = (column.greatest - column.least) / max(column.distinct, 1)
     comes_back = column.present / max(column.distinct, 1)
     return gaps > _CODE_GAP and comes_back > _ROWS_PER_CATEGORY and column.least > _LEAST_CODE

@@ -1,4 +1,4 @@
-"""Tells what parts the fields of a CSV, and what is around them, by its first lines. Pure."""
+"""Detects the delimiter and the quote character of a CSV from its first lines. Pure."""
 
 import csv
 import re
@@ -14,23 +14,27 @@ _MOST_LINES = 20
 
 @dataclass(frozen=True)
 class Dialect:
-    """What parts the fields of a CSV, and what is around them."""
+    """The delimiter and the quote character of a CSV."""
 
     delimiter: str
     quote: str
 
 
 def dialect_of(head: bytes, *, name: str) -> Dialect:
-    """The most frequent of the usual delimiters in the first line, outside of quotes; else single spaces.
+    """Detect the dialect of a CSV.
+
+    The delimiter is the most frequent of the usual delimiters in the first line, outside of quotes. If it has
+    none of these, the delimiter is a single space if all lines fit that, else a comma.
 
     Args:
-        head: the file's first bytes; its first lines are looked at, for single quotes all.
-        name: of the file, for errors.
+        head: the file's first bytes; the first 20 lines are examined, and all lines for single quotes.
+        name: the file's name, for errors.
 
     Raises:
-        UsageError: the columns are aligned with spaces, or rows have a number in front that no name is for.
+        UsageError: the columns are aligned with several spaces, or each row begins with a number for which
+            the header has no name.
     """
-    # Where the head is cut inside a line, that one would look shorter than it is; a last line is complete.
+    # The last line of a longer head may be cut, and would then have too few fields.
     whole = head if head.count(b"\n") < 2 else head[: head.rfind(b"\n")]
     written = whole.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")
     every = [line.rstrip("\r") for line in written if line.strip()]
@@ -44,7 +48,7 @@ def dialect_of(head: bytes, *, name: str) -> Dialect:
     spaced = [re.sub(" +", " ", line.strip()) for line in lines]
     if _has_table(spaced, " ", quote) or _has_unnamed_numbers(spaced, quote):
         reading = f"pd.read_csv({name!r}, sep=r'\\s+', quotechar={quote!r})"
-        # With its index, which is what the header has no name for.
+        # The index is written, too: it is the column for which the header has no name.
         code = f"import pandas as pd; {reading}.to_csv('commas.csv')"
         raise UsageError(
             f"{name}: its columns are separated by several spaces.",
@@ -54,17 +58,18 @@ def dialect_of(head: bytes, *, name: str) -> Dialect:
 
 
 def _usual_delimiter(line: str, quote: str) -> str:
-    """The most frequent delimiter outside of quotes; empty if there is none."""
+    """Return the most frequent delimiter outside of quotes; empty if there is none."""
     outside = "".join(line.split(quote)[::2])
     most = max(_DELIMITERS, key=outside.count)
     return most if most in outside else ""
 
 
 def _has_single_quotes(lines: Sequence[str]) -> bool:
-    """Whether fields stand in single quotes: what stands in them, or how many do, must leave no doubt.
+    """Whether fields are certainly enclosed in single quotes: an apostrophe may also be part of a text.
 
-    An apostrophe may also be part of a text. So the rows must be as long as the header only if these
-    count, or the header or a whole column must stand in them; and nowhere a double quote, or one alone.
+    No line may hold a double quote or an odd number of single quotes. In addition, either the rows have as
+    many fields as the header only if single quotes count as quotes, or the whole header or a whole column
+    must be enclosed in them.
     """
     if not lines or any('"' in line or line.count("'") % 2 for line in lines):
         return False
@@ -76,7 +81,8 @@ def _has_single_quotes(lines: Sequence[str]) -> bool:
         return False
     if delimiter != (_usual_delimiter(lines[0], '"') or " ") or not _has_table(lines, delimiter, '"'):
         return True
-    header, *rows = [line.split(delimiter) for line in lines]  # no field holds it: so they are as long
+    # No field holds the delimiter, so all rows split into as many fields as the header.
+    header, *rows = [line.split(delimiter) for line in lines]
     return any(all(map(_is_quoted, fields)) for fields in (header, *zip(*rows, strict=True)))
 
 
@@ -85,14 +91,14 @@ def _is_quoted(field: str) -> bool:
 
 
 def _has_unnamed_numbers(lines: Sequence[str], quote: str) -> bool:
-    """Whether each row has a number or a quoted name in front, for which the header has no name."""
+    """Whether each row begins with a number or a quoted name for which the header has no name."""
     header, *rows = lines or [""]
     front = re.compile(f"[0-9]+ |{quote}")
     return " " in header and all(map(front.match, rows)) and _has_table(["row " + header, *rows], " ", quote)
 
 
 def _has_table(lines: Sequence[str], delimiter: str, quote: str) -> bool:
-    """Whether there are rows, and each has as many fields as the header, which are two at least."""
+    """Whether there are rows, and each has as many fields as the header, at least two."""
     try:
         rows = list(csv.reader(lines, delimiter=delimiter, quotechar=quote, strict=True))
     except csv.Error:

@@ -1,4 +1,4 @@
-"""The properties of a column, in numbers: the basis of decisions about it. Pure."""
+"""Computes the properties of a column, on which decisions about it are based. Pure."""
 
 import itertools
 import math
@@ -13,23 +13,23 @@ import numpy.typing as npt
 
 Values = npt.NDArray[Any]
 
-# 2024-03-01, 2024-03-01 10:20, 2024-03-01T10:20:30.5Z and the like: what TensorFlow can take apart, too.
+# 2024-03-01, 2024-03-01 10:20, 2024-03-01T10:20:30.5Z and similar forms, which TensorFlow ops can parse, too.
 # BigQuery writes 2024-03-01 10:20:30 UTC.
 _MOMENT = re.compile(
     r"\d{4}-\d{2}-\d{2}(?P<time>[T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?( ?(?:Z|UTC|GMT)|[+-]\d{2}:?\d{2})?)?"
 )
-# 12, -1,234.50, ($5), 12 %: no code with zeros in front.
+# 12, -1,234.50, ($5), 12 %; not a code with leading zeros.
 _NUMBER = re.compile(
     r"[-+(\u2212]?\s?[$€£¥]?\s?(?!0\d)\d{1,3}([.,' ]?\d{3})*([.,]\d+)?([eE]-?\d+)?\s?[%$€£¥]?\)?"
 )
-# From this share of numbers on, the other texts are reported.
+# If at least this share of the texts are numbers, the other texts are reported.
 _MOSTLY = 0.9
 # Seconds since 1970, from September 2001 to 2100.
 _EPOCH_SECONDS = (1e9, 4.1e9)
 _TIME_WORDS = ("time", "date", "_at", "_ts")
 _MOST_VALUES = 1000
 _NINES = re.compile(r"9{2,}(\.9+)?")
-# A number that means a missing value repeats, beside some others.
+# A number that means a missing value recurs, and other numbers occur beside it.
 _LEAST_STAND_INS, _LEAST_OTHERS = 5, 5
 _FLOAT32_MAX = 3.4e38
 _SHOWN = 3
@@ -39,21 +39,24 @@ _COUNTED_TEXTS = 10_000
 
 @dataclass(frozen=True)
 class Facts:
-    """One column.
+    """The properties of one column.
 
     Attributes:
         kind: "int", "float" or "text".
+        rows: the number of rows.
         missing: rows without a value.
-        distinct: different values.
-        counts: value -> rows, the most frequent first, at most 1,000.
+        distinct: the number of distinct values.
+        counts: value -> rows, most frequent first, at most 1,000.
         least: the smallest number; 0 for text.
         greatest: the largest number; 0 for text.
-        median: of the numbers; 0 for text.
-        stand_ins: numbers that may mean a missing value -> rows, as -999 beside 0 to 40; see `_stand_ins`.
-        words: of a text, on average.
-        others: of a text, the different values that are not numbers, where nearly all are; at most 1,000.
-        ngrams: words and pairs of neighbouring words of a text, at most but for one in a hundred.
-        moment: "date", "time" (of the day, too) or "seconds" (since 1970) where it holds moments, else "".
+        median: the median of the numbers; 0 for text.
+        stand_ins: number that may mean a missing value, such as -999 beside 0 to 40 -> rows; see
+            `_stand_ins`.
+        words: the mean number of words of a text.
+        others: the distinct values of a text that are not numbers, if nearly all are numbers; at most 1,000.
+        ngrams: the 99% quantile of the number of words and word pairs in a text.
+        moment: "date", "time" (a date with a time of day) or "seconds" (since 1970) if the column holds
+            points in time, else "".
     """
 
     name: str
@@ -83,12 +86,12 @@ class Facts:
 
     @property
     def is_too_large(self) -> bool:
-        """Whether it holds a number that does not fit into 32 bits."""
+        """Whether the column holds a number beyond the range of float32."""
         return max(abs(self.least), abs(self.greatest)) > _FLOAT32_MAX
 
 
 def few(texts: Sequence[str]) -> str:
-    """Some of the texts: 'Total' and 7 more."""
+    """Return the first texts as an enumeration, such as "'Total' and 7 more"."""
     shown = [repr(text[:40]) for text in texts[:_SHOWN]]
     if more := len(texts) - len(shown):
         shown.append(f"{more:,} more")
@@ -96,9 +99,10 @@ def few(texts: Sequence[str]) -> str:
 
 
 def facts_of(name: str, kind: str, values: Values) -> Facts:
-    """Examines a column.
+    """Compute the properties of a column.
 
     Args:
+        name: the column's name.
         kind: "int", "float" or "text".
         values: [rows], float64 with NaN or objects (str) with None.
     """
@@ -137,11 +141,11 @@ def facts_of(name: str, kind: str, values: Values) -> Facts:
 
 
 def _stand_ins(found: list[float], rows: list[int]) -> dict[float, int]:
-    """Outlying numbers that repeat and look like placeholders for a missing value.
+    """Return outlying numbers that recur and look like placeholders for a missing value, with their rows.
 
     Args:
-        found: the different numbers, ascending.
-        rows: in how many rows each stands.
+        found: the distinct numbers, ascending.
+        rows: the number of rows of each.
     """
     low, high = 0, len(found)
     stand_ins: dict[float, int] = {}
@@ -164,7 +168,7 @@ def _stand_ins(found: list[float], rows: list[int]) -> dict[float, int]:
 
 
 def _are_nines(number: float) -> bool:
-    """-99, 999 and 9999, 99.9 and 999.9."""
+    """Whether all digits are nines, such as -99, 999, 9999, 99.9 and 999.9."""
     return bool(_NINES.fullmatch(repr(abs(number)).removesuffix(".0")))
 
 
@@ -174,16 +178,16 @@ def _ngrams(texts: list[str]) -> int:
 
 
 def _most_frequent(counts: Counter[Any]) -> dict[Any, int]:
-    # Equal counts in the order of the values, so that the same file gives the same code.
+    # Ties are in the order of the values, so that the same file always yields the same generated code.
     return dict(sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))[:_MOST_VALUES])
 
 
 def _others(counts: Counter[str]) -> tuple[str, ...]:
-    """The texts in a column of numbers, which make it a column of text."""
+    """Return the few texts that are not numbers, which turn a column of numbers into a column of text."""
     others = [text for text in counts if not _NUMBER.fullmatch(text.strip())]
     is_few = len(others) <= (1 - _MOSTLY) * len(counts)
     if any(text.strip().isdigit() for text in others):
-        return ()  # with zeros in front: codes
+        return ()  # digits with leading zeros are codes
     return tuple(sorted(others)[:_MOST_VALUES]) if is_few else ()
 
 
@@ -195,7 +199,7 @@ def _moment_of_texts(counts: Counter[str]) -> str:
 
 
 def _moment_of_numbers(name: str, found: npt.NDArray[np.float64]) -> str:
-    """A number counts as a point in time only if its name says so, too."""
+    """Return "seconds" if the numbers may be seconds since 1970 and the name suggests a time, else ""."""
     if not len(found) or not any(word in f"_{name.lower()}" for word in _TIME_WORDS):
         return ""
     return "seconds" if _EPOCH_SECONDS[0] <= found[0] and found[-1] <= _EPOCH_SECONDS[1] else ""

@@ -1,4 +1,4 @@
-"""How a column's numbers and dates are written, if Ingest does not read them as they are. Pure.
+"""Detects how a column's numbers and dates are written, if Ingest needs settings to parse them. Pure.
 
 A form is recognised only if every value of the column has it, except words for a missing value.
 """
@@ -38,15 +38,16 @@ _MISSING_WORDS = frozenset(
 )
 _SEPARATORS = ((".", ""), (".", ","), (",", ""), (",", "."), (",", " "), (".", " "), (".", "'"))
 _UNIT = re.compile(r"[$€£¥₹₩₽%]|\b(?:USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|SEK|NOK|DKK|PLN)\b")
-# An id, a telephone number or a code; a decimal comma after a lone zero.
+# An ID, a telephone number or a code.
 _NO_NUMBER = r"^\+|^[-(]?0[0-9]|[0-9]{16}"
+# A zero before a separator, which is then the decimal point or comma.
 _LONE_ZERO = r"^[-(]?0[.,]"
-# Signs that Ingest takes for a minus only in a column with its own number format.
+# Signs that Ingest takes for a minus only in a column with a number format of its own.
 _OTHER_MINUS = re.compile("[(\u2212]")
 _ISO_DATE = r"^[12][0-9]{3}-[01][0-9]-[0-3][0-9]"
 _PLAIN_DATE = _ISO_DATE + "(?: [0-9:]{8})?$"
 _OF_12_HOURS = "[AaPp][Mm]$"
-# A date has two or three groups of digits and sometimes a month's name: nothing else is even tried.
+# A date has groups of digits and sometimes a month's name; nothing else is tried against the date formats.
 _DATE_LIKE = re.compile(r"(?=.*\d)[\d./\-, :]*([A-Za-z]{3,9})?[\d./\-, :]*([AaPp][Mm])?")
 _DAYS = (
     "%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y",
@@ -57,10 +58,10 @@ _TIMES = (
     "", " %H:%M", " %H:%M:%S", "T%H:%M:%S", " %I:%M %p", " %I:%M:%S %p", " %I:%M%p", " %I:%M:%S%p",
 )  # fmt: skip
 _OTHER_ORDER = {"%m/%d/": "%d/%m/", "%m-%d-": "%d-%m-"}
-# 20240131; few numbers are dates by chance: of those of eight digits from 1900 to 2099 one in 27.
+# 20240131. Few numbers are dates by chance: one in 27 of the eight-digit numbers that begin with 19 or 20.
 _DAY_OF_DIGITS, _DIGITS_DAY = "%Y%m%d", r"^(?:19|20)[0-9]{6}$"
 _FIRST_DAY, _LAST_DAY, _LEAST_DAYS = 19_000_101, 20_991_231, 5
-# This many values decide which formats are tried on all.
+# Formats are tried on this many values first.
 _FEW = 50
 
 
@@ -70,9 +71,9 @@ class Forms:
 
     Attributes:
         null_values: words that mean a missing value.
-        numbers: fields of `NumberFormat` that are not its defaults, by column.
-        dates: format, by column.
-        words: how a column is read, in words, by column.
+        numbers: column -> fields of `NumberFormat` that differ from the defaults.
+        dates: column -> date format.
+        words: column -> how it is written and read, as text.
     """
 
     null_values: tuple[str, ...] = ()
@@ -83,7 +84,7 @@ class Forms:
 
 @dataclass(frozen=True)
 class _Form:
-    """How one column is written."""
+    """The form in which one column is written."""
 
     words: str
     number: Mapping[str, str | bool] | None = None
@@ -92,17 +93,17 @@ class _Form:
 
 
 def forms_of(texts: Mapping[str, pa.Array], *, has_types: bool) -> Forms:
-    """Examines columns of text.
+    """Detect the forms of text columns.
 
     Args:
-        texts: the different values of each, Arrow large_string without null.
-        has_types: whether the files themselves tell numbers from texts (JSON Lines, Parquet): then a text
-            that is a number must be named, even if it is written plainly.
+        texts: column -> distinct values, Arrow large_string without null.
+        has_types: whether the file format has types (JSON Lines, Parquet). Then a text column of numbers
+            needs a setting, even if the numbers are written plainly.
     """
     found = {name: form for name, values in texts.items() if (form := _form(values, has_types=has_types))}
     missing = tuple(sorted({word for form in found.values() for word in form.missing}))
     for name, values in {} if has_types else {n: v for n, v in texts.items() if n not in found}.items():
-        # In a CSV the words mean the same in every column.
+        # In a CSV, words for a missing value apply to every column.
         if words := [word for word in missing if word in values.to_pylist()]:
             found[name] = _Form(f"{' and '.join(words)} for no value, as in the columns of numbers")
     return Forms(
@@ -155,7 +156,7 @@ def _number(present: pa.Array) -> _Form | None:
     texts = present.to_pylist()
     negative = [text for text in texts if _OTHER_MINUS.search(text)]
     if negative and all(text.startswith("(") for text in texts):
-        return None  # as notes are numbered
+        return None  # numbering such as (1), (2)
     if (decimal, thousands) == (".", "") and not unit and not negative:
         return _Form("", {})
     others = [text for text in texts if text not in negative] or texts
@@ -169,7 +170,7 @@ def _number(present: pa.Array) -> _Form | None:
 
 
 def _day_of_digits(present: pa.Array) -> _Form | None:
-    """The format of dates that are written as whole numbers."""
+    """Return the form of dates that are written as integers, or None."""
     is_whole = pc.all(pc.match_substring_regex(present, _DIGITS_DAY)).as_py()
     if not is_whole or len(present) < _LEAST_DAYS or not _are_dates(present, _DAY_OF_DIGITS):
         return None
@@ -177,7 +178,7 @@ def _day_of_digits(present: pa.Array) -> _Form | None:
 
 
 def _clock(present: pa.Array) -> _Form | None:
-    """The format of a duration, or of a time of day."""
+    """Return the form of durations or times of day, or None."""
     plain, fits = written_numbers(present, NumberFormat(clock=True))
     if not pc.all(fits).as_py():
         return None
@@ -213,10 +214,10 @@ def _are_dates(texts: pa.Array, form: str) -> bool:
 
 
 def whole_days(columns: Mapping[str, npt.NDArray[np.float64]]) -> dict[str, pa.Array]:
-    """The different values of those columns of numbers that are dates as 20240131, as texts.
+    """Return the distinct values, as texts, of number columns that hold dates such as 20240131.
 
     Args:
-        columns: float64 with NaN.
+        columns: name -> float64 with NaN.
     """
     found = {}
     for name, values in columns.items():
@@ -230,7 +231,7 @@ def whole_days(columns: Mapping[str, npt.NDArray[np.float64]]) -> dict[str, pa.A
 
 
 def distinct_texts(columns: Mapping[str, npt.NDArray[Any]]) -> dict[str, pa.Array]:
-    """The different values of columns of text."""
+    """Return the distinct values of text columns."""
     return {
         name: pc.unique(pa.array(values, pa.large_string())).drop_null() for name, values in columns.items()
     }

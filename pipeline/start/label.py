@@ -1,4 +1,4 @@
-"""The kind of prediction for a label, and which columns cannot be one. Pure."""
+"""Decides the kind of prediction for a label, and rejects columns that cannot be a label. Pure."""
 
 import shlex
 from dataclasses import dataclass
@@ -7,17 +7,17 @@ from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start.deciding import LEAST_ROWS, Task
 from slipway.pipeline.start.facts import Facts, few
 
-# A label of whole numbers with at most this many values is a class; between this and 20 the user should say.
+# An integer label with at most this many values is a class; up to twice as many, the user should decide.
 _SURE_CLASSES = 10
 _MOST_CLASSES = 100
-# Two answers, as programs and people write them. A single letter may be a code.
+# Spellings of no and yes by programs and people. If all are single letters, they may be codes.
 _NO = frozenset(["0", "0.0", "false", "f", "no", "n", "off"])
 _YES = frozenset(["1", "1.0", "true", "t", "yes", "y", "on"])
 
 
 @dataclass(frozen=True)
 class OneCsv:
-    """A single CSV that all rows come from, which a command can rewrite."""
+    """The single CSV that all rows come from, so that a command in a hint can rewrite it."""
 
     path: str
     delimiter: str = ","
@@ -25,14 +25,15 @@ class OneCsv:
 
 
 def decide_task(label: Facts, asked: str, *, file: OneCsv | None = None) -> Task | None:
-    """The kind of prediction for the label; None if it is not clear and the user should say.
+    """Return the kind of prediction for the label, or None if it is unclear and the user should decide.
 
     Args:
-        asked: "auto", or a `Task` that is asked for.
-        file: the user's, where it is one CSV.
+        label: the label's properties.
+        asked: "auto", or the requested `Task`.
+        file: the user's data, if it is a single CSV.
 
     Raises:
-        UsageError: the column cannot be a label of that kind.
+        UsageError: the column cannot be a label, or not one for the requested task.
     """
     if label.distinct < 2:
         same = f"the same in every row, {next(iter(label.counts))!s:.40}" if label.distinct else "empty"
@@ -77,12 +78,15 @@ def decide_task(label: Facts, asked: str, *, file: OneCsv | None = None) -> Task
 
 
 def _two_answers(label: Facts) -> tuple[list[str], list[str]] | None:
-    """The spellings of no and those of yes, the most frequent first, if there are only these and several."""
+    """Return the spellings of no and of yes, most frequent first, if the label holds nothing else.
+
+    The result is None if there are other values, or only one spelling of each.
+    """
     if label.kind != "text" or label.distinct <= 2 or label.distinct > len(label.counts):
         return None
     plain = {text: text.strip().casefold() for text in label.counts}
     if all(word.isalpha() and len(word) == 1 for word in plain.values()):
-        return None  # as codes are
+        return None  # single letters may be codes
     no, yes = ([text for text, word in plain.items() if word in words] for words in (_NO, _YES))
     return (no, yes) if no and yes and len(no) + len(yes) == len(plain) else None
 
@@ -93,7 +97,7 @@ def _many_spellings(label: Facts, no: list[str], yes: list[str], file: OneCsv | 
     if file:
         how = f", sep={file.delimiter!r}" if file.delimiter != "," else ""
         how += f", quotechar={file.quote!r}" if file.quote != '"' else ""
-        # Where rows end with a delimiter, pandas would else take the first column as its index, and drop it.
+        # Without index_col=False, pandas takes the first column as the index if rows end with a delimiter.
         reading = f"dtype=str, keep_default_na=False, index_col=False{how}"
         code = (
             f"import pandas as pd; t = pd.read_csv({file.path!r}, {reading}); "

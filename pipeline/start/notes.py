@@ -1,4 +1,4 @@
-"""Notes about a table for the user, in words. Pure."""
+"""Composes the notes about a table that `new` shows to the user. Pure."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -8,9 +8,9 @@ from slipway.pipeline.start.facts import Facts
 
 _RARE_CLASS = 0.1
 _FEW_OF_A_CLASS = 20
-# From here on, a run takes minutes: so long Transform takes a column, however few rows there are.
+# From this many features on, a run takes minutes: Transform takes _TRANSFORM_S per column, however few rows.
 _MANY_FEATURES, _TRANSFORM_S = 500, 0.1
-# A smaller share is shown as a number of rows.
+# A smaller share is shown as a row count instead of a percentage.
 _SHOWN_SHARE = 0.001
 
 
@@ -21,13 +21,14 @@ def notes_of(
     unread: Mapping[str, str],
     kept_leaks: Mapping[str, str],
 ) -> Sequence[str]:
-    """Reasons for a second look, a sentence or two each.
+    """Return what the user should check in the data, a sentence or two each.
 
     Args:
+        label: the label's properties.
         task: binary, multiclass or regression.
-        suspicions: features that tell much of the label alone -> how much.
-        unread: columns that are not read -> what they hold, in words.
-        kept_leaks: features that give the label away, and that the user keeps nevertheless -> why.
+        suspicions: feature that alone predicts much of the label -> its score, as text.
+        unread: column that is not read -> what it holds, as text.
+        kept_leaks: feature that gives the label away, but that the user keeps -> why it does.
     """
     notes = [
         f"Gives {label.name} away, and is kept: {column} ({why}). "
@@ -80,7 +81,7 @@ def _instead(task: str) -> str:
 
 
 def width_notes(features: int) -> list[str]:
-    """How long a run over so many columns takes, where that is minutes; else nothing."""
+    """Return a note about the duration of a run with many features; empty if it is below minutes."""
     if features < _MANY_FEATURES:
         return []
     minutes = math.ceil(features * _TRANSFORM_S / 60)
@@ -92,10 +93,11 @@ def width_notes(features: int) -> list[str]:
 
 
 def stand_in_notes(columns: Sequence[Facts], *, is_csv: bool) -> list[str]:
-    """Numbers that may mean a missing value, a sentence or two per column.
+    """Return a note for each column with numbers that may stand for a missing value.
 
     Args:
-        is_csv: whether the files are such, of which a word can be named that means no value.
+        columns: the columns' properties.
+        is_csv: whether the files are CSV, for which `--null-value` can name such numbers.
     """
     return [_stand_in_note(column, is_csv=is_csv) for column in columns if column.stand_ins]
 
@@ -112,7 +114,7 @@ def _stand_in_note(column: Facts, *, is_csv: bool) -> str:
 
 
 def _spellings(label: Facts) -> list[list[str]]:
-    """Groups of classes that differ only in capitals and spaces."""
+    """Return groups of classes that differ only in case and whitespace."""
     found: dict[str, list[str]] = {}
     for value in sorted(map(str, label.counts)):
         found.setdefault(" ".join(value.casefold().split()), []).append(value)

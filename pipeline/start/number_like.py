@@ -1,4 +1,4 @@
-"""Columns whose texts can be read as numbers: which are codes, and descriptions of the others. Pure."""
+"""Tells numbers from codes in columns of number-like texts, and describes how they are read. Pure."""
 
 from collections.abc import Mapping
 
@@ -6,21 +6,21 @@ from slipway.components.counted_words import counted
 from slipway.components.ingest.column_notes import ColumnNotes
 from slipway.components.ingest.number_forms import Form
 
-# No telephone number with its country is shorter; changes as +5 or +12.5 are.
+# Telephone numbers with a country code have at least this many digits; signed changes such as +5 have fewer.
 _LEAST_DIGITS = 7
 
 
 def codes(notes: ColumnNotes) -> tuple[str, ...]:
-    """Text columns that only look like numbers: telephone numbers, `12E4`, `01.02`.
+    """Return the columns whose texts only look like numbers: telephone numbers, `12E4`, `01.02`.
 
     Args:
-        notes: what Ingest would say of each column.
+        notes: Ingest's notes about each column.
     """
     return tuple(column for column, kinds in notes.found.items() if _are_codes(kinds))
 
 
 def words(notes: ColumnNotes) -> dict[str, str]:
-    """How each column is written that Ingest reads differently, and how it is read."""
+    """Return, for each column that Ingest reads differently from how it is written, both forms as text."""
     return {
         column: f"{', '.join(_counted(what, *found) for what, found in kinds.items())}: "
         + ("text, to keep them as they are" if _are_codes(kinds) else "read as numbers")

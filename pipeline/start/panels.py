@@ -1,4 +1,4 @@
-"""Finds tables that follow many things over time, by the order of rows, whatever the column names. Pure."""
+"""Detects panel data (many things observed over time) by the order of rows, whatever the names. Pure."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,33 +13,34 @@ from slipway.pipeline.start.facts import Facts
 
 Values = npt.NDArray[Any]
 
-# A panel has many groups of a few rows each: from larger groups a model learns each by itself.
+# A panel has many groups of a few rows each; with more rows per group, a model can learn each group alone.
 LEAST_GROUPS, MOST_ROWS_PER_GROUP, LEAST_ROWS_PER_GROUP = 20, 30.0, 1.5
-# Fewer rows may lie so by chance; of so many, a quarter of all places filled, and none twice, do not.
+# Fewer rows may be in order by chance. With this many rows, it is no chance if a quarter of all pairs of
+# group and time occur, and none occurs twice.
 _LEAST_ROWS, _LEAST_FILLED, _LEAST_TIMES = 100, 0.25, 2
 _ORDER_NAME = re.compile(
     r"date|time|year|quarter|month|week|day|hour|minute|second|wave|period|visit|round|(^|_)(age|t)$",
     re.IGNORECASE,
 )
-# The number of columns to try, and of rows at first.
+# The maximum number of columns to try, and the number of rows to try first.
 _MOST_COLUMNS, _FIRST_ROWS = 20, 2_000
 
 
 def has_rows_of_groups(facts: Facts) -> bool:
-    """Whether a column has a value in every row, and each value repeats in a few."""
+    """Whether a column has a value in every row, and many values that recur in a few rows each."""
     if facts.kind == "float" or facts.missing or facts.distinct < LEAST_GROUPS:
         return False
     return LEAST_ROWS_PER_GROUP <= facts.present / facts.distinct <= MOST_ROWS_PER_GROUP
 
 
 def find_panel(facts: Sequence[Facts], columns: Mapping[str, Values]) -> tuple[str, str] | None:
-    """The column of the thing that a row is about, and the column of its time; None if there are none.
+    """Return the column that identifies the observed thing and the column of its time, or None.
 
-    Each thing has a row for a time at most, its rows stand in the order of the times, and the things share
-    them. Colours and makes of cars do not: their rows lie as it comes.
+    In a panel, each thing has at most one row per time, its rows are in the order of the times, and the
+    things share these times. The colour or the make of a car does not qualify: its rows are in no order.
 
     Args:
-        facts: of the columns that may be either.
+        facts: the properties of the columns to consider.
         columns: their values, of equal length, in the order of the file.
     """
     groups = [each for each in facts if has_rows_of_groups(each) and not _is_order(each)]

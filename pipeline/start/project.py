@@ -1,4 +1,4 @@
-"""`slipway init`: a project of one's own, which installs in one command and needs no checkout."""
+"""Implements `slipway init`: creates a project that installs in one command and needs no checkout."""
 
 import hashlib
 import json
@@ -14,7 +14,7 @@ from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start.rendering import load_templates
 from slipway.pipeline.start.writing import write_files
 
-# What pyproject.toml may call a project: PEP 508's names.
+# A valid project name in pyproject.toml (PEP 508).
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 _FILES = {
     "pyproject.toml": "pyproject.toml.j2",
@@ -34,14 +34,14 @@ class MadeProject:
     """A project that was written.
 
     Attributes:
-        files: relative to the folder.
+        files: the written files, relative to the folder.
     """
 
     folder: Path
     files: tuple[str, ...]
 
     def text(self) -> str:
-        """What was written, and what to type next."""
+        """Return the message for the user: the written files and the next command."""
         enter = "" if self.folder == Path() else f"cd {shlex.quote(str(self.folder))} && "
         return "\n".join(
             [
@@ -53,15 +53,15 @@ class MadeProject:
 
 
 def init(folder: Path, *, wheel: Path | None) -> MadeProject:
-    """Makes a project in a new or an empty folder.
+    """Create a project in a new or empty folder.
 
     Args:
-        folder: its last part is the project's name.
-        wheel: Slipway's own, which the project keeps a copy of; None: the one that it was installed from.
+        folder: the folder; its last part is the project's name.
+        wheel: the wheel of Slipway to copy into the project; None: the wheel that Slipway was installed from.
 
     Raises:
-        UsageError: the name is no package's, the folder is not empty or lies in a project, there is no such
-            wheel, or a file cannot be written; nothing is left.
+        UsageError: the name is not valid, the folder is not empty or lies in a project, there is no such
+            wheel, or a file cannot be written; nothing is left behind.
     """
     name = folder.absolute().resolve().name
     if not _NAME.fullmatch(name):
@@ -104,7 +104,7 @@ def _checked(wheel: Path) -> Path:
 
 
 def _installed_from() -> Path:
-    """The wheel that Slipway was installed from, as the installer has noted it (PEP 610)."""
+    """Return the wheel that Slipway was installed from, as recorded by the installer (PEP 610)."""
     try:
         noted = metadata.distribution("slipway").read_text("direct_url.json")
         address = urlsplit(json.loads(noted or "{}").get("url", ""))
@@ -121,7 +121,7 @@ def _installed_from() -> Path:
 
 
 def _files(name: str, wheel: Path) -> dict[str, str | bytes]:
-    """The content of the files, by their path in the project."""
+    """Return the content of the project's files by path."""
     jinja = load_templates("templates/project")
     values = {"name": name, "wheel": f"wheels/{wheel.name}"}
     files = {path: jinja.get_template(template).render(values) for path, template in _FILES.items()}

@@ -1,4 +1,4 @@
-"""Reads the user's files as columns of values, as Ingest does, so that both see the same types."""
+"""Reads the user's files into columns with Ingest's own readers, so that both see the same types."""
 
 import codecs
 import re
@@ -31,9 +31,9 @@ from slipway.pipeline.start.dialect import dialect_of
 from slipway.pipeline.start.forms import Forms, distinct_texts, forms_of, whole_days
 from slipway.pipeline.start.number_like import codes, words
 
-# Enough to tell types, dates and rare categories; half a million rows of 20 columns are read in seconds.
+# Enough to detect types, dates and rare categories; half a million rows of 20 columns are read in seconds.
 MOST_ROWS = 500_000
-# The size limit of their values: rows of long texts end here, before memory does.
+# The size limit of the values, so that rows of long texts do not exhaust memory.
 MOST_BYTES = 256 << 20
 _HEAD_BYTES = 65_536
 _SUFFIX_FORMATS = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".jsonl": "jsonl", ".parquet": "parquet"}
@@ -57,9 +57,10 @@ _OTHER_FILES = {
     **dict.fromkeys((".zip", ".7z", ".rar", ".tar"), UNPACK),
 }
 _WHOLE = re.compile(r"-?[0-9]+")
-# Of a column of bytes; more are no slips, but pictures or another encoding.
+# The largest share of undecodable values in a column of bytes that still counts as text; a column with more
+# holds pictures or another encoding.
 _FEW_WITHOUT_TEXT = 0.05
-# Up to here every whole number is a fraction of 64 bits, too.
+# Up to this value, float64 represents every integer exactly.
 _EXACT = 2**53
 _UNPACKED = (".gz", ".bz2", ".zst")
 
@@ -69,21 +70,21 @@ class Table:
     """Columns of equal length.
 
     Attributes:
-        columns: by name; float64 with NaN, or objects (str) with None, where there is no value.
-        kinds: what the values are: "int", "float" or "text".
-        rows: how many were read.
-        is_whole: whether these are all.
+        columns: name -> values: float64 with NaN, or objects (str) with None, for a missing value.
+        kinds: column -> type of the values: "int", "float" or "text".
+        rows: the number of rows that were read.
+        is_whole: whether these are all rows of the data.
         rejected: rows that could not be read.
-        first_reject: the first of these, in words; empty if there is none.
         file_format: csv, jsonl or parquet.
-        delimiter: of a CSV.
-        quote: of a CSV.
-        unread: columns that nothing here uses -> what they hold, in words.
-        forms: how values are written, where Ingest must be told; `columns` hold what it then reads.
-        notes: what Ingest would read otherwise than it is written.
-        has_empty_end: whether rows end with a delimiter, behind which nothing stands.
-        texts: columns of bytes that are text in nearly all rows; those without are among the rejected.
-        merged: columns of whole numbers of which different ones are the same as fractions, or beyond 64 bits.
+        delimiter: the delimiter of a CSV.
+        quote: the quote character of a CSV.
+        first_reject: the first rejected row, as text; empty if there is none.
+        unread: column that `new` cannot use -> what it holds, as text.
+        forms: the settings that Ingest needs to parse the values; `columns` hold the parsed values.
+        notes: values that Ingest reads differently from how they are written.
+        has_empty_end: whether rows end with a delimiter that nothing follows.
+        texts: columns of bytes that are text in nearly all rows; other rows are among the rejected.
+        merged: columns of integers that float64 cannot tell apart, or that exceed 64 bits.
     """
 
     columns: dict[str, npt.NDArray[Any]]
@@ -111,19 +112,19 @@ def read_table(
     most_rows: int = MOST_ROWS,
     most_bytes: int = MOST_BYTES,
 ) -> Table:
-    """Reads the first rows of a file, folder or glob.
+    """Read the first rows of a file, folder or glob.
 
     Args:
         source: as `data.source` of a workload; on this machine or on gs://.
-        root: what a relative path is relative to.
-        null_values: texts that mean a missing value in a CSV, whatever its other values are; a whole number
-            does also with zeros behind a point.
-        most_rows: how many rows are read at most, about.
-        most_bytes: what their values take at most, about.
+        root: the folder that a relative path is relative to.
+        null_values: texts that mean a missing value anywhere in a CSV; an integer also matches with zeros
+            after a decimal point.
+        most_rows: approximate maximum number of rows to read.
+        most_bytes: approximate maximum size of their values.
 
     Raises:
-        ComponentError: it is not there, or cannot be read.
-        UsageError: no format is known for it, or it holds no row.
+        ComponentError: the source does not exist or cannot be read.
+        UsageError: its format is not known, or it holds no readable row.
     """
     file_format = _format_of(source, root)
     if source.startswith("gs://"):
@@ -183,13 +184,13 @@ def read_table(
 
 
 def _as_written(null_values: Sequence[str]) -> tuple[str, ...]:
-    """The texts, also as pandas writes a whole number if its column has gaps or fractions."""
+    """Return the texts, and each integer also as pandas writes it in a float column ("7.0")."""
     whole = [text for text in null_values if _WHOLE.fullmatch(text)]
     return (*null_values, *(f"{text}{zeros}" for text in whole for zeros in (".0", ".00")))
 
 
 def _table(files: Sequence[StoredFile], options: Options, most_rows: int, most_bytes: int) -> Table:
-    """The rows of some files, read with the given options."""
+    """Read the rows of some files with the given options."""
     kinds: Columns = {}
     for stored in files:
         with fetched(stored) as file:
@@ -260,7 +261,7 @@ _KINDS = {
 
 
 def _are_merged(values: pa.Array) -> bool:
-    """Whether different whole numbers, as ids, are the same as 64-bit fractions, in which `new` counts."""
+    """Whether different integers, such as IDs, become equal as float64, in which `new` counts values."""
     if not pa.types.is_integer(values.type) or not len(values):
         return False
     limits = pc.min_max(values)
@@ -301,7 +302,7 @@ def _format_of(source: str, root: Path) -> str:
     names = [source]
     folder = root / source
     if "://" not in source and not folder.exists():
-        # Says what is there instead; a pattern may well match.
+        # Raises an error that says what exists instead, unless the source is a pattern that matches.
         resolve_source(source, root=root, file_format="csv")
     if "://" not in source and folder.is_dir():
         names = sorted(path.name for path in folder.iterdir())
@@ -318,16 +319,18 @@ def _format_of(source: str, root: Path) -> str:
 
 
 def _end(name: str) -> str:
-    """The end of a file's name in lower case, without the suffix of its compression."""
+    """Return the suffix of a file name in lower case, ignoring the suffix of a compression."""
     path = Path(name)
     return (Path(path.stem).suffix if path.suffix in _UNPACKED else path.suffix).lower()
 
 
 def _check_encoding(file: InputFile) -> None:
-    """Rejects text that is not UTF-8, with a command to convert it: a workload can name another encoding.
+    """Reject a file that is not UTF-8 text, with a command to convert it.
+
+    A workload can name another encoding, but `new` reads UTF-8 only.
 
     Raises:
-        UsageError: the first bytes are not UTF-8, or of a file of another kind.
+        UsageError: the first bytes are not UTF-8, or belong to another kind of file.
     """
     head = open_stream(file).read(_HEAD_BYTES)
     is_utf16 = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
@@ -354,12 +357,12 @@ def _check_encoding(file: InputFile) -> None:
 
 
 def iconv(file: str, encoding: str) -> str:
-    """The command that makes UTF-8 of a file."""
+    """Return the command that converts a file to UTF-8."""
     return f"iconv -f {encoding} -t UTF-8 {shlex.quote(file)} > utf8.csv   # or what it was saved as"
 
 
 def _utf16_without_mark(head: bytes) -> str:
-    """LE or BE if it is UTF-16 without a byte order mark, mostly of Latin letters; else empty."""
+    """Return LE or BE if the bytes are mostly Latin text in UTF-16 without a byte order mark; else empty."""
     for first, endian in ((1, "LE"), (0, "BE")):
         zeros, others = head[first::2], head[1 - first :: 2]
         if zeros.count(0) > len(zeros) / 2 and 0 not in others:

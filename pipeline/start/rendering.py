@@ -1,4 +1,4 @@
-"""Templates that produce code, YAML, protobuf text and Markdown; the user's data stays data in them."""
+"""Renders templates to code, YAML, protobuf text and Markdown, and escapes the user's data in each."""
 
 import html
 import json
@@ -19,12 +19,13 @@ _LAST_OF_FOUR_DIGITS = 0xFFFF
 def workload_files(
     name: str, values: Mapping[str, object], *, about: str, folder: str = "templates"
 ) -> dict[str, str]:
-    """The files of a workload: path relative to the project's root -> content.
+    """Render the files of a workload: path relative to the project's root -> content.
 
     Args:
-        name: of the workload: a letter, then lower-case letters, digits and _.
-        about: what the workload does, in one sentence without its full stop.
-        folder: of the templates, in this package.
+        name: the workload's name: a letter, then lower-case letters, digits and _.
+        values: the values for the templates.
+        about: what the workload does: one sentence without the full stop.
+        folder: the folder of the templates in this package.
     """
     here = f"workloads/{name}"
     templates = {
@@ -41,14 +42,14 @@ def workload_files(
 
 
 def load_templates(folder: str) -> jinja2.Environment:
-    """The templates of a folder, with a filter for each language that is written."""
+    """Return the Jinja environment of a template folder, with an escaping filter for each output language."""
     made = jinja2.Environment(
         loader=jinja2.PackageLoader("slipway.pipeline.start", folder),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        # The output is not HTML: each place has the filter of its own language.
+        # The output is not HTML; each expression in a template uses the filter of its language.
         autoescape=False,  # noqa: S701
     )
     made.globals["slipway"] = program_name()
@@ -57,12 +58,12 @@ def load_templates(folder: str) -> jinja2.Environment:
 
 
 def _literal(value: Any) -> str:
-    r"""The value as Python and YAML both write it, in ASCII: as JSON, but beyond U+FFFF as \U0001f600.
+    r"""Return a literal that is valid in both Python and YAML, in ASCII: JSON, but with \U0001f600 escapes.
 
-    There JSON writes two surrogates, which neither of the others puts together again.
+    JSON escapes a character beyond U+FFFF as two surrogates, which neither Python nor YAML joins again.
 
     Raises:
-        UsageError: it holds a lone surrogate, which no file of text can hold.
+        UsageError: the value holds a lone surrogate, which no text file can hold.
     """
     text = utf8(json.dumps(value, ensure_ascii=False)).decode()
     return re.sub(r"[^ -~]", _escaped, text)
@@ -78,25 +79,25 @@ def _proto(value: str) -> str:
 
 
 def utf8(text: str) -> bytes:
-    """The bytes of a text for a file.
+    """Encode a text for a file.
 
     Raises:
-        UsageError: it holds a lone surrogate, which no file can hold.
+        UsageError: the text holds a lone surrogate, which no text file can hold.
     """
     try:
         return text.encode()
-    except UnicodeEncodeError:  # Python's stand-in for the bytes of a file's name
+    except UnicodeEncodeError:  # Python represents undecodable bytes of a file name as lone surrogates
         raise UsageError(
             f"{printable(text)} holds bytes that are not UTF-8.", hint="rename that file or folder"
         ) from None
 
 
 def line(value: object) -> str:
-    """One line of a comment, whatever a column's name holds."""
+    """Return a value as a single line that is safe in a comment or a docstring, whatever it holds."""
     return " ".join(printable(str(value)).replace('"""', "'''").replace("\\", "/").split())
 
 
 def _text(value: object) -> str:
-    """One cell of a table in Markdown."""
+    """Escape a value for one cell of a Markdown table."""
     escaped = html.escape(line(value), quote=False)
     return re.sub(r"([|`*_\[\]])", r"\\\1", escaped)

@@ -1,7 +1,7 @@
-"""Chooses what decides a row's split, and why: time, a group, an id, or the row's place. Pure.
+"""Chooses how rows are split, and why: by time, by group, by ID, or by position in the file. Pure.
 
-Rows that are alike because they are about the same person, or adjacent in time, must not be in both splits;
-rows that are equal by chance must be split like all others.
+Rows that are similar because they are about the same person, or adjacent in time, must not be in both splits.
+Rows that are equal by chance must be split like all others.
 """
 
 import re
@@ -31,19 +31,21 @@ _NO_TIME_NAME = re.compile(r"birth|born|dob", re.IGNORECASE)
 _LEAST_MOMENTS = 20
 _SORTED_SHARE = 0.99
 _MOVED_SHARE = 0.2
-# Odd numbers that mix the codes of the columns into one.
+# An odd multiplier that mixes the codes of the columns into one hash.
 _MIXER = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True)
 class Split:
-    """The column or rule that decides a row's split.
+    """The rule that decides a row's split.
 
     Attributes:
-        by: `data.split_by`; empty: the hash of the whole row.
-        gate: limits of the data gate that this way of splitting exceeds by itself.
-        units: how many things are dealt, each with all of its rows.
-        keeps_neighbours: whether rows that belong together, as those of a person or a time, are on one side.
+        by: `data.split_by`; empty: by a hash of the whole row.
+        why: the reason, as text; may be empty.
+        gate: limits of the data gate that must be raised for this way of splitting.
+        units: the number of units that are assigned to a split, each with all of its rows.
+        keeps_neighbours: whether rows that belong together, such as those of a person or a time, stay in one
+            split.
     """
 
     by: Mapping[str, object] = field(default_factory=dict)
@@ -54,10 +56,15 @@ class Split:
 
 
 def decide_split(plan: Plan, columns: Mapping[str, Values], *, is_whole: bool) -> tuple[Plan, Split]:
-    """Chooses what decides a row's split.
+    """Choose the rule that decides a row's split.
+
+    Args:
+        plan: the decisions about the columns.
+        columns: the values of the columns.
+        is_whole: whether these are all rows; only then may the split be by time.
 
     Returns:
-        The plan, in which a column that names groups is no feature any more, and the choice.
+        The plan, in which a column that names groups is no longer a feature, and the rule.
     """
     by_time, moved = _by_time(plan, columns, columns[plan.label.name]) if is_whole else (None, "")
     if by_time:
@@ -82,7 +89,7 @@ def decide_split(plan: Plan, columns: Mapping[str, Values], *, is_whole: bool) -
 
 
 def repeated_share(columns: list[Values]) -> float:
-    """The share of rows that repeat an earlier one, 0 to 1."""
+    """Return the share of rows that repeat an earlier row, 0 to 1."""
     rows = len(columns[0])
     mixed = np.zeros(rows, dtype=np.uint64)
     for column in columns:
@@ -93,7 +100,7 @@ def repeated_share(columns: list[Values]) -> float:
 
 
 def _by_time(plan: Plan, columns: Mapping[str, Values], labels: Values) -> tuple[Split | None, str]:
-    """The split by time, or in words why there is none although there are dates that could decide."""
+    """Return the split by time, or None and a note that says why a date column does not decide the split."""
     moved = ""
     for decision in plan.with_role(Role.MOMENT):
         name = decision.facts.name
@@ -108,7 +115,7 @@ def _by_time(plan: Plan, columns: Mapping[str, Values], labels: Values) -> tuple
         if not _has_enough(later, labels, is_number=plan.task == "regression"):
             continue
         if _moved(later, labels, is_number=plan.task == "regression"):
-            # Nothing that was learned from the earlier rows could hold for the later ones.
+            # Nothing learned from the earlier rows could hold for the later ones.
             moved = moved or (
                 f"Rows from {first} on have a very different {plan.label.name} than earlier ones, so {name} "
                 "does not decide the split: such a model would fill gaps between known rows, and may know "
@@ -128,9 +135,10 @@ def _is_sorted(moments: Values) -> bool:
 
 
 def _has_enough(later: npt.NDArray[np.bool_], labels: Values, *, is_number: bool) -> bool:
-    """Whether the later part has at most half of the rows and two classes, and the earlier part every class.
+    """Whether the later part suits evaluation.
 
-    A third is judged by at least, that is where it begins; more where many rows are of one moment.
+    It may have at most half of the rows, must hold at least two classes, and no class that the earlier part
+    lacks. It begins at the last third of the rows; it is larger than a third if many rows share one moment.
     """
     if later.mean() > 0.5:
         return False
@@ -142,7 +150,7 @@ def _has_enough(later: npt.NDArray[np.bool_], labels: Values, *, is_number: bool
 
 
 def _moved(later: npt.NDArray[np.bool_], labels: Values, *, is_number: bool) -> bool:
-    """Whether the later rows have very different labels from the earlier ones."""
+    """Whether the distribution of the label differs strongly between the earlier and the later rows."""
     if is_number:
         before, after = (labels[part & ~np.isnan(labels)] for part in (~later, later))
         return bool(abs(after.mean() - before.mean()) > before.std())
@@ -156,7 +164,7 @@ def _moved(later: npt.NDArray[np.bool_], labels: Values, *, is_number: bool) -> 
 
 
 def _by_group(plan: Plan, columns: Mapping[str, Values]) -> tuple[Plan, Split | None]:
-    """The split by groups: by an id column, or by a column that a panel follows over time."""
+    """Return the split by groups: by an ID column, or by the column that identifies the things of a panel."""
     may_be = [d.facts for d in plan.decisions if d.role is not Role.LABEL and not d.is_kept]
     named = [each for each in may_be if _GROUP_NAME.search(each.name) and has_rows_of_groups(each)]
     panel = find_panel(may_be, columns) if not named else None
@@ -182,7 +190,7 @@ def _by_group(plan: Plan, columns: Mapping[str, Values]) -> tuple[Plan, Split | 
 
 
 def _identity(plan: Plan) -> Decision | None:
-    """A column that is not a feature and differs in every row."""
+    """Return a column that is not a feature and is different in every row, or None."""
     for decision in plan.with_role(Role.LEFT_OUT):
         facts = decision.facts
         if facts.kind != "float" and not facts.missing and facts.distinct == facts.rows and facts.words < 2:

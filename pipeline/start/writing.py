@@ -1,4 +1,4 @@
-"""Writes the decisions as files of a workload: plain code that the user owns."""
+"""Writes the decisions as the files of a workload: plain code that the user owns."""
 
 import contextlib
 import math
@@ -19,19 +19,19 @@ from slipway.pipeline.start.splitting import Split
 
 # With fewer rows a linear model is rarely beaten, and always easier to understand.
 FEW_ROWS = 2_000
-# If one of two classes is rarer, always answering the other one is hard to beat in accuracy.
+# If one of two classes is rarer than this, always predicting the other is hard to beat in accuracy.
 _RARE_SHARE = 0.2
 # A text with at most this many values gets a domain, so that the data gate reports a new one.
 _DOMAIN_VALUES = 20
 _SAMPLE_ROWS = 5
-# A category's vocabulary takes 0.07 s of CPU to load, and as long again to be asked for the first time.
-# With more of them the limits of the serving check would be reached on a slow or busy machine.
+# The vocabulary of a categorical feature takes 0.07 s of CPU to load, and as long again for its first lookup.
+# With more features than this, a slow or busy machine would reach the default limits of the serving check.
 _MANY_CATEGORIES, _LOAD_S, _CHECK_S = 100, 0.6, 1.2
 
 
 @dataclass(frozen=True)
 class _Column(Decision):
-    """A decision, and the schema's entry for the column."""
+    """A decision with the properties of the column's schema entry."""
 
     @property
     def is_domain(self) -> bool:
@@ -48,16 +48,18 @@ class _Column(Decision):
 
     @property
     def least_share(self) -> float:
-        """Half of the observed share, so that a column that loses its values is an anomaly."""
+        """Half of the observed share of values, so that a column that loses its values is an anomaly."""
         return round((1 - self.facts.missing_share) / 2, 3)
 
 
 def files_of(plan: Plan, table: Table, split: Split, *, name: str, source: str) -> dict[str, str]:
-    """The files of a workload: path relative to the project's root -> content.
+    """Return the files of a workload: path relative to the project's root -> content.
 
     Args:
-        table: what it was decided from; a few rows become the test's.
-        name: of the workload: a letter, then lower-case letters, digits and _.
+        plan: the decisions.
+        table: the data that the plan was made from; a few of its rows go into the generated test.
+        split: how rows are split.
+        name: the workload's name: a letter, then lower-case letters, digits and _.
         source: `data.source`.
     """
     values = _values(plan, table, split, name=name, source=source)
@@ -65,20 +67,20 @@ def files_of(plan: Plan, table: Table, split: Split, *, name: str, source: str) 
 
 
 def written_lines(files: Sequence[str]) -> list[str]:
-    """The lines of `new` about the files that it wrote."""
+    """Return the lines in which `new` lists the files that it wrote."""
     shown = (f"  {path}" for path in files if "__init__" not in path)
     return ["Written; the files are yours to edit:", *shown]
 
 
 def write_files(files: Mapping[str, str | bytes], root: Path) -> None:
-    """Writes new files below the project's root; never overwrites an existing one.
+    """Write new files below the project's root; existing files are never overwritten.
 
     Args:
         files: path relative to the root -> content.
-        root: is made where it is missing.
+        root: created if it is missing.
 
     Raises:
-        UsageError: a file is there already, or one cannot be written; nothing new is left.
+        UsageError: a file exists already or cannot be written; no new file is left behind.
     """
     if there := [path for path in files if (root / path).exists()]:
         raise UsageError(
@@ -100,7 +102,7 @@ def write_files(files: Mapping[str, str | bytes], root: Path) -> None:
         for done in written:
             done.unlink(missing_ok=True)
         for folder in reversed(folders):
-            with contextlib.suppress(OSError):  # was not made, or somebody else has put something there
+            with contextlib.suppress(OSError):  # not created, or another process put a file there
                 folder.rmdir()
         raise UsageError(
             f"{error.filename or target} cannot be written: {error.strerror}; nothing is left."
@@ -151,7 +153,7 @@ def _values(plan: Plan, table: Table, split: Split, *, name: str, source: str) -
 
 
 def _metrics(plan: Plan) -> tuple[str, ...]:
-    """The metrics in which a good model beats the best constant answer; the first is the main one."""
+    """Return the metrics in which a good model beats the best constant prediction, the main metric first."""
     if plan.task == "multiclass":
         return ("sparse_categorical_accuracy", "sparse_categorical_crossentropy")
     if plan.task == "regression":
@@ -161,15 +163,15 @@ def _metrics(plan: Plan) -> tuple[str, ...]:
 
 
 def _training(plan: Plan) -> dict[str, object]:
-    """The profile `network`. Few rows: a linear model, with the weight of scikit-learn's ridge."""
+    """Return the profile `network`; for few rows it is a linear model with scikit-learn's ridge penalty."""
     train_rows = max(plan.rows * 2 // 3, 1)
     is_small = plan.rows < FEW_ROWS
     batch_size = 32 if is_small else 256
-    # Adam needs some thousand updates for a linear model at this rate; hidden layers stop by themselves.
+    # At this rate Adam needs a few thousand updates for a linear model; with hidden layers, it stops early.
     epochs = int(np.clip(3000 * batch_size // train_rows, 5, 300)) if is_small else 100
     hyperparameters: dict[str, object] = {"learning_rate": 0.01 if is_small else 0.001}
     if is_small:
-        # Both penalize the sum of squares with 1 for a sum over rows; Keras' losses are means over them.
+        # scikit-learn adds the sum of squared weights to a loss summed over rows; Keras averages over rows.
         weight = plan.deviation**2 / train_rows if plan.task == "regression" else 0.5 / train_rows
         hyperparameters |= {"hidden_units": "[]  # a linear model, as for few rows", "l2": f"{weight:.3g}"}
     if plan.task == "regression":
@@ -186,18 +188,18 @@ def _training(plan: Plan) -> dict[str, object]:
 
 
 def _serving_limits(categories: int) -> dict[str, float]:
-    """Keys of `evaluate.serving` for a wide table; {}: use the defaults."""
+    """Return keys of `evaluate.serving` for a table with many categories; {} keeps the defaults."""
     if categories <= _MANY_CATEGORIES:
         return {}
     return {"limit_s": round(_CHECK_S * categories), "max_load_s": round(_LOAD_S * categories)}
 
 
 def bad_share_limit(bad: int, rows: int) -> float | None:
-    """A `data.max_bad_share` that lets a first run begin: twice the observed share; None: use the default.
+    """Return the `data.max_bad_share` that a first run needs: twice the observed share; None: the default.
 
     Args:
         bad: rows that cannot be read.
-        rows: of all, these included; >= 1.
+        rows: all rows, including those; >= 1.
     """
     if bad <= DataConfig.model_fields["max_bad_share"].default * rows:
         return None
@@ -205,13 +207,14 @@ def bad_share_limit(bad: int, rows: int) -> float | None:
 
 
 def skew_limits(rows: int) -> dict[str, float]:
-    """Limits for the skew between the splits that chance alone does not exceed; {}: use the defaults.
+    """Return limits for the skew between the splits that chance alone does not exceed; {}: the defaults.
 
-    Two samples of n and m rows differ in a share by sqrt(1/n + 1/m) / 2, one standard deviation at most.
-    Four of these are hardly ever exceeded, and neither by the largest of some dozen shares.
+    The difference of a share between two samples of n and m rows has a standard deviation of at most
+    sqrt(1/n + 1/m) / 2. Four standard deviations are hardly ever exceeded, not even by the largest of a few
+    dozen differences.
 
     Args:
-        rows: of both splits, of which two thirds are trained on; >= 1.
+        rows: rows of both splits together, two thirds of them in train; >= 1.
     """
     train, held = max(rows * 2 // 3, 1), max(rows // 3, 1)
     chance = 4 * np.sqrt(1 / train + 1 / held) / 2
@@ -225,7 +228,7 @@ def skew_limits(rows: int) -> dict[str, float]:
 
 
 def _sample(table: Table, used: Sequence[Decision], label: str) -> list[dict[str, list[Any]]]:
-    """A few rows, with as many different labels as possible, as tf.Transform takes them."""
+    """Return a few rows with as many different labels as possible, in tf.Transform's instance format."""
     first: dict[Any, int] = {}
     for row, value in enumerate(table.columns[label].tolist()):
         if value is not None and value == value:

@@ -1,5 +1,5 @@
-"""`new` for images: a folder of them for each class, or arrays in the layout of Keras' MNIST file.
+"""Implements `new` for images: a folder per class, or arrays in the layout of Keras' MNIST file.
 
-`looking` (files to facts), `deciding` (facts to a plan), `writing` (the plan as files), `begin` (these in
-order), as for tables.
+As for tables, the data flows through `looking` (files to facts), `deciding` (facts to a plan) and `writing`
+(the plan as files); `begin` calls them in this order.
 """

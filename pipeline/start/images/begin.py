@@ -1,4 +1,4 @@
-"""`new` for images: look at them, decide, write, and report the decisions."""
+"""Runs `new` for images: examines them, decides, writes the files, and reports the decisions."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ class BegunImages:
     """A new workload for images.
 
     Attributes:
-        files: that were written, relative to the project's root.
+        files: the written files, relative to the project's root.
     """
 
     name: str
@@ -29,7 +29,7 @@ class BegunImages:
     plan: ImagePlan
 
     def text(self) -> str:
-        """The decisions and their reasons, the written files, and the next command."""
+        """Return the message for the user: decisions with reasons, the written files, the next command."""
         plan, facts = self.plan, self.plan.facts
         classes = plan.classes[:_SHOWN_CLASSES]
         width = max(len(str(name)) for name in classes)
@@ -60,16 +60,18 @@ class BegunImages:
 def new_images(
     name: str, *, data: Path, label: str | None, task: str, source: str, root: Path
 ) -> BegunImages:
-    """Creates a workload from images.
+    """Create a workload from images.
 
     Args:
-        data: an npz, or a folder; absolute.
-        label: must be None: what an image shows is told by its folder, or by the npz.
-        task: "auto", or what it is anyhow.
+        name: the workload's name.
+        data: an npz file or a folder; an absolute path.
+        label: must be None: the class of an image is given by its folder, or by the npz.
+        task: "auto", or the task that follows from the number of classes.
         source: `data.source` of the workload.
+        root: the project's root.
 
     Raises:
-        UsageError: something of this cannot be; nothing is written.
+        UsageError: an argument is not valid for the data; nothing is written.
     """
     if label is not None:
         says = "y_train holds the class" if data.is_file() else "the folder that holds it is the class"

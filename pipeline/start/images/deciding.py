@@ -1,4 +1,4 @@
-"""Decides how to train on images, and why. Pure."""
+"""Decides image size, network and training length for images, and why. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from slipway.pipeline.start.writing import bad_share_limit
 
 Network = Literal["cnn", "residual"]
 
-# The small network is made for images up to so many pixels wide; larger ones are scaled down to _MOST_SIDE,
-# where a CPU trains the residual network on a thousand images in about a minute an epoch.
+# The small network is made for images up to SMALL_SIDE pixels wide. Larger images are scaled down to
+# _MOST_SIDE, at which a CPU trains the residual network on a thousand images in about a minute per epoch.
 SMALL_SIDE = 64
 _MOST_SIDE = 96
 _LEAST_SIDE = 8
 _MOST_CLASSES = 1000
 _FEW_IMAGES = 20
-_RARE_CLASS = 0.5  # of what each class would have, were they all equal
+_RARE_CLASS = 0.5  # share of the images that each class would have if all were of equal size
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,17 +27,18 @@ class ImagePlan:
     """The plan from which all files are written.
 
     Attributes:
+        facts: the properties of the images.
         label: name of the raw column that holds the class.
-        classes: in the order of their codes.
-        height: of an image as the model sees it, in pixels.
-        width: likewise.
+        classes: the classes in the order of their codes.
+        height: height of the model's input, in pixels.
+        width: width of the model's input, in pixels.
         channels: 1 (grey) or 3 (colour).
-        network: which of `slipway.components.trainer.models`.
-        batch_size: images of a step.
-        epochs: passes over the training split.
-        max_bad_share: `data.max_bad_share`; None: the default holds.
-        reasons: of the size, the colours and the network, by what they are about.
-        notes: what the user should know, a sentence each.
+        network: the name of a module in `slipway.components.trainer.models`.
+        batch_size: images per step.
+        epochs: passes over the train split.
+        max_bad_share: `data.max_bad_share`; None keeps the default.
+        reasons: the reasons for "size", "colours" and "network".
+        notes: notes for the user, a sentence each.
     """
 
     facts: ImageFacts
@@ -60,14 +61,15 @@ class ImagePlan:
 
 
 def decide(facts: ImageFacts, *, label: str, data: str) -> ImagePlan:
-    """Decides size, colours, network and length of the training.
+    """Decide image size, colours, network and training length.
 
     Args:
+        facts: the properties of the images.
         label: name of the raw column that holds the class.
-        data: as the user named it, for messages.
+        data: the data as named by the user, for messages.
 
     Raises:
-        UsageError: there are not two classes of images that can be read, or too many.
+        UsageError: there are too few readable images, or fewer than two or too many classes.
     """
     classes = tuple(name for name, count in facts.classes.items() if count)
     _check_classes(facts, classes, data)
@@ -76,7 +78,7 @@ def decide(facts: ImageFacts, *, label: str, data: str) -> ImagePlan:
     network: Network = "cnn" if max(height, width) <= SMALL_SIDE else "residual"
     train = max(facts.images * 2 // 3, 1)
     batch_size = 128 if train >= 1000 else 32 if train >= 100 else 8
-    # Both networks have learned what they learn of a small set after some hundred updates.
+    # On a small data set both networks converge within a few hundred updates.
     epochs = min(max(250 * batch_size // train, 5), 60)
     return ImagePlan(
         facts=facts,

@@ -1,4 +1,4 @@
-"""Examines images: how many of each class, their sizes and colours, and which of them cannot be read."""
+"""Examines images: counts per class, sizes, colours, and which images cannot be read."""
 
 import shlex
 from collections import Counter
@@ -17,14 +17,14 @@ from slipway.components.ingest.npz_images import image_shapes
 from slipway.components.ingest.options import Options
 from slipway.pipeline.errors import UsageError
 
-# Each is decoded once, which takes some milliseconds.
+# Each examined image is decoded once, which takes some milliseconds.
 MOST_IMAGES = 20_000
 _NAMED = 5
 _TRAIN_PARTS = ("train", "training")
 _EVAL_PARTS = ("val", "validation", "valid", "eval", "test", "testing")
 _GREY_MODES = ("1", "L", "LA", "La", "I", "I;16", "I;16B", "I;16L", "F")
 _OTHER_SUFFIXES = (".webp", ".tif", ".tiff", ".heic", ".avif", ".jp2", ".ppm")
-# The name of the column with the class.
+# The name of the raw column that holds the class.
 LABEL = "label"
 
 Class = str | int
@@ -36,17 +36,17 @@ class ImageFacts:
 
     Attributes:
         file_format: "images" (files in folders) or "npz".
-        classes: how many images that can be read, by class.
-        sizes: how many images, by (height, width).
-        modes: how many images: "grey", "colour" or "colour with transparency".
-        unreadable: path and reason of the first few that cannot be read.
-        unreadable_count: how many those are in all.
-        parts: what the splits train and eval are called, where the data is divided already; else {}.
-        lowest: the smallest value of a pixel in an npz.
-        highest: the largest.
-        has_fractions: whether pixels are fractions, in an npz.
-        is_whole: whether all images were looked at.
-        passed_over: what of the data is not taken, a sentence each.
+        classes: class -> number of readable images.
+        sizes: (height, width) -> number of images.
+        modes: "grey", "colour" or "colour with transparency" -> number of images.
+        unreadable: (path, reason) of the first few images that cannot be read.
+        unreadable_count: the number of all images that cannot be read.
+        parts: the data's own names of the splits train and eval, if it is split already; else {}.
+        lowest: the smallest pixel value in an npz.
+        highest: the largest pixel value in an npz.
+        has_fractions: whether an npz holds pixels as floats.
+        is_whole: whether all images were examined.
+        passed_over: a sentence about each part of the data that is not used.
     """
 
     file_format: str
@@ -69,17 +69,17 @@ class ImageFacts:
 
 
 def holds_images(path: Path) -> bool:
-    """Whether the data is images: an npz, or a folder that has images in folders."""
+    """Whether the data is images: an npz, or a folder whose subfolders hold images."""
     if path.suffix.lower() == ".npz":
         return True
     return path.is_dir() and any(_is_image(file) for file in path.glob("*/*"))
 
 
 def check_folder(path: Path) -> None:
-    """Rejects a folder whose images Ingest would not find.
+    """Reject a folder whose images Ingest would not find.
 
     Raises:
-        UsageError: they are of a format that is not read, or lie in no folder of a class.
+        UsageError: the images have an unsupported format, or are not in a folder per class.
     """
     if not path.is_dir():
         return
@@ -99,21 +99,21 @@ def check_folder(path: Path) -> None:
 
 
 def look_at(path: Path, *, most_images: int = MOST_IMAGES) -> ImageFacts:
-    """Examines a file or a folder for which `holds_images` is true, or that has images two folders down.
+    """Examine an npz or a folder for which `holds_images` is true or `divided` is not empty.
 
     Args:
-        path: the npz, or the folder that has a folder for each class, or train/ and test/ with these in them.
-        most_images: of how many the content is looked at, spread over all.
+        path: the npz, or a folder with a subfolder for each class, or with train/ and test/ that hold these.
+        most_images: the maximum number of images to decode, spread evenly over all.
 
     Raises:
-        UsageError: it is no such data.
+        UsageError: the npz holds no images with integer classes.
         ComponentError: the npz cannot be read.
     """
     return _look_at_arrays(path) if path.suffix.lower() == ".npz" else _look_at_folder(path, most_images)
 
 
 def divided(path: Path) -> dict[str, str]:
-    """The folders of a data set that is split already, as {"train": "train", "eval": "test"}; else {}."""
+    """Return the folders of data that is already split, as {"train": "train", "eval": "test"}; else {}."""
     if not path.is_dir():
         return {}
     parts = _parts(sorted(_folders(path)))
@@ -172,7 +172,7 @@ def _passed_over(path: Path, tops: list[Path], folders: list[Path]) -> Iterator[
 
 
 def _why_unreadable(file: Path) -> str:
-    """Ingest's reason to reject the image; empty if it is sound."""
+    """Return Ingest's reason to reject the image; empty if Ingest accepts it."""
     blocks = FORMATS["images"].read(InputFile(name=str(file), path=file), Options(format="images"), {})
     return next((each.detail.rstrip(".") or each.reason for block in blocks for each in block.rejects), "")
 
@@ -184,7 +184,7 @@ def _mode(image: Image.Image) -> str:
 
 
 def _is_taken(path: Path) -> bool:
-    """Whether Ingest's glob finds the file: not if its name begins with a dot."""
+    """Whether Ingest's glob finds the file; names that begin with a dot are skipped."""
     return not path.name.startswith(".")
 
 
@@ -246,7 +246,7 @@ def _look_at_arrays(path: Path) -> ImageFacts:
 
 
 def _picture(name: str, part: str, shape: tuple[int, ...]) -> tuple[int, int, int]:
-    """Height, width and channels of one image, from the shape of an array of images."""
+    """Return height, width and channels of one image, from the shape of an array of images."""
     if len(shape) == 3:
         return shape[1], shape[2], 1
     if len(shape) == 4 and shape[3] in (1, 3):

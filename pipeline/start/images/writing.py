@@ -1,4 +1,4 @@
-"""The plan as files of a workload: plain code that the user owns."""
+"""Writes the plan as the files of a workload: plain code that the user owns."""
 
 from slipway.pipeline.start.images.deciding import ImagePlan
 from slipway.pipeline.start.rendering import workload_files
@@ -12,10 +12,11 @@ _BYTE = 255
 
 
 def files_of(plan: ImagePlan, *, name: str, source: str) -> dict[str, str]:
-    """The files of a workload: path relative to the project's root -> content.
+    """Return the files of a workload: path relative to the project's root -> content.
 
     Args:
-        name: of the workload: a letter, then lower-case letters, digits and _.
+        plan: the decisions.
+        name: the workload's name: a letter, then lower-case letters, digits and _.
         source: `data.source`.
     """
     values: dict[str, object] = {
@@ -33,5 +34,5 @@ def files_of(plan: ImagePlan, *, name: str, source: str) -> dict[str, str]:
 
 
 def _scale(plan: ImagePlan) -> int:
-    """The factor that maps the pixels of an npz to 0..255: 255 if they are fractions of 1."""
+    """Return the factor that maps the pixels of an npz to 0..255: 255 if they are in 0..1, else 1."""
     return _BYTE if plan.facts.has_fractions and plan.facts.highest <= 1 else 1
