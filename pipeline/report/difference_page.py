@@ -10,7 +10,7 @@ from slipway.pipeline.runs.record import RunRecord
 _SHOWN_CHANGES = 200
 _VALUE_LENGTH = 300
 _TITLES = {
-    "outcome": "What came of it",
+    "outcome": "Result",
     "metrics": "Metrics",
     "parameters": "Parameters",
     "code": "Code",
@@ -20,7 +20,7 @@ _TITLES = {
     "stack": "Packages",
     "nodes": "Nodes",
     "options": "Options",
-    "durations_s": "Times of the nodes",
+    "durations_s": "Node durations",
 }
 
 

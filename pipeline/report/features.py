@@ -188,12 +188,12 @@ def _without_tails(numbers: Sequence[FeatureStatistics], low: float, high: float
 
 
 def _open_ended(edges: Floats, ranges: list[tuple[str, str]], *, low: float, high: float) -> Bins:
-    """Return the bins; where values lie beyond the range, the outer bins also count these ("and more")."""
+    """Return the bins; where values lie beyond the range, the outer bins also count these ("or more")."""
     labels = [first if first == last else f"{first} to {last}" for first, last in ranges]
     if low < edges[0]:
-        edges[0], labels[0] = low, f"{ranges[0][1]} and less"
+        edges[0], labels[0] = low, f"{ranges[0][1]} or less"
     if high > edges[-1]:
-        edges[-1], labels[-1] = high, f"{ranges[-1][0]} and more"
+        edges[-1], labels[-1] = high, f"{ranges[-1][0]} or more"
     return Bins(edges, tuple(labels))
 
 

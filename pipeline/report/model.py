@@ -221,19 +221,19 @@ def serving(report: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
         told = (
             f"p50 {timed['p50_ms']:.2f} ms, p99 {timed['p99_ms']:.2f} ms, {timed['rows_per_s']:,.0f} rows/s"
         )
-        rows.append((f"{batch} {'row' if batch == '1' else 'rows'} a call", told))
+        rows.append((f"{batch} {'row' if batch == '1' else 'rows'} per call", told))
     if report.get("load_s") is not None:
-        rows.append(("loads in", f"{report['load_s']:.2f} s"))
+        rows.append(("load time", f"{report['load_s']:.2f} s"))
     if report.get("size_bytes") is not None:
         rows.append(("size", f"{report['size_bytes'] / 1000:,.0f} kB"))
     if report.get("memory_bytes"):
         rows.append(("memory", f"{report['memory_bytes'] / 2**20:,.0f} MiB"))
-    for name, what in (("parity", "from training"), ("alone", "of one row alone"), ("raw", "of raw columns")):
+    for name, what in (("parity", "from training"), ("alone", "of single rows"), ("raw", "of raw columns")):
         if report.get(name):
             rows.append((f"largest difference {what}", f"{report[name]['largest']:.3g}"))
     rows += [(name, f"{len(report[name])}") for name in ("failed", "refused", "strange") if report.get(name)]
     if report.get("rows") is not None:
-        rows.append(("asked with", f"{report['rows']:,} rows of the eval split"))
+        rows.append(("tested with", f"{report['rows']:,} rows of the eval split"))
     return tuple(rows)
 
 

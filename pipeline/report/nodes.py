@@ -126,7 +126,7 @@ def _facts(node: NodeRecord) -> str:
     if node.preemptions:
         facts.append(f"preempted {node.preemptions} times")
     if node.peak_bytes:
-        facts.append(f"{node.peak_bytes / 2**20:,.0f} MiB at most")
+        facts.append(f"peak memory {node.peak_bytes / 2**20:,.0f} MiB")
     return ", ".join(facts)
 
 

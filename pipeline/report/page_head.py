@@ -101,7 +101,7 @@ def _lines(record: RunRecord, verdict: Verdict) -> list[str]:
         return [rollback_line(record)]
     if record.state == "running":
         done = sum(node.state in ("complete", "cached") for node in record.nodes)
-        return [f"Not over yet. {done} of {len(record.nodes)} nodes are done and kept."]
+        return [f"Still running. {done} of {len(record.nodes)} nodes are done and kept."]
     return list(summary(record, stops=read_stops(record), verdict=verdict))
 
 
@@ -151,8 +151,8 @@ def interval(bounds: Sequence[float]) -> str:
 
 def _change(change: float) -> str:
     if change == 0:
-        return "as the last blessed model"
-    return f"{change:+.4g} against the last blessed model"
+        return "same as the last blessed model"
+    return f"{change:+.4g} from the last blessed model"
 
 
 def is_better(name: str, change: float) -> bool | None:
@@ -176,7 +176,7 @@ def _run_facts(record: RunRecord) -> list[Fact]:
         facts.append(Fact("pushed version", str(record.pushed["version"]), str(record.pushed["path"])))
     goodput = _goodput(record.training)
     if goodput is not None:
-        facts.append(Fact("goodput of the training", f"{goodput:.0%}", "steps that count, of its wall time"))
+        facts.append(Fact("training goodput", f"{goodput:.0%}", "useful steps as a share of its wall time"))
     return facts
 
 

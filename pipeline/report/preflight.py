@@ -100,7 +100,7 @@ def preflight_part(found: PreflightResult, *, is_own: bool) -> Preflight:
     """
     slices = found["slices"]
     findings = [_finding(each["slice"]["name"], finding) for each in slices for finding in each["findings"]]
-    by = "by this run's Preflight" if is_own else "by the preflight command, apart from this run"
+    by = "by this run's Preflight" if is_own else "by the preflight command, not by this run"
     return Preflight(
         source=f"made {found['made_at']} {by}",
         warning=found["estimates"],

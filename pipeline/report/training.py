@@ -145,22 +145,22 @@ def _facts(result: Result) -> Iterable[tuple[str, str]]:
         ("parameters", result.get("parameters"), "{:,}"),
         ("throughput", speed.get("examples_per_s"), "{:,.0f} examples/s"),
         ("step", speed.get("step_ms"), "{:.3g} ms"),
-        ("step on a batch that stays", speed.get("constant_batch_step_ms"), "{:.3g} ms"),
+        ("step on a constant batch", speed.get("constant_batch_step_ms"), "{:.3g} ms"),
         ("waiting for input", speed.get("input_waiting_share"), "{:.0%} of the time"),
         ("goodput", time.get("goodput"), "{:.0%}"),
         ("restarts", time.get("restarts"), "{}"),
         ("rollbacks", time.get("rollbacks"), "{}"),
-        ("memory", _mib(machine.get("memory_peak_bytes")), "{:,.0f} MiB at most"),
-        ("device memory", _mib(machine.get("device_memory_peak_bytes")), "{:,.0f} MiB at most"),
-        ("device at work", _device_share(speed, time), "{:.0%} of the time: steps without their wait"),
+        ("peak memory", _mib(machine.get("memory_peak_bytes")), "{:,.0f} MiB"),
+        ("peak device memory", _mib(machine.get("device_memory_peak_bytes")), "{:,.0f} MiB"),
+        ("device busy", _device_share(speed, time), "{:.0%} of the time: steps without input wait"),
         ("CPU time", machine.get("cpu_s"), "{:.1f} s"),
-        ("processor", _cores_used(machine, time), "{:.2g} of its cores on average"),
+        ("CPU cores used", _cores_used(machine, time), "{:.2g} on average"),
     ]
     return ((name, form.format(value)) for name, value, form in numbers if value is not None)
 
 
 def _device_share(speed: Result, time: Result) -> float | None:
-    """Return the share of wall time in which the device had steps to run; its utilization is not measured."""
+    """Return the share of wall time in which the device had steps to run; its utilisation is not measured."""
     wall_s, waiting = time.get("wall_s"), speed.get("input_waiting_share")
     return None if not wall_s or waiting is None else float(time["useful_s"]) * (1.0 - waiting) / wall_s
 

@@ -143,7 +143,7 @@ def test_run_leaves_a_page_of_at_most_500_kb_with_every_part(first_run, first, o
 
     assert "no report was written" not in first_run.stderr
     assert "cannot be shown" not in page
-    parts = ("In numbers", "Pipeline", "Timeline", "Data", "Model", "Training", "Lineage")
+    parts = ("Key numbers", "Pipeline", "Timeline", "Data", "Model", "Training", "Lineage")
     assert [part for part in parts if f"{part}</h2>" not in page] == []
     assert all(f"<h4>{name}</h4>" in page for name in ("ROC curve", "Precision and recall", "Calibration"))
     assert len(page) < 500_000

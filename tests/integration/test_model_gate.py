@@ -244,7 +244,7 @@ def test_numbers_that_a_model_answers_reach_the_page_of_the_run(tmp_path, judged
     text = write_page(record, tmp_path, tmp_path / "page.html").read_text(encoding="utf-8")
 
     assert "100 rows of the eval split." in text
-    table = text[text.index("<caption>Answers and labels in 10 groups") :]
+    table = text[text.index("<caption>Predictions and labels in 10 groups") :]
     found = re.findall(r"<tr><th[^>]*>(.*?)</th>" + r"<td[^>]*>(.*?)</td>" * 4 + "</tr>", table)[:10]
     assert found == [
         (f"{answer:.4g}", f"{answer + 1234:.4g}", "1234", "0", "10") for answer in sorted(set(answered))

@@ -1,6 +1,6 @@
 "use strict";
-/* Only comfort: without it, everything can be read. A header's button sorts its table; a link opens details;
-   paper gets the details that stand nowhere else on the page. */
+/* The page is readable without this script. It lets a header's button sort its table, opens the details that a
+   link leads to, and opens for printing the details whose content is nowhere else on the page. */
 function key(row, column) {
   const cell = row.cells[column];
   const number = parseFloat(cell.dataset.value ?? cell.textContent);

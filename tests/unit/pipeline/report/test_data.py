@@ -109,7 +109,7 @@ def test_a_long_tail_does_not_put_all_values_into_one_bar():
 
     (found,) = features_of(train=numbers("fare", (0, 0, 1), *tail, (1, 1000, 1), rows=100))
 
-    assert found.ends == ("0", "0.9167 and more")
+    assert found.ends == ("0", "0.9167 or more")
     assert found.splits[0].shares[1:11] == pytest.approx([0.98 / 12] * 10, rel=0.02)
     assert sum(found.splits[0].shares) == pytest.approx(1)
 

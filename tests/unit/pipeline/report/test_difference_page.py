@@ -39,7 +39,7 @@ def test_only_what_changed_is_told_old_beside_new(runs, tmp_path):
 
     page = difference_page(compare(old, new, {}, {}), old, new)
 
-    assert [section.title for section in page.sections] == ["Metrics", "Times of the nodes"]
+    assert [section.title for section in page.sections] == ["Metrics", "Node durations"]
     auc = page.sections[0].rows[0]
     assert (auc.name, auc.old, auc.new, auc.note, auc.is_better) == ("auc", "0.91", "0.92", "+0.01", True)
     assert page.sections[0].rows[1].is_better is None
@@ -74,7 +74,7 @@ def test_the_command_writes_a_page_in_which_text_of_others_stays_text(runs, tmp_
         written.append(path.read_text(encoding="utf-8"))
 
     assert tags(written[0]) == tags(written[1])
-    assert "4 things changed" in written[1]
+    assert "4 changes" in written[1]
     assert "\x1b" not in written[1]
     assert "default-src &#39;none&#39;" in written[1]
 

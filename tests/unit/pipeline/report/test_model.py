@@ -84,7 +84,7 @@ def test_a_change_is_called_better_by_the_direction_of_its_metric():
         ("mine", None),
         ("rows evaluated", None),
     ]
-    assert facts[0].note == "+0.1 against the last blessed model"
+    assert facts[0].note == "+0.1 from the last blessed model"
 
 
 def test_without_a_blessed_model_there_is_no_change():

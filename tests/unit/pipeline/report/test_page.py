@@ -49,7 +49,7 @@ def test_a_failed_run_begins_with_what_went_wrong(report_run, tmp_path):
 
     assert "cannot be shown" not in text
     assert "<h1>Failed: lastplain, after 1 of 2 nodes." in text
-    assert text.index("What went wrong</h2>") < text.index("In numbers</h2>") < text.index("Timeline</h2>")
+    assert text.index("What went wrong</h2>") < text.index("Key numbers</h2>") < text.index("Timeline</h2>")
     assert all(f"{part}</h2>" in text for part in ("Data", "Model", "Training", "Preflight", "Lineage"))
 
 
@@ -75,8 +75,8 @@ def test_rows_of_a_finding_say_of_which_splits_they_are_and_who_shows_them(repor
     cells = re.findall(r'<td data-label="rows">\s*(.*?)\s*</td>', page_of(record, tmp_path), re.DOTALL)
 
     assert [re.sub(r"\s+", " ", cell) for cell in cells] == [
-        "of all splits:<br>trips.csv line 3: <code></code>",
-        "of all splits: those of fare (train), above",
+        "in all splits:<br>trips.csv line 3: <code></code>",
+        "in all splits: the same rows as for fare (train) above",
         "",
     ]
 
@@ -89,7 +89,7 @@ def test_small_slices_are_marked_and_the_caption_says_why(report_run, tmp_path):
 
     text = page_of(record, tmp_path)
 
-    assert "first; those of few rows, under 100 (<code>evaluate.min_slice_rows</code>), come last" in text
+    assert "first; slices with fewer than 100 rows (<code>evaluate.min_slice_rows</code>) come last" in text
     assert text.index(">a=2</th>") < text.index(">a=1</th>")
     assert '<td class="number">7 (few)</td>' in text
     assert '<td class="number">100</td>' in text
@@ -109,7 +109,7 @@ def test_bounds_stand_small_beside_values_and_rows_beside_what_they_are_worth(re
 
     assert '<dd class="value">0.5 <small>[0.45, 0.55]</small></dd>' in text
     assert "worth 312 by their weights" in text
-    assert "in brackets: between which bounds a value lies, with 95 % confidence" in text
+    assert "in brackets: the 95% confidence interval" in text
     assert '<td data-label="got">0.5 <small>[0.4, 0.6]</small></td>' in text
     assert '<td data-label="got">0.5</td>' in text
     assert (

@@ -67,7 +67,7 @@ def test_the_runs_own_goes_before_the_last_of_the_command(example, tmp_path):
     assert preflight(record, tmp_path) is None
 
     keep(tmp_path, example)
-    assert "by the preflight command, apart from this run" in preflight(record, tmp_path).source
+    assert "by the preflight command, not by this run" in preflight(record, tmp_path).source
 
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "preflight.json").write_text(json.dumps(example), encoding="utf-8")

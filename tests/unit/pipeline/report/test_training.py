@@ -98,5 +98,5 @@ def test_what_device_and_processor_were_used_is_told(trained):
 
     facts = dict(training(trained).facts)
 
-    assert facts["device at work"] == "30% of the time: steps without their wait"
-    assert facts["processor"] == "1.5 of its cores on average"
+    assert facts["device busy"] == "30% of the time: steps without input wait"
+    assert facts["CPU cores used"] == "1.5 on average"
