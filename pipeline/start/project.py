@@ -131,7 +131,7 @@ def _files(name: str, wheel: Path) -> dict[str, str | bytes]:
         "# Every package of the environment, with its hash: pip install --no-deps -r requirements.lock\n"
         f"./wheels/{wheel.name} \\\n    --hash=sha256:{digest}\n{files['requirements.lock']}"
     )
-    about = f'"""The workloads of {name}: a folder for each, made by `slipway new`."""\n'
+    about = f'"""The workloads of {name}, one folder each, created by `slipway new`."""\n'
     return {
         **files,
         "workloads/__init__.py": about,

@@ -173,7 +173,7 @@ def _training(plan: Plan) -> dict[str, object]:
     if is_small:
         # scikit-learn adds the sum of squared weights to a loss summed over rows; Keras averages over rows.
         weight = plan.deviation**2 / train_rows if plan.task == "regression" else 0.5 / train_rows
-        hyperparameters |= {"hidden_units": "[]  # a linear model, as for few rows", "l2": f"{weight:.3g}"}
+        hyperparameters |= {"hidden_units": "[]  # a linear model, because there are few rows", "l2": f"{weight:.3g}"}
     if plan.task == "regression":
         hyperparameters |= {
             "label_mean": f"{plan.mean:.6g}",

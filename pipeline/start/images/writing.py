@@ -24,13 +24,13 @@ def files_of(plan: ImagePlan, *, name: str, source: str) -> dict[str, str]:
         "source": source,
         "plan": plan,
         "facts": plan.facts,
-        "description": f"Which of {len(plan.classes)} classes an image is of.",
+        "description": f"Predicts the class of an image, one of {len(plan.classes)}.",
         "metrics": _METRICS[plan.task],
         "gate": skew_limits(plan.facts.images),
         "scale": _scale(plan),
         "pixels": plan.height * plan.width * plan.channels,
     }
-    return workload_files(name, values, about="Tells images apart", folder="templates/images")
+    return workload_files(name, values, about="Classifies images", folder="templates/images")
 
 
 def _scale(plan: ImagePlan) -> int:
