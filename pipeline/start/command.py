@@ -80,12 +80,12 @@ class Begun:
         if self.rejected:
             them = "it" if self.rejected == 1 else "them"
             lines.append(
-                f"{counted(self.rejected, 'row')} cannot be read: a run puts {them} into the quarantine. "
+                f"{counted(self.rejected, 'row')} cannot be read: a run quarantines {them}. "
                 f"The first: {self.first_reject}"
             )
         lines.append(f"To predict: {self.plan.label.name}, {kinds.get(self.plan.task, 'a number')}.")
         if self.split.why:
-            lines.append(f"Two thirds are trained on, split {self.split.why}.")
+            lines.append(f"Two thirds of the rows are for training, split {self.split.why}.")
         lines.append("")
         lines += [f"  {d.facts.name[:30]:{width}}  {d.role:8}  {d.why}" for d in self.plan.decisions]
         lines += ["", *self.plan.notes] if self.plan.notes else []
@@ -231,7 +231,7 @@ def _check_weight(column: Facts, *, label: str, kept: Collection[str]) -> None:
     if column.name == label:
         what = "is the column to predict"
     elif column.name in kept:
-        what = "is a feature by --keep as well"
+        what = "is also a feature by --keep"
     elif column.kind == "text":
         what = "holds texts, but a weight is a number"
     elif column.missing:
@@ -292,10 +292,12 @@ def _check_name(name: str) -> None:
     pattern = SnakeName.__metadata__[0].metadata[0].pattern  # type: ignore[attr-defined]
     if not re.fullmatch(pattern, name):
         raise UsageError(
-            f"{name!r} is not a valid workload name: {PATTERN_WORDS[pattern]}.", hint="as: new churn"
+            f"{name!r} is not a valid workload name: {PATTERN_WORDS[pattern]}.", hint="for example: new churn"
         )
     if keyword.iskeyword(name):
-        raise UsageError(f"{name!r} is a Python keyword and cannot name a package.", hint=f"as: new {name}_1")
+        raise UsageError(
+            f"{name!r} is a Python keyword and cannot name a package.", hint=f"for example: new {name}_1"
+        )
 
 
 def _asked_task(label: str, ask: Ask) -> Task:
@@ -311,7 +313,7 @@ def _leaks(table: Table, label: str) -> tuple[dict[str, str], dict[str, str]]:
     """Return the columns that would fail the data gate, and those that come close: column -> why, as text."""
     scores = single_scores(table.columns, label)
     sure = {
-        column: f"predicts it alone, {score:.2f} where 1 is perfect"
+        column: f"predicts it alone, with a score of {score:.2f} where 1 is perfect"
         for column, score in scores.items()
         if score > Limits().max_label_score
     }

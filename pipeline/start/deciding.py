@@ -119,11 +119,11 @@ def check_rows(rows: int, *, rejected: int = 0, first_reject: str = "") -> None:
         UsageError: the table has too few rows.
     """
     if rows < LEAST_ROWS:
-        others = f" {counted(rejected, 'row')} cannot be read, as {first_reject}" if rejected else ""
+        others = f" {counted(rejected, 'row')} cannot be read; the first: {first_reject}" if rejected else ""
         raise UsageError(
             f"{counted(rows, 'row')} {agreeing(rows, 'are')} too few to train on some and evaluate on "
             f"others: at least {LEAST_ROWS} are needed.{others}",
-            hint="collect more rows first; a model is worth evaluating from some hundred on",
+            hint="collect more rows first; an evaluation is meaningful from a few hundred on",
         )
 
 
@@ -165,7 +165,7 @@ def decide(
         if column.name == label
         else _named(
             Decision(
-                column, Role.WEIGHT, f"how much each row counts, from {column.least:g} to {column.greatest:g}"
+                column, Role.WEIGHT, f"the weight of each row, from {column.least:g} to {column.greatest:g}"
             )
             if column.name == weight
             else _decision(column, leaks, column.name in kept),
@@ -180,10 +180,10 @@ def decide(
         )
         reasons = "; ".join(f"{d.facts.name}: {d.why}" for d in left_out)
         raise UsageError(
-            f"No column is left to predict {label} from ({reasons or 'there is no other'}).",
+            f"No column is left to predict {label} from ({reasons or 'there is no other column'}).",
             hint=_way_to_keep(left_out[0].facts)
             if left_out
-            else f"add columns to the file that may say something about {label}",
+            else f"add columns to the file that may help to predict {label}",
         )
     used = {each.facts.name for each in decisions if each.role not in (Role.WEIGHT, Role.LEFT_OUT)}
     kept_leaks = {column: why for column, why in leaks.items() if column in used}
@@ -226,18 +226,18 @@ def _decision(column: Facts, leaks: Mapping[str, str], is_kept: bool) -> Decisio
 def _feature(column: Facts) -> Decision:
     if column.moment:
         words = {"date": "dates", "time": "dates with times", "seconds": "seconds since 1970"}
-        return Decision(column, Role.MOMENT, f"{words[column.moment]}, taken apart")
+        return Decision(column, Role.MOMENT, f"{words[column.moment]}, split into their parts")
     if _is_free_text(column):
         read = min(max(column.ngrams, _LEAST_NGRAMS), _MOST_NGRAMS)
-        why = f"free text, {column.words:.0f} words on average: its words and pairs of words, hashed"
+        why = f"free text, {column.words:.0f} words on average: its words and word pairs are hashed"
         return Decision(column, Role.TEXT, why, values=read)
     if column.kind == "text":
-        but = f", numbers but for {few(column.others)}" if column.others else ""
+        but = f", numbers except {few(column.others)}" if column.others else ""
         return _category(column, f"{column.distinct:,} different texts{but}")
     if column.kind == "int" and column.distinct <= min(
         _MOST_CATEGORIES, column.present // _ROWS_PER_CATEGORY
     ):
-        return _category(column, f"{column.distinct} different whole numbers, of which each may mean its own")
+        return _category(column, f"{column.distinct} different whole numbers, each of which may be a code")
     if column.kind == "int" and _are_codes(column):
         return _category(column, f"{column.distinct:,} different codes, far apart")
     if column.least >= 0 and column.greatest > _AMOUNT_SPAN * max(column.median, 1e-9):
@@ -258,7 +258,7 @@ def _reason_against(column: Facts, leaks: Mapping[str, str]) -> str:
     if column.present == 0:
         return "empty in every row"
     if column.name in _INDICES and not column.moment:
-        return "the rows' index: in the file this column has no name"
+        return "the row index: this column has no name in the file"
     if column.name in leaks:
         return leaks[column.name]
     if column.missing_share > _MOSTLY_MISSING:
@@ -271,7 +271,7 @@ def _reason_against(column: Facts, leaks: Mapping[str, str]) -> str:
     is_unique = column.distinct >= _ID_SHARE * column.present
     if column.kind == "text" and not column.moment:
         if all(_OTHER_DATE.match(str(value)) for value in column.counts):
-            return "dates in no common order: write them as YYYY-MM-DD, or name their order in data.dates"
+            return "dates in an unknown format: write them as YYYY-MM-DD, or name their format in data.dates"
         if is_unique or column.distinct > column.present / 2:
             if column.others:
                 return f"text: numbers except {few(column.others)}; fix these cells, and start again"
@@ -279,7 +279,7 @@ def _reason_against(column: Facts, leaks: Mapping[str, str]) -> str:
                 return ""
             return f"an id: {column.distinct:,} different texts in {column.present:,} rows"
     if column.kind == "int" and is_unique and (_ID_NAME.search(column.name) or _counts_rows(column)):
-        return f"an id: a number of its own in {column.distinct:,} of {column.present:,} rows"
+        return f"an id: {column.distinct:,} different numbers in {column.present:,} rows"
     return ""
 
 

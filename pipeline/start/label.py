@@ -48,7 +48,7 @@ def decide_task(label: Facts, asked: str, *, file: OneCsv | None = None) -> Task
         )
     if asked == "regression" and label.kind == "text":
         raise UsageError(
-            f"{label.name} holds text, as {next(iter(label.counts))!r}: a regression predicts numbers."
+            f"{label.name} holds text, such as {next(iter(label.counts))!r}: a regression predicts numbers."
         )
     if asked == "binary" and label.distinct != 2:
         raise UsageError(
@@ -62,8 +62,8 @@ def decide_task(label: Facts, asked: str, *, file: OneCsv | None = None) -> Task
             raise _too_many_classes(label)
         if label.distinct == label.present >= LEAST_ROWS:
             raise UsageError(
-                f"{label.name} differs in every row, as {next(iter(label.counts))!r:.40}: what never recurs "
-                "cannot be learned.",
+                f"{label.name} differs in every row, such as {next(iter(label.counts))!r:.40}: what never "
+                "recurs cannot be learned.",
                 hint="name another column with --label",
             )
         return "binary" if label.distinct == 2 else "multiclass"
@@ -107,8 +107,8 @@ def _many_spellings(label: Facts, no: list[str], yes: list[str], file: OneCsv | 
         remedy = f"python -c {shlex.quote(code)}"
     return UsageError(
         f"{label.name} holds two answers in {label.distinct} spellings: {_listed(no)} for no, {_listed(yes)} "
-        "for yes. A model would learn each of them as a class of its own.",
-        hint=f"{remedy}   # then name that file; or add --task multiclass, if all differ",
+        "for yes. A model would learn each spelling as a separate class.",
+        hint=f"{remedy}   # then name that file; or add --task multiclass if all are different classes",
     )
 
 

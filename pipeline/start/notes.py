@@ -31,15 +31,15 @@ def notes_of(
         kept_leaks: feature that gives the label away, but that the user keeps -> why it does.
     """
     notes = [
-        f"Gives {label.name} away, and is kept: {column} ({why}). "
-        f"data_gate.features.{column}.max_label_score is 1, or the data gate would stop at it."
+        f"Gives {label.name} away, but is kept: {column} ({why}). "
+        f"data_gate.features.{column}.max_label_score is 1; otherwise, the data gate would stop the run."
         for column, why in kept_leaks.items()
     ]
     if suspicions:
         notes.append(
             f"Much of {label.name} can be predicted from one column alone: "
-            f"{', '.join(f'{c} ({why})' for c, why in suspicions.items())}. That may be a good feature; one "
-            f"that is known only after {label.name} is not: take it out of data.columns and of "
+            f"{', '.join(f'{c} ({why})' for c, why in suspicions.items())}. That may be a good feature, but "
+            f"a column that is known only after {label.name} is not: remove it from data.columns and "
             "preprocessing.py."
         )
     notes += [f"{column} holds {what}: left out." for column, what in unread.items()]
@@ -63,7 +63,7 @@ def notes_of(
                 f"{label.name} {rarest} occurs in {count} only: too few to learn anything reliable about it."
             )
         notes += [
-            f"{label.name} {', '.join(map(repr, alike[:-1]))} and {alike[-1]!r} are classes of their own: "
+            f"{label.name} {', '.join(map(repr, alike[:-1]))} and {alike[-1]!r} are different classes: "
             "spell them the same if they mean the same."
             for alike in _spellings(label)
         ]
@@ -76,8 +76,8 @@ def notes_of(
 
 def _instead(task: str) -> str:
     if task == "binary":
-        return "Look at auc, and at precision over recall, which the report of a run draws."
-    return "Look at recall and precision of each class, which the report of a run lists."
+        return "Look at auc, and at the precision-recall curve in the report of a run."
+    return "Look at the recall and the precision of each class in the report of a run."
 
 
 def width_notes(features: int) -> list[str]:
@@ -87,8 +87,8 @@ def width_notes(features: int) -> list[str]:
     minutes = math.ceil(features * _TRANSFORM_S / 60)
     return [
         f"{features:,} features: Transform alone takes about {counted(minutes, 'minute')} on new data, "
-        "and other steps grow alike. Fewer columns in data.columns and preprocessing.py are faster "
-        "(docs/scale.md)."
+        "and other nodes take longer, too. A run is faster with fewer columns in data.columns and "
+        "preprocessing.py (docs/scale.md)."
     ]
 
 

@@ -82,7 +82,7 @@ def _check_folder(folder: Path) -> None:
         raise UsageError(
             f"{folder} is not empty: it holds {', '.join(there[:3])}{', ...' if len(there) > 3 else ''}; a "
             "project starts in a new or empty folder.",
-            hint="name another folder; to make a project of this one, write [tool.slipway] into its "
+            hint="name another folder; to turn this one into a project, add [tool.slipway] to its "
             "pyproject.toml",
         )
     if folder.exists() and not folder.is_dir():
@@ -97,8 +97,9 @@ def _check_folder(folder: Path) -> None:
 def _checked(wheel: Path) -> Path:
     if wheel.suffix != ".whl" or not wheel.name.startswith("slipway-") or not wheel.is_file():
         raise UsageError(
-            f"--wheel {wheel} is not a wheel of Slipway: a file named slipway-VERSION-py3-none-any.whl.",
-            hint="name the one that this Slipway was installed from",
+            f"--wheel {wheel} is not a wheel of Slipway, which is a file named "
+            "slipway-VERSION-py3-none-any.whl.",
+            hint="name the wheel that this Slipway was installed from",
         )
     return wheel
 
@@ -114,9 +115,9 @@ def _installed_from() -> Path:
     if address.scheme == "file" and wheel.suffix == ".whl" and wheel.is_file():
         return wheel
     raise UsageError(
-        f"The project keeps a copy of Slipway's wheel, and {address.geturl() or 'the one installed here'} is "
+        f"The project keeps a copy of Slipway's wheel, but {address.geturl() or 'the installed one'} is "
         "not a file on this machine.",
-        hint="name it: slipway init my-project --wheel slipway-VERSION-py3-none-any.whl",
+        hint="name the wheel: slipway init my-project --wheel slipway-VERSION-py3-none-any.whl",
     )
 
 

@@ -38,7 +38,7 @@ MOST_BYTES = 256 << 20
 _HEAD_BYTES = 65_536
 _SUFFIX_FORMATS = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".jsonl": "jsonl", ".parquet": "parquet"}
 _JSON = (
-    "where each line is an object, name it .jsonl; where all of it is one array: python -c 'import json, "
+    "if each line is an object, name it .jsonl; if the whole file is one array: python -c 'import json, "
     "sys; [print(json.dumps(row)) for row in json.load(sys.stdin)]' < data.json > data.jsonl"
 )
 _TFRECORD = (
@@ -159,7 +159,7 @@ def read_table(
         wrong_row = f" The first: {table.first_reject}" if table.first_reject else ""
         raise UsageError(
             f"{source} holds no readable row.{wrong_row}",
-            hint="below the header, a CSV has a line for each row",
+            hint="a CSV has a header and, below it, one line per row",
         )
     if texts_of_bytes := table.texts:
         options = replace(options, types=dict.fromkeys(texts_of_bytes, "text"))
@@ -358,7 +358,7 @@ def _check_encoding(file: InputFile) -> None:
 
 def iconv(file: str, encoding: str) -> str:
     """Return the command that converts a file to UTF-8."""
-    return f"iconv -f {encoding} -t UTF-8 {shlex.quote(file)} > utf8.csv   # or what it was saved as"
+    return f"iconv -f {encoding} -t UTF-8 {shlex.quote(file)} > utf8.csv   # or the file's encoding"
 
 
 def _utf16_without_mark(head: bytes) -> str:

@@ -77,14 +77,16 @@ def decide_split(plan: Plan, columns: Mapping[str, Values], *, is_whole: bool) -
     used = [d.facts.name for d in plan.decisions if d.role is not Role.LEFT_OUT]
     repeated = repeated_share([columns[name] for name in used])
     gate = {"max_duplicate_share": round(min(repeated + 0.1, 1.0), 2)} if repeated > COARSE_SHARE else {}
-    told = f": {repeated:.0%} of the rows repeat another in what is read" if gate else ""
+    told = f": {repeated:.0%} of the rows repeat another in the columns that are read" if gate else ""
     if identity := _identity(plan):
         name = identity.facts.name
         return plan, Split(
             {"key": name}, f"by a hash of {name}, which is not a feature{told}", gate, plan.rows
         )
     if gate:
-        return plan, Split({"row": True}, f"by a hash of the row's place in its file{told}", gate, plan.rows)
+        return plan, Split(
+            {"row": True}, f"by a hash of the row's position in its file{told}", gate, plan.rows
+        )
     return plan, Split(units=plan.rows)
 
 
@@ -117,9 +119,9 @@ def _by_time(plan: Plan, columns: Mapping[str, Values], labels: Values) -> tuple
         if _moved(later, labels, is_number=plan.task == "regression"):
             # Nothing learned from the earlier rows could hold for the later ones.
             moved = moved or (
-                f"Rows from {first} on have a very different {plan.label.name} than earlier ones, so {name} "
-                "does not decide the split: such a model would fill gaps between known rows, and may know "
-                "nothing of what comes next (data.split_by in docs/data.md)."
+                f"Rows from {first} on have very different values of {plan.label.name} than earlier rows, so "
+                f"{name} does not decide the split: the model will interpolate between known rows, and may "
+                "fail on later ones (data.split_by in docs/data.md)."
             )
             continue
         why = f"by time: rows from {first} on are for evaluation, earlier ones for training"
@@ -175,7 +177,7 @@ def _by_group(plan: Plan, columns: Mapping[str, Values]) -> tuple[Plan, Split | 
         facts = decision.facts
         rows = f"{facts.present / facts.distinct:.1f} rows on average"
         over = f", in the order of {panel[1]}" if panel else ""
-        why = f"names a group of {rows}{over}: it decides the split, and is not a feature"
+        why = f"identifies groups of {rows}{over}: it decides the split, and is not a feature"
         left = Decision(facts, Role.LEFT_OUT, why)
         decisions = tuple(left if each == decision else each for each in plan.decisions)
         split = Split(

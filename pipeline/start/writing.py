@@ -85,7 +85,7 @@ def write_files(files: Mapping[str, str | bytes], root: Path) -> None:
     if there := [path for path in files if (root / path).exists()]:
         raise UsageError(
             f"{', '.join(there)} already {'exists' if len(there) == 1 else 'exist'}; nothing is written.",
-            hint="choose another name, or move them away",
+            hint="choose another name, or move these files away",
         )
     target = root
     written: list[Path] = []
@@ -105,7 +105,7 @@ def write_files(files: Mapping[str, str | bytes], root: Path) -> None:
             with contextlib.suppress(OSError):  # not created, or another process put a file there
                 folder.rmdir()
         raise UsageError(
-            f"{error.filename or target} cannot be written: {error.strerror}; nothing is left."
+            f"{error.filename or target} cannot be written: {error.strerror}; nothing is left behind."
         ) from error
 
 
@@ -173,7 +173,7 @@ def _training(plan: Plan) -> dict[str, object]:
     if is_small:
         # scikit-learn adds the sum of squared weights to a loss summed over rows; Keras averages over rows.
         weight = plan.deviation**2 / train_rows if plan.task == "regression" else 0.5 / train_rows
-        hyperparameters |= {"hidden_units": "[]  # a linear model, because there are few rows", "l2": f"{weight:.3g}"}
+        hyperparameters |= {"hidden_units": "[]  # a linear model, for few rows", "l2": f"{weight:.3g}"}
     if plan.task == "regression":
         hyperparameters |= {
             "label_mean": f"{plan.mean:.6g}",

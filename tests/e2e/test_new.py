@@ -73,7 +73,7 @@ def test_an_npz_becomes_a_model_in_fewer_epochs_than_it_is_given(copy, here, pro
     np.savez(copy / "fractions.npz", **parts)
 
     told = here("new", "fractions", "--data", "fractions.npz")
-    assert "trained on train, judged by test" in told
+    assert "trained on train, evaluated on test" in told
     here("run", "fractions", "--set", "train.epochs=3", "--to", "Trainer")
     [result] = (copy / "output/artifacts/fractions/Trainer/model_run").glob("*/result.json")
     result = json.loads(result.read_text(encoding="utf-8"))

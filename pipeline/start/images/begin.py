@@ -53,8 +53,8 @@ class BegunImages:
     def _split(self) -> str:
         parts = self.plan.facts.parts
         if parts:
-            return f"trained on {parts['train']}, judged by {parts['eval']}, as the data is divided"
-        return "two thirds are for training, the rest for evaluation"
+            return f"trained on {parts['train']}, evaluated on {parts['eval']}, as the data is split already"
+        return "two thirds are for training, the rest is for evaluation"
 
 
 def new_images(
@@ -74,7 +74,7 @@ def new_images(
         UsageError: an argument is not valid for the data; nothing is written.
     """
     if label is not None:
-        says = "y_train holds the class" if data.is_file() else "the folder that holds it is the class"
+        says = "y_train holds the class" if data.is_file() else "the name of its folder is the class"
         raise UsageError(
             f"--label {label}: images have no columns; {says} of each.", hint="leave --label out"
         )

@@ -114,13 +114,13 @@ def _check_classes(facts: ImageFacts, classes: Sequence[Class], data: str) -> No
         raise UsageError(
             f"{data}: {counted(facts.images, 'image')} {agreeing(facts.images, 'are')} too few to train on "
             f"some and evaluate on others: at least {LEAST_ROWS} are needed.",
-            hint="collect more images first; a model is worth evaluating from some hundred per class on",
+            hint="collect more images first; an evaluation is meaningful from a few hundred per class on",
         )
     found = f"images of one class, {classes[0]}" if classes else "no image that can be read"
     broken = f" ({facts.unreadable_count:,} cannot be read)" if facts.unreadable_count else ""
     raise UsageError(
         f"{data} holds {found}{broken}: there is nothing to distinguish.",
-        hint="it must have a folder for each class, and images in these: cats/1.jpg, dogs/1.jpg"
+        hint="it must have a folder for each class, with its images: cats/1.jpg, dogs/1.jpg"
         if facts.file_format == "images"
         else "y_train must hold at least two classes",
     )
@@ -156,7 +156,7 @@ def _channels(facts: ImageFacts) -> tuple[int, str]:
     counted = ", ".join(f"{count:,} {mode}" for mode, count in sorted(facts.modes.items()))
     if set(facts.modes) == {"grey"}:
         return 1, "all are grey"
-    return 3, "all are in colour" if set(facts.modes) == {"colour"} else f"{counted}: all as colour"
+    return 3, "all are in colour" if set(facts.modes) == {"colour"} else f"{counted}: all read as colour"
 
 
 def _notes(facts: ImageFacts) -> list[str]:
@@ -167,12 +167,12 @@ def _notes(facts: ImageFacts) -> list[str]:
         notes.append(
             f"{facts.unreadable_count:,} image{'s' if facts.unreadable_count > 1 else ''} cannot be read: "
             f"{some}{more}. "
-            "A run puts them into the quarantine."
+            "A run quarantines such images."
         )
     if empty := [str(name) for name, count in facts.classes.items() if not count]:
-        notes.append(f"No class, because none of its images can be read: {', '.join(empty)}.")
+        notes.append(f"Not a class, because none of its images can be read: {', '.join(empty)}.")
     if not facts.is_whole:
-        notes.append("Not every image was opened: more of them may be unreadable.")
+        notes.append("Not all images were opened: more of them may be unreadable.")
     counts = {name: count for name, count in facts.classes.items() if count}
     rarest = min(counts, key=lambda name: counts[name])
     commonest = max(counts, key=lambda name: counts[name])

@@ -87,14 +87,14 @@ def check_folder(path: Path) -> None:
     if others:
         taken = ", ".join(FORMATS["images"].suffixes)
         raise UsageError(
-            f"{path} holds images as {others[0].suffix}; {taken} are read.",
+            f"{path} holds {others[0].suffix} images; only {taken} are read.",
             hint="convert them, with ImageMagick: "
             f"mogrify -format png {shlex.quote(str(others[0].parent))}/*{others[0].suffix}",
         )
     if any(_is_image(file) for file in path.glob("*")) and not holds_images(path):
         raise UsageError(
             f"{path} holds images, but no folders of images, so their classes are not known.",
-            hint="make a folder for each class, and move them there: cats/1.jpg, dogs/1.jpg",
+            hint="make a folder for each class, and move the images there: cats/1.jpg, dogs/1.jpg",
         )
 
 
@@ -163,7 +163,7 @@ def _passed_over(path: Path, tops: list[Path], folders: list[Path]) -> Iterator[
         beside = [file for file in top.iterdir() if file.is_file() and _is_image(file)]
         if beside:
             images = "1 image lies" if len(beside) == 1 else f"{len(beside):,} images lie"
-            yield f"{images} in {top.name} itself, as {beside[0].name}: without a class."
+            yield f"{images} directly in {top.name}, such as {beside[0].name}: without a class folder."
     deeper = [
         folder for folder in folders if any(_is_taken(each) and each.is_dir() for each in folder.iterdir())
     ]

@@ -89,7 +89,7 @@ def test_bytes_that_are_text_in_nearly_all_rows_are_read_as_text_by_the_run_too(
     labels = [COLUMNS["churned"](row) for row in range(300)]
     pq.write_table(pa.table({"remark": remarks, "churned": labels}), root / "data.parquet")
     begun = _begin(root, data="data.parquet")
-    assert "1 row cannot be read: a run puts it into the quarantine. The first: " in begun.text()
+    assert "1 row cannot be read: a run quarantines it. The first: " in begun.text()
     assert "data.parquet at 12, column remark: not valid text" in begun.text()
     config = load_workload(root / "workloads/customers/workload.yaml", root=root)
     assert config.data.types == {"remark": "text"}
@@ -230,7 +230,7 @@ def test_spaces_and_single_quotes_are_found(root, delimiter, quote):
 def test_a_first_column_without_a_name_is_the_index_and_decides_over_the_split(root):
     _write(root, {"": lambda row: row, **{name: COLUMNS[name] for name in ("age", "plan", "churned")}})
     begun = _begin(root)
-    assert "left out  the rows' index: in the file this column has no name" in begun.text()
+    assert "left out  the row index: this column has no name in the file" in begun.text()
     data = load_workload(root / "workloads" / "customers" / "workload.yaml", root=root).data
     assert data.split_by.key == "(index)"
     assert data.columns == ("age", "plan", "churned")
@@ -364,10 +364,10 @@ def test_rows_that_cannot_be_read_do_not_stop_the_first_run(root):
         file.write("one field too few\n" * 3)
     begun = _begin(root)
     assert begun.rejected == 3
-    told = "a run puts them into the quarantine. The first: "
+    told = "a run quarantines them. The first: "
     assert f"\n3 rows cannot be read: {told}" in begun.text()
     assert "data.csv line 302: too few fields (1 fields, not 5): one field too few\n" in begun.text()
-    assert "\n1 row cannot be read: a run puts it into the quarantine." in replace(begun, rejected=1).text()
+    assert "\n1 row cannot be read: a run quarantines it." in replace(begun, rejected=1).text()
     assert load_workload(root / "workloads/customers/workload.yaml", root=root).data.max_bad_share == 0.02
 
 
@@ -410,7 +410,7 @@ def test_rows_that_cannot_be_read_are_told_where_the_others_are_too_few(root):
     (root / "data.jsonl").write_text('{"a": 1, "y": 0}\n{"a": 2, "y": \n', encoding="utf-8")
     with pytest.raises(UsageError, match="1 row is too few") as refused:
         _begin(root, data="data.jsonl", label="y")
-    assert "1 row cannot be read, as " in refused.value.message
+    assert "1 row cannot be read; the first: " in refused.value.message
     assert "data.jsonl line 2: broken JSON" in refused.value.message
 
 
@@ -452,7 +452,7 @@ def test_a_column_that_gives_the_label_away_passes_the_data_gate_when_it_is_kept
     limits = {name: each.max_label_score for name, each in gate.features.items()}
     assert limits == {'re"fund 😀': 1}, "of the only one that the gate would stop at"
     assert gate.max_skew_l_infinity > 0.1, "the limits for few rows stand beside it"
-    assert 'Gives churned away, and is kept: re"fund 😀 (predicts it alone' in begun.text()
+    assert 'Gives churned away, but is kept: re"fund 😀 (predicts it alone' in begun.text()
     text = (root / "workloads/customers/workload.yaml").read_text(encoding="utf-8")
     assert "kept by --keep (predicts it alone" in text
 
@@ -486,7 +486,7 @@ def test_a_weight_is_no_feature_and_in_no_request(root, column, passed):
     assert f'label="churned", weight="{feature}"\n' in test
     for text in (code, test):
         ast.parse(text)
-    assert "weight    how much each row counts, from 1 to 5" in begun.text()
+    assert "weight    the weight of each row, from 1 to 5" in begun.text()
 
 
 @pytest.mark.parametrize(
@@ -496,7 +496,7 @@ def test_a_weight_is_no_feature_and_in_no_request(root, column, passed):
         ("w", lambda row: row if row else "", {}, "this column is empty in 1 row"),
         ("w", lambda row: row - 1, {}, "this column holds -1, but weights must be finite and >= 0"),
         ("w", lambda row: 0, {}, "this column is 0 in every row"),
-        ("w", lambda row: row, {"keep": ["w"]}, "is a feature by --keep as well"),
+        ("w", lambda row: row, {"keep": ["w"]}, "is also a feature by --keep"),
         ("w", lambda row: row, {"weight": "churned"}, "this column is the column to predict"),
         ("w", lambda row: row, {"weight": "v"}, "has no column 'v'"),
     ],
@@ -663,7 +663,7 @@ def test_a_coarse_table_is_split_by_place_and_judged_by_what_a_good_model_beats(
     assert config.data.split_by.row is True
     assert config.data_gate.max_duplicate_share == 1.0
     assert config.evaluate.metrics == ("auc", "binary_crossentropy")
-    assert "split by a hash of the row's place in its file: 99% of the rows repeat another" in text
+    assert "split by a hash of the row's position in its file: 99% of the rows repeat another" in text
 
 
 def test_a_columns_name_of_several_lines_looks_like_no_line_of_ours(root):

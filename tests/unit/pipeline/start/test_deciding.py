@@ -52,12 +52,12 @@ def _role(column, **options):
         ("weekday", _cycle(*range(7)), Role.CATEGORY, "7 different whole numbers"),
         ("district", _cycle(*(17031000000 + 977 * n for n in range(90))), Role.CATEGORY, "90 different"),
         ("tract", [17031000000 + 977 * (row % 95) for row in range(ROWS)], Role.CATEGORY, "95 different"),
-        ("born", _cycle("1990-01-01", "1991-05-06"), Role.MOMENT, "dates, taken apart"),
+        ("born", _cycle("1990-01-01", "1991-05-06"), Role.MOMENT, "dates, split into their parts"),
         (
             "joined",
             [f"{1 + row % 28}/05/2021 06:28" for row in range(ROWS)],
             Role.LEFT_OUT,
-            "name their order",
+            "name their format",
         ),
         ("customer_id", list(range(5000, 5000 + 7 * ROWS, 7)), Role.LEFT_OUT, "an id"),
         ("line", list(range(1, ROWS + 1)), Role.LEFT_OUT, "an id"),
@@ -66,7 +66,7 @@ def _role(column, **options):
             "remark",
             [f"the {row}. thing that this person said" for row in range(ROWS)],
             Role.TEXT,
-            "free text, 7 words on average: its words and pairs of words",
+            "free text, 7 words on average: its words and word pairs",
         ),
         (
             "amount",
@@ -78,7 +78,7 @@ def _role(column, **options):
             "years",
             [*_cycle(*map(str, range(60)))[:-4], "a", "b", "c", "90+"],
             Role.CATEGORY,
-            "64 different texts, numbers but for '90+', 'a', 'b' and 1 more",
+            "64 different texts, numbers except '90+', 'a', 'b' and 1 more",
         ),
         ("car", [f"ford no{row}" for row in range(ROWS)], Role.TEXT, "free text, 2 words"),
         ("country", _cycle("CH"), Role.LEFT_OUT, "the same in every row: CH"),
@@ -146,10 +146,14 @@ def test_the_label_tells_the_task_where_it_is_clear(values, task):
 @pytest.mark.parametrize(
     ("values", "asked", "words"),
     [
-        ([None, *(f"c{n}" for n in range(50))], "auto", "differs in every row, as 'c0': what never recurs"),
+        (
+            [None, *(f"c{n}" for n in range(50))],
+            "auto",
+            "differs in every row, such as 'c0': what never recurs",
+        ),
         (["yes", "yes"], "auto", "the same in every row, .*: there is nothing to predict"),
         ([None, None], "auto", "is empty: there is nothing"),
-        (["a", "b"], "regression", "holds text, as 'a'"),
+        (["a", "b"], "regression", "holds text, such as 'a'"),
         (["a", "b", "c"], "binary", "3 different values; binary needs two"),
         ([f"c{n}" for n in range(101)], "auto", "too many for classes"),
     ],
@@ -222,9 +226,9 @@ def test_typed_remedy_keeps_the_columns_of_rows_that_end_with_a_delimiter(tmp_pa
 def test_classes_that_differ_in_capitals_and_spaces_only_are_told():
     label = _facts("paid", _cycle("Yes", "no", " yes", "NO", "maybe"))
     plan = decide([_facts("x", NOISE.tolist()), label], label="paid", task="multiclass", leaks={})
-    assert [note for note in plan.notes if "of their own" in note] == [
-        "paid ' yes' and 'Yes' are classes of their own: spell them the same if they mean the same.",
-        "paid 'NO' and 'no' are classes of their own: spell them the same if they mean the same.",
+    assert [note for note in plan.notes if "are different classes" in note] == [
+        "paid ' yes' and 'Yes' are different classes: spell them the same if they mean the same.",
+        "paid 'NO' and 'no' are different classes: spell them the same if they mean the same.",
     ]
 
 
@@ -260,7 +264,9 @@ def test_notes_tell_what_the_user_should_know():
     )
     notes = " ".join(plan.notes)
     assert "5 of 1,000 rows have no churned" in notes
-    assert "Only 1.5% of the rows have churned yes: accuracy says little. Look at auc, and at pre" in notes
+    assert (
+        "Only 1.5% of the rows have churned yes: accuracy says little. Look at auc, and at the pre" in notes
+    )
     assert "occurs in 15 rows only" in notes
     assert "Much of churned can be predicted from one column alone: x (score 0.9)." in notes
     assert "line (" not in notes, "it is an id, and left out"

@@ -222,7 +222,7 @@ def test_wheel_is_the_one_that_the_installer_noted(monkeypatch, tmp_path, wheel)
 def test_wheel_that_is_gone_is_to_be_named(monkeypatch, tmp_path, noted):
     monkeypatch.setattr(module.metadata, "distribution", lambda _: _Installed(noted))
     with pytest.raises(
-        UsageError, match=r"The project keeps a copy of Slipway's wheel, and .* is not a file"
+        UsageError, match=r"The project keeps a copy of Slipway's wheel, but .* is not a file"
     ) as refused:
         init(tmp_path / "mine", wheel=None)
     assert "--wheel slipway-VERSION-py3-none-any.whl" in refused.value.hint

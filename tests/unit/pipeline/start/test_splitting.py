@@ -37,7 +37,10 @@ def test_rows_that_are_all_different_are_split_by_their_content():
 
 def test_rows_of_a_coarse_table_are_split_by_their_place_and_may_repeat():
     _, split = _split(sex=[row % 2 for row in range(ROWS)], age=[row % 5 for row in range(ROWS)])
-    told = "by a hash of the row's place in its file: 99% of the rows repeat another in what is read"
+    told = (
+        "by a hash of the row's position in its file: 99% of the rows repeat another in the columns that are "
+        "read"
+    )
     assert split == Split({"row": True}, told, {"max_duplicate_share": 1.0}, ROWS)
 
 
@@ -52,7 +55,8 @@ def test_rows_that_repeat_may_do_so_by_a_tenth_more():
 def test_an_id_that_is_no_feature_decides_where_there_is_one():
     _, split = _split(passenger_id=np.arange(ROWS) + 5, sex=[row % 2 for row in range(ROWS)])
     told = (
-        "by a hash of passenger_id, which is not a feature: 100% of the rows repeat another in what is read"
+        "by a hash of passenger_id, which is not a feature: 100% of the rows repeat another in the columns "
+        "that are read"
     )
     assert split == Split({"key": "passenger_id"}, told, {"max_duplicate_share": 1.0}, ROWS)
     assert _split(passenger_id=np.arange(ROWS) + 5, x=NOISE)[1].why == (
@@ -171,8 +175,8 @@ def test_number_to_predict_may_move_by_one_deviation(later, decides):
     plan, split = _split(label=label, task="regression", day=DAYS, x=NOISE)
     assert ("time" in split.by) is decides
     moved = (
-        "Rows from 2022-08-24 on have a very different churned than earlier ones, so day does not decide the "
-        "split: such a model would fill gaps between known rows, and may know nothing of what comes next "
+        "Rows from 2022-08-24 on have very different values of churned than earlier rows, so day does not "
+        "decide the split: the model will interpolate between known rows, and may fail on later ones "
         "(data.split_by in docs/data.md)."
     )
     assert (moved in plan.notes) is not decides
@@ -218,7 +222,7 @@ def test_labels_that_are_others_in_the_later_rows_forbid_a_split_by_time():
     plan, split = _split(label=label, day=DAYS, x=NOISE)
     assert "time" not in split.by
     assert plan.notes[-1].startswith(
-        "Rows from 2022-08-24 on have a very different churned than earlier ones, so day does not decide"
+        "Rows from 2022-08-24 on have very different values of churned than earlier rows, so day does not"
     )
     assert not any("very different" in note for note in _split(day=DAYS, x=NOISE)[0].notes)
 
@@ -231,7 +235,9 @@ def test_rows_of_one_person_stay_together_and_the_person_is_no_feature():
     )
     [person] = [d for d in plan.decisions if d.facts.name == "nr"]
     assert person.role is Role.LEFT_OUT
-    assert person.why == ("names a group of 8.0 rows on average: it decides the split, and is not a feature")
+    assert person.why == (
+        "identifies groups of 8.0 rows on average: it decides the split, and is not a feature"
+    )
     assert [d.facts.name for d in plan.decisions if d.role is Role.LEFT_OUT] == ["nr"]
 
 
@@ -242,7 +248,7 @@ def test_a_panel_is_seen_whatever_its_columns_are_called():
     [left] = [d for d in plan.decisions if d.facts.name == "Pig"]
     assert (left.role, left.why) == (
         Role.LEFT_OUT,
-        "names a group of 10.0 rows on average, in the order of week: it decides the split, and is not a "
+        "identifies groups of 10.0 rows on average, in the order of week: it decides the split, and is not a "
         "feature",
     )
     assert _split(kept=["Pig"], Pig=4600 + pig, week=week, x=NOISE)[1].by == {}

@@ -110,7 +110,7 @@ def test_the_code_needs_no_formatter(root, project, pictures, file_format):
     [
         (
             {"label": "kind"},
-            "--label kind: images have no columns; the folder that holds it is the class of",
+            "--label kind: images have no columns; the name of its folder is the class of",
         ),
         ({"task": "regression"}, "images have a class, not a number"),
         ({"task": "binary"}, "there are 3 classes"),
@@ -134,7 +134,7 @@ def test_a_label_beside_an_npz_is_refused_too(root):
     ("names", "words", "hint"),
     [
         (["1.png"], "no folders of images, so their classes are not known", "a folder for each class"),
-        (["cats/1.webp"], "holds images as .webp; .jpg", "mogrify -format png"),
+        (["cats/1.webp"], "holds .webp images; only .jpg", "mogrify -format png"),
         ([], "pets does not exist", "looked for"),
     ],
 )

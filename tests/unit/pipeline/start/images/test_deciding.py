@@ -60,7 +60,7 @@ def test_uneven_and_rare_classes_are_told():
 def test_a_class_without_a_readable_image_is_none():
     plan = _plan(classes={"cats": 50, "dogs": 50, "eels": 0}, unreadable_count=2)
     assert plan.classes == ("cats", "dogs")
-    assert any("No class" in note and "eels" in note for note in plan.notes)
+    assert any("Not a class" in note and "eels" in note for note in plan.notes)
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def test_what_lies_elsewhere_is_told(picture, tmp_path):
     picture("dogs/young/1.png")
     picture("stray.png")
     told = " ".join(look_at(tmp_path).passed_over)
-    assert "as stray.png: without a class" in told
+    assert "such as stray.png: without a class folder" in told
     assert "dogs contains folders" in told
 
 
