@@ -112,7 +112,6 @@ def test_a_pipeline_that_raises_while_it_is_built_leaves_its_log(toy):
 def test_what_the_store_lost_is_not_reused_nor_what_follows(in_process, watcher):
     record = execute(request_for("chain", in_process), display=watcher)
     assert record.state == "complete"
-    assert max(node.wall_s for node in record.nodes) < 2.0
     ids = [node.id for node in record.nodes]
     executions = {node.id: node.execution_id for node in record.nodes}
     request = request_for("chain", in_process)

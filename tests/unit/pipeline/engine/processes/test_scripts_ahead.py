@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -106,6 +105,5 @@ def test_it_ends_with_its_server_however_that_ends(script):
     ) as server:
         assert server.stderr.readline() == "waits\n"
         server.kill()
-        began = time.monotonic()
-        assert server.stderr.read() == ""  # at the end of the last process that could write to it
-        assert time.monotonic() - began < 30
+        # Read to the end, which is that of the last process that could write to it.
+        assert server.stderr.read() == ""
