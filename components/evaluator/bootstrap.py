@@ -1,10 +1,10 @@
-"""Poisson bootstrap: sums over rows, repeated under random weights. Pure.
+"""Poisson bootstrap: sums over rows, repeated under random row weights. Pure.
 
-A replicate is the evaluation of a sample that could have been drawn as well: every row counts as often as a
-Poisson number of mean one says. How far the replicates of a metric lie apart is how far chance moves it.
+A replicate is the evaluation of a resample of the rows: each row counts as often as a draw from the Poisson
+distribution of mean 1. The spread of a metric over the replicates shows how far chance moves its value.
 
-The weights are a function of where a row stands, so the result is the same whichever worker counts it, and
-both models and all slices see the same samples: differences of two models are those on the same rows.
+The weights are a function of a row's position, so the result does not depend on which worker counts the row,
+and both models and all slices see the same resamples: two models are compared on the same rows.
 
 Sources: N. Chamandy, O. Muralidharan, A. Najmi, S. Naidu, Estimating uncertainty for massive data streams,
 Google (2012). The hash: G. L. Steele, D. Lea, C. H. Flood, Fast splittable pseudorandom number generators,
@@ -22,11 +22,11 @@ from slipway.components.evaluator.grouped_sums import Floats, Ints
 Array = Any  # of NumPy or SciPy
 
 REPLICATES = 64
-"""A standard error from so many is off by about 9 %, 1 / sqrt(2 * 63), which the t distribution allows for.
-TensorFlow Model Analysis takes 20."""
+"""Number of replicates. The standard error of 64 is off by about 9 %, 1 / sqrt(2 * 63), which the t
+distribution allows for. TensorFlow Model Analysis takes 20."""
 
-# Of 256 equally probable bytes, how many stand for 0, 1, 2, ...: Poisson's probabilities to 1 / 256, with
-# which mean and variance both are exactly 1.
+# How many of the 256 byte values stand for the counts 0, 1, 2, ...: Poisson's probabilities to 1 / 256,
+# chosen so that mean and variance are both exactly 1.
 _OF_BYTES = (94, 95, 46, 16, 4, 1)
 _WEIGHT = np.repeat(np.arange(len(_OF_BYTES)), _OF_BYTES).astype(np.float64)
 
@@ -36,27 +36,27 @@ _FILE_BITS = 40
 
 
 def row_number(file: int, row: int) -> int:
-    """The number of a row, which no other row has.
+    """Return a number that is unique to a row.
 
     Args:
-        file: the place of its file among all, >= 0.
-        row: its place in the file, from 0 to 2^40.
+        file: index of the row's file among all files, >= 0.
+        row: index of the row in its file, 0 <= row < 2^40.
     """
     return (file << _FILE_BITS) + row
 
 
 def row_weights(first: int, rows: int) -> Floats:
-    """The count of each row in each replicate, [rows, REPLICATES].
+    """Return the count of each row in each replicate, [rows, REPLICATES].
 
     Args:
-        first: the number of the first; the others follow it.
-        rows: how many there are.
+        first: number of the first row; the others follow it.
+        rows: number of rows.
     """
     return weights_of(np.uint64(first) + np.arange(rows, dtype=np.uint64))
 
 
 def weights_of(numbers: Array) -> Floats:
-    """How often each counts in each replicate, [numbers, REPLICATES], by its number, uint64."""
+    """Return the weights, [numbers, REPLICATES], of rows or groups with these numbers, uint64."""
     counters = numbers[:, None] * np.uint64(_WORDS) + np.arange(1, _WORDS + 1, dtype=np.uint64)
     mixed: Array = counters * _STEP
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -68,12 +68,12 @@ def weights_of(numbers: Array) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Memberships:
-    """The slices of each row of a batch.
+    """Pairs of a row of a batch and a slice that contains the row.
 
     Attributes:
-        rows: int64 [memberships].
-        slices: int64 [memberships].
-        many: how many slices there are.
+        rows: int64 [memberships], index of the row.
+        slices: int64 [memberships], index of the slice.
+        many: number of slices.
     """
 
     rows: Ints
@@ -83,11 +83,11 @@ class Memberships:
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """A batch as the replicates see it.
+    """A batch with the weights that its rows have in the replicates.
 
     Attributes:
-        at: its memberships in slices with bounds.
-        matrix: they as a matrix [slices, rows].
+        at: memberships in the slices that have confidence bounds.
+        matrix: the same memberships as a sparse matrix, [slices, rows].
         weights: of the rows, [rows, REPLICATES].
     """
 
@@ -97,7 +97,7 @@ class Samples:
 
     @classmethod
     def of(cls, at: Memberships, weights: Floats) -> Self:
-        """The samples of rows with these weights."""
+        """Return the samples of rows with these weights."""
         ones = np.ones(at.rows.size)
         return cls(
             at, sparse.csr_matrix((ones, (at.slices, at.rows)), shape=(at.many, len(weights))), weights
@@ -105,36 +105,36 @@ class Samples:
 
 
 class Replicates:
-    """Sums of rows under the weights of each replicate, by name.
+    """Sums over rows under the weights of each replicate, by name.
 
     Attributes:
-        sums: [slices, cells, REPLICATES] each.
+        sums: arrays of [slices, cells, REPLICATES].
     """
 
     def __init__(self) -> None:
         self.sums: dict[str, Array] = {}
 
     def add(self, name: str, values: Floats, samples: Samples) -> None:
-        """Adds rows that count in every cell.
+        """Add rows that count in every cell.
 
         Args:
             name: of the sums.
-            values: [rows, cells], what a row adds to each.
+            values: [rows, cells], what a row adds to each cell.
             samples: the rows.
         """
         sums = self._at_least(name, samples.at.many, values.shape[1], np.float64)
-        with np.errstate(invalid="ignore"):  # infinity times a weight of 0; there is no bound then
+        with np.errstate(invalid="ignore"):  # infinity times a weight of 0 is NaN; there are no bounds then
             for cell, column in enumerate(values.T):
                 sums[: samples.at.many, cell] += samples.matrix @ (column[:, None] * samples.weights)
 
     def add_to_cells(self, name: str, cells: Ints, many: int, factors: Floats, samples: Samples) -> None:
-        """Adds rows that count in a few of many cells.
+        """Add rows that count in a few of many cells.
 
         Args:
             name: of the sums.
-            cells: [rows, some], in which.
-            many: how many cells there are.
-            factors: [rows, some], how much, 0 for not at all.
+            cells: [rows, some], the cells that a row counts in.
+            many: number of cells.
+            factors: [rows, some], what the row adds to each of these cells; 0 for nothing.
             samples: the rows.
         """
         sums = self._at_least(name, samples.at.many, many, np.float32)
@@ -148,12 +148,12 @@ class Replicates:
         sums.reshape(-1, REPLICATES)[there] += (matrix @ samples.weights).astype(np.float32)
 
     def merge(self, other: "Replicates", places: Ints, many: int) -> None:
-        """Adds the counts of another process.
+        """Add the counts of another process.
 
         Args:
-            other: whose slices have other places.
-            places: where each is here.
-            many: how many slices have bounds here; the others' are dropped.
+            other: the counts; its slices are in another order.
+            places: the index here of each slice of `other`.
+            many: number of slices that have bounds here; counts of other slices are dropped.
         """
         for name, theirs in other.sums.items():
             mine = self._at_least(name, many, theirs.shape[1], theirs.dtype)
@@ -161,7 +161,7 @@ class Replicates:
             mine[at[at < many]] += theirs[at < many]
 
     def keep_only(self, place: int | None) -> None:
-        """Drops all slices but one; None: all."""
+        """Drop all slices but the one at `place`; None drops all."""
         for name, sums in self.sums.items():
             kept = np.zeros_like(sums[: 0 if place is None else place + 1])
             if place is not None and place < len(sums):

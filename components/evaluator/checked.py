@@ -1,4 +1,4 @@
-"""TFX's own executor, with what it does with a user's own metrics checked and told in words."""
+"""TFX's own executor, extended by checks and clear errors for custom metrics."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,12 +20,15 @@ from slipway.components.evaluator.own_metrics import (
 )
 
 KINDS = (tfma.metrics.Metric, tf_keras.metrics.Metric, tf_keras.losses.Loss)
-"""What TensorFlow Model Analysis takes a user's class for."""
+"""Base classes that TensorFlow Model Analysis accepts for a custom metric."""
 
 
 class CheckedExecutor(StockExecutor):
-    """TFX's own executor. It would silently take one of its own classes for a user's of the same name, and
-    pass over one that gives nothing."""
+    """TFX's own executor with checks of custom metrics.
+
+    Unchecked, TensorFlow Model Analysis silently prefers its own class of the same name to the user's, and
+    ignores a metric that gives no result.
+    """
 
     def Do(  # noqa: N802  (TFX's name)
         self,
@@ -33,10 +36,10 @@ class CheckedExecutor(StockExecutor):
         output_dict: dict[str, list[Any]],
         exec_properties: dict[str, Any],
     ) -> None:
-        """Writes the artifact `evaluation`.
+        """Write the artifact `evaluation`.
 
         Raises:
-            ComponentError: one of the user's metrics cannot be made, fails, or gives no result.
+            ComponentError: a custom metric cannot be constructed, fails, or gives no result.
         """
         metrics = [] if _is_apart(exec_properties) else _of_the_user(input_dict, exec_properties)
         require_metrics(metrics, kinds=KINDS, taken=registered_metrics())
@@ -52,25 +55,27 @@ class CheckedExecutor(StockExecutor):
 
 
 def read_config(exec_properties: Mapping[str, Any]) -> Any:
-    """The node's EvalConfig, as it was given."""
+    """Return the node's EvalConfig as given."""
     found = tfma.EvalConfig()
     proto_utils.json_to_proto(exec_properties[standard_component_specs.EVAL_CONFIG_KEY], found)
     return found
 
 
 def with_defaults(config: Any, input_dict: Mapping[str, list[Any]]) -> Any:
-    """A configuration as TFX's own executor fills it in."""
+    """Return a configuration with the defaults that TFX's own executor fills in."""
     has_baseline = bool(input_dict.get(standard_component_specs.BASELINE_MODEL_KEY))
     return tfma.utils.update_eval_config_with_defaults(config, has_baseline=has_baseline, rubber_stamp=True)
 
 
 def _is_apart(exec_properties: dict[str, Any]) -> bool:
-    """Whether the user's code comes in a package, which only TFX's executor installs, or none is named."""
+    """Return True if the user's code comes in a package, which only TFX's executor installs, or there is no
+    configuration."""
     keys = standard_component_specs
     return bool(exec_properties.get(keys.MODULE_PATH_KEY)) or not exec_properties.get(keys.EVAL_CONFIG_KEY)
 
 
 def _of_the_user(input_dict: dict[str, list[Any]], exec_properties: dict[str, Any]) -> list[OwnMetric]:
-    # TensorFlow Model Analysis means to compute those of Keras by classes of its own.
+    # The checks are for users' classes: TensorFlow Model Analysis deliberately replaces Keras' metrics by its
+    # own.
     found = own_metrics(with_defaults(read_config(exec_properties), input_dict))
     return [each for each in found if not each.is_of_a_library]

@@ -1,6 +1,7 @@
 """The executor of Evaluator: one pass over the rows for all models, metrics and slices.
 
-What it does not know goes to TFX's executor, which it extends, as a whole.
+If the configuration needs anything that this executor does not support, its base class, TFX's executor, runs
+the whole evaluation.
 """
 
 import json
@@ -43,7 +44,8 @@ from slipway.components.worker_pool import SideBySide, TaskProgress, Workers
 _EVAL = "eval"
 _FORMATS = (example_gen_pb2.FORMAT_TF_EXAMPLE, example_gen_pb2.FORMAT_UNSPECIFIED)
 _TEMPORARY = ".temp_path"
-# Of compressed examples: another process, which loads the models too, is worth it for some seconds of work.
+# In bytes of compressed examples: another process must load the models too, which pays off from a few seconds
+# of work on.
 _WORTH_BYTES = 4 << 20
 _SMALLER = 8
 _STOCK_COST = "some 30 times as long (0.65 s of processor time for 1,000 rows in 31 slices)"
@@ -55,12 +57,12 @@ class _Work:
 
     Attributes:
         config: the EvalConfig, with TFMA's defaults.
-        request: the same without the user's own metrics, read.
-        own: the configuration of these alone, without defaults; None if there are none.
-        models: folders of the SavedModels, by name.
-        files: of the examples.
-        schema: of the raw examples, as bytes; None where there is none.
-        folder: for the results.
+        request: the parsed configuration, without custom metrics.
+        own: a configuration of only the custom metrics, without defaults; None if there are none.
+        models: folders of the SavedModels, by model name.
+        files: the files of examples.
+        schema: serialized schema of the raw examples; None if there is none.
+        folder: output folder.
     """
 
     config: Any
@@ -77,9 +79,9 @@ class Count:
     """Counts the rows of a shard.
 
     Attributes:
-        request: what is measured.
-        models: folders of the SavedModels, by name.
-        schema: of the raw examples, as bytes; None where there is none.
+        request: what to measure.
+        models: folders of the SavedModels, by model name.
+        schema: serialized schema of the raw examples; None if there is none.
     """
 
     request: Request
@@ -91,7 +93,7 @@ class Count:
         return Judge(self.request, self.models, self.schema)
 
     def __call__(self, shard: Shard, progress: TaskProgress) -> Tally:
-        """Returns the counts."""
+        """Count the rows of a shard."""
         tally = Tally(self.request)
         for done, (place, file) in enumerate(with_place(shard)):
             for _ in self._judge.tally(file, place, tally):
@@ -100,17 +102,17 @@ class Count:
         return tally
 
     def in_smaller_batches(self, shard: Shard, progress: TaskProgress) -> Tally:
-        """Does the same in smaller batches, where memory is scarce, with the models already loaded."""
+        """Count in smaller batches, because memory is scarce, with the models already loaded."""
         self._judge.most_rows = min(self._judge.most_rows, BATCH_ROWS // _SMALLER)
         return self(shard, progress)
 
     def __getstate__(self) -> dict[str, object]:
-        # Without the models: each process loads its own.
+        # Without the loaded models: each process loads its own.
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
 
 class Executor(CheckedExecutor):
-    """Measures models as TFX's executor does, in batches of thousands of rows."""
+    """Measures models as TFX's executor does, but in batches of thousands of rows."""
 
     def Do(  # noqa: N802  (TFX's name)
         self,
@@ -118,10 +120,10 @@ class Executor(CheckedExecutor):
         output_dict: dict[str, list[Any]],
         exec_properties: dict[str, Any],
     ) -> None:
-        """Writes the artifact `evaluation`.
+        """Write the artifact `evaluation`.
 
         Raises:
-            ComponentError: the rows cannot be measured, or one of the user's own metrics cannot.
+            ComponentError: the rows, or one of the custom metrics, cannot be measured.
         """
         try:
             work = _work(input_dict, output_dict, exec_properties)
@@ -145,7 +147,7 @@ class Executor(CheckedExecutor):
         output_dict: dict[str, list[Any]],
         exec_properties: dict[str, Any],
     ) -> None:
-        """Has TFX's own executor compute the user's metrics, and adds them to the others."""
+        """Compute the custom metrics with TFX's own executor and add them to the others."""
         metrics = own_metrics(with_defaults(work.own, input_dict))
         names = ", ".join(metric.full_name for metric in metrics)
         words = f"{words}; {names} by TFX's own executor, row by row"
@@ -167,7 +169,7 @@ class Executor(CheckedExecutor):
         tell(words)
 
     def _measure(self, work: _Work) -> str:
-        """Writes the evaluation; returns a summary in words."""
+        """Write the evaluation; return a summary in words."""
         sizes = [tf.io.gfile.stat(file).length for file in work.files]
         shards = shards_of("", work.files, sizes, most=most_shards(self._beam_pipeline_args))
         count = Count(work.request, work.models, work.schema)
@@ -185,10 +187,11 @@ class Executor(CheckedExecutor):
 
 
 def _require_stock(properties: Mapping[str, Any], reason: NotOursError) -> None:
-    """Refuses to leave to TFX's own executor what that does not know.
+    """Check that TFX's own executor can compute the metrics.
 
     Raises:
-        ComponentError: a metric is the mean over labels, of quantiles, or of groups.
+        ComponentError: TFX's executor does not know a metric: a mean over labels, or one of quantiles or
+            groups.
     """
     config = tfma.EvalConfig()
     proto_utils.json_to_proto(properties[standard_component_specs.EVAL_CONFIG_KEY], config)
@@ -198,7 +201,7 @@ def _require_stock(properties: Mapping[str, Any], reason: NotOursError) -> None:
                 f"TFX's own executor would evaluate, which has no mean over labels: {reason}",
                 hint="name the metrics of each label in evaluate.metrics, as LABEL/METRIC",
             )
-        # A class of a module is a user's own, whatever it is called.
+        # A class with a module is the user's, whatever its name is.
         if any(not each.module and each.class_name in QUANTILES | RANKS for each in spec.metrics):
             raise ComponentError(
                 "TFX's own executor would evaluate, which has no metrics of quantiles and of "
@@ -209,19 +212,22 @@ def _require_stock(properties: Mapping[str, Any], reason: NotOursError) -> None:
 
 
 def _write(work: _Work, tally: Tally, redone: str = "") -> str:
-    """Writes the results; returns a summary in words."""
+    """Write the results; return a summary in words."""
     values, found = results(work.request, tally), spreads(work.request, tally)
     write_evaluation(work.folder, work.config, work.request, values, found, work.models)
     bounds = "; confidence bounds of all rows only" if tally.is_cut else ""
     words = f"{counted(tally.total, 'row')}, {counted(len(tally.keys), 'slice')}{bounds}{redone}"
     if tally.is_cut:
-        logging.warning(words)  # on another machine, progress is told to nobody
+        logging.warning(words)  # on another machine nobody receives progress reports
     tell(words)
     return words
 
 
 def _overall_metrics(folder: str) -> dict[str, float]:
-    """The candidate's metrics of all rows: who reads a run's record need not read TFMA's files."""
+    """Return the candidate's metrics over all rows.
+
+    A run's record holds them, so that its readers need not open TFMA's files.
+    """
     found = {}
     for record in tfma.load_metrics(folder):
         if record.slice_key.single_slice_keys:
@@ -237,10 +243,10 @@ def _overall_metrics(folder: str) -> dict[str, float]:
 def _work(
     inputs: Mapping[str, list[Any]], outputs: Mapping[str, list[Any]], properties: Mapping[str, object]
 ) -> _Work:
-    """Reads the work from TFX's artifacts and parameters.
+    """Read the work from TFX's artifacts and parameters.
 
     Raises:
-        NotOursError: it is more than this executor knows.
+        NotOursError: this executor does not support something in it.
     """
     keys = standard_component_specs
     for key in (keys.MODULE_FILE_KEY, keys.MODULE_PATH_KEY, "custom_eval_shared_model", "custom_extractors"):

@@ -1,4 +1,4 @@
-"""Sums by slice and value: a histogram whose bins are the values that occur. Pure."""
+"""Sums by slice and value: histograms whose bins are the values that occur. Pure."""
 
 from collections.abc import Callable
 
@@ -14,13 +14,13 @@ _PENDING = 1 << 20
 class GroupedSums:
     """Sums of rows with the same slice and the same value.
 
-    Rows are kept until there are about a million, and then brought together, so that memory is bounded by
-    the different values that there are.
+    Rows are buffered until there are about a million, and then merged, so that memory is bounded by the
+    number of different values.
 
     Args:
-        width: how many sums there are beside each value.
-        most: more different values than this in one slice are rounded; None: never.
-        rounded: how; takes and gives float64 [values].
+        width: number of sums per value.
+        most: number of different values in one slice above which the slice's values are rounded; None: never.
+        rounded: the rounding function, from float64 [values] to float64 [values].
     """
 
     def __init__(
@@ -36,21 +36,21 @@ class GroupedSums:
         self._waiting = 0
 
     def add(self, slices: Ints, values: Floats, sums: Floats) -> None:
-        """Adds rows.
+        """Add rows.
 
         Args:
             slices: int64 [rows].
             values: [rows], no NaN.
             sums: [rows, width].
         """
-        # -0.0 and 0.0 are one value, so their sign must not stay in what is told of it.
+        # Adding 0.0 turns -0.0 into 0.0: the two are one value, and must not be reported with a sign.
         self._pending.append((slices, values.astype(np.float64) + 0.0, sums.astype(np.float64)))
         self._waiting += slices.size
         if self._waiting >= _PENDING:
             self.compact()
 
     def compact(self) -> None:
-        """Merges entries with the same slice and value."""
+        """Merge entries with the same slice and value."""
         if not self._pending:
             return
         slices, values, sums = (np.concatenate(parts) for parts in zip(*self._pending, strict=True))
@@ -61,17 +61,17 @@ class GroupedSums:
             self._round_slices({int(place) for place in np.flatnonzero(counts > self._most)})
 
     def merge(self, other: "GroupedSums", places: Ints) -> None:
-        """Adds counts made elsewhere.
+        """Add counts from elsewhere.
 
         Args:
-            other: whose slices have other places.
-            places: int64 [slices of the other], where each is here.
+            other: the counts; its slices are in another order.
+            places: int64 [slices of other], the index of each here.
         """
         self.compact()
         other.compact()
         theirs = {int(places[place]) for place in other.rounded_slices}
         self._round_slices(theirs)
-        # Values already rounded there are taken unchanged.
+        # Values that `other` has already rounded are taken unchanged.
         slices = places[other.slices] if other.slices.size else other.slices
         whole = ~np.isin(slices, sorted(theirs))
         values = other.values.copy()
@@ -82,7 +82,7 @@ class GroupedSums:
             self._round_slices({int(place) for place in np.flatnonzero(counts > self._most)})
 
     def of_slice(self, place: int) -> tuple[Floats, Floats]:
-        """The values of one slice, rising, and their sums [values, width]; call `compact` before."""
+        """Return the values of one slice, ascending, and their sums [values, width]; call `compact` first."""
         start, end = np.searchsorted(self.slices, [place, place + 1])
         return self.values[start:end], self.sums[start:end]
 

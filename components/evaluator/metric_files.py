@@ -1,4 +1,4 @@
-"""Writes metrics as TensorFlow Model Analysis does, so that its readers can read them."""
+"""Writes metrics in the files of TensorFlow Model Analysis, so that its readers can load them."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -19,7 +19,7 @@ from slipway.components.evaluator.slices import SliceKey
 from slipway.components.evaluator.spreads import Spreads
 from slipway.components.model_gate.metrics import of_output, output_of, plain_name
 
-# Of the two bounds of an interval of 95 %, each by itself.
+# Probability below the upper bound of a two-sided interval of 95 %.
 _ONE_SIDED = 0.975
 
 
@@ -31,15 +31,15 @@ def write_evaluation(
     spreads: Mapping[SliceKey, Spreads],
     models: Mapping[str, str],
 ) -> None:
-    """Writes the files that TFX's own executor would have written.
+    """Write the files that TFX's own executor would have written.
 
     Args:
-        folder: where to.
+        folder: output folder.
         config: the EvalConfig, with TFMA's defaults.
-        request: the same, as it was read.
-        values: of each slice.
-        spreads: of those values that have one; they become intervals of 95 %.
-        models: where they are, by name; for people to read.
+        request: the parsed configuration.
+        values: the values of each slice.
+        spreads: the spreads of those values that have one; they become intervals of 95 %.
+        models: locations of the models, by name; for human readers.
     """
     tf.io.gfile.makedirs(folder)
     metrics = (
@@ -56,7 +56,7 @@ def write_evaluation(
     ):
         empty = [message(slice_key=serialize_slice_key(key)) for key in values]
         _write(_path(folder, name), empty)
-    # A request has no thresholds, or it would have gone to TFX's own executor.
+    # A request has no thresholds: a configuration with thresholds goes to TFX's own executor.
     _write(
         f"{folder}/validations.tfrecord", [validation_result_pb2.ValidationResult(missing_thresholds=True)]
     )
@@ -79,7 +79,7 @@ _FILES = (
 
 
 def result_names(folder: str) -> set[Result]:
-    """The results that an evaluation holds of any slice, plots included."""
+    """Return the keys of all results that an evaluation holds for any slice, plots included."""
     return {
         (entry.key.model_name, entry.key.output_name, entry.key.name)
         for _, load, entries in _FILES
@@ -89,11 +89,11 @@ def result_names(folder: str) -> set[Result]:
 
 
 def merge_evaluation(folder: str, other: str) -> None:
-    """Adds the results of another evaluation of the same rows and models to its files.
+    """Add the results of another evaluation of the same rows and models to an evaluation's files.
 
     Args:
-        folder: what `write_evaluation` wrote.
-        other: what TFX's own executor wrote, under other names.
+        folder: output folder of `write_evaluation`.
+        other: output folder of TFX's own executor, whose results have other names.
     """
     for name, load, entries in _FILES:
         merged = {record.slice_key.SerializeToString(): record for record in load(folder)}
@@ -112,7 +112,7 @@ def _path(folder: str, name: str) -> str:
 
 
 def _with_differences(request: Request, values: Values) -> dict[Any, float | bytes]:
-    """By TFMA's keys; numbers that both models have with the candidate's less the baseline's."""
+    """Return the values by TFMA's keys, plus candidate minus baseline for numbers that both models have."""
 
     def key_of(model: str, name: str) -> Any:
         return tfma.metrics.MetricKey(
@@ -132,7 +132,7 @@ def _with_differences(request: Request, values: Values) -> dict[Any, float | byt
 
 
 def _with_intervals(record: Any, spreads: Spreads) -> Any:
-    """As TensorFlow Model Analysis writes its own."""
+    """Add the confidence intervals to a record, in TensorFlow Model Analysis' own form."""
     for entry in record.metric_keys_and_values:
         name = of_output(entry.key.output_name, entry.key.name)
         spread = spreads.get((entry.key.model_name, name, entry.key.is_diff))

@@ -1,6 +1,6 @@
-"""A user's own metrics, which TensorFlow Model Analysis computes beside our pass over the rows. Pure.
+"""Custom metrics, which TensorFlow Model Analysis computes in addition to our pass over the rows. Pure.
 
-What they compute is unknown, so they go through TFX's own executor, row by row; only they do.
+Their formulas are unknown, so TFX's own executor computes them, and only them, row by row.
 """
 
 import errno
@@ -19,14 +19,14 @@ from slipway.components.model_gate.metrics import METRICS, of_output
 from slipway.components.model_gate.trivial import LABEL_PREFIX
 
 Result = tuple[str, str, str]
-"""The names of a model, of one of its outputs and of a metric; the first two may be empty."""
+"""The names of a model, one of its outputs and a metric; the first two may be empty."""
 
 EvalConfig = Any  # TFMA's message, which this module does not import
 
 _OF_THE_GATE = "slipway.components.model_gate."
 _OF_A_MODULE = {"class_name", "module", "config"}
 _LIBRARIES = ("keras", "tensorflow", "tensorflow_model_analysis", "tf_keras")
-# Of the rows that are counted, and of the answers beside the labels.
+# Names of the row count and of the metric that holds the predictions beside the labels.
 _TAKEN_NAMES = ("example_count", "answers")
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in ')
 _STEP = re.compile(r" \[while running '[^']*'\]$")
@@ -35,14 +35,14 @@ _MOST_CHARACTERS = 300
 
 @dataclass(frozen=True, slots=True)
 class OwnMetric:
-    """A class that a configuration names by its module.
+    """A metric class that a configuration names by its module.
 
     Attributes:
-        name: of its result; empty where the class itself decides.
-        module, class_name: where it is.
-        settings: the arguments that it is made with, its name among them.
-        output: of the models, that it is computed of; empty where they have one only.
-        models: their names, that it is computed of; empty where there is one only.
+        name: of the result; empty if the class itself chooses it.
+        module, class_name: where to import the class from.
+        settings: arguments of the constructor, including the name.
+        output: the models' output that it measures; empty if they have only one.
+        models: names of the models that it measures; one empty name if there is only one model.
     """
 
     name: str
@@ -57,19 +57,19 @@ class OwnMetric:
 
     @property
     def full_name(self) -> str:
-        """With that of the output."""
+        """The metric's name, prefixed with that of its output."""
         return of_output(self.output, self.name or self.class_name)
 
     @property
     def is_of_a_library(self) -> bool:
-        """Whether it is no user's, but comes with TensorFlow, Keras or TensorFlow Model Analysis."""
+        """Whether the class comes with TensorFlow, Keras or TensorFlow Model Analysis."""
         return self.module.partition(".")[0] in _LIBRARIES
 
 
 def apart(config: EvalConfig) -> tuple[EvalConfig, EvalConfig | None]:
-    """A configuration without a user's own metrics, and one of only these; None if there are none.
+    """Split a configuration into one without custom metrics and one of only those; None if there are none.
 
-    A metric with a threshold is not taken for one's own: what it judges is written in other files.
+    A metric with a threshold stays with the rest: its validation results go to other files.
     """
     rest, own = type(config)(), type(config)()
     for each, kept in ((rest, False), (own, True)):
@@ -91,7 +91,7 @@ def _is_own(metric: Any) -> bool:
 
 
 def own_metrics(config: EvalConfig) -> list[OwnMetric]:
-    """The metrics of a configuration that are named by their module and are not the gate's, by output.
+    """Return the metrics that a configuration names by their module, except the gate's, one for each output.
 
     Args:
         config: with the names that its models have in the results.
@@ -112,14 +112,15 @@ def own_metrics(config: EvalConfig) -> list[OwnMetric]:
 def require_metrics(
     metrics: Sequence[OwnMetric], *, kinds: tuple[type, ...], taken: Mapping[str, type]
 ) -> None:
-    """Instantiates each metric once, so that one that fails does so before a row is read.
+    """Instantiate each metric once, so that a broken one fails before any row is read.
 
     Args:
-        kinds: the classes that a metric is derived from.
-        taken: the names by which TensorFlow Model Analysis looks for its own classes, with these.
+        kinds: the base classes, one of which a metric must be derived from.
+        taken: TensorFlow Model Analysis' own classes, by the name under which it looks them up.
 
     Raises:
-        ComponentError: one cannot be imported or made, or is no metric.
+        ComponentError: a class cannot be imported or constructed, is not a metric, or has the name of one of
+            TensorFlow Model Analysis' own.
     """
     for metric in metrics:
         found = _imported(metric)
@@ -139,7 +140,7 @@ def require_metrics(
             )
         try:
             found.from_config(dict(metric.settings))  # type: ignore[attr-defined]  # of all kinds
-        except Exception as error:  # of the user's code
+        except Exception as error:  # raised by the user's code
             raise ComponentError(
                 f"{metric} cannot be constructed with {_shown(metric.settings)}: {_in_a_line(error)}",
                 hint="its __init__ must take these and pass the name on",
@@ -147,7 +148,7 @@ def require_metrics(
 
 
 def _public(kind: type) -> str:
-    """Where users find a kind of metrics."""
+    """Return the public path of a kind of metric, as users import it."""
     folder = "losses" if kind.__name__ == "Loss" else "metrics"
     return f"{kind.__module__.partition('.')[0]}.{folder}.{kind.__name__}"
 
@@ -155,7 +156,7 @@ def _public(kind: type) -> str:
 def _imported(metric: OwnMetric) -> Any:
     try:
         module = importlib.import_module(metric.module)
-    except Exception as error:  # of the user's code
+    except Exception as error:  # raised by the user's code
         raise ComponentError(f"{metric} cannot be imported: {_in_a_line(error)}") from error
     if not hasattr(module, metric.class_name):
         raise ComponentError(f"{metric} does not exist: {metric.module} has no {metric.class_name}")
@@ -163,14 +164,15 @@ def _imported(metric: OwnMetric) -> Any:
 
 
 def failure(metrics: Sequence[OwnMetric], error: Exception) -> ComponentError:
-    """Describes an error of a metric: which metric, where in its code, and why.
+    """Describe an error of a metric: which metric, where in its code, and why.
 
     Args:
-        metrics: those that were computed.
-        error: as Beam passes it on, with the traceback of another process as its text.
+        metrics: the metrics that were computed.
+        error: the error as Beam raises it, with the traceback of another process as its text.
 
     Returns:
-        What names the metrics of the module that raised, or TFX's executor where none of theirs did.
+        An error that names the metrics of the module that raised it, or TFX's executor if none of their
+        modules did.
     """
     lines = "".join(traceback.format_exception(error)).splitlines()
     for named, place, reason in _found_in(lines, metrics):
@@ -193,8 +195,8 @@ def _either(metrics: Sequence[OwnMetric]) -> str:
 
 
 def _found_in(lines: Sequence[str], metrics: Sequence[OwnMetric]) -> Iterator[tuple[str, str, str]]:
-    """The metrics of one module, the innermost place in it in the first traceback that has one, and what was
-    raised. Which of several metrics of a module it was, a frame does not tell."""
+    """Yield, for the first traceback through a metric's module: the metrics of that module, the innermost
+    frame in it, and the exception. A frame does not tell which of several metrics of a module failed."""
     files: dict[str | None, list[OwnMetric]] = {}
     for each in metrics:
         files.setdefault(getattr(importlib.import_module(each.module), "__file__", None), []).append(each)
@@ -209,13 +211,13 @@ def _found_in(lines: Sequence[str], metrics: Sequence[OwnMetric]) -> Iterator[tu
 
 
 def require_results(metrics: Sequence[OwnMetric], found: Collection[Result]) -> None:
-    """Checks that each metric has a result under its name, for every model.
+    """Check that each metric has a result under its name for every model.
 
     Args:
         found: all results.
 
     Raises:
-        ComponentError: one did not.
+        ComponentError: a metric has none.
     """
     for metric in metrics:
         lacking = [each for each in metric.models if (each, metric.output, metric.name) not in found]
@@ -233,15 +235,15 @@ def require_results(metrics: Sequence[OwnMetric], found: Collection[Result]) -> 
 def require_new_names(
     metrics: Sequence[OwnMetric], found: Collection[Result], *, taken: Collection[Result]
 ) -> None:
-    """Refuses results that would stand in the place of others.
+    """Check that no custom metric gives a result under a name that is in use.
 
     Args:
-        metrics: those that gave the results.
+        metrics: the metrics that gave the results.
         found: their results.
-        taken: those that the evaluation has already.
+        taken: the results that the evaluation has already.
 
     Raises:
-        ComponentError: one has the name of another, or one that means something else to the gate.
+        ComponentError: a result has the name of another, or one that means something else to the gate.
     """
     for model, output, name in sorted(found):
         is_known = name in METRICS or name in _TAKEN_NAMES or name.startswith(LABEL_PREFIX)

@@ -1,12 +1,12 @@
-"""How well the rows of a group, such as a search's results, are ranked: NDCG and the reciprocal rank. Pure.
+"""Measures how well rows are ranked within groups, such as search results: NDCG, reciprocal rank. Pure.
 
-The rows of a group may lie in any file, so they are kept until all are there: 40 bytes each, and 140 at most
-while they are ranked. A group counts as much as its rows weigh on average. One without a label above 0 has no
-ranking that is better than another, and is left out.
+The rows of a group may lie in any file, so rows are kept until all have been read: 40 bytes each, and 140 at
+most while they are ranked. A group's weight is the mean weight of its rows. A group without a label above 0
+is left out, because all its orders are equally good.
 
 Sources: K. Järvelin, J. Kekäläinen, Cumulated gain-based evaluation of IR techniques, ACM Transactions on
-Information Systems 20 (2002), with the label itself as gain. Among equal answers any order is as probable
-as any other, as in scikit-learn's `ndcg_score`: F. McSherry, M. Najork, Computing information retrieval
+Information Systems 20 (2002), with the label itself as gain. All orders of equal answers are equally
+probable, as in scikit-learn's `ndcg_score`: F. McSherry, M. Najork, Computing information retrieval
 performance measures efficiently in the presence of tied scores, ECIR 2008; the reciprocal rank is that of the
 mean rank of the first row with a label above 0.
 """
@@ -28,21 +28,21 @@ from slipway.components.evaluator.slices import Column
 Array = Any  # of NumPy
 
 MOST_ROWS = 10_000_000
-"""That are kept for each model, a row once for each of its slices: some 400 MB, then 640 MB in order."""
+"""The most rows kept for each model, a row once for each of its slices: some 400 MB, then 640 MB sorted."""
 
 _AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True)
 class _Sorted:
-    """Rows by slice, group and falling answer.
+    """Rows sorted by slice, group and descending answer.
 
     Attributes:
-        group: of each row, the number of its group within its slice: 0, 1, ...
-        place: in its group, from 0.
-        tie: the number of the run of equal answers that it is in.
-        labels, weights: its own.
-        slices, numbers: of each group, its slice and its number among all.
+        group: of each row, the index of its group, counted over all slices: 0, 1, ...
+        place: of each row, its position in its group, from 0.
+        tie: of each row, the index of the run of equal answers that contains it.
+        labels, weights: of each row.
+        slices, numbers: of each group, its slice and its number from `group_numbers`.
     """
 
     group: Ints
@@ -55,7 +55,7 @@ class _Sorted:
 
 
 def _ndcg(rows: _Sorted, *, at: int | None) -> Floats:
-    """The gain of each group, by that of the best order; NaN without a label above 0."""
+    """Return each group's gain divided by that of its best order; NaN without a label above 0."""
     discounts = 1 / np.log2(rows.place + 2.0)
     if at is not None:
         discounts[rows.place >= at] = 0.0
@@ -68,7 +68,7 @@ def _ndcg(rows: _Sorted, *, at: int | None) -> Floats:
 
 
 def _reciprocal_rank(rows: _Sorted) -> Floats:
-    """By the mean rank of the first label above 0; NaN without one."""
+    """Return the reciprocal of the mean rank of each group's first label above 0; NaN without one."""
     found = np.full(len(rows.slices), np.nan)
     wanted = np.bincount(rows.tie, rows.labels > 0)
     size = np.bincount(rows.tie)
@@ -81,10 +81,11 @@ def _reciprocal_rank(rows: _Sorted) -> Floats:
 
 
 def _reciprocal_rank_by_chance(rows: _Sorted) -> Floats:
-    """What a random order is expected to have; NaN without a label above 0.
+    """Return the expected reciprocal rank of a random order; NaN without a label above 0.
 
-    Of n rows with r labels above 0 the first of these has the rank k with the probability
-    C(n - k, r - 1) / C(n, r). It is more than that of the mean rank, which equal answers have.
+    Of n rows with r labels above 0, the first of these r has the rank k with the probability C(n - k, r - 1)
+    / C(n, r). The expectation is higher than the reciprocal of the mean rank, which is what equal answers
+    get.
     """
     sizes = np.bincount(rows.group)
     wanted = np.bincount(rows.group, rows.labels > 0).astype(np.int64)
@@ -105,11 +106,11 @@ RANKINGS: dict[str, Callable[[_Sorted], Floats]] = {
     "GroupNDCG5": partial(_ndcg, at=5),
     "GroupNDCG10": partial(_ndcg, at=10),
 }
-"""Classes of metrics of groups; each is the mean over groups."""
+"""Metric classes that are computed per group; a metric is the mean over groups."""
 
 
 BY_CHANCE = {**RANKINGS, "GroupReciprocalRank": _reciprocal_rank_by_chance}
-"""The same of rows whose answers are all equal, as the mean over all orders."""
+"""The same metrics for rows whose answers are all equal, as the mean over all orders."""
 
 
 class RankedRows:
@@ -121,14 +122,14 @@ class RankedRows:
         self._sorted: _Sorted | None = None
 
     def add(self, groups: Array, labels: Floats, answers: Floats, weights: Floats, at: Memberships) -> None:
-        """Keeps rows.
+        """Keep rows.
 
         Args:
-            groups: of each, see `group_numbers`.
-            labels, answers: [rows], how relevant each is, from 0 on, and the model's score for it; the caller
+            groups: the group of each row, see `group_numbers`.
+            labels, answers: [rows], each row's relevance, from 0 on, and the model's score for it; the caller
                 refuses NaN, which has no rank.
-            weights: what each counts.
-            at: their slices.
+            weights: the weight of each row.
+            at: the slices of the rows.
 
         Raises:
             ComponentError: a label is negative or NaN, or there are more than `MOST_ROWS`.
@@ -143,11 +144,11 @@ class RankedRows:
         self._keep((at.slices, groups[rows], labels[rows], answers[rows], weights[rows]))
 
     def merge(self, other: "RankedRows", places: Ints) -> None:
-        """Takes in rows that were kept elsewhere; errors as of `add`.
+        """Add rows kept elsewhere. Raises the errors of `add`.
 
         Args:
-            other: whose slices have other places.
-            places: where each is here.
+            other: the rows; its slices are in another order.
+            places: the index here of each slice of `other`.
         """
         for slices, *others in other._parts:
             self._keep((places[slices], *others))
@@ -164,10 +165,10 @@ class RankedRows:
         self._sorted = None
 
     def means(self, class_name: str, many: int, *, by_chance: bool = False) -> Floats:
-        """The metric of each of so many slices, NaN where no group has one.
+        """Return the metric of each of `many` slices, NaN where no group has a value.
 
         Args:
-            by_chance: instead of that of the answers, the one that a random order is expected to have.
+            by_chance: return the expected metric of a random order instead of that of the answers.
         """
         slices, _, values, weights = self._values(class_name, by_chance=by_chance)
         with np.errstate(invalid="ignore"):
@@ -175,14 +176,14 @@ class RankedRows:
         return found
 
     def groups(self, class_name: str, many: int) -> Floats:
-        """How many groups of one weight tell as much as those of each slice."""
+        """Return each slice's effective number of groups: how many groups of equal weight tell as much."""
         slices, _, _, weights = self._values(class_name)
         sums, squares = (np.bincount(slices, weights**power, many) for power in (1, 2))
         found: Floats = np.divide(sums * sums, squares, out=np.zeros(many), where=squares > 0)
         return found
 
     def replicates(self, class_name: str, many: int) -> Floats:
-        """The metric in each replicate, [slices, REPLICATES]: whole groups are drawn again."""
+        """Return the metric in each replicate, [slices, REPLICATES]; whole groups are resampled."""
         slices, numbers, values, weights = self._values(class_name)
         sums = np.zeros((2, many, REPLICATES))
         for first in range(0, slices.size, _AT_ONCE):
@@ -197,7 +198,7 @@ class RankedRows:
         return found
 
     def _values(self, class_name: str, *, by_chance: bool = False) -> tuple[Ints, Array, Floats, Floats]:
-        """Slice, number, value and weight of each group that has a value."""
+        """Return slice, number, value and weight of each group that has a value."""
         rows = self._in_order()
         values = (
             BY_CHANCE[class_name](replace(rows, tie=rows.group)) if by_chance else RANKINGS[class_name](rows)
@@ -211,7 +212,7 @@ class RankedRows:
             nothing = (np.zeros(0, np.int64), np.zeros(0, np.uint64), *(np.zeros(0),) * 3)
             parts = zip(*(self._parts or [nothing]), strict=True)
             slices, groups, labels, answers, weights = map(np.concatenate, parts)
-            self._parts = []  # of millions of rows none is held twice
+            self._parts = []  # releases the unsorted parts, so that millions of rows are not held twice
             order = np.lexsort((-answers, groups, slices))
             slices, groups, answers = slices[order], groups[order], answers[order]
             labels, weights = labels[order], weights[order]
@@ -238,12 +239,12 @@ class RankedRows:
 
 
 def group_numbers(column: Column | None, rows: int, name: str) -> Array:
-    """A number for the group of each row, the same in every process.
+    """Return a number for the group of each row that is the same in every process.
 
     Args:
-        column: that names the groups; None: no row has it.
-        rows: how many there are.
-        name: the column's.
+        column: the column that names the groups; None: no row has it.
+        rows: number of rows.
+        name: the column's name.
 
     Raises:
         ComponentError: a row is in no group, or in several.

@@ -1,4 +1,4 @@
-"""Reads examples in large batches, with each model's answers and the columns to slice by."""
+"""Reads examples in large batches, with each model's predictions ("answers") and the columns to slice by."""
 
 import itertools
 import logging
@@ -21,11 +21,11 @@ from slipway.components.example_records import first_records, in_pieces, records
 from slipway.components.saved_model.refused_examples import in_words
 
 BATCH_ROWS = 4096
-"""Rows of a batch, whose answers are held at once; more than a few thousand gain no speed."""
+"""Rows per batch, whose answers are held in memory at once; more than a few thousand bring no speedup."""
 
 BATCH_BYTES = 4 << 20
-"""Of the examples of one batch, as they are stored: what a model makes of large rows, such as images, is many
-times as large."""
+"""Bytes of stored examples per batch: what a model computes from large rows, such as images, is many times as
+large."""
 
 _SERVE = "serving_default"
 _TRANSFORM = "transform_features"
@@ -34,19 +34,20 @@ _FIRST_ROWS = 32
 
 
 class Judge:
-    """The models of a request in this process.
+    """The models of a request, loaded in this process.
 
     Args:
-        request: what is measured.
-        models: folders of the SavedModels, by name.
-        schema: of the raw examples, as bytes; its columns can be sliced by. None: every column can.
+        request: what to measure.
+        models: folders of the SavedModels, by model name.
+        schema: serialized schema of the raw examples, whose columns can be sliced by. None: every column can.
 
     Attributes:
-        most_rows: of a batch; fewer where memory has run out.
+        most_rows: most rows of a batch; lowered when memory runs out.
 
     Raises:
         ComponentError: a model cannot be loaded.
-        NotOursError: a model has other signatures than one that takes examples and gives one answer each.
+        NotOursError: the signatures of a model do not take serialized examples and give one number tensor for
+            each label.
     """
 
     def __init__(self, request: Request, models: Mapping[str, str], schema: bytes | None) -> None:
@@ -54,27 +55,27 @@ class Judge:
         by_name = itertools.groupby(request.models, lambda each: each.name)
         self._models = [_Model(list(heads), models[name], request.columns) for name, heads in by_name]
         self._weigher = next(place for place, each in enumerate(request.models) if not each.is_baseline)
-        # As in TensorFlow Model Analysis, a column is looked for among the transformed ones first.
+        # As in TensorFlow Model Analysis, transformed columns take precedence over raw ones.
         transformed = {name for model in self._models for name in model.columns}
         raw = [name for name in request.columns if name not in transformed]
         if request.group and request.group not in raw:
-            raw.append(request.group)  # never a transformed one: a vocabulary may make one group of many
+            raw.append(request.group)  # never the transformed column: a vocabulary may merge groups
         self._transformed = sorted(transformed)
         self._decoder = _decoder(raw, schema)
         self._raw = raw
         self.most_rows = BATCH_ROWS
 
     def tally(self, file: str, place: int, tally: Tally) -> Iterator[int]:
-        """Counts the rows of a file; yields after each batch how many rows it had.
+        """Count the rows of a file; yield the number of rows after each batch.
 
         Args:
-            file: where it is.
-            place: among all files; the weights of the rows depend on it.
-            tally: gets the counts.
+            file: its path.
+            place: its index among all files, which the weights of its rows depend on.
+            tally: receives the counts.
 
         Raises:
-            ComponentError: the file is damaged; a model refuses rows; what they give cannot be measured.
-            NotOursError: answers or labels have a form that is not known here.
+            ComponentError: the file is damaged, a model refuses rows, or its results cannot be measured.
+            NotOursError: answers or labels have a form that is not supported here.
         """
         rows = 0
         for batch, judged in itertools.chain.from_iterable(map(self._judged, _batches(file))):
@@ -88,7 +89,7 @@ class Judge:
     def _judged(
         self, batch: list[bytes]
     ) -> Iterator[tuple[list[bytes], list[tuple[Judged, dict[str, np.ndarray]]]]]:
-        """A batch with the answers of each model; in parts if the whole does not fit into memory."""
+        """Yield a batch with the answers of each model; in parts if memory runs out over the whole."""
         rows = len(batch)
         if rows <= self.most_rows:
             try:
@@ -108,9 +109,8 @@ class Judge:
             else:
                 yield batch, judged
                 return
-        step = (
-            self.most_rows
-        )  # kept: a part that is too large as well lowers it for the rows after this batch
+        # A copy: a part that is still too large lowers `most_rows` again, for the batches after this one.
+        step = self.most_rows
         for first in range(0, rows, step):
             yield from self._judged(batch[first : first + step])
 
@@ -131,7 +131,7 @@ class Judge:
 
 
 class _Model:
-    """One SavedModel; answers and labels are computed in one call, so that rows are parsed once."""
+    """One SavedModel; it computes answers and labels in one call, so that rows are parsed once."""
 
     def __init__(self, heads: Sequence[ModelRequest], folder: str, columns: Sequence[str]) -> None:
         request = heads[0]
@@ -139,11 +139,11 @@ class _Model:
         if tf.io.gfile.exists(f"{folder}/keras_metadata.pb"):
             raise NotOursError("a model is one of Keras, which has metrics of its own")
         self._name = request.name or "candidate"
-        # For a baseline, the engine adds the command that clears it.
+        # The engine adds a hint to errors about a baseline: the command that clears it.
         self._is_baseline = request.is_baseline
         try:
-            self._model = tf.saved_model.load(folder)  # kept: its functions end with it
-        except Exception as error:  # TensorFlow passes on any exception of its parts
+            self._model = tf.saved_model.load(folder)  # keeps its functions alive
+        except Exception as error:  # TensorFlow lets any exception of its parts through
             raise ComponentError(
                 f"the {self._name} model, {folder}, cannot be loaded: "
                 f"{type(error).__name__}: {_first_line(error)}",
@@ -170,7 +170,7 @@ class _Model:
                 )
             raise NotOursError(f"{_TRANSFORM} returns no {label}")
         self._labels = labels
-        # By the candidate's weights both models are measured: a baseline may know of none.
+        # Both models are measured with the candidate's weights: the baseline may have none.
         self._weight = "" if request.is_baseline else request.weight
         if self._weight and self._weight not in transformed:
             raise NotOursError(f"{_TRANSFORM} gives no {self._weight}")
@@ -185,7 +185,7 @@ class _Model:
                 raise NotOursError(f"{label} is {transformed[label].dtype.name}")
         wanted = {*labels.values(), *self.columns} | ({self._weight} if self._weight else set())
 
-        # Without branches of its own to convert: AutoGraph would take half of the time of loading.
+        # There are no branches to convert, and AutoGraph would take half of the loading time.
         @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
         def judge(examples: Any) -> Any:
             found = transform(examples)
@@ -195,11 +195,11 @@ class _Model:
         self._judge = judge.get_concrete_function()
 
     def judge(self, batch: Any) -> list[tuple[Judged, dict[str, np.ndarray]]]:
-        """The labels and answers of a batch for each output, and the columns to slice by."""
+        """Return the labels and answers of a batch for each output, with the columns to slice by."""
         try:
             answers, found = self._judge(batch)
         except tf.errors.ResourceExhaustedError:
-            raise  # says nothing about the rows
+            raise  # not an error of the rows
         except (tf.errors.OpError, ValueError, TypeError) as error:
             raise ComponentError(
                 f"the {self._name} model refuses rows of the eval split: {in_words(_first_line(error))}",
@@ -216,7 +216,7 @@ class _Model:
         ]
 
     def _weights(self, values: Any, rows: int) -> Any:
-        """The weight of each row, float64 [rows]."""
+        """Return the weight of each row, float64 [rows]."""
         flat = _flat(values, rows)
         if flat.shape[1] != 1 or not _is_number(tf.as_dtype(flat.dtype)):
             raise NotOursError(f"{self._weight} is not one number per row")
@@ -232,13 +232,13 @@ class _Model:
 
 
 def _is_number(dtype: Any) -> bool:
-    """Whether it is one that TensorFlow Model Analysis computes with as we do; with half of a float it rounds
-    in places of its own."""
+    """Return True if TensorFlow Model Analysis computes with this type as we do; half-precision floats it
+    rounds at other places."""
     return bool(dtype.is_integer or dtype in (tf.float32, tf.float64))
 
 
 def _signature(model: Any, name: str) -> tuple[Any, dict[str, tf.TypeSpec]]:
-    """A signature as a function of examples, and what it gives."""
+    """Return a signature as a function of examples, and its outputs."""
     if name not in model.signatures:
         raise NotOursError(f"a model has no signature {name}")
     function = model.signatures[name]
@@ -264,13 +264,13 @@ def _batches(file: str) -> Iterator[list[bytes]]:
 
 
 def _rows_at_once(first: Sequence[bytes]) -> int:
-    """The number of rows in a batch, by the size of the first row: always the same for the same file."""
+    """Return the rows per batch, by the mean size of the first rows: always the same for the same file."""
     sizes = [len(row) for row in first]
     return max(1, min(BATCH_ROWS, BATCH_BYTES * len(sizes) // max(sum(sizes), 1)))
 
 
 def _decoder(columns: Sequence[str], schema: bytes | None) -> Any:
-    """Returns a decoder for these columns of examples; None if there is nothing to read."""
+    """Return a decoder for these columns of examples; None if there is nothing to read."""
     if not columns:
         return None
     if schema is None:
@@ -288,7 +288,7 @@ def _of_arrow(name: str, column: Any) -> Column:
 
 
 def _of_tensors(name: str, tensors: Sequence[Any]) -> Column:
-    """A column that several models transform: a row has the values of all."""
+    """Return a column that one or more models transform: a row has the values from all of them."""
     if len({tensor.dtype for tensor in tensors}) > 1:
         raise NotOursError(f"the models transform {name} to different types")
     values = np.concatenate([_flat(tensor, len(tensor)) for tensor in tensors], axis=1)
@@ -298,7 +298,7 @@ def _of_tensors(name: str, tensors: Sequence[Any]) -> Column:
 
 
 def _flat(values: Any, rows: int) -> Any:
-    """The values as [rows, values of a row]."""
+    """Return the values as [rows, values per row]."""
     if values.ndim > 2 or values.shape[:1] != (rows,):
         raise NotOursError(f"a model gives a tensor of the shape {list(values.shape)} for {rows} rows")
     return values.reshape(rows, -1)

@@ -1,6 +1,6 @@
-"""Reads an EvalConfig and checks that our executor can answer it as TFX's does. Pure.
+"""Reads an EvalConfig and checks that our executor gives the same results for it as TFX's. Pure.
 
-Anything unsupported is not guessed: the whole evaluation then goes to TFX's own executor.
+Nothing unsupported is guessed: the whole evaluation then goes to TFX's own executor.
 """
 
 import json
@@ -15,25 +15,25 @@ EXAMPLE_COUNT = "ExampleCount"
 LABEL_STATISTICS = "LabelStatisticsMetric"
 ANSWERS = "AnswersMetric"
 ANSWERS_NAME = "answers"
-"""Of the metric whose value is JSON, as bytes."""
+"""Name of the metric whose value is JSON, as bytes."""
 
 _OF_THE_GATE = {
     LABEL_STATISTICS: "slipway.components.model_gate.label_statistics",
     ANSWERS: "slipway.components.model_gate.answers_metric",
 }
 _COUNTS = (EXAMPLE_COUNT, ANSWERS)
-"""Counted as they are, also where rows have weights."""
+"""Metric classes that count unweighted rows, even if rows have weights."""
 _CLASSES = {metric.class_name for metric in METRICS.values()}
 QUANTILES = {metric.class_name for metric in METRICS.values() if metric.outputs == "quantiles"}
-"""Classes of metrics that name the quantiles which the model answers."""
+"""Metric classes whose settings name the quantiles that the model predicts."""
 RANKS = {metric.class_name for metric in METRICS.values() if metric.outputs == "ranks"}
-"""Classes of metrics that name the column of the rows' groups."""
+"""Metric classes whose settings name the column of the rows' groups."""
 _SIGNATURE = "serving_default"
 _TRANSFORM = "transform_features"
 
 
 class ModelSpec(TypedDict, total=False):
-    """A model of an EvalConfig, as far as it is read; so are the classes that follow."""
+    """A model of an EvalConfig; like the classes below, it lists only the fields that are read."""
 
     name: str
     label_key: str
@@ -51,7 +51,7 @@ class SlicingSpec(TypedDict, total=False):
 
 
 class MetricConfig(TypedDict, total=False):
-    """A metric; `config`: its settings as JSON."""
+    """A metric; `config` holds its settings as JSON."""
 
     class_name: str
     module: str
@@ -59,20 +59,20 @@ class MetricConfig(TypedDict, total=False):
 
 
 class WeightOptions(TypedDict, total=False):
-    """Whether metrics are computed with weights, without, or both."""
+    """The choice of metrics with weights, without, or both."""
 
     weighted: bool
     unweighted: bool
 
 
 class AggregationOptions(TypedDict, total=False):
-    """How the values of several outputs become one."""
+    """The way in which the values of several outputs become one."""
 
     macro_average: bool
 
 
 class MetricsSpec(TypedDict, total=False):
-    """Metrics of some models."""
+    """Metrics of some of the models."""
 
     metrics: list[MetricConfig]
     model_names: list[str]
@@ -82,7 +82,7 @@ class MetricsSpec(TypedDict, total=False):
 
 
 class EvalConfig(TypedDict, total=False):
-    """TFMA's message as plain data, its keys as in the proto."""
+    """TFMA's message as plain data, with the keys of the proto."""
 
     model_specs: list[ModelSpec]
     slicing_specs: list[SlicingSpec]
@@ -90,7 +90,7 @@ class EvalConfig(TypedDict, total=False):
 
 
 class NotOursError(Exception):
-    """Only TFX's own executor supports this; the message names it, as half a sentence."""
+    """Only TFX's own executor supports this; the message names it, as a clause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +98,11 @@ class ModelRequest:
     """One output of one model.
 
     Attributes:
-        name: stands in the metrics' keys; empty where there is one model only.
+        name: the model's name in the metrics' keys; empty if there is only one model.
         label: the transformed feature that holds the output's label.
-        is_baseline: whether the others are compared with it.
-        weight: the transformed feature that says how much a row counts; empty: all count the same.
-        output: its name, where a model has several; else empty.
+        is_baseline: whether the other model is compared with this one.
+        weight: the transformed feature that holds the weight of a row; empty: all rows count the same.
+        output: the name of the output if the model has several, else empty.
     """
 
     name: str
@@ -117,14 +117,14 @@ class Request:
     """The metrics, slices and models to evaluate.
 
     Attributes:
-        models: the candidate and, where there is one, the baseline; of several outputs each.
-        slices: the columns of each kind of slice, sorted, each once; () is all rows.
-        metrics: the class by the metric's name, without those below; of several outputs `sold/auc`.
-        averages: those that are the mean over all outputs, the class by the metric's name; each is among
-            `metrics` of every output, too.
-        quantiles: of the label, rising, which the answers are that `metrics` of quantiles are of.
-        group: the raw column that names the group of each row, which `metrics` of ranks are of; empty: none.
-        example_count: the name under which rows are counted; None: they are not.
+        models: the candidate and, if there is one, the baseline; one entry for each output.
+        slices: the columns of each kind of slice, sorted, without repeats; () stands for all rows.
+        metrics: metric classes by metric name, without the metrics below; with several outputs, `sold/auc`.
+        averages: classes of the metrics that are the mean over all outputs, by metric name; each is also
+            among the `metrics` of every output.
+        quantiles: the quantiles of the label that the model predicts, ascending; for metrics of quantiles.
+        group: the raw column that names the group of each row; for metrics of ranks; empty: none.
+        example_count: the name of the row count; None: rows are not counted.
         label_statistics: whether to report the labels of each slice.
         answers: whether to report the answers together with the labels.
     """
@@ -141,32 +141,32 @@ class Request:
 
     @property
     def weight(self) -> str:
-        """The candidate's: by its weights both models are measured, and their difference is of the models."""
+        """The candidate's weight feature; it applies to both models, so that only the models differ."""
         return next(model.weight for model in self.models if not model.is_baseline)
 
     def is_weighted(self, metric: str) -> bool:
-        """Whether a metric, or a statistic of the labels, depends on the rows' weights."""
+        """Return True if a metric, or a statistic of the labels, depends on the rows' weights."""
         is_of_labels = plain_name(metric).startswith(LABEL_PREFIX)
         return bool(self.weight) and (metric in (*self.metrics, *self.averages) or is_of_labels)
 
     def metrics_of(self, output: str) -> dict[str, str]:
-        """The metrics of one output."""
+        """Return the metrics of one output."""
         return {name: each for name, each in self.metrics.items() if output_of(name) == output}
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that slices are made by, sorted."""
+        """The columns to slice by, sorted."""
         return tuple(sorted({column for columns in self.slices for column in columns}))
 
 
 def read_request(config: EvalConfig) -> Request:
-    """Reads the request out of a configuration.
+    """Read the request from a configuration.
 
     Args:
         config: with TFMA's defaults filled in.
 
     Raises:
-        NotOursError: it asks for something that is not known here.
+        NotOursError: the configuration uses something that is not supported here.
     """
     _only(config, {"model_specs", "slicing_specs", "metrics_specs"}, "eval_config")
     by_spec = [_models(spec) for spec in config.get("model_specs", ())]
@@ -240,7 +240,7 @@ def _only(found: Mapping[str, object], known: set[str], where: str) -> None:
 
 
 def _averages(spec: MetricsSpec, outputs: Sequence[str]) -> dict[str, str]:
-    """The metrics of a spec that are means over all outputs, the class by the name."""
+    """Return the metrics of a spec that are means over all outputs: the class by the name."""
     is_mean = spec["aggregate"] == {"macro_average": True}
     if not is_mean or sorted(spec.get("output_names", ())) != sorted(outputs):
         raise NotOursError("it aggregates otherwise than by the mean over all outputs")
@@ -253,7 +253,7 @@ def _averages(spec: MetricsSpec, outputs: Sequence[str]) -> dict[str, str]:
 
 
 def _output(spec: MetricsSpec, class_name: str, outputs: Sequence[str]) -> str:
-    """The output that a metric of a spec is of; rows are counted of none."""
+    """Return the output that a metric of a spec measures; the row count has none."""
     named = spec.get("output_names", [])
     if class_name == EXAMPLE_COUNT:
         if named:
@@ -289,7 +289,7 @@ def _models(spec: ModelSpec) -> list[ModelRequest]:
 
 
 def _is_weighted(spec: MetricsSpec) -> bool:
-    """Whether its metrics are computed with weights, which its models have."""
+    """Return True if the metrics of a spec use the weights of its models."""
     options = spec.get("example_weights", WeightOptions(weighted=True))
     if bool(options.get("weighted")) == bool(options.get("unweighted")):
         raise NotOursError("it has metrics both with weights and without, or neither")
@@ -317,7 +317,7 @@ def _metric(metric: MetricConfig) -> tuple[str, str]:
     more = {"quantiles"} if class_name in QUANTILES else {"group"} if class_name in RANKS else set()
     if set(settings) != {"name"} | more or not isinstance(settings["name"], str):
         raise NotOursError(f"it has {class_name} with settings of its own")
-    # TFMA gives the first its own name, keeps the second to itself, and the gate's metrics have the others.
+    # TFMA replaces an empty name, keeps "_" for itself, and the gate's own metrics use the other two.
     if settings["name"].startswith(("_", LABEL_PREFIX)) or settings["name"] in ("", ANSWERS_NAME):
         raise NotOursError(f"it has {class_name} with the name {settings['name']!r}")
     return settings["name"], class_name

@@ -16,29 +16,30 @@ from slipway.components.model_gate.answers import Answers, Group
 from slipway.components.model_gate.metrics import METRICS, of_output
 from slipway.components.model_gate.trivial import LABEL_PREFIX, LabelStatistics, labels_of_vectors
 
-# Thresholds of the AUC, and how far TensorFlow Model Analysis moves them (`binary_confusion_matrices.py`).
+# Number of thresholds of the AUC, and TensorFlow Model Analysis' shift of them
+# (`binary_confusion_matrices.py`).
 _THRESHOLDS = 10_000
 _EPSILON = 1e-7
 
-# By class of metric the field of `LabelStatistics` with what a random order has.
+# By metric class, the field of `LabelStatistics` that holds the expected value of a random order.
 _RANDOM = {each.class_name: str(each.trivial) for each in METRICS.values() if each.outputs == "ranks"}
-# Classes of metrics that divide by rows of one kind, of which there may be none.
+# Metric classes that divide by the number of rows of one kind, which may be 0.
 _MAY_LACK = CONFUSION | {"MeanAbsolutePercentageError"}
 
 Name = tuple[str, str]
-"""A model's name and a metric's."""
+"""The names of a model and a metric."""
 Values = dict[Name, float | bytes]
 
 
 def results(request: Request, tally: Tally) -> dict[SliceKey, Values]:
-    """The values of all metrics, by slice.
+    """Return the values of all metrics, by slice.
 
     Args:
-        request: what was asked for.
-        tally: what was counted.
+        request: what to measure.
+        tally: the counts.
 
     Raises:
-        ComponentError: a model answered what a metric cannot be computed of.
+        ComponentError: a metric cannot be computed from a model's answers.
     """
     for asked, model in zip(request.models, tally.models, strict=True):
         if model.lost:
@@ -48,7 +49,7 @@ def results(request: Request, tally: Tally) -> dict[SliceKey, Values]:
             raise ComponentError(
                 f"the {asked.name or 'candidate'} model answers NaN for {model.lost:,} of {tally.total:,} "
                 f"rows of the eval split, so {lost} cannot be computed",
-                hint="" if asked.is_baseline else hint,  # for a baseline the engine has one
+                hint="" if asked.is_baseline else hint,  # the engine adds a hint for a baseline
             )
     if request.weight and tally.total and not tally.weights[:, 0].any():
         raise ComponentError(
@@ -77,7 +78,7 @@ def results(request: Request, tally: Tally) -> dict[SliceKey, Values]:
 
 
 def _of_chance(request: Request, tally: Tally) -> dict[str, dict[str, Floats]]:
-    """By output and field of `LabelStatistics`: what a random order is expected to have, by slice."""
+    """Return the expected values of a random order, by output, field of `LabelStatistics`, and slice."""
     return {
         asked.output: {
             _RANDOM[class_name]: model.ranked.means(class_name, len(tally.keys), by_chance=True)
@@ -92,11 +93,11 @@ def _of_chance(request: Request, tally: Tally) -> dict[str, dict[str, Floats]]:
 def _means(
     request: Request, tally: Tally, model: str, name: str, computed: Mapping[Name, Sequence[float]]
 ) -> list[float]:
-    """In each slice the mean of a metric over its outputs.
+    """Return the mean of a metric over a model's outputs, for each slice.
 
-    Left out are outputs of which there is nothing to count there, as a recall without positives or an area
-    over labels of one class; NaN without any others. Any other NaN comes from the model's answers, and the
-    mean is NaN, too.
+    An output is left out if the slice has nothing to count for it, such as a recall without positives or an
+    area over labels of one class; the mean is NaN if none is left. Any other NaN comes from the model's
+    answers, and makes the mean NaN, too.
     """
     heads = [
         (asked, counted)
@@ -114,7 +115,7 @@ def _means(
 
 
 def mean_of_known(values: Floats) -> Floats:
-    """The mean over the first axis of what is a number, NaN where nothing is."""
+    """Return the mean over the first axis, ignoring NaN; NaN where all values are."""
     known = ~np.isnan(values)
     return _share(np.where(known, values, 0.0).sum(0), known.sum(0).astype(np.float64))
 
@@ -154,7 +155,7 @@ def _of_slice(
 
 
 def _labels(tally: Tally, output: str, place: int) -> Iterator[dict[float, float]]:
-    """By label what its rows weigh in a slice, the squares of that, and how many they are."""
+    """Yield three dicts by label for one slice: weights, squared weights, and number of rows."""
     width, others = tally.widths.get(output, 1), tally.numbers[output]
     by_class, by_number = tally.labels[output].of_slice(place), others.of_slice(place)
     for part in range(3):
@@ -180,11 +181,12 @@ def _of_slices(class_name: str, model: ModelTally, slices: int) -> list[float]:
 
 
 def values_of(class_name: str, sums: Floats) -> Floats:
-    """A metric's values, NaN where there is none.
+    """Return a metric's values, NaN where it has none.
 
     Args:
-        class_name: of a metric that is no curve.
-        sums: [slices, parts, samples], what `row_values` adds up to in each of some samples of the rows.
+        class_name: a metric class that is not a curve.
+        sums: [slices, parts, samples], the sums of the terms from `row_values`, for each of several samples
+            of the rows.
 
     Returns:
         [slices, samples].
@@ -202,18 +204,18 @@ def values_of(class_name: str, sums: Floats) -> Floats:
 
 
 def area(buckets: Floats, counts: Floats) -> float:
-    """The area under the ROC curve at the thresholds of TensorFlow Model Analysis: 10,000 from 0 to 1.
+    """Return the area under the ROC curve at the thresholds of TensorFlow Model Analysis: 10,000 from 0 to 1.
 
     Args:
-        buckets: the places of answers that occur, rising; see `tally.BUCKETS`.
-        counts: of each, positives and negatives.
+        buckets: the buckets of the answers that occur, ascending; see `tally.BUCKETS`.
+        counts: positives and negatives in each bucket.
     """
     steps = _STEPS[buckets.astype(np.int64)]
     at = np.zeros((_THRESHOLDS, 2))
     np.add.at(at, steps, counts)
     above = np.cumsum(at[::-1], axis=0)[::-1]
     totals = above[0].copy()
-    above[-1] = 0.0  # above the last threshold, which is more than 1
+    above[-1] = 0.0  # nothing lies above the last threshold, which is more than 1
     recall, fall_out = (
         above[:, part] / totals[part] if totals[part] else np.zeros(_THRESHOLDS) for part in (0, 1)
     )
@@ -221,7 +223,7 @@ def area(buckets: Floats, counts: Floats) -> float:
 
 
 def _steps() -> np.ndarray:
-    """Returns the threshold at or below each bucket's start, as in `calibration_histogram.rebin`."""
+    """Return the threshold at or below each bucket's start, as in `calibration_histogram.rebin`."""
     thresholds = np.array(
         [-_EPSILON, *((i + 1) / (_THRESHOLDS - 1) for i in range(_THRESHOLDS - 2)), 1 + _EPSILON]
     )

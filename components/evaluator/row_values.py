@@ -1,11 +1,12 @@
 """The per-row terms of each metric, computed for a whole batch at once. Pure.
 
-A metric's value is made of sums over rows: each function here gives, for every row, what is added to those
-sums. They are the formulas of tf_keras 2.21 (`losses.py`, `metrics/`) and of TensorFlow Model Analysis 0.52
-(`metrics/mean_regression_error.py`), which its Evaluator computes, in the same precision: tf_keras computes
-in float32, where a probability of 1 - 1e-7 is another number than in float64, its logarithm a tenth away.
+A metric's value is computed from sums over rows; the functions here return what each row adds to those sums.
+They are the formulas of tf_keras 2.21 (`losses.py`, `metrics/`) and of TensorFlow Model Analysis 0.52
+(`metrics/mean_regression_error.py`), which TFX's Evaluator computes, in the same precision: tf_keras uses
+float32, in which a probability of 1 - 1e-7 is a different number than in float64, with a logarithm that is
+off by a tenth.
 
-`labels` is [rows, 1] or [rows, outputs], `answers` is [rows, outputs]; both as the model gives them.
+`labels` is [rows, 1] or [rows, outputs], `answers` is [rows, outputs]; both as the model returns them.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,11 +17,11 @@ import numpy.typing as npt
 
 from slipway.components.errors import ComponentError
 
-Array = Any  # of NumPy; arithmetic with scalars hides it from the type checker
+Array = Any  # of NumPy; arithmetic with scalars hides its type from the type checker
 Floats = npt.NDArray[np.float64]
 RowValues = Callable[[Array, Array], Floats]
 
-# Of tf_keras: `backend.epsilon()`, and that of `tf.linalg.l2_normalize`.
+# From tf_keras: `backend.epsilon()`, and the epsilon of `tf.linalg.l2_normalize`.
 _EPSILON = np.float32(1e-7)
 _NORM_EPSILON = np.float32(1e-12)
 _TOP = 5
@@ -28,11 +29,11 @@ _CUT = 0.5
 
 
 def one_hot(labels: Array, answers: Array) -> Array:
-    """Labels as wide as the answers: classes become zeros with a one, and -1 (a text that the labels'
-    vocabulary does not hold) zeros only.
+    """Return labels as wide as the answers: classes become one-hot, and -1 (a text that the labels'
+    vocabulary does not hold) becomes zeros only.
 
     Raises:
-        ComponentError: a label is no class of the model.
+        ComponentError: a label is not a class of the model.
     """
     classes = answers.shape[1]
     if labels.shape[1] == classes:
@@ -44,7 +45,10 @@ def one_hot(labels: Array, answers: Array) -> Array:
 
 
 def confusion(labels: Array, answers: Array) -> Floats:
-    """True positives, true negatives, false positives and false negatives above one half, of all classes."""
+    """Return true positives, true negatives, false positives and false negatives at one half.
+
+    They are summed over all classes.
+    """
     wanted = shares(one_hot(labels, answers))
     above = answers > _CUT
     return np.stack(
@@ -59,10 +63,10 @@ def confusion(labels: Array, answers: Array) -> Floats:
 
 
 def shares(labels: Array) -> Floats:
-    """Labels as shares of a positive.
+    """Return labels as shares of a positive, 0 to 1.
 
     Raises:
-        ComponentError: one is no share.
+        ComponentError: a label is outside of this range.
     """
     found: Floats = labels.astype(np.float64)
     outside = ~((found >= 0) & (found <= 1))
@@ -85,12 +89,12 @@ def _outside(labels: Array, classes: int) -> ComponentError:
 
 
 def _mean(values: Array) -> Floats:
-    """A row's value, and a count of one."""
+    """Return each row's value and a count of one, [rows, 2]."""
     return np.stack([values.astype(np.float64), np.ones(len(values))], axis=1)
 
 
 def _keras(formula: Callable[[Array, Array], Array]) -> RowValues:
-    """A mean over rows, computed in float32."""
+    """Wrap a formula as a mean over rows, computed in float32."""
 
     def values(labels: Array, answers: Array) -> Floats:
         with np.errstate(all="ignore"):
@@ -152,7 +156,7 @@ def _sparse_categorical_crossentropy(labels: Array, answers: Array) -> Array:
 
 
 def _top(wanted: Array, answers: Array) -> Array:
-    """Whether fewer than five classes are more probable than the label's."""
+    """Return True for rows with fewer than five classes more probable than the label's."""
     inside = (wanted >= 0) & (wanted < answers.shape[1])
     own = answers[np.arange(len(answers)), np.where(inside, wanted, 0)]
     return inside & np.isfinite(answers).all(1) & ((answers > own[:, None]).sum(1) < _TOP)
@@ -171,7 +175,7 @@ def _clip(values: Array, most: np.float32) -> Array:
 
 
 def _highest(values: Array) -> Array:
-    """Returns the index of the highest; NaN is never the highest."""
+    """Return the index of the highest value; NaN is never the highest."""
     return np.where(np.isnan(values), -np.inf, values).argmax(1)
 
 
@@ -180,9 +184,10 @@ def _normal(values: Array) -> Array:
 
 
 def _hinge(power: int) -> RowValues:
-    """Sums for labels as they are (-1 and 1), for 0 and 1 as -1 and 1, and how many are neither 0 nor 1.
+    """Build a hinge loss: sums for labels as they are (-1 and 1), sums for 0 and 1 taken as -1 and 1, and the
+    number of labels that are neither 0 nor 1.
 
-    tf_keras asks that of each of its batches; here it is asked of a whole slice.
+    tf_keras chooses between the two for each of its batches; here the choice is made for a whole slice.
     """
 
     def values(labels: Array, answers: Array) -> Floats:
@@ -202,7 +207,7 @@ def _root_mean_squared_error(labels: Array, answers: Array) -> Floats:
 
 
 def _error(formula: Callable[[Array, Array], Array]) -> RowValues:
-    """A mean over all outputs of all rows without those where it is not defined."""
+    """Wrap a formula as a mean over all outputs of all rows, except where it is undefined."""
 
     def values(labels: Array, answers: Array) -> Floats:
         with np.errstate(all="ignore"):
@@ -228,7 +233,7 @@ CONFUSION = {
     "TrueNegatives",
     "TruePositives",
 }
-"""Classes of metrics computed from the counts above one half."""
+"""Metric classes computed from the confusion counts at one half."""
 
 HINGES: dict[str, RowValues] = {"Hinge": _hinge(1), "SquaredHinge": _hinge(2)}
 
@@ -253,14 +258,14 @@ MEANS: dict[str, RowValues] = {
     "SparseTopKCategoricalAccuracy": _keras(_sparse_top_k_categorical_accuracy),
     "TopKCategoricalAccuracy": _keras(_top_k_categorical_accuracy),
 }
-"""Classes of metrics that are a sum divided by another; of the root mean squared error, before the root."""
+"""Metric classes that are a sum divided by another; the root mean squared error before taking the root."""
 
 
 def of_quantiles(levels: Sequence[float]) -> dict[str, RowValues]:
-    """The metrics of answers that are quantiles of the label; each is a mean.
+    """Return the metrics of models that predict quantiles of the label; each is a mean.
 
     Args:
-        levels: of the quantiles, rising, 0 to 1; one for each of a row's answers.
+        levels: of the quantiles, ascending, 0 to 1; one for each answer of a row.
     """
     above = np.array(levels)
 
@@ -274,7 +279,7 @@ def of_quantiles(levels: Sequence[float]) -> dict[str, RowValues]:
 
     return {
         "IntervalCoverage": coverage,
-        # As the coverage from the lowest to the highest, in whatever order a model answers them.
+        # From the lowest to the highest answer, as in the coverage, in whatever order a model gives them.
         "IntervalWidth": lambda _labels, answers: _mean(answers.max(1).astype(np.float64) - answers.min(1)),
         "PinballLoss": pinball,
         "QuantileCrossing": lambda _labels, answers: _known((np.diff(answers, axis=1) < 0).any(1), answers),
@@ -282,16 +287,16 @@ def of_quantiles(levels: Sequence[float]) -> dict[str, RowValues]:
 
 
 def _known(values: Array, *of: Array) -> Floats:
-    """A row's value, NaN where what it is of is, and a count of one."""
+    """Return each row's value, NaN where an array in `of` is NaN, and a count of one."""
     unknown = np.any([np.isnan(each).any(1) for each in of], axis=0)
     return _mean(np.where(unknown, np.nan, values))
 
 
 CURVES = {"AUC"}
-"""Classes of metrics that need the answers' distribution."""
+"""Metric classes that need the distribution of the answers."""
 
 ONE_LABEL = {"SparseCategoricalAccuracy", "SparseCategoricalCrossentropy", "SparseTopKCategoricalAccuracy"}
-"""Classes of metrics whose label is one number."""
+"""Metric classes whose label is a single number."""
 
 ONE_LABEL_AN_ANSWER = {"Accuracy"}
-"""Classes of metrics that take as many labels as answers."""
+"""Metric classes that take as many labels as answers."""

@@ -1,4 +1,4 @@
-"""Assigns rows of a batch to slices: by the values of columns, and by their crosses. Pure.
+"""Assigns the rows of a batch to slices, by the values of columns and by crosses of columns. Pure.
 
 As in TensorFlow Model Analysis, a row without a value of the column is in none of its slices, and a row with
 several values is in the slice of each.
@@ -14,22 +14,22 @@ import numpy.typing as npt
 from slipway.components.errors import ComponentError
 
 MOST_SLICES = 10_000
-"""Of one evaluation. A column with more values than that identifies rows rather than groups them."""
+"""The most slices of one evaluation. A column with more values identifies rows rather than groups them."""
 
 Value = str | int | float
 SliceKey = tuple[tuple[str, Value], ...]
-"""Columns with their values, by the columns' names; () is the slice of all rows."""
+"""Columns with their values, sorted by column; () is the slice of all rows."""
 Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """The values of a column in a batch, each value of a row once.
+    """The values of a column in a batch; a row has each of its values once.
 
     Attributes:
-        rows: int64 [values of all rows], which row each stands in, ascending.
-        codes: int64 [values of all rows], its place in `values`.
-        values: the different ones.
+        rows: int64 [entries], the row of each entry, ascending.
+        codes: int64 [entries], index of the entry's value in `values`.
+        values: the distinct values.
     """
 
     rows: Ints
@@ -39,11 +39,11 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """Rows and the slices that they are in.
+    """Rows and the slices that contain them.
 
     Attributes:
         rows: int64 [memberships].
-        slices: int64 [memberships], places in `keys`.
+        slices: int64 [memberships], indices in `keys`.
         keys: the slices.
     """
 
@@ -53,16 +53,16 @@ class Members:
 
 
 def column_of(name: str, rows: Ints, codes: Ints, values: Sequence[Any]) -> Column:
-    """A column of values as they were read.
+    """Build a column from values as read.
 
     Args:
-        name: for the error.
-        rows: which row each value stands in, ascending.
-        codes: its place in `values`.
+        name: of the column, for the error message.
+        rows: the row of each value, ascending.
+        codes: the index of each in `values`.
         values: bytes, text, or numbers.
 
     Raises:
-        ComponentError: text is not UTF-8, which no slice can be called by.
+        ComponentError: text is not UTF-8, so it cannot name a slice.
     """
     many = max(len(values), 1)
     if rows.size > 1 and (rows[1:] == rows[:-1]).any():
@@ -72,12 +72,12 @@ def column_of(name: str, rows: Ints, codes: Ints, values: Sequence[Any]) -> Colu
 
 
 def members(spec: Sequence[str], columns: Mapping[str, Column], rows: int) -> Members:
-    """The slices by some columns.
+    """Return the slices by the columns of a spec.
 
     Args:
-        spec: names of columns, sorted; none: all rows are one slice.
-        columns: those that there are; without one of `spec` there is no slice.
-        rows: in the batch.
+        spec: names of columns, sorted; empty: all rows are one slice.
+        columns: the columns of the batch; if one of `spec` is missing, there is no slice.
+        rows: number of rows in the batch.
     """
     found, codes = np.arange(rows), np.zeros(rows, np.int64)
     many = 1
@@ -99,10 +99,10 @@ def members(spec: Sequence[str], columns: Mapping[str, Column], rows: int) -> Me
 
 
 def check_number(keys: Sequence[SliceKey]) -> None:
-    """Refuses more slices than are useful.
+    """Check that there are not more slices than are useful.
 
     Raises:
-        ComponentError: with the columns that make most of them.
+        ComponentError: there are; the message names the columns that make most of them.
     """
     if len(keys) <= MOST_SLICES:
         return

@@ -1,4 +1,4 @@
-"""The spread of each metric by chance, from the replicates of the bootstrap. Pure."""
+"""Computes how far chance moves each metric, from the replicates of the bootstrap. Pure."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -18,25 +18,26 @@ from slipway.components.model_gate.intervals import FEW_FREEDOM, Spread
 from slipway.components.model_gate.metrics import METRICS, of_output, output_of
 
 Spreads = dict[tuple[str, str, bool], Spread]
-"""By model, metric, and whether it is of the difference to the baseline."""
+"""Spreads by model, metric, and whether the value is the difference to the baseline."""
 
-# What so many rows could have changed is never excluded: where no row speaks against a model the replicates
-# are all the same, and still 3 of n rows may (J. A. Hanley, A. Lippman-Hand, If nothing goes wrong, is
-# everything all right?, JAMA 249 (1983)); 1.67 * 2 is that 3. Of groups of rows the same holds.
+# A standard error is at least that of a change of 2 rows: if no row speaks against a model, all replicates
+# are equal, and yet up to 3 of n rows may (J. A. Hanley, A. Lippman-Hand, If nothing goes wrong, is
+# everything all right?, JAMA 249 (1983)); that 3 is 2 times 1.67, Student's t of a bound. The same holds for
+# groups of rows.
 _ROWS_AT_LEAST = 2
 
 _ACCURACIES = {metric.class_name for metric in METRICS.values() if metric.interval == "proportion"}
 
 
 def spreads(request: Request, tally: Tally) -> dict[SliceKey, Spreads]:
-    """The spread of every metric, by slice, and of its difference to the baseline's.
+    """Return the spread of every metric, and of its difference to the baseline's, by slice.
 
-    There is none where a slice has one row only, where a value is no number, or where there are too many
-    slices (`tally.MOST_SLICES_WITH_BOUNDS`).
+    There is none if a slice has only one row, if a value is not a number, or if there are too many slices
+    (`tally.MOST_SLICES_WITH_BOUNDS`).
 
     Args:
-        request: what was asked for.
-        tally: what was counted.
+        request: what to measure.
+        tally: the counts.
     """
     many = tally.bounded
     if not many:
@@ -74,9 +75,9 @@ class _Chance:
     """The spread of a metric of one model.
 
     Attributes:
-        values: the metric's in each replicate, [slices, REPLICATES].
-        least: the standard error that it has at least, [slices].
-        deciding: how many rows its value depends on, [slices].
+        values: the metric in each replicate, [slices, REPLICATES].
+        least: lower limit of its standard error, [slices].
+        deciding: number of rows that its value depends on, [slices].
     """
 
     values: Floats
@@ -85,7 +86,7 @@ class _Chance:
 
     @classmethod
     def of(cls, class_name: str, model: ModelTally, tally: Tally, many: int) -> Self:
-        """The spread of the metric of one output."""
+        """Return the spread of the metric of one output."""
         return cls(
             _replicates(class_name, model, many),
             _ROWS_AT_LEAST / _counted(class_name, model, tally, many),
@@ -94,11 +95,11 @@ class _Chance:
 
     @classmethod
     def of_mean(cls, outputs: Sequence[Self]) -> Self:
-        """The spread of the mean over the outputs that have a value."""
+        """Return the spread of the mean over the outputs that have a value."""
         deciding = np.array([each.deciding for each in outputs])
         known = deciding > 0
         many = np.maximum(known.sum(0), 1)
-        # What single rows may have changed in each is added up as independent errors are.
+        # The lower limits add up as independent errors do.
         least = np.where(known, [each.least for each in outputs], 0.0)
         return cls(
             mean_of_known(np.array([each.values for each in outputs])),
@@ -108,12 +109,13 @@ class _Chance:
 
 
 def _apart(ours: _Chance, theirs: _Chance, *, is_ranked: bool) -> tuple[Floats, Floats]:
-    """The standard error of the difference of two models, and how many rows it depends on."""
+    """Return the standard error of two models' difference, and the number of rows that it depends on."""
     with np.errstate(invalid="ignore"):  # infinity less infinity
         apart = ours.values - theirs.values
     fewer = np.minimum(ours.deciding, theirs.deciding)
-    # Models of which no row tells one from the other do not differ, by chance or otherwise; and a row that
-    # changes its rank moves an area, or a group's value, by less than one that changes sides moves a share.
+    # The lower limit does not apply to models that no row tells apart: they do not differ, by chance or
+    # otherwise. Nor to ranked metrics of enough rows: a row that changes its rank moves an area, or a group's
+    # value, by less than a row that changes sides moves a share.
     is_floored = (apart != 0).any(1) & ((fewer <= FEW_FREEDOM) | (not is_ranked))
     return _errors(apart, np.where(is_floored, np.maximum(ours.least, theirs.least), 0)), fewer
 
@@ -126,7 +128,7 @@ def _told(tally: Tally, errors: Floats, deciding: Floats) -> Iterator[tuple[Slic
 
 
 def _replicates(class_name: str, model: ModelTally, many: int) -> Floats:
-    """The metric's value in each, [slices, REPLICATES]."""
+    """Return the metric's value in each replicate, [slices, REPLICATES]."""
     if class_name in CURVES:
         curves = model.replicates.sums["curve"][:many]
         return np.stack([_areas(curve) for curve in curves])
@@ -139,7 +141,7 @@ def _replicates(class_name: str, model: ModelTally, many: int) -> Floats:
 
 
 def _areas(curve: Floats) -> Floats:
-    """The area under each replicate's curve, by how many positives lie above each negative."""
+    """Return the area under each replicate's curve, from the number of positives above each negative."""
     positives, negatives = np.moveaxis(curve.astype(np.float64).reshape(COARSE_BUCKETS, 2, REPLICATES), 1, 0)
     pairs = positives.sum(0) * negatives.sum(0)
     above = positives[::-1].cumsum(0)[::-1] - positives / 2
@@ -149,10 +151,11 @@ def _areas(curve: Floats) -> Floats:
 
 
 def _errors(values: Floats, least: Floats) -> Floats:
-    """The standard deviation of each slice's replicates, at least `least`.
+    """Return the standard deviation of each slice's replicates, at least `least`.
 
-    Where fewer than half of them are numbers it is `least`, or NaN where that is 0 or none is a number: about
-    40 of 64 replicates draw the only group of a slice, or its only positive, but in some slices few do.
+    If fewer than half of the replicates are numbers, return `least`, or NaN if `least` is 0 or no replicate
+    is a number: about 40 of 64 replicates draw the only group of a slice, or its only positive, but in some
+    slices few do.
     """
     known = np.isfinite(values)
     many = known.sum(1)
@@ -166,9 +169,9 @@ def _errors(values: Floats, least: Floats) -> Floats:
 
 
 def _counted(class_name: str, model: ModelTally, tally: Tally, many: int) -> Floats:
-    """Over how many rows each slice's share or area is counted, or groups its ranks, at least 1; infinity for
-    what is none of these. Of a count, how many rows of one weight a unit of it stands for: 1 where every row
-    weighs 1."""
+    """Return the number of rows behind each slice's share or area, or of groups behind its ranks, at least 1;
+    infinity for other metrics. For a count, return how many rows of equal weight one unit of it stands for: 1
+    if every row weighs 1."""
     if class_name in CONFUSION:
         if class_name in _WHOLE:
             return np.maximum(_kish(*_cells(_WHOLE[class_name], model, many)), 1.0)
@@ -182,8 +185,9 @@ def _counted(class_name: str, model: ModelTally, tally: Tally, many: int) -> Flo
 
 
 def _deciding(class_name: str, model: ModelTally, tally: Tally, many: int) -> Floats:
-    """How many rows each slice's value depends on: of an area those of its rarer class, of a recall the
-    positives. Where rows weigh differently it is how many of one weight tell as much as just these."""
+    """Return the number of rows that each slice's value depends on: for an area the rows of its rarer class,
+    for a recall the positives. If weights differ, it is the number of rows of equal weight that tell as
+    much."""
     if class_name in CURVES:
         weights = np.array([model.curve.of_slice(place)[1].sum(0) for place in range(many)])
         rarer: Floats = _kish(weights, _squares("curve", weights, model, many)).min(1)
@@ -197,7 +201,8 @@ def _deciding(class_name: str, model: ModelTally, tally: Tally, many: int) -> Fl
     return rows
 
 
-# How often each cell of the confusion counts: true positives, true negatives, false positives and negatives.
+# How often a metric's denominator counts each cell of the confusion: true positives, true negatives, false
+# positives and false negatives.
 _WHOLE = {
     "BinaryAccuracy": (1, 1, 1, 1),
     "F1Score": (2, 0, 1, 1),
@@ -218,18 +223,18 @@ def _deciding_cells(class_name: str) -> tuple[int, ...]:
 
 
 def _cells(counted: tuple[int, ...], model: ModelTally, many: int) -> tuple[Floats, Floats]:
-    """The weight of the rows of some cells in each slice, and the sums of these weights' squares."""
+    """Return the sums of the weights, and of the squared weights, of the rows in some cells, by slice."""
     weights = model.sums["confusion"][:many]
     return weights @ np.array(counted), _squares("confusion", weights, model, many) @ np.array(counted)
 
 
 def _squares(name: str, weights: Floats, model: ModelTally, many: int) -> Floats:
-    """The sums of squared weights; where every row weighs 1, those of the weights."""
+    """Return the sums of squared weights; if every row weighs 1, the sums of the weights."""
     found = model.sums.get(squares_of(name))
     return weights if found is None else found[:many]
 
 
 def _kish(weights: Floats, squares: Floats) -> Floats:
-    """How many rows of one weight tell as much (L. Kish, Survey Sampling, 1965)."""
+    """Return how many rows of equal weight tell as much (L. Kish, Survey Sampling, 1965)."""
     per_weight: Floats = np.divide(weights, squares, out=np.zeros_like(weights), where=squares > 0)
     return weights * per_weight

@@ -1,4 +1,4 @@
-"""All counts of an evaluation, by slice and by model, in a form that can be added up. Pure."""
+"""All counts of an evaluation, by slice and by model, in a form that can be merged. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,14 +31,14 @@ from slipway.components.model_gate.trivial import DISTINCT_LABELS, NO_CLASS, rou
 Array = Any
 
 BUCKETS = 10_000
-"""Buckets of answers between 0 and 1 that a curve is made of, as TensorFlow Model Analysis has them."""
+"""Number of buckets of answers between 0 and 1 for a curve, as in TensorFlow Model Analysis."""
 
 COARSE_BUCKETS = 128
-"""Buckets of a replicate's curve: about as many of its rows lie in one by chance as there would be in ten
-thousand. They are finer near 0 and 1, where the answers of a model of rare events lie."""
+"""Number of buckets of a replicate's curve: by chance about as many rows share a bucket as with ten thousand.
+The buckets are finer near 0 and 1, where the answers of a model of rare events lie."""
 
 MOST_SLICES_WITH_BOUNDS = 1000
-"""Of more, replicates would take gigabytes; there are then bounds for all rows only."""
+"""With more slices, replicates would take gigabytes; then only the slice of all rows has bounds."""
 
 _OVERALL = repr(())
 
@@ -50,8 +50,8 @@ class Judged:
     Attributes:
         labels: [rows, 1] or [rows, outputs], numbers.
         answers: [rows, outputs], numbers.
-        weights: float64 [rows], what each row counts; None: all count 1.
-        groups: uint64 [rows], the number of each row's group; None: rows have none.
+        weights: float64 [rows]; None: all rows weigh 1.
+        groups: uint64 [rows], the number of each row's group; None: rows have no groups.
     """
 
     labels: Array
@@ -61,20 +61,21 @@ class Judged:
 
 
 class ModelTally:
-    """The counts for one model.
+    """The counts for one output of one model.
 
     Attributes:
-        sums: by the metrics' class, float64 [slices, parts]; those of `answers` are rows whose answer is not
-            finite, that are not told of, and that are not binary. Where rows have weights, also the sums of
-            their squares in each cell of the confusion and in each class of the curve, see `squares_of`.
+        sums: by metric class, float64 [slices, parts]. The parts of `answers` are the number of rows whose
+            answer is not finite, that are left out of `answers` and `cells` otherwise, and that are not
+            binary. If rows have weights, there are also the sums of the squared weights in each cell of the
+            confusion and in each class of the curve, see `squares_of`.
         curve: by slice and bucket, positives and negatives.
-        answers: by slice and answer, rows and the sums of labels, of their squares, and of answers.
-        cells: by slice and label * outputs + answer, rows.
-        outputs: how many the model has; 0 before its first row.
-        lost: rows with the answer NaN, which neither a curve nor a rank has a place for.
-        replicates: `sums` and the curve of each replicate; of the curve [slices, bucket and kind], where a
-            kind is positives or negatives.
-        ranked: the rows by group, where metrics of ranks are asked for.
+        answers: by slice and answer, the number of rows, and the sums of labels, squared labels, and answers.
+        cells: by slice and label * outputs + answer, the number of rows.
+        outputs: how many answers a row has; 0 before the first row.
+        lost: number of rows with the answer NaN, which has no place in a curve or a ranking.
+        replicates: `sums` and the curve of each replicate; the curve is [slices, 2 * bucket + kind], where
+            the kind is 0 for positives and 1 for negatives.
+        ranked: the rows by group, if there are metrics of ranks.
     """
 
     def __init__(self) -> None:
@@ -90,14 +91,14 @@ class ModelTally:
     def add(
         self, request: Request, judged: Judged, at: Memberships, samples: Samples, *, output: str = ""
     ) -> None:
-        """Counts a batch.
+        """Count a batch.
 
         Args:
-            request: which metrics.
+            request: holds the metrics.
             judged: the batch.
             at: its slices.
             samples: its replicates.
-            output: of the model, that this is; empty where there is one only.
+            output: the model's output that this is; empty if the model has only one.
         """
         labels, answers = judged.labels, judged.answers
         self.outputs = answers.shape[1]
@@ -118,22 +119,22 @@ class ModelTally:
             scores = answers[:, 0].astype(np.float64)
             self.ranked.add(judged.groups, labels[:, 0].astype(np.float64), scores, weights, at)
         if request.answers:
-            if classes & QUANTILES:  # drawn and counted is the middle one
+            if classes & QUANTILES:  # plots and counts use the middle quantile
                 answers = answers[:, [_middle(request.quantiles)]]
                 self.outputs = 1
             self._add_answers(labels.astype(np.float64), answers.astype(np.float64), at)
 
     def has_both(self, place: int) -> bool:
-        """Whether a slice's curve has positives and negatives; call `curve.compact` before."""
+        """Return True if a slice's curve has positives and negatives; call `curve.compact` first."""
         return bool((self.curve.of_slice(place)[1].sum(0) > 0).all())
 
     def merge(self, other: "ModelTally", places: Ints, many: int, bounded: int) -> None:
-        """Takes in what was counted elsewhere.
+        """Add counts from elsewhere.
 
         Args:
-            other: whose slices have other places.
-            places: where each is here.
-            many: how many slices there are here.
+            other: the counts; its slices are in another order.
+            places: the index here of each slice of `other`.
+            many: number of slices here.
             bounded: how many of them have bounds.
         """
         self.replicates.merge(other.replicates, places, bounded)
@@ -202,20 +203,21 @@ class Tally:
     """All counts of an evaluation.
 
     Attributes:
-        keys: the slices, in the order in which they were met.
-        total: rows.
-        rows: float64 [slices].
-        weights: float64 [slices, 2], the sums of the rows' weights and of the squares of these.
-        labels: by output, those of the first model: by slice and label, what its rows weigh, the squares, and
-            how many they are; of vectors see `trivial.labels_of_vectors`.
-        numbers: the same of the numbers of vectors that are no class.
-        widths: how many numbers a label has, by output.
-        models: one for each of the request's.
+        keys: the slices, in order of first occurrence.
+        total: number of rows.
+        rows: number of rows in each slice, float64 [slices].
+        weights: float64 [slices, 2], the sums of the rows' weights and of their squares.
+        labels: by output, the labels of the first model: by slice and label, the sums of the rows' weights
+            and of their squares, and the number of rows; for labels that are vectors see
+            `trivial.labels_of_vectors`.
+        numbers: the same for the elements of vectors that are not a class.
+        widths: by output, how many numbers a label has.
+        models: one for each of the request's models.
     """
 
     def __init__(self, request: Request) -> None:
         self._request = request
-        # Keyed by text: NaN never equals NaN, so each batch would get its own slice.
+        # Keyed by text: NaN does not equal NaN, so each batch would add a slice for it.
         self._places: dict[str, int] = {}
         self.keys: list[SliceKey] = []
         self.total = 0
@@ -233,7 +235,8 @@ class Tally:
 
     @property
     def bounded(self) -> int:
-        """How many slices, the first ones, have confidence bounds; if not all, only that of all rows has."""
+        """Number of slices for which replicates are kept, which are the first ones. If there are too many
+        slices, they end with the slice of all rows, the only one with bounds."""
         if not self.is_cut:
             return len(self.keys)
         return self._places[_OVERALL] + 1 if _OVERALL in self._places else 0
@@ -244,12 +247,12 @@ class Tally:
         return len(self.keys) > MOST_SLICES_WITH_BOUNDS
 
     def add(self, columns: Mapping[str, Column], judged: Sequence[Judged], *, first: int) -> None:
-        """Counts a batch.
+        """Count a batch.
 
         Args:
-            columns: those that it is sliced by.
-            judged: what each model says of it.
-            first: the number of its first row, see `bootstrap.row_number`.
+            columns: the columns to slice by.
+            judged: the labels and answers of each model.
+            first: the number of the batch's first row, see `bootstrap.row_number`.
 
         Raises:
             ComponentError: there are too many slices; a metric is not defined for the labels or answers.
@@ -270,8 +273,8 @@ class Tally:
 
     @property
     def telling(self) -> Floats:
-        """How many rows of one weight tell as much as those of each slice, by what they weigh together: 1
-        where every row weighs 1 (L. Kish, Survey Sampling, 1965)."""
+        """Effective number of rows per unit of weight, by slice: 1 if every row weighs 1 (L. Kish, Survey
+        Sampling, 1965)."""
         found: Floats = np.ones(len(self.weights))
         np.divide(self.weights[:, 0], self.weights[:, 1], out=found, where=self.weights[:, 1] > 0)
         return found
@@ -307,7 +310,7 @@ class Tally:
             model.add(self._request, each, at, samples, output=asked.output)
 
     def merge(self, other: "Tally") -> None:
-        """Adds the counts of another process, of the same request.
+        """Add the counts of another process for the same request.
 
         Raises:
             ComponentError: there are too many slices.
@@ -339,17 +342,17 @@ class Tally:
 
 
 def _middle(quantiles: Sequence[float]) -> int:
-    """The place of the quantile that is nearest to the median."""
+    """Return the index of the quantile nearest to the median."""
     return min(range(len(quantiles)), key=lambda place: abs(quantiles[place] - 0.5))
 
 
 def squares_of(name: str) -> str:
-    """The name of the sums of squared weights, beside the sums of weights."""
+    """Return the name of the sums of squared weights that belong to the sums of weights called `name`."""
     return f"squares of {name}"
 
 
 def _weighed(values: Floats, weights: Array | None) -> Floats:
-    """The terms of each row times its weight, [rows, parts]; at weight 0 even infinity adds nothing."""
+    """Return each row's terms times its weight, [rows, parts]; at weight 0 even infinity adds nothing."""
     if weights is None:
         return values
     with np.errstate(invalid="ignore"):
@@ -358,7 +361,7 @@ def _weighed(values: Floats, weights: Array | None) -> Floats:
 
 
 def least_of(answers: Floats) -> Floats:
-    """`model_gate.answers.least` of each."""
+    """Apply `model_gate.answers.least` to each answer."""
     sure = (answers >= 0.5) & (answers <= 1.0)
     return np.where(sure, 1.0 - _three_digits(1.0 - answers, np.ceil), _three_digits(answers, np.floor))
 
@@ -383,14 +386,14 @@ def _grown(sums: Floats | None, many: int, parts: int) -> Floats:
 
 
 def _bucket(answers: Array) -> Ints:
-    """The place of an answer: 0 below zero, 1 to `BUCKETS` from 0 to 1, the last from 1."""
+    """Return the bucket of each answer: 0 below zero, 1 to `BUCKETS` from 0 to 1, the last from 1."""
     place = answers.astype(np.float64) * BUCKETS + 1
     found: Ints = np.clip(place, 0, BUCKETS + 1).astype(np.int64)
     return found
 
 
 def _coarse() -> Ints:
-    """The coarse bucket of each: 0 below zero, the last from 1, evenly by the log of the odds between."""
+    """Return each bucket's coarse bucket: 0 below zero, the last from 1, between them evenly by log odds."""
     share = (np.arange(1, BUCKETS + 1) - 0.5) / BUCKETS
     odds = np.log(share / (1 - share))
     between = (odds - odds[0]) / (odds[-1] - odds[0]) * (COARSE_BUCKETS - 2)
@@ -402,9 +405,10 @@ _COARSE = _coarse()
 
 
 def _labels(labels: Array) -> Iterator[tuple[Floats, bool]]:
-    """The labels of rows, [rows] each, NaN where there is none, and whether they are one number or a class.
+    """Yield labels of rows, [rows], NaN where a row has none, and whether they are one number or a class.
 
-    A vector with a one among zeros is a class, one of zeros none; of another each number is a label.
+    A one-hot vector is a class, and a vector of zeros is `NO_CLASS`; of any other vector each number is a
+    label.
     """
     values: Floats = labels.astype(np.float64)
     if values.shape[1] == 1:
@@ -418,7 +422,7 @@ def _labels(labels: Array) -> Iterator[tuple[Floats, bool]]:
 
 
 def _cells(labels: Floats, answers: Floats, finite: Array) -> tuple[Floats, Array]:
-    """Label and answer of rows as one number, and of which rows they are known."""
+    """Return each row's label and answer as one number, and a mask of the rows where both are known."""
     outputs = answers.shape[1]
     if outputs == 1:
         return np.zeros(len(answers)), np.zeros(len(answers), bool)
@@ -433,16 +437,17 @@ def _cells(labels: Floats, answers: Floats, finite: Array) -> tuple[Floats, Arra
 
 
 def check_shapes(request: Request, judged: Judged, asked: ModelRequest) -> None:
-    """Leaves label and answer shapes that its metrics may not accept to TFX's own executor.
+    """Check that the metrics support the shapes of labels and answers.
 
     Args:
-        request: which metrics.
-        judged: rows.
-        asked: the model and output that they are of.
+        request: holds the metrics.
+        judged: the rows.
+        asked: the model and output of the rows.
 
     Raises:
-        ComponentError: the answers are not the quantiles, or the score, that metrics are asked of.
-        NotOursError: labels do not go with the answers as a number, a class, or a number for each output.
+        ComponentError: the answers are not the quantiles, or the score, that the metrics need.
+        NotOursError: the labels are neither one per row nor one per answer, or a metric may not accept the
+            shapes: this is left to TFX's own executor.
     """
     width, outputs = judged.labels.shape[1], judged.answers.shape[1]
     classes = set(request.metrics_of(asked.output).values())
