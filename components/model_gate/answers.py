@@ -1,7 +1,7 @@
-"""Counts a model's answers against the labels, so that curves can be drawn from the counts. Pure.
+"""Counts a model's predictions ("answers") against the labels, enough for drawing curves. Pure.
 
-Counts instead of rows: their size does not grow with the data, parts that were counted apart add up to the
-same, and nothing of a single row is left in a report.
+Counts are used instead of rows: their size does not grow with the data, counts of parts can be merged, and a
+report reveals nothing of a single row.
 """
 
 import math
@@ -10,28 +10,29 @@ from dataclasses import dataclass, field
 from typing import Literal, TypedDict
 
 DISTINCT_ANSWERS = 4096
-"""If a model gives more distinct answers than this, they are counted to three digits."""
+"""If a model gives more distinct answers than this, they are rounded to three digits."""
 
 GROUPS = 200
-"""Groups of neighbouring answers to report: finer than a screen can show."""
+"""Number of groups of neighbouring answers to report: more than a screen can show."""
 
 CUTS = 20
 """Groups of probabilities end at each multiple of 1 / CUTS, so that counts at these thresholds are exact."""
 
 CELLS = 2500
-"""Cells of a confusion matrix to report, the fullest first: all cells of 50 classes."""
+"""Number of cells of a confusion matrix to report, the fullest first: all cells of 50 classes."""
 
 Kind = Literal["binary", "classes", "numbers"]
 
 
 class Counts(TypedDict, total=False):
-    """`Answers` as JSON holds them, at most a few thousand numbers; empty where nothing was counted.
+    """`Answers` as JSON, at most a few thousand numbers; empty if nothing was counted.
 
     Attributes:
-        rows: those in it; `not_finite`: those that are not.
-        cells: of `classes`, each [label, answer, rows]; `left_out`: rows in the cells beyond `CELLS`.
-        groups: of the others, by rising answer, each [least answer, rows, sum of labels, of squared labels,
-            of answers].
+        rows: number of counted rows; `not_finite`: number of rows with an answer that is NaN or infinite.
+        cells: for the kind `classes`, entries [label, answer, rows]; `left_out`: number of rows in the cells
+            beyond `CELLS`.
+        groups: for the other kinds, by ascending answer, entries [least answer, rows, sum of labels, of
+            squared labels, of answers].
     """
 
     kind: Kind
@@ -47,10 +48,10 @@ class Group:
     """Rows with the same answer, or with neighbouring ones.
 
     Attributes:
-        rows: how many.
+        rows: number of rows.
         label: sum of their labels.
-        label_squared: sum of the squares of their labels.
-        answer: sum of the answers.
+        label_squared: sum of their squared labels.
+        answer: sum of their answers.
     """
 
     rows: int = 0
@@ -60,11 +61,11 @@ class Group:
 
     @property
     def sums(self) -> tuple[float, float, float]:
-        """Of the labels, of their squares, of the answers."""
+        """The sums of the labels, of the squared labels, and of the answers."""
         return self.label, self.label_squared, self.answer
 
     def add(self, other: "Group") -> None:
-        """Takes the other's rows in."""
+        """Add the rows of another group."""
         self.rows += other.rows
         self.label += other.label
         self.label_squared += other.label_squared
@@ -76,12 +77,12 @@ class Answers:
     """The answers of one model on one slice.
 
     Attributes:
-        groups: of a model with one output: the least answer of a group -> its rows.
-        cells: of a model with one output a class: (label, answer) -> rows.
+        groups: for a model with one output: the least answer of a group -> its rows.
+        cells: for a model with one output per class: (label, answer) -> rows.
         is_binary: whether each label so far was 0 or 1, and each answer from 0 to 1.
-        is_rounded: whether groups are of answers that agree in three digits.
-        not_finite: rows whose answer is no number; they are in no group.
-        not_told: rows that neither form fits, such as several classes at once.
+        is_rounded: whether a group holds the answers that agree in three digits.
+        not_finite: number of rows with an answer that is NaN or infinite; they are in no group.
+        not_told: number of rows that fit neither form, such as several classes at once.
     """
 
     groups: dict[float, Group] = field(default_factory=dict)
@@ -92,7 +93,7 @@ class Answers:
     not_told: int = 0
 
     def add(self, label: Sequence[float], answer: Sequence[float]) -> None:
-        """Counts one row.
+        """Count one row.
 
         Args:
             label: a number, a class, or a one-hot vector as long as the answer.
@@ -114,12 +115,12 @@ class Answers:
         self._bound()
 
     def merge(self, other: "Answers") -> None:
-        """Takes in what was counted elsewhere."""
+        """Add counts from elsewhere."""
         self.is_binary = self.is_binary and other.is_binary
         if self.is_rounded or other.is_rounded:
             self._round()
         for answer, group in other.groups.items():
-            # Already rounded numbers are kept: 0.00043 rounded again would be 0.000429.
+            # Numbers already rounded are kept: 0.00043 rounded again would be 0.000429.
             (self._put_there if other.is_rounded else self._put)(answer, group)
         for cell, rows in other.cells.items():
             self.cells[cell] = self.cells.get(cell, 0) + rows
@@ -144,7 +145,7 @@ class Answers:
                 self._put(answer, group)
 
     def to_json(self) -> Counts:
-        """Plain data."""
+        """Return plain data; empty unless rows were counted and all fit the same form."""
         if self.not_told or bool(self.cells) == bool(self.groups):
             return {}
         if self.cells:
@@ -169,9 +170,9 @@ class Answers:
 
 
 def _short(value: float, digits: int) -> float:
-    """With so many digits; nine are a float32, whole.
+    """Round to this number of digits; nine hold a float32 exactly.
 
-    Sums need all that they have: the spread of labels is a small difference of two large ones.
+    Sums need all of their digits: the spread of labels is a small difference of two large sums.
     """
     return float(f"{value:.{digits}g}")
 
@@ -185,10 +186,10 @@ def _class_of(label: Sequence[float], classes: int) -> int | None:
 
 
 def least(answer: float) -> float:
-    """The least number that agrees with an answer in three digits.
+    """Return the least number that agrees with an answer in three digits.
 
-    Between 0.5 and 1 the digits are those of the distance to 1: a model that is sure says 0.9991 to one row
-    and 0.9999 to the next, and these are as different as 0.0009 and 0.0001.
+    Between 0.5 and 1 the digits are those of the distance to 1: a confident model gives 0.9991 for one row
+    and 0.9999 for the next, and these are as different as 0.0009 and 0.0001.
     """
     if 0.5 <= answer <= 1.0:
         return 1.0 - _three_digits(1.0 - answer, up=True)
@@ -203,11 +204,11 @@ def _three_digits(value: float, *, up: bool) -> float:
 
 
 def neighbours(groups: Mapping[float, Group], *, cuts: int) -> Iterator[tuple[float, Group]]:
-    """About `GROUPS` groups of as many rows each, by rising answer.
+    """Yield about `GROUPS` groups with equal numbers of rows, by ascending answer.
 
     Args:
         groups: the least answer of a group -> its rows.
-        cuts: no group reaches over a multiple of 1 / cuts; 0: none is kept apart.
+        cuts: no group extends over a multiple of 1 / cuts; 0: there are no such limits.
     """
     share = sum(group.rows for group in groups.values()) / GROUPS
     start, open_group = 0.0, Group()

@@ -1,8 +1,9 @@
 """A metric for TFX's own Evaluator that counts a model's answers beside the labels; see `answers.py`.
 
-Ours counts the same in `components/evaluator/tally.py`.
+Our own Evaluator counts the same in `components/evaluator/tally.py`.
 
-It is computed where the other metrics are, in their one pass over the predictions: no model is asked twice.
+TFX's Evaluator computes this metric in the same pass over the predictions as all others, so no model predicts
+twice.
 """
 
 import json
@@ -16,14 +17,14 @@ import tensorflow_model_analysis as tfma
 from slipway.components.model_gate.answers import Answers
 
 ANSWERS = "answers"
-"""The metric's name. Its value is the JSON of `Answers.to_json`, as bytes."""
+"""Name of the metric. Its value is the JSON of `Answers.to_json`, as bytes."""
 
 
 class AnswersMetric(tfma.metrics.Metric):
-    """The answers of each model, counted.
+    """Counts the answers of each model.
 
     Args:
-        name: TensorFlow Model Analysis gives each metric one; the name of the result does not depend on it.
+        name: required by TensorFlow Model Analysis; the name of the result does not depend on it.
     """
 
     def __init__(self, name: str = ANSWERS) -> None:
@@ -56,7 +57,8 @@ class _CountAnswers(beam.CombineFn):
         return Answers()
 
     def add_input(self, answers: Answers, element: Any) -> Answers:
-        # TensorFlow Model Analysis' own extraction of the two takes ten times as long as the counting.
+        # TensorFlow Model Analysis' own extraction of labels and predictions takes ten times as long as the
+        # counting.
         answers.add(self._numbers(element.labels), self._numbers(element.predictions))
         return answers
 
@@ -71,7 +73,8 @@ class _CountAnswers(beam.CombineFn):
         return {self._key: json.dumps(counted, separators=(",", ":")).encode()} if counted else {}
 
     def _numbers(self, values: Any) -> list[float]:
-        """The values of this model and output; none for texts, and where several outputs have no name."""
+        """Return the values of this model and output; none if they are text, or of several unnamed
+        outputs."""
         for name in (self._key.model_name, self._key.output_name):
             if isinstance(values, dict):
                 values = values.get(name, values)

@@ -1,4 +1,4 @@
-"""One comparison of the gate, and the verdict from all of them. Pure."""
+"""A single comparison of the gate, and the verdict from all of them. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -13,14 +13,16 @@ class Check:
 
     Attributes:
         metric: what was compared, e.g. `auc`, or `serving p99 at batch 1`.
-        slice: the slice of the data, `overall` or e.g. `payment_type=Cash`; empty where it is not about data.
+        slice: the slice of the data, `overall` or e.g. `payment_type=Cash`; empty if the check is not about
+            data.
         required: the rule in words, e.g. `at least 0.94`.
-        got: the candidate's value; None where there is none.
-        baseline: the value of the latest blessed model; None where there is none.
-        stops: whether the model is refused when it does not; else it is a warning.
+        got: the candidate's value; None if there is none.
+        baseline: the value of the latest blessed model; None if there is none.
+        passed: whether the candidate meets the rule.
+        stops: whether a failure refuses the model; otherwise it is a warning.
         unit: of `got`, e.g. `ms`; empty for metrics.
-        found: what was found, where that is no number.
-        note: what else there is to say, e.g. what would help; one clause.
+        found: the finding, if it is not a number.
+        note: additional information, e.g. what would help; one clause.
     """
 
     metric: str
@@ -47,12 +49,12 @@ class Check:
 
     @property
     def is_warning(self) -> bool:
-        """Whether it failed without refusing the model."""
+        """Whether the check failed without refusing the model."""
         return not self.passed and not self.stops
 
 
 class Override(TypedDict):
-    """Why the user blessed what the gate would have refused, and its reasons."""
+    """The user's reason for blessing a model that the gate would have refused, and the gate's reasons."""
 
     reason: str
     overridden: list[str]
@@ -60,15 +62,16 @@ class Override(TypedDict):
 
 @dataclass(frozen=True)
 class ModelVerdict:
-    """The gate's answer.
+    """The gate's verdict.
 
     Attributes:
-        blessed: True when every check that stops has passed, or the user overrode the rest.
-        reasons: the failed checks in words when not blessed, else what held; an override says so first.
-        warnings: what did not stop the model and should be known.
+        blessed: True if every check that stops has passed, or the user overrode the failed ones.
+        reasons: the failed checks in words if not blessed, else the passed ones; an override comes first.
+        warnings: failed checks that do not stop the model.
         checks: every comparison made, those of the workload's thresholds first.
-        baseline_metrics: those of the latest blessed model; empty on a first run.
-        notes: the things that could not be judged, and why.
+        metrics: overall values of the candidate.
+        baseline_metrics: overall values of the latest blessed model; empty on a first run.
+        notes: what could not be judged, and why.
         overrides: at most one.
     """
 
@@ -82,7 +85,7 @@ class ModelVerdict:
     overrides: tuple[Override, ...] = field(default=())
 
     def to_json(self) -> dict[str, object]:
-        """Plain data for `verdict.json`; keys are the attributes' names."""
+        """Return plain data for `verdict.json`; keys are the attributes' names."""
         return asdict(self)
 
 
@@ -94,7 +97,7 @@ def conclude(
     notes: Sequence[str] = (),
     bless: str = "",
 ) -> ModelVerdict:
-    """Joins all checks into one answer.
+    """Combine all checks into one verdict.
 
     Args:
         metrics, baseline_metrics: overall values by name.
@@ -102,7 +105,7 @@ def conclude(
     """
     failed = tuple(check.reason for check in checks if not check.passed and check.stops)
     warnings = tuple(check.reason for check in checks if check.is_warning)
-    # The screen needs one line of each metric, not the 30 checks that hold everywhere.
+    # The screen needs one line per metric, not the 30 checks that passed.
     first = {check.metric: check.reason for check in reversed(checks) if check.passed and _is_overall(check)}
     held = [first[metric] for metric in dict.fromkeys(check.metric for check in checks) if metric in first]
     others = sum(check.passed for check in checks) - len(held)

@@ -54,31 +54,33 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
     raw_label: Parameter[str] = "",
     pass_through: Parameter[list[str]] = None,
 ) -> None:
-    """Judges the candidate by its evaluation and writes the blessing, with the reasons in `verdict.json`.
+    """Judge the candidate by its evaluation and write the blessing, with the reasons in `verdict.json`.
 
     Args:
-        evaluation: the Evaluator's metrics of the candidate and, where there is one, of the baseline.
+        model: the candidate.
+        evaluation: the Evaluator's metrics of the candidate and, if there is one, of the baseline.
         blessing: gets the file that stock components look for (`BLESSED` or `NOT_BLESSED`), the properties
             by which the resolver finds the latest blessed model, the digest of the model's files, and
-            `verdict.json`; with BLESSED, also what the DataGate compares later data with.
+            `verdict.json`; if BLESSED, also the data profile that the DataGate compares later data with.
+        metrics: names in `metrics.METRICS`, the most important first.
         thresholds: slices (`overall`, `all`, a column's, one) -> metric -> fields of `rules.Threshold`.
         min_slice_rows: slices with fewer rows are not judged.
         beat_trivial: `one`, `all` or `none`, see `trivial_rules.trivial_checks`.
-        bless: the reason for blessing the model despite all checks; empty: it is judged.
-        classes: names of the labels, in the order of their numbers; None: they have none.
-        serving: what ServingCheck measured; None where the workload wants no such check.
-        serving_limits: fields of `serving_rules.ServingLimits`; one that is left out is no limit.
-        references: the scores of other models on the same examples; None where the workload wants none.
-        statistics: of the raw examples; None: nothing is kept of the data.
-        examples: the raw ones; a sample of them is read where the model is blessed.
-        quarantine: Ingest's; None where another component makes the examples.
-        raw_label: the raw column that the label comes from.
-        sample_rows: how many examples are read at most.
-        pass_through: raw columns that are no input of the model; None: none.
+        sample_rows: the most examples to read.
+        bless: the reason for blessing the model despite all checks; empty: the checks decide.
+        classes: names of the labels, in the order of their numbers; None: they have no names.
+        serving: ServingCheck's measurements; None if the workload disables this check.
+        serving_limits: fields of `serving_rules.ServingLimits`; a missing field means no limit.
+        references: the scores of other models on the same examples; None if the workload has none.
+        statistics: of the raw examples; None: no data profile is kept.
+        examples: the raw examples; a sample of them is read if the model is blessed.
+        quarantine: Ingest's quarantine; None if another component makes the examples.
+        raw_label: the raw column that the label is computed from.
+        pass_through: raw columns that are not an input of the model; None: none.
 
     Raises:
-        ComponentError: the model's files changed after it was exported, or after ServingCheck asked it: what
-            was measured is not what would be pushed.
+        ComponentError: the model's files changed after the export, or after ServingCheck tested them, so the
+            model that was measured is not the one that would be pushed.
     """
     evaluated = read_evaluation(evaluation.uri)
     slices = evaluated.slices()
@@ -113,7 +115,7 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
         checks + more_checks,
         metrics=overall.metrics,
         baseline_metrics=overall.baseline,
-        notes=list(dict.fromkeys(notes + more_notes)),  # of a metric's bounds both may say the same
+        notes=list(dict.fromkeys(notes + more_notes)),  # both may have the same note on a metric's bounds
         bless=bless,
     )
     document = {

@@ -1,4 +1,4 @@
-"""Makes the Evaluator's configuration from the workload's few keys."""
+"""Builds the Evaluator's configuration from the workload's keys."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from slipway.components.model_gate.metrics import (
     plain_name,
 )
 
-# The names by which the evaluation tells the two models apart; evaluation.py reads them back.
+# The model names in the evaluation; evaluation.py reads them back.
 CANDIDATE = "candidate"
 BASELINE = "baseline"
 
@@ -28,22 +28,24 @@ def eval_config(
     group: str = "",
     own: Mapping[str, tuple[str, Mapping[str, object]]] | None = None,
 ) -> config_pb2.EvalConfig:
-    """The Evaluator's configuration.
+    """Return the Evaluator's configuration.
 
-    No thresholds are set in it: exactly one component blesses, the ModelGate, or the resolver of the latest
-    blessed model would also find those that the gate refused.
+    It sets no thresholds: only ModelGate may bless a model, or the resolver of the latest blessed model would
+    also find models that the gate refused.
 
     Args:
-        label: the transformed feature that holds the label; of several outputs that of each, by its name.
-        metrics: names in `metrics.METRICS`, e.g. `auc`, `binary_accuracy`; of several outputs `sold/auc`, and
-            `auc` for the mean over all of them.
+        label: the transformed feature that holds the label; for several outputs, these features by output
+            name.
+        metrics: names in `metrics.METRICS`, e.g. `auc`, `binary_accuracy`; for several outputs `sold/auc`,
+            and `auc` for the mean over all of them.
         slices: groups of raw feature names; the metrics are computed for each combination of their values,
             and always overall.
-        weight: the transformed feature that says how much each row counts in the metrics; rows and answers
-            are counted as they are. None: all rows count the same.
-        quantiles: of the label, which the model answers in this order, for the metrics of quantiles.
-        group: the raw column that names the group of each row, for the metrics of ranks.
-        own: further metrics by their names: the dotted path of a class, and the arguments it is made with.
+        weight: the transformed feature that holds the weight of a row in the metrics; counts of rows and
+            answers are unweighted. None: all rows count the same.
+        quantiles: the quantiles of the label that the model predicts, in this order; for metrics of
+            quantiles.
+        group: the raw column that names the group of each row; for metrics of ranks.
+        own: custom metrics by name: the dotted path of a class, and the arguments of its constructor.
     """
     specs = []
     rows = config_pb2.MetricConfig(class_name="ExampleCount")
@@ -80,7 +82,7 @@ def eval_config(
 def _spec(
     metrics: Sequence[config_pb2.MetricConfig], *, output: str = "", is_weighted: bool | None = None
 ) -> config_pb2.MetricsSpec:
-    """Metrics of an output; without weights although there are some, or as there are some."""
+    """Return the metrics of an output; `is_weighted=False` ignores weights, None leaves TFMA's default."""
     spec = config_pb2.MetricsSpec(metrics=metrics, output_names=[output] if output else [])
     if is_weighted is False:
         spec.example_weights.unweighted = True

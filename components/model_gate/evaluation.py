@@ -1,4 +1,4 @@
-"""Reads the Evaluator's output back into plain numbers."""
+"""Reads the Evaluator's output into plain numbers."""
 
 import json
 import math
@@ -24,11 +24,11 @@ class Evaluation:
 
     Attributes:
         candidate: slice name (`overall`, `payment_type=Cash`) -> metric name -> value.
-        baseline: the same for the latest blessed model; empty when there was none.
-        answers: of the `candidate` and, where there is one, the `baseline`, over all rows; empty where the
-            evaluation holds none.
+        baseline: the same for the latest blessed model; empty if there is none.
+        answers: the answers over all rows, of the `candidate` and, if there is one, the `baseline`; empty if
+            the evaluation holds none.
         spreads: slice name -> metric -> how far chance moves the candidate's value.
-        difference_spreads: the same for the candidate's value less the baseline's on the same rows.
+        difference_spreads: the same for candidate minus baseline on the same rows.
     """
 
     candidate: dict[str, dict[str, float]]
@@ -38,7 +38,7 @@ class Evaluation:
     difference_spreads: dict[str, dict[str, Spread]] = field(default_factory=dict)
 
     def slices(self) -> dict[str, Measured]:
-        """The evaluation of each slice, the statistics of the labels apart from the metrics."""
+        """Return the evaluation of each slice, with the label statistics separated from the metrics."""
         return {
             name: Measured(
                 metrics={
@@ -55,7 +55,7 @@ class Evaluation:
 
 
 def _labels_of_outputs(found: Mapping[str, float]) -> dict[str, LabelStatistics]:
-    """The statistics of each output's labels, of a model that has several."""
+    """Return the label statistics of each output, for a model with several outputs."""
     by_output: dict[str, dict[str, float]] = {}
     for key, value in found.items():
         if output := output_of(key):
@@ -65,14 +65,14 @@ def _labels_of_outputs(found: Mapping[str, float]) -> dict[str, LabelStatistics]
 
 
 def read_evaluation(uri: str) -> Evaluation:
-    """Reads what the Evaluator wrote to `uri`; metrics that are no number (plots, matrices) are left out."""
+    """Read the Evaluator's output in `uri`; metrics that are not a number (plots, matrices) are left out."""
     by_model: dict[str, dict[str, dict[str, float]]] = {CANDIDATE: {}, BASELINE: {}}
     answers: dict[str, Counts] = {}
     spreads: dict[bool, dict[str, dict[str, Spread]]] = {True: {}, False: {}}
     for record in tfma.load_metrics(uri):
         slice_name = _slice_name(record.slice_key)
         for entry in record.metric_keys_and_values:
-            # With one model TFMA leaves the model's name empty.
+            # With a single model, TFMA leaves the model's name empty.
             name = entry.key.model_name or CANDIDATE
             metric = of_output(entry.key.output_name, entry.key.name)
             if metric == ANSWERS and slice_name == OVERALL:

@@ -1,7 +1,7 @@
-"""Confidence bounds of metrics: by formula, or from the spread that was measured. Pure.
+"""Confidence bounds of metrics: by formula, or from a measured spread. Pure.
 
 All bounds are one-sided at the given confidence (0.95: the true value lies above the lower bound in 95 of 100
-such evaluations): the formulas' from the normal quantile z, those of a spread from Student's t.
+such evaluations): the formulas use the normal quantile z, and spreads use Student's t.
 """
 
 import functools
@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 FEW_FREEDOM = 30
-"""Below it a spread is measured over few rows, which may all say the same by chance."""
+"""With fewer degrees of freedom, a spread is measured over few rows, which may all agree by chance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How far chance moves a value, as the Evaluator measured it.
+    """How far chance moves a value, as measured by the Evaluator.
 
     Attributes:
-        error: the standard error, in the value's own unit, >= 0.
+        error: the standard error, in the unit of the value, >= 0.
         freedom: degrees of freedom of the measurement, >= 1.
     """
 
@@ -26,29 +26,29 @@ class Spread:
     freedom: int
 
     def half(self, confidence: float) -> float:
-        """How far from the value its one-sided bounds lie."""
+        """Return the distance between the value and its one-sided bounds."""
         return student_quantile(confidence, self.freedom) * self.error
 
 
 @functools.lru_cache(maxsize=4096)
 def student_quantile(confidence: float, freedom: int) -> float:
-    """The t of a one-sided bound: 1.669 for 0.95 and 63 degrees of freedom."""
-    from scipy.special import stdtrit  # the command line imports this module, and asks for no quantile
+    """Return the t of a one-sided bound: 1.669 for 0.95 and 63 degrees of freedom."""
+    from scipy.special import stdtrit  # imported here because the command line never needs a quantile
 
     return float(stdtrit(freedom, confidence))
 
 
 def normal_quantile(confidence: float) -> float:
-    """The z of a one-sided bound: 1.645 for 0.95. `confidence` lies between 0.5 and 1."""
+    """Return the z of a one-sided bound: 1.645 for 0.95. `confidence` lies between 0.5 and 1."""
     return NormalDist().inv_cdf(confidence)
 
 
 def proportion_bounds(share: float, rows: float, *, confidence: float) -> tuple[float, float]:
-    """Wilson's score bounds of a share, as an accuracy is.
+    """Return Wilson's score bounds of a share, such as an accuracy.
 
     Args:
         share: 0 to 1.
-        rows: how many it was counted over, > 0.
+        rows: number of rows that the share is counted over, > 0.
         confidence: of each bound by itself.
 
     Source: E. B. Wilson, Probable inference, the law of succession, and statistical inference, Journal of
@@ -61,10 +61,10 @@ def proportion_bounds(share: float, rows: float, *, confidence: float) -> tuple[
 
 
 def auc_bounds(auc: float, positives: float, negatives: float, *, confidence: float) -> tuple[float, float]:
-    """Bounds of an area under the ROC curve, from Hanley's and McNeil's standard error.
+    """Return the bounds of an area under the ROC curve, from Hanley's and McNeil's standard error.
 
     Args:
-        auc: 0 to 1. A perfect or a hopeless one is taken half a pair from the end, or its error would be 0.
+        auc: 0 to 1. A value of 0 or 1 is moved inwards by half a pair, because its error would be 0.
         positives, negatives: rows of each class, >= 1.
         confidence: of each bound by itself.
 
@@ -80,10 +80,10 @@ def auc_bounds(auc: float, positives: float, negatives: float, *, confidence: fl
 
 
 def auc_of_chance(positives: float, negatives: float, *, confidence: float) -> float:
-    """The largest area that answers drawn at random reach, at that confidence.
+    """Return the largest area that random answers reach, at this confidence.
 
-    The variance is that of the Mann-Whitney U statistic under the null hypothesis, which the area is a
-    multiple of: (positives + negatives + 1) / (12 positives negatives).
+    The area is a multiple of the Mann-Whitney U statistic, whose variance under the null hypothesis gives
+    that of the area: (positives + negatives + 1) / (12 positives negatives).
 
     Source: H. B. Mann, D. R. Whitney, On a test of whether one of two random variables is stochastically
     larger than the other, Annals of Mathematical Statistics 18 (1947).
@@ -93,10 +93,10 @@ def auc_of_chance(positives: float, negatives: float, *, confidence: float) -> f
 
 
 def least_difference(larger: tuple[float, float, float], smaller: tuple[float, float, float]) -> float:
-    """The lower bound of a difference of two measured values, from the bounds of each.
+    """Return the lower bound of the difference of two measured values, from the bounds of each.
 
-    It treats the two as measured on different rows. Two models judged on the same rows differ less by
-    chance than that, so the bound is on the careful side.
+    The values are treated as measured on different rows. Two models evaluated on the same rows differ less by
+    chance, so the bound is conservative.
 
     Args:
         larger: value, lower bound, upper bound.

@@ -1,8 +1,8 @@
-"""A metric for TFX's own Evaluator that looks at the labels alone: what a constant answer would score.
+"""A metric for TFX's own Evaluator that uses only the labels: the scores of constant answers derive from it.
 
-Ours counts the same in `components/evaluator/tally.py`.
+Our own Evaluator counts the same in `components/evaluator/tally.py`.
 
-It is computed where the other metrics are, so it has their slices and scales as they do.
+TFX's Evaluator computes this metric with the others, so it has the same slices and the same scale.
 """
 
 import dataclasses
@@ -30,7 +30,7 @@ class LabelStatisticsMetric(tfma.metrics.Metric):
     """The fields of `LabelStatistics`, each as a metric `label_<field>`.
 
     Args:
-        name: TensorFlow Model Analysis gives each metric one; the names of the results do not depend on it.
+        name: required by TensorFlow Model Analysis; the names of the results do not depend on it.
     """
 
     def __init__(self, name: str = "label_statistics") -> None:
@@ -44,7 +44,7 @@ def _computations(
     example_weighted: bool = False,
     **_: Any,
 ) -> list[Any]:
-    # The labels are the same for every model.
+    # All models have the same labels.
     model_name = next(iter(model_names or ()), "")
     output_name = next(iter(output_names or ()), "")
     keys = [
@@ -74,10 +74,10 @@ def _computations(
 
 @dataclasses.dataclass
 class _Counts:
-    """What the rows of each label weigh, and the squares of that; exactly while there are few labels.
+    """By label, the sums of its rows' weights and squared weights; exact while there are few labels.
 
     Attributes:
-        counts: of the rows.
+        counts: number of rows by label.
     """
 
     by_label: Counter[float] = dataclasses.field(default_factory=Counter)
@@ -88,7 +88,7 @@ class _Counts:
     def add(self, labels: Iterable[float], weight: float) -> None:
         for label in labels:
             label = rounded_label(label) if self.is_rounded else label
-            # A Counter's numbers may be of any kind.
+            # A Counter's values may be of any type.
             self.by_label[label] += weight  # type: ignore[assignment]
             self.squares[label] += weight * weight  # type: ignore[assignment]
             self.counts[label] += 1
@@ -120,7 +120,8 @@ class _Counts:
 
 @dataclasses.dataclass
 class _Labels:
-    """Labels that are a number or a class, and the numbers of other vectors; see `labels_of_vectors`."""
+    """Counts of labels that are a number or a class, and of numbers in other vectors; see
+    `labels_of_vectors`."""
 
     classes: _Counts = dataclasses.field(default_factory=_Counts)
     numbers: _Counts = dataclasses.field(default_factory=_Counts)
@@ -142,7 +143,7 @@ class _Labels:
         self.width = max(self.width, other.width)
 
     def parts(self) -> Iterator[dict[float, float]]:
-        """By label what its rows weigh, the squares of that, and how many they are."""
+        """Yield three dicts by label: weights, squared weights, and number of rows."""
         are_classes = not self.numbers.counts
         for classes, numbers in zip(self.classes.parts, self.numbers.parts, strict=True):
             if self.width == 1:
@@ -159,7 +160,7 @@ def _rounded(exact: Counter[float]) -> Counter[float]:
 
 
 class _LabelCounts(beam.CombineFn):
-    """Counts the labels of a slice and makes its statistics of them."""
+    """Counts the labels of a slice and computes their statistics."""
 
     def __init__(self, model_name: str, output_name: str, keys: list[Any], *, is_weighted: bool) -> None:
         self._is_weighted = is_weighted
@@ -178,7 +179,7 @@ class _LabelCounts(beam.CombineFn):
         return counts
 
     def _own(self, values: Any) -> Any:
-        """Those of this model and output."""
+        """Return the values of this model and output."""
         for name in (self._model_name, self._output_name):
             if isinstance(values, dict):
                 values = values.get(name, values)

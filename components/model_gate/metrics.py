@@ -1,4 +1,4 @@
-"""The metrics available by name, and their properties. Pure.
+"""The table of available metrics and their properties. Pure.
 
 The names are those of `keras.metrics` in snake case, as far as TensorFlow Model Analysis computes them
 without further arguments; `tests/integration/test_model_gate.py` compares the table with both.
@@ -31,19 +31,20 @@ class Metric:
     """One metric.
 
     Attributes:
-        class_name: the class that TensorFlow Model Analysis looks for; it has none for `quantiles` and
-            `ranks`, which our Evaluator alone computes.
-        better: which values are better; None where neither is, e.g. a count.
-        outputs: what the model must put out for the metric to mean anything: `one` number a row, or one for
-            each of the `classes`, of the quantiles that `evaluate.quantiles` names, or one
-            that `ranks` the rows of a group; None: either of the
-            first two. On the wrong kind the libraries compute nonsense without a word:
-            `categorical_accuracy` of one output is always 1.
-        trivial: which statistic of the labels a constant answer scores, or a random order; see `trivial.py`.
+        class_name: the class that TensorFlow Model Analysis looks up; it has none for `quantiles` and
+            `ranks`, which only our Evaluator computes.
+        better: which values are better; None if neither is, e.g. a count.
+        outputs: the output of the model that the metric needs: `one` number per row, one number for each of
+            the `classes`, one for each of the `quantiles` in `evaluate.quantiles`, or one number that `ranks`
+            the rows of a group; None: either of the first two. With the wrong output the libraries silently
+            compute nonsense: `categorical_accuracy` of one output is always 1.
+        trivial: the statistic of the labels that a constant answer, or a random order, scores; see
+            `trivial.py`.
         interval: the formula of its confidence bounds; see `intervals.py`. None: they come from the spread
             that the Evaluator measures.
-        at_most: the highest value that there is: of a share, an area or a cosine; None: none is kept.
-        at_least: the lowest; None: of a loss that takes logarithms, or whose labels need not be a share.
+        at_most: the highest possible value, as for a share, an area or a cosine; None: there is no limit.
+        at_least: the lowest possible value; None for a loss that takes logarithms, or whose labels need not
+            be a share.
     """
 
     class_name: str
@@ -56,26 +57,26 @@ class Metric:
 
 
 OF_OUTPUT = "/"
-"""Between the name of an output and that of its metric, `sold/auc`, where a model has several outputs."""
+"""Separates the name of an output from that of its metric, `sold/auc`, if a model has several outputs."""
 
 
 def output_of(name: str) -> str:
-    """The output that a metric is of; empty where the model has one only."""
+    """Return the output that a metric belongs to; empty if the model has only one."""
     return name.rpartition(OF_OUTPUT)[0]
 
 
 def plain_name(name: str) -> str:
-    """A metric's name without that of its output."""
+    """Return a metric's name without the name of its output."""
     return name.rpartition(OF_OUTPUT)[2]
 
 
 def of_output(output: str, name: str) -> str:
-    """The full name of an output's metric."""
+    """Return the full name of an output's metric."""
     return f"{output}{OF_OUTPUT}{name}" if output else name
 
 
 def metric_of(name: str) -> "Metric":
-    """What is known of a metric, by its name with or without an output's."""
+    """Return the properties of a metric, by its name with or without an output's."""
     return METRICS[plain_name(name)]
 
 
@@ -131,12 +132,12 @@ METRICS = {
 
 
 def is_of_quantiles(name: str) -> bool:
-    """Whether a metric, with or without an output's name, is of answers that are quantiles."""
+    """Return True if a metric, with or without an output's name, needs answers that are quantiles."""
     return _outputs(name) == "quantiles"
 
 
 def is_of_groups(name: str) -> bool:
-    """Whether a metric, with or without an output's name, is of the ranks of rows in their group."""
+    """Return True if a metric, with or without an output's name, measures ranks of rows in groups."""
     return _outputs(name) == "ranks"
 
 

@@ -1,4 +1,4 @@
-"""Tells quantiles that cross: a lower one above a higher one is no forecast. Pure."""
+"""Reports quantiles that cross: a lower quantile above a higher one is not a valid forecast. Pure."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from slipway.components.model_gate.rules import Measured
 
 
 def quantile_checks(metrics: Sequence[str], overall: Measured) -> list[Check]:
-    """A finding for each `quantile_crossing` that is not 0; it stops nothing, a threshold may.
+    """Return a warning for each `quantile_crossing` that is not 0; only a threshold can stop the model.
 
     Args:
         metrics: names in `metrics.METRICS`, with or without an output's.

@@ -9,14 +9,15 @@ from slipway.components.model_gate.metrics import metric_of
 def reference_checks(
     references: Mapping[str, Mapping[str, float]], metrics: Mapping[str, float], asked: Sequence[str]
 ) -> list[Check]:
-    """One warning at most for each reference model, in the first metric that both have and that says
-    which is better.
+    """Compare the network with each reference model.
 
-    It never refuses: a network may be wanted for other reasons than its score.
+    The metric is the first one that both have and whose better side is known; without any there is no check.
+    The checks only warn: a network may be wanted for other reasons than its score.
 
     Args:
         references: model -> metric -> value.
-        asked: the workload's metrics, the most telling first.
+        metrics: the network's metrics.
+        asked: the workload's metrics, the most important first.
     """
     checks = []
     for model, scores in references.items():

@@ -1,4 +1,4 @@
-"""Checks the measurements against the workload's thresholds. Pure: numbers in, checks in words out."""
+"""Checks the measurements against the workload's thresholds. Pure: it takes numbers and returns checks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,10 +18,10 @@ from slipway.components.settings import setting
 EVERY_SLICE = "all"
 """The key of `evaluate.slice_thresholds` that stands for every slice."""
 
-# Of each of the two bounds, for 95 % between them.
+# Confidence of each of two bounds, for 95 % between them.
 _TWO_SIDED = 0.975
 
-# Whether there is a formula does not depend on it.
+# Whether a formula exists does not depend on the confidence.
 _ANY_CONFIDENCE = 0.95
 
 
@@ -58,11 +58,12 @@ class Measured:
     """The evaluation of one slice.
 
     Attributes:
-        baseline: those of the latest blessed model; empty where there is none.
-        labels: the slice's labels; None where they are not known.
-        spreads: how far chance moves the candidate's values, where that was measured.
-        difference_spreads: the same for the candidate's value less the baseline's on the same rows.
-        labels_of_outputs: the labels of each output, where a model has several.
+        metrics: the candidate's metrics.
+        baseline: those of the latest blessed model; empty if there is none.
+        labels: the slice's labels; None if they are not known.
+        spreads: how far chance moves the candidate's values, where measured.
+        difference_spreads: the same for candidate minus baseline on the same rows.
+        labels_of_outputs: the labels of each output, if a model has several.
     """
 
     metrics: Mapping[str, float]
@@ -73,12 +74,12 @@ class Measured:
     labels_of_outputs: Mapping[str, LabelStatistics] = field(default_factory=dict)
 
     def of_output(self, output: str) -> "Measured":
-        """The same with the labels of one output; of the only one where its name is empty."""
+        """Return the evaluation with the labels of one output; an empty name stands for the only output."""
         return replace(self, labels=self.labels_of_outputs.get(output)) if output else self
 
     @property
     def defined(self) -> dict[str, float]:
-        """The candidate's metrics that mean something here: an AUC over labels of one class is left out."""
+        """The candidate's metrics that are meaningful here: an AUC over labels of one class is left out."""
         return {
             name: value
             for name, value in self.metrics.items()
@@ -87,38 +88,38 @@ class Measured:
 
     @property
     def rows(self) -> float:
-        """Examples in the slice."""
+        """Number of examples in the slice."""
         return self.metrics.get("example_count", self.labels.rows if self.labels else 0.0)
 
     @property
     def telling_rows(self) -> float:
-        """How many rows of one weight tell as much as these; without weights those that have a label."""
+        """Effective number of rows: how many of equal weight tell as much; unweighted, the rows with a
+        label."""
         labels = self._any_labels
         # A row may have several labels, or none.
         return min(self.rows * labels.telling, labels.rows) if labels else self.rows
 
     @property
     def has_weights(self) -> bool:
-        """Whether rows weigh so differently that they tell less than as many of one weight."""
+        """Whether weights differ so much that the effective number of rows is lower than their number."""
         labels = self._any_labels
-        # Rows without a label are not taken for weights.
+        # Rows without a label must not look like an effect of the weights.
         return labels is not None and round(self.rows * labels.telling) < round(self.rows)
 
     @property
     def _any_labels(self) -> LabelStatistics | None:
-        # By the same weights all outputs are measured.
+        # All outputs are measured with the same weights.
         return self.labels or next(iter(self.labels_of_outputs.values()), None)
 
     @property
     def rows_in_words(self) -> str:
-        """How many rows there are and, where that is less, how many they are worth."""
+        """The number of rows in words, with the effective number if that is lower."""
         worth = f", worth {self.telling_rows:,.0f} by their weights" if self.has_weights else ""
         return f"{self.rows:,.0f} rows{worth}"
 
     @property
     def intervals(self) -> dict[str, tuple[float, float]]:
-        """The lower and the upper bound of each value that has some, between which it lies in 95 of 100 such
-        evaluations."""
+        """The 95 % confidence intervals of the values that have one, by metric."""
         found = {}
         for name, value in self.defined.items():
             at = self.of_output(output_of(name))
@@ -133,16 +134,16 @@ def threshold_checks(
     *,
     min_slice_rows: int,
 ) -> tuple[list[Check], list[str]]:
-    """Checks every slice that limits are set for.
+    """Check every slice that has limits.
 
-    A metric that has a limit but no value, or a value that is not a number, fails: the gate never passes what
-    it could not see. Without any baseline a drop or a rise cannot be checked and does not fail; with a
-    baseline that lacks the metric overall it does. A slice that the baseline did not have is not compared.
+    A metric that has a limit but no value, or a value that is NaN, fails: the gate never passes what it could
+    not see. Without any baseline a drop or a rise cannot be checked and does not fail; with a baseline that
+    lacks the metric overall it fails. A slice that the baseline did not have is not compared.
 
     Args:
         thresholds: `overall`, `all` slices, slices of a column (`payment_type`) or one slice
             (`payment_type=Cash`) -> metric -> limits.
-        slices: by name, `overall` among them.
+        slices: by name, including `overall`.
         min_slice_rows: slices with fewer rows are not judged, >= 1.
 
     Returns:
@@ -177,10 +178,10 @@ def threshold_checks(
 def bounds(
     metric: str, value: float, at: Measured, confidence: float, spread: Spread | None = None
 ) -> tuple[float, float]:
-    """The one-sided bounds of a value at that confidence.
+    """Return the one-sided bounds of a value at this confidence.
 
-    By formula where there is one, which holds for a perfect value and for few rows, too; else from the
-    spread.
+    They come from a formula if the metric has one, which also holds for a perfect value and for few rows;
+    else from the spread.
 
     Args:
         value: the candidate's or the baseline's.
@@ -199,13 +200,13 @@ def bounds(
 
 
 def difference_bounds(metric: str, at: Measured, confidence: float) -> tuple[float, float]:
-    """The one-sided bounds of the candidate's value less the baseline's, by the difference's own spread.
+    """Return the one-sided bounds of candidate minus baseline, by the spread of the difference.
 
-    Few rows may all say the same by chance, so for them each bound is the wider of that one and the one for
-    two models judged on different rows, which also holds where no spread was measured.
+    Few rows may all agree by chance, so for few rows each bound is the wider of that one and the bound for
+    two models evaluated on different rows. The latter also applies if no spread was measured.
 
     Args:
-        metric: both have it.
+        metric: must be in both models' metrics.
         confidence: of each bound by itself, 0.5 to 1.
     """
     got, baseline = at.metrics[metric], at.baseline[metric]
@@ -215,7 +216,7 @@ def difference_bounds(metric: str, at: Measured, confidence: float) -> tuple[flo
         on_same_rows = got - baseline - half, got - baseline + half
         if spread.freedom >= FEW_FREEDOM:
             return on_same_rows
-    # On the same rows chance moves a baseline's value about as far as the candidate's.
+    # On the same rows chance moves the baseline's value about as far as the candidate's.
     ours = (got, *bounds(metric, got, at, confidence, at.spreads.get(metric)))
     theirs = (baseline, *bounds(metric, baseline, at, confidence, at.spreads.get(metric)))
     on_others = least_difference(ours, theirs), -least_difference(theirs, ours)
@@ -226,7 +227,7 @@ def difference_bounds(metric: str, at: Measured, confidence: float) -> tuple[flo
 
 def _by_formula(metric: str, value: float, at: Measured, confidence: float) -> tuple[float, float] | None:
     if _is_mean(metric, at):
-        return None  # the labels of a row stray together or apart: only the spread knows
+        return None  # the labels of a row may be correlated, which only the spread accounts for
     kind = metric_of(metric).interval if plain_name(metric) in METRICS else None
     if kind == "proportion" and at.telling_rows > 0:
         return proportion_bounds(min(max(value, 0.0), 1.0), at.telling_rows, confidence=confidence)
@@ -237,7 +238,7 @@ def _by_formula(metric: str, value: float, at: Measured, confidence: float) -> t
 
 
 def _lacks_bounds(metric: str, limits: Threshold, at: Measured) -> bool:
-    """Whether limits ask for a confidence that nothing is known of."""
+    """Return True if limits have a confidence but the metric has no bounds."""
     if limits.confidence is None:
         return False
     of_value = limits.min is not None or limits.max is not None
@@ -247,7 +248,7 @@ def _lacks_bounds(metric: str, limits: Threshold, at: Measured) -> bool:
 
 
 def is_unbounded(metric: str, at: Measured) -> bool:
-    """Whether a value is there, but neither a formula nor a spread for its bounds."""
+    """Return True if there is a value, but neither a formula nor a spread for its bounds."""
     got = at.metrics.get(metric)
     if got is None or got != got:
         return False
@@ -255,7 +256,7 @@ def is_unbounded(metric: str, at: Measured) -> bool:
 
 
 def not_sure(unsure: Sequence[tuple[str, str]]) -> list[str]:
-    """Notes on the metrics, each with a slice, that are judged without bounds."""
+    """Return notes on the metrics, each with a slice, that are judged without bounds."""
     by_metric: dict[str, list[str]] = {}
     for metric, name in unsure:
         by_metric.setdefault(metric, []).append(name)
@@ -271,19 +272,19 @@ def _keys_of(name: str) -> tuple[str, ...]:
 
 
 def _is_mean(metric: str, at: Measured) -> bool:
-    """Whether it is the mean of a metric over several outputs."""
+    """Return True if a metric is the mean of a metric over several outputs."""
     return at.labels is None and bool(at.labels_of_outputs) and not output_of(metric)
 
 
 def _is_undefined(metric: str, at: Measured) -> bool:
-    """Whether its labels leave a metric without a meaning; a mean where those of every output do."""
+    """Return True if the labels leave a metric without a meaning; for a mean, those of every output."""
     each = at.labels_of_outputs.values() if _is_mean(metric, at) else [at.labels]
     return all(labels is not None and _says_nothing(plain_name(metric), labels) for labels in each)
 
 
 def _says_nothing(name: str, labels: LabelStatistics) -> bool:
-    """Whether a metric that tells two classes apart was asked for where there is only one, or one of ranks
-    where no row is relevant."""
+    """Return True if a metric that separates two classes has labels of only one, or if a metric of ranks has
+    no relevant row."""
     if name not in METRICS or labels.classes >= 2:
         return False
     if is_of_groups(name):
@@ -305,7 +306,7 @@ def _checks(metric: str, limits: Threshold, name: str, at: Measured) -> list[Che
     if got is not None and limits.confidence is not None and got == got:
         low, high = bounds(metric, got, at, limits.confidence, at.spreads.get(metric))
     rules: list[tuple[str, bool, str]] = []
-    # A NaN compares false with everything, so each rule is written to pass only on a true comparison.
+    # A comparison with NaN is False, so each rule is written to pass only if a comparison is True.
     if limits.min is not None:
         note = f"lower bound {low:.4g}" if sure and low is not None else ""
         rules.append((f"at least {limits.min:g}{sure}", low is not None and low >= limits.min, note))

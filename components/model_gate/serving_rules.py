@@ -10,32 +10,32 @@ from slipway.components.model_gate.metrics import Metric, metric_of, output_of
 from slipway.components.settings import setting
 
 _MIB = 2**20
-# The most of a kind to name in a reason; the report has them all.
+# The most items to name in a reason; the report has them all.
 _NAMED = 3
 
 
 class Failure(TypedDict):
-    """What failed, and with which error."""
+    """A failed stage and its error."""
 
     stage: str
     error: str
 
 
 class Refused(TypedDict):
-    """A strange row that was refused, in words, and with which error."""
+    """A strange row that was refused, in words, and the error."""
 
     words: str
     error: str
 
 
 class Apart(TypedDict):
-    """How far answers lie apart; `inf` as a text, which JSON has no number for."""
+    """The largest difference of answers; `inf` is text, because JSON has no number for it."""
 
     largest: float | str
 
 
 class Latency(TypedDict, total=False):
-    """The speed of one client."""
+    """The speed for one client."""
 
     p50_ms: float
     p99_ms: float
@@ -43,13 +43,13 @@ class Latency(TypedDict, total=False):
 
 
 class Served(TypedDict):
-    """A signature; its outputs by name as type, shape and the tensor's own name."""
+    """A signature; its outputs by name as type, shape and the name of the tensor."""
 
     outputs: dict[str, tuple[str, list[int | None], str]]
 
 
 class ServingReport(TypedDict):
-    """What the gate reads of ServingCheck's `report.json`; see `serving_check.check.check_served_model`."""
+    """The fields of `report.json` that the gate reads; see `serving_check.check.check_served_model`."""
 
     crash: str
     failed: list[Failure]
@@ -74,7 +74,7 @@ class ServingReport(TypedDict):
 
 @dataclass(frozen=True)
 class ServingLimits:
-    """What the exported model must keep, in a process with TensorFlow alone; None for no limit."""
+    """Limits for the exported model in a process with TensorFlow alone; None for no limit."""
 
     tolerance: float = setting(
         1e-4, "How far an answer may differ from training's: absolute; relative for values above 1.", ge=0
@@ -100,10 +100,11 @@ class ServingLimits:
 def serving_checks(
     report: ServingReport, limits: ServingLimits, *, metrics: Sequence[str] = ()
 ) -> list[Check]:
-    """Checks that the model can be served, answers everything, and answers as training does.
+    """Check that the model can be served, answers every row, and answers as in training.
 
     Args:
         report: `report.json` of ServingCheck.
+        limits: the workload's limits.
         metrics: those of the evaluation, which must fit the number of outputs.
     """
     failures = {each["stage"]: each["error"] for each in report["failed"]}
@@ -199,7 +200,7 @@ def _features_apart(report: ServingReport, tolerance: float) -> str:
 
 
 def _fit_checks(report: ServingReport, metrics: Sequence[str]) -> list[Check]:
-    """A metric for several outputs computes nonsense of one, without a word, and the other way round."""
+    """Check that metrics fit the outputs: on the wrong number of outputs they silently compute nonsense."""
     widths = {name: _width(report, output_of(name)) for name in metrics}
     wrong = [name for name, width in widths.items() if not _fits(metric_of(name), width)]
     return [
@@ -218,13 +219,13 @@ def _fit_checks(report: ServingReport, metrics: Sequence[str]) -> list[Check]:
 
 
 def _fits(metric: Metric, width: int) -> bool:
-    """Whether a metric says anything of so many numbers a row; of quantiles the Evaluator has seen to it."""
+    """Return True if a metric applies to `width` numbers per row; the Evaluator has checked quantiles."""
     return metric.outputs in (None, "quantiles") or (metric.outputs == "classes") == (width > 1)
 
 
 def _width(report: ServingReport, output: str) -> int:
-    """How many numbers a row's answer has: all of them, or those of one of several outputs; of a mean over
-    outputs, those of each."""
+    """Return how many numbers a row's answer has: all of them, or those of one of several outputs; for a mean
+    over outputs, those of each."""
     outputs = report.get("signatures", {}).get("serving_default", {"outputs": {}})["outputs"]
     if output in outputs:
         return _numbers(outputs[output][1])
@@ -270,7 +271,7 @@ def _mib(size_bytes: float | None) -> float | None:
 
 
 def _said(name: str, required: str, found: str) -> Check:
-    """A check that is answered in words: passed where there is nothing to say."""
+    """Return a check with a result in words: it passes if `found` is empty."""
     return Check(
         metric=f"serving: {name}", slice="", required=required, got=None, baseline=None,
         passed=not found, found=found or "yes",

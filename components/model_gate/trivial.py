@@ -1,6 +1,6 @@
-"""Scores of models that know nothing: always the majority, always the same number. Pure.
+"""Scores of models without knowledge: always the majority, always the same number. Pure.
 
-A threshold below that value tests nothing, and a model that does not reach it has learned nothing.
+A threshold that such a score meets tests nothing, and a model that does not beat it has learned nothing.
 """
 
 import math
@@ -11,10 +11,10 @@ from itertools import accumulate
 from slipway.components.model_gate.metrics import METRICS, metric_of, plain_name
 
 LABEL_PREFIX = "label_"
-"""Before the names of the label's statistics among the Evaluator's metrics."""
+"""Prefix of the label statistics among the Evaluator's metrics."""
 
 DISTINCT_LABELS = 4096
-"""More different labels than this in a slice are a continuum: they are then rounded to three digits."""
+"""If a slice has more distinct labels than this, they are a continuum and are rounded to three digits."""
 
 
 @dataclass(frozen=True)
@@ -22,21 +22,23 @@ class LabelStatistics:
     """The labels of one slice.
 
     Attributes:
-        rows: how many, > 0. Where rows weigh differently it is how many of one weight tell as much: the
-            square of the sum of weights by the sum of their squares (L. Kish, Survey Sampling, 1965).
-        weight: what they weigh together, > 0; where every row weighs 1, how many there are.
-        count: how many there are, whatever they weigh; of a row with several labels each.
-        positives, negatives: as `rows`, of those with the label 1 and with 0. Of each by itself: the weights
-            of one class say nothing about how sure the other's share of a value is.
-        mean: of the labels; for labels 0 and 1 the share of the ones.
+        rows: number of rows, > 0. If weights differ, it is the effective number, i.e. how many rows of equal
+            weight tell as much: the squared sum of the weights divided by the sum of the squared weights (L.
+            Kish, Survey Sampling, 1965).
+        weight: total weight, > 0; the number of rows if every row weighs 1.
+        count: number of labels, whatever their weights; a row with several labels counts each of them.
+        positives, negatives: as `rows`, for the label 1 and for the label 0. They are computed separately:
+            the weights of one class do not affect how certain the other's part of a value is.
+        mean: mean of the labels; for labels 0 and 1 the share of ones.
         variance: mean squared distance from the mean.
         absolute_deviation: mean distance from the median.
-        classes: how many different labels there are.
+        classes: number of distinct labels.
+        majority: the most frequent label.
         majority_share: its share of the rows, 0 to 1.
         entropy: of the shares of the classes, in nats.
-        pinball_loss: of always answering the labels' own quantiles; None where none are asked for.
-        random_mean_reciprocal_rank, random_ndcg, random_ndcg_5, random_ndcg_10: what ranking the rows of each
-            group in a random order is expected to have; None where it is not asked for.
+        pinball_loss: of always answering the labels' own quantiles; None if no quantiles are requested.
+        random_mean_reciprocal_rank, random_ndcg, random_ndcg_5, random_ndcg_10: the expected value if the
+            rows of each group are in random order; None if it is not requested.
     """
 
     rows: float
@@ -66,13 +68,13 @@ class LabelStatistics:
         count: float | None = None,
         quantiles: Sequence[float] = (),
     ) -> "LabelStatistics":
-        """From how often each label occurs, or what its rows weigh; at least one does.
+        """Build the statistics from counts or weights.
 
         Args:
-            counts: by label.
+            counts: the number of rows, or their weight, by label; at least one is > 0.
             squares: the sum of the squared weights, by label; None: every row weighs 1.
-            count: of all labels, where rows have weights; None: every row weighs 1.
-            quantiles: that a model answers, each 0 to 1.
+            count: of all labels, if rows have weights; None: every row weighs 1.
+            quantiles: that a model predicts, each 0 to 1.
         """
         ordered = sorted((label, count) for label, count in counts.items() if count)
         rows = math.fsum(count for _, count in ordered)
@@ -102,12 +104,12 @@ class LabelStatistics:
         )
 
     def known(self) -> dict[str, float]:
-        """The statistics that there are, by name."""
+        """Return the statistics that are not None, by name."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     @classmethod
     def from_metrics(cls, metrics: Mapping[str, float]) -> "LabelStatistics | None":
-        """From the Evaluator's metrics of a slice; None where they do not hold them."""
+        """Read the statistics from the Evaluator's metrics of a slice; return None if they lack any."""
         found = {
             each.name: metrics[LABEL_PREFIX + each.name]
             for each in fields(cls)
@@ -119,7 +121,7 @@ class LabelStatistics:
 
     @property
     def telling(self) -> float:
-        """How much of a label one tells on average, 0 to 1: 1 where all weigh the same."""
+        """Average effective number of labels per label, 0 to 1: 1 if all weights are equal."""
         return min(self.rows / self.count, 1.0)
 
     @property
@@ -138,30 +140,30 @@ ALWAYS = tuple(each.name for each in fields(LabelStatistics) if each.default is 
 
 
 def rounded_label(label: float) -> float:
-    """One of a continuum, to three digits."""
+    """Round a label of a continuum to three digits."""
     return float(f"{label:.3g}")
 
 
 NO_CLASS = -1.0
-"""Of a vector of zeros: none of the classes."""
+"""The label of a vector of zeros: none of the classes."""
 
 
 def labels_of_vectors(
     classes: Mapping[float, float], numbers: Mapping[float, float], *, width: int, are_classes: bool
 ) -> dict[float, float]:
-    """What each label weighs, where labels are vectors.
+    """Return the weight of each label, for labels that are vectors.
 
-    One vector with a one among zeros does not tell a class from one of several labels that a row may have, so
-    such are counted as classes, and become numbers here where other vectors say so.
+    A single one-hot vector may be a class, or one of several labels that a row may have. One-hot vectors are
+    therefore counted as classes, and converted to numbers here if there are other vectors.
 
     Args:
-        classes: what the vectors of a class weigh, or `NO_CLASS` those of zeros.
-        numbers: what the numbers of all other vectors weigh.
-        width: of a vector.
-        are_classes: whether there are no others.
+        classes: by class, the weight of its one-hot vectors; under `NO_CLASS`, that of vectors of zeros.
+        numbers: by number, the weight of the elements of all other vectors.
+        width: length of a vector.
+        are_classes: whether there are no other vectors.
 
     Returns:
-        By class, without `NO_CLASS`; or by number, of all vectors.
+        Weights by class, without `NO_CLASS`; or by number, over all vectors.
     """
     ones = {label: weight for label, weight in classes.items() if label != NO_CLASS}
     if are_classes:
@@ -203,11 +205,12 @@ def trivial_value(metric: str, labels: LabelStatistics) -> float | None:
 
 
 def trivial_answer(metric: str, labels: LabelStatistics, classes: Sequence[str] = ()) -> str:
-    """The constant answer in words, e.g. `always answering 0`.
+    """Return the constant answer in words, e.g. `always answering 0`.
 
     Args:
         metric: one of METRICS, with or without the name of an output.
-        classes: their names, in the order of the labels' numbers; (): they have none.
+        labels: the labels that the answer depends on.
+        classes: their names, in the order of the labels' numbers; (): they have no names.
     """
     match metric_of(metric).trivial:
         case "majority_share":
@@ -226,14 +229,14 @@ def trivial_answer(metric: str, labels: LabelStatistics, classes: Sequence[str] 
 
 
 def class_name(label: float, classes: Sequence[str]) -> str:
-    """The name of a class, or its number where it has none."""
+    """Return the name of a class, or its number if it has no name."""
     return classes[int(label)] if label in range(len(classes)) else f"{label:g}"
 
 
 def majority_per_slice(slices: Mapping[str, LabelStatistics]) -> dict[str, float]:
-    """The accuracy of answering each slice's own majority, by the columns that the slices are made of.
+    """Return the accuracy of answering each slice's own majority, by the columns that define the slices.
 
-    It says what one column alone is worth.
+    It shows how much the columns alone can predict.
 
     Args:
         slices: by name, `payment_type=Cash` or `payment_type=Cash, trip_start_hour=7`; `overall` is left out.
@@ -250,14 +253,14 @@ def majority_per_slice(slices: Mapping[str, LabelStatistics]) -> dict[str, float
 
 
 def slice_columns(name: str) -> str:
-    """The columns of a slice's name: `a, b` for `a=1, b=x`."""
+    """Return the columns of a slice's name: `a, b` for `a=1, b=x`."""
     return ", ".join(part.partition("=")[0] for part in name.split(", ") if "=" in part)
 
 
 def _constant_pinball_loss(
     ordered: list[tuple[float, float]], rows: float, quantiles: Sequence[float]
 ) -> float:
-    """The mean pinball loss of always answering the labels' own quantiles."""
+    """Return the mean pinball loss of always answering the labels' own quantiles."""
     losses = []
     for level in quantiles:
         answer = _weighted_quantile(ordered, rows, level)

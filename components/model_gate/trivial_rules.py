@@ -20,9 +20,9 @@ from slipway.components.model_gate.trivial import (
 CONFIDENCE = 0.95
 """The confidence with which a model must beat a trivial one."""
 
-# From this share of the majority on, accuracy hardly tells a good model from a constant one.
+# If the majority's share is higher, accuracy hardly separates a good model from a constant one.
 _SKEWED_SHARE = 0.95
-# Metrics come as sums of 32-bit numbers.
+# Metrics are computed from sums of 32-bit numbers.
 _ROUNDING = 1e-6
 
 BeatTrivial = Literal["one", "all", "none"]
@@ -36,7 +36,7 @@ def checks_of_outputs(
     beat: BeatTrivial,
     classes: Sequence[str] = (),
 ) -> tuple[list[Check], list[str]]:
-    """`trivial_checks` of each output by itself: every one of them must be worth its answers."""
+    """Run `trivial_checks` on each output by itself: every output must beat a constant answer."""
     checks: list[Check] = []
     notes: list[str] = []
     for output in overall.labels_of_outputs or ("",):
@@ -63,16 +63,18 @@ def trivial_checks(
     beat: BeatTrivial,
     classes: Sequence[str] = (),
 ) -> tuple[list[Check], list[str]]:
-    """Compares the candidate with the best constant answer, metric by metric.
+    """Compare the candidate with the best constant answer, metric by metric.
 
     Args:
+        metrics: names in `metrics.METRICS`.
         thresholds: the overall limits, by metric.
+        overall: the evaluation of all rows.
         beat: `one`: the model must surely be better in at least one of the metrics whose trivial value is
-            known, and worse in none; `all`: surely better in each; `none`: the rest is a warning.
-        classes: names of the labels, in the order of their numbers; (): they have none.
+            known, and worse in none; `all`: surely better in each; `none`: failures are only warnings.
+        classes: names of the labels, in the order of their numbers; (): they have no names.
 
     Returns:
-        The checks and notes. Where no trivial value is known there is a note and no check.
+        The checks and notes. If no trivial value is known, there is a note and no check.
     """
     labels = overall.labels
     if labels is None:
@@ -99,7 +101,7 @@ def trivial_checks(
 def trivial_document(
     metrics: Sequence[str], slices: Mapping[str, Measured], classes: Sequence[str] = ()
 ) -> Mapping[str, object]:
-    """All trivial values, for the verdict: metric -> name of the trivial model -> value, and by slice."""
+    """Return all trivial values, overall (metric -> trivial model -> value) and by slice, for the verdict."""
     found: dict[str, dict[str, dict[str, float | None]]] = {"overall": {}, "slices": {}}
     overall = slices.get(OVERALL, Measured({}, {}, None))
     for output in overall.labels_of_outputs or ("",):
@@ -132,7 +134,7 @@ def _add_trivial(
 
 
 def _is_worse(check: Check, labels: LabelStatistics) -> bool:
-    """Whether a model has a metric that lies on the wrong side of the best constant answer's."""
+    """Return True if a metric of the model is on the wrong side of the best constant answer's."""
     value = trivial_value(check.metric, labels)
     if value is None or check.got is None or math.isclose(check.got, value, rel_tol=_ROUNDING):
         return False
@@ -147,7 +149,7 @@ def _beats(name: str, at: Measured, labels: LabelStatistics, classes: Sequence[s
     answer = trivial_answer(name, labels, classes)
     if metric_of(name).interval == "auc":
         if not labels.is_binary:
-            return None  # one value for several classes is an average of areas; its chance is not known here
+            return None  # with several classes it averages areas, whose distribution by chance is unknown
         limit = auc_of_chance(*labels.rows_by_class, confidence=CONFIDENCE)
         required = f"above {limit:.4g}, which chance stays below in {100 * CONFIDENCE:g} of 100"
         return Check(name, OVERALL, required, got, None, got is not None and got > limit)
