@@ -73,8 +73,7 @@ class _CountAnswers(beam.CombineFn):
         return {self._key: json.dumps(counted, separators=(",", ":")).encode()} if counted else {}
 
     def _numbers(self, values: Any) -> list[float]:
-        """Return the values of this model and output; none if they are text, or of several unnamed
-        outputs."""
+        """Return the values of this model and output; none if they are text or of several unnamed outputs."""
         for name in (self._key.model_name, self._key.output_name):
             if isinstance(values, dict):
                 values = values.get(name, values)

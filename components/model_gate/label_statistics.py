@@ -120,8 +120,7 @@ class _Counts:
 
 @dataclasses.dataclass
 class _Labels:
-    """Counts of labels that are a number or a class, and of numbers in other vectors; see
-    `labels_of_vectors`."""
+    """Counts of labels that are a number or a class, and of other vectors; see `labels_of_vectors`."""
 
     classes: _Counts = dataclasses.field(default_factory=_Counts)
     numbers: _Counts = dataclasses.field(default_factory=_Counts)

@@ -93,8 +93,7 @@ class Measured:
 
     @property
     def telling_rows(self) -> float:
-        """Effective number of rows: how many of equal weight tell as much; unweighted, the rows with a
-        label."""
+        """How many rows of equal weight tell as much; without weights, the number of rows with a label."""
         labels = self._any_labels
         # A row may have several labels, or none.
         return min(self.rows * labels.telling, labels.rows) if labels else self.rows

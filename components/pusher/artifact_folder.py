@@ -11,13 +11,13 @@ from slipway.components.pusher.versions import GS
 
 @contextlib.contextmanager
 def on_this_machine(uri: str) -> Iterator[Path]:
-    """The folder for reading: itself, or a copy of what lies at the address for as long as it is needed.
+    """Yield the folder for reading, or a temporary copy of it if it is in Cloud Storage.
 
     Args:
-        uri: a folder, or gs://BUCKET/FOLDER. One that is not there is an empty folder.
+        uri: a folder, or gs://BUCKET/FOLDER. A gs:// folder that does not exist is an empty folder.
 
     Raises:
-        ComponentError: the bucket cannot be used, or an object does not arrive as it is stored.
+        ComponentError: the bucket cannot be used, or an object arrives damaged.
     """
     if not uri.startswith(GS):
         yield Path(uri)

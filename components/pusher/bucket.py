@@ -1,8 +1,8 @@
 """One folder of Cloud Storage: verified reads and exactly-once writes, whatever the network does.
 
-Every write carries a precondition, so it may be retried. The answer to a write can be lost after the object
-was stored; the retry then meets it (412). Each object bears the token of its writer: ours with our content
-means done.
+Every write has a precondition, so it may be retried. If the response to a successful write is lost, the retry
+fails because the object exists (412). Each object therefore carries a token of its writer: with our token and
+our content, the write has succeeded.
 """
 
 import base64
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from google.cloud.storage import Blob
 
 FIRST_ANSWER_S = 12.0
-"""How long the first answer of a bucket may take, with the search for credentials."""
+"""Time limit for the first response of a bucket, including the search for credentials."""
 RETRY_S = 300.0
 """How long transient failures of one request are retried."""
 FIRST_DELAY_S = 0.3
-"""The longest wait before the first retry; it doubles with each."""
+"""The longest wait before the first retry; it doubles with each retry."""
 
 PROCESS = "slipway-process"
-"""The label of an object that says whose it is, see `slipway.components.pusher.claim_owner`."""
+"""The object label that names the owning process, see `slipway.components.pusher.claim_owner`."""
 EMPTY_CRC32C = "AAAAAA=="
-"""Of an object that is only a mark."""
+"""The checksum of an empty object, which only marks something."""
 
-_TIMEOUT_S = 60.0  # of one request
+_TIMEOUT_S = 60.0  # per request
 _ATTEMPTS = 4
 _WRITER = "slipway-writer"
 _CHUNK_BYTES = 2**20
@@ -43,20 +43,20 @@ _Found = TypeVar("_Found")
 
 
 class TakenError(ComponentError):
-    """Another publisher has written the object, or removed what was to be written from."""
+    """Another publisher has written the object, or has removed the source of a copy."""
 
 
 @dataclass(frozen=True)
 class Stored:
-    """An object as the store describes it.
+    """The store's description of an object.
 
     Attributes:
-        name: below the folder.
-        size_bytes: of its content.
-        crc32c: of its content, base64 as Cloud Storage writes it.
-        generation: which writing of it this is.
-        written: when, by the store's clock.
-        labels: what its writer noted.
+        name: path below the folder.
+        size_bytes: size of its content.
+        crc32c: checksum of its content, base64 as Cloud Storage writes it.
+        generation: Cloud Storage's number for this write of the object.
+        written: time of the write, by the store's clock.
+        labels: metadata from its writer.
     """
 
     name: str
@@ -92,14 +92,14 @@ class Folder:
         self._answered = False
 
     def close(self) -> None:
-        """Lets go of the connections; for `contextlib.closing`."""
+        """Close the connections; for `contextlib.closing`."""
         self._bucket.client.close()
 
     def list(self, below: str = "") -> dict[str, Stored]:
-        """All objects whose name begins with `below`, by name; without those that only stand for a folder.
+        """Return the objects whose name begins with `below`, by name, except placeholders of folders.
 
         Raises:
-            ComponentError: the bucket does not exist, does not let us in or does not answer.
+            ComponentError: the bucket does not exist, denies access or does not respond.
         """
         prefix = self._prefix + below
 
@@ -111,7 +111,7 @@ class Folder:
                 timeout=_TIMEOUT_S,
                 retry=self._retry(),
             )
-            # `NAME/`, as some programs make it, can be no file here.
+            # Objects named `NAME/`, which some programs create for folders, cannot be files here.
             files = (blob for blob in blobs if not blob.name.endswith("/"))
             return {stored.name: stored for stored in map(self._stored, files)}
 
@@ -121,16 +121,16 @@ class Folder:
         return found
 
     def find(self, name: str) -> Stored | None:
-        """One object as it is now; None where there is none."""
+        """Return an object as it is now; None if it does not exist."""
         with self._named():
             blob = self._bucket.get_blob(self._prefix + name, timeout=_TIMEOUT_S, retry=self._retry())
         return self._stored(blob) if blob else None
 
     def read(self, stored: Stored) -> bytes:
-        """The content of an object, checked against its checksum.
+        """Return the content of an object, verified against its checksum.
 
         Raises:
-            ComponentError: it was replaced or deleted, or does not arrive as it is stored.
+            ComponentError: the object was replaced or deleted, or arrives damaged.
         """
         blob = self._blob(stored.name, stored.generation)
         with self._named():
@@ -140,7 +140,7 @@ class Folder:
         return content
 
     def fetch(self, stored: Stored, target: Path) -> None:
-        """Brings an object to a file of this machine; else as `read`."""
+        """Download an object to a file of this machine; raises the errors of `read`."""
         blob = self._blob(stored.name, stored.generation)
         target.parent.mkdir(parents=True, exist_ok=True)
         with self._named():
@@ -159,17 +159,18 @@ class Folder:
         labels: dict[str, str] | None = None,
         over: Stored | None = None,
     ) -> None:
-        """Writes an object that is not there yet, or one in the place of another.
+        """Write an object that does not exist yet, or replace one.
 
         Args:
-            name: below the folder.
-            crc32c: of the content, see `crc32c_of`.
-            labels: kept with it, see `Stored`.
-            over: the object that it replaces; None: there must be none.
+            name: path below the folder.
+            content: a file, or bytes.
+            crc32c: checksum of the content, see `crc32c_of`.
+            labels: stored with the object, see `Stored`.
+            over: the object to replace; None: there must be none.
 
         Raises:
-            TakenError: another publisher's is there.
-            ComponentError: it cannot be written.
+            TakenError: another publisher's object is there.
+            ComponentError: the object cannot be written.
         """
 
         def write() -> None:
@@ -191,11 +192,11 @@ class Folder:
         self._written(name, crc32c, write)
 
     def copy(self, source: Stored, name: str) -> None:
-        """Copies an object inside the store to where none is yet, as long as the source is still that one.
+        """Copy an object inside the store to a name that does not exist yet, if the source is unchanged.
 
         Raises:
             TakenError: the source is gone, or another publisher's object is there.
-            ComponentError: it cannot be written.
+            ComponentError: the object cannot be written.
         """
 
         def write() -> None:
@@ -216,7 +217,7 @@ class Folder:
         self._written(name, source.crc32c, write)
 
     def delete(self, stored: Stored) -> None:
-        """Deletes that writing of an object; one that is gone or replaced is left as it is."""
+        """Delete this generation of an object; ignore an object that is gone or was replaced."""
         from google.api_core.exceptions import NotFound, PreconditionFailed
 
         with self._named(), contextlib.suppress(NotFound, PreconditionFailed):
@@ -225,11 +226,11 @@ class Folder:
             )
 
     def is_own(self, stored: Stored | None, crc32c: str) -> bool:
-        """Whether an object was written by this publisher, with the content of that checksum."""
+        """Return True if this publisher wrote the object, with the content of this checksum."""
         return stored is not None and (stored.labels.get(_WRITER), stored.crc32c) == (self._writer, crc32c)
 
     def _written(self, name: str, crc32c: str, write: Callable[[], None]) -> None:
-        """Write until the object exists or cannot; after an error, look at the state, do not guess it."""
+        """Write until the object exists or cannot be written; after an error, look whether it exists."""
         from google.api_core.exceptions import NotFound, PreconditionFailed
 
         with self._named():
@@ -277,7 +278,7 @@ class Folder:
         return DEFAULT_RETRY.with_timeout(limit_s).with_delay(initial=FIRST_DELAY_S, maximum=20.0)
 
     def _soon(self, ask: Callable[[], _Found]) -> _Found:
-        """Return the answer, if it comes in time: the search for credentials can hang without a network."""
+        """Return the response, if it comes in time: the search for credentials can hang without a network."""
         answers: queue.SimpleQueue[tuple[_Found | None, BaseException | None]] = queue.SimpleQueue()
 
         def work() -> None:
@@ -331,7 +332,7 @@ class Folder:
 
 
 def crc32c_of(content: Path | bytes) -> str:
-    """The CRC32C of a file or of bytes, base64 as Cloud Storage writes it."""
+    """Return the CRC32C of a file or of bytes, base64 as Cloud Storage writes it."""
     import google_crc32c
 
     checksum = google_crc32c.Checksum()
@@ -352,7 +353,7 @@ def _client() -> Any:
     from google.cloud import storage
 
     try:
-        # The project only matters to who makes or lists buckets.
+        # The project only matters for creating or listing buckets.
         return storage.Client(project=os.environ.get("GOOGLE_CLOUD_PROJECT", "slipway"))
     except DefaultCredentialsError as error:
         raise ComponentError("There are no credentials for Cloud Storage.", hint=_LOG_IN) from error
@@ -377,7 +378,7 @@ def _failures() -> tuple[type[Exception], ...]:
 
 
 def _is_passing(error: Exception) -> bool:
-    """Whether the same request may succeed a moment later."""
+    """Return True if the same request may succeed a moment later."""
     from google.api_core.exceptions import ClientError, TooManyRequests
     from google.auth.exceptions import GoogleAuthError
 

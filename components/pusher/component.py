@@ -64,29 +64,31 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
     endpoint: Parameter[str] = "",
     sign: Parameter[str] = "",
 ) -> None:
-    """Publishes the model with its papers if it is blessed; otherwise pushes nothing and says so.
+    """Publish the model with its provenance ("papers") if it is blessed; otherwise push nothing and log why.
 
     Args:
-        model: the Trainer's; its SavedModel lies in the artifact's folder for serving.
-        blessing: the gate's answer about this model: the property `blessed`, and the file `BLESSED`.
-        examples: what it was trained on; its span goes into the papers.
+        model: the Trainer's output; its SavedModel is in the artifact's folder for serving.
+        blessing: the gate's verdict on this model: the property `blessed`, and the file `BLESSED`.
+        examples: the training data; its span goes into the papers.
+        schema: the schema of the raw data, for the papers.
         pushed_model: gets the properties that stock components set: `pushed` (1 or 0) and, when pushed,
             `pushed_destination` (the version's directory or gs:// address) and `pushed_version`. Nothing is
             copied into it.
         base: the directory or gs:// folder that a model server watches.
-        about: what the workload says of itself, by `as_parameter`; see `manifest_contents.About`.
-        quarantine: beside the examples, with the digest of the data; None where they come from elsewhere.
-        data_verdict: the data gate's; None where no gate judged the data.
-        infra_blessing: an InfraValidator's answer about this model; None where none was asked.
-        keep: how many versions stay; 0: all.
+        about: the workload's description of itself, by `as_parameter`; see `manifest_contents.About`.
+        quarantine: Ingest's output beside the examples, with the digest of the data; None if the examples
+            come from another component.
+        data_verdict: the data gate's verdict; None if no gate judged the data.
+        infra_blessing: an InfraValidator's verdict on this model; None if there is no such component.
+        keep: number of versions to keep; 0: all.
         hook: a command to run after the push, see `run_hook`; None: none.
-        endpoint: fields of `EndpointSettings` by `as_parameter`, where the version is deployed after the
-            push; empty: nowhere.
-        sign: fields of `SigningSettings` by `as_parameter`, the key that versions are signed with; empty:
-            they are not signed.
+        endpoint: fields of `EndpointSettings` by `as_parameter`, for deploying the version after the push;
+            empty: it is not deployed.
+        sign: fields of `SigningSettings` by `as_parameter`, the key that signs versions; empty: they are not
+            signed.
 
     Raises:
-        ComponentError: the blessing is about another model, or says yes but its file is gone; there is no
+        ComponentError: the blessing is about another model, or is positive but its file is gone; there is no
             model, or its files changed after they were judged; the model cannot be signed or published.
     """
     told: About = from_parameter(about)
@@ -126,7 +128,7 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
             signatures={name: each.to_json() for name, each in read_signatures(folder).items()},
             exports=read_exports(here(f"{model.uri}/exports")),
         )
-        # With it, the copy is checked once more.
+        # `push` checks the digest of the copy against this one.
         papers["model"] = {**papers.get("model", {}), "digest": digest}
         extras = Extras(key, sbom=read_sbom(here(f"{model.uri}/{SBOM_FOLDER}")))
         published = push(folder, base=base, papers=papers, extras=extras)
@@ -168,5 +170,5 @@ def _check(blessing: ModelBlessing, folder: Path, model: Model) -> None:
 
 
 def _span(examples: Examples) -> str:
-    # A text or a number, depending on the driver that resolved it.
+    # Text or a number, depending on the driver that resolved the examples.
     return examples.get_string_custom_property("span") or str(examples.get_int_custom_property("span") or "")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def push(
     model_folder: Path, *, base: str, papers: Papers | None = None, extras: Extras = NO_EXTRAS
 ) -> Published:
-    """Publishes a model to `base`, as `publish` or `publish_to_bucket` says."""
+    """Publish a model to `base` with `publish` or `publish_to_bucket`."""
     if base.startswith(GS):
         from slipway.components.pusher.publish_to_bucket import publish_to_bucket
 
@@ -26,10 +26,10 @@ def push(
 
 
 def find_unwritable(base: str) -> str:
-    """Why no version can be published to a directory, in words; empty: one can, or it is not on this machine.
+    """Return why no version can be published to a directory; empty if one can, or for a gs:// address.
 
-    Asked of the system by a file that has no name and is gone at once: permissions alone do not tell of a
-    file system that takes no files.
+    The check creates an unnamed temporary file, because permissions do not reveal a file system that accepts
+    no files.
     """
     if base.startswith(GS):
         return ""
@@ -46,10 +46,10 @@ def find_unwritable(base: str) -> str:
 
 
 def deployment_at(settings: EndpointSettings | None) -> "VertexEndpoint | None":
-    """The endpoint that versions are deployed to after the push; None where there is none.
+    """Return the endpoint to deploy versions to after the push; None if there is none.
 
     Raises:
-        ComponentError: there are no credentials that work.
+        ComponentError: there are no valid credentials.
     """
     if settings is None:
         return None

@@ -7,24 +7,24 @@ from typing import TypedDict
 from slipway.components.pusher.versions import Published
 
 ALL_TRAFFIC = 100
-"""The shares of an endpoint's models add up to it, in percent."""
+"""The sum of the traffic shares of an endpoint's models, in percent."""
 NEW = "0"
-"""How a request calls the model that it deploys."""
+"""The name of the model to deploy in a deploy request's traffic split."""
 
 _LONGEST_DEPLOYED_ID = 10
 
 
 @dataclass(frozen=True)
 class EndpointSettings:
-    """Where a version is deployed, and on what.
+    """The endpoint to deploy a version to, and its machines.
 
     Attributes:
         project: id of the Google Cloud project.
+        name: id of the endpoint, which is created if it does not exist.
+        min_replicas: minimum number of machines, >= 1; `max_replicas`: maximum number.
+        traffic: percentage of the requests that go to the new version, 0 to 100.
         address: of the API; empty: https://REGION-aiplatform.googleapis.com.
-        name: id of the endpoint; made where there is none.
-        min_replicas: machines at the least, >= 1; `max_replicas`: at the most.
-        traffic: percent of the requests that go to the new version, 0 to 100.
-        service_account: that the container runs as; empty: the service's own.
+        service_account: the account that the container runs as; empty: the service's own.
     """
 
     project: str
@@ -40,22 +40,22 @@ class EndpointSettings:
 
     @property
     def parent(self) -> str:
-        """The project and the region, as requests name them."""
+        """The resource name of the project and region."""
         return f"projects/{self.project}/locations/{self.region}"
 
     @property
     def endpoint(self) -> str:
-        """The endpoint, as requests name it."""
+        """The resource name of the endpoint."""
         return f"{self.parent}/endpoints/{self.name}"
 
     @property
     def url(self) -> str:
-        """Where the API is."""
+        """The address of the API."""
         return self.address or f"https://{self.region}-aiplatform.googleapis.com"
 
 
 class DeployRequest(TypedDict):
-    """A request as the service takes it; `traffic_split`: percent by the id of a deployment."""
+    """The service's form of a deploy request; `traffic_split`: percentage by the id of a deployment."""
 
     endpoint: str
     deployed_model: Mapping[str, object]
@@ -70,12 +70,14 @@ def deploy_request(
     model: str,
     shares: Mapping[str, int],
 ) -> DeployRequest:
-    """Deploys a model and gives it its share of the requests.
+    """Build the request that deploys a model and gives it its share of the requests.
 
     Args:
-        settings: where and on what.
-        model: the resource name of the version in the registry, with `@` and its number there.
-        shares: of the endpoint's models now, in percent by the id of their deployment.
+        settings: the endpoint and its machines.
+        published: the version.
+        workload: its name.
+        model: the version's resource name in the registry, with `@` and its number there.
+        shares: of the endpoint's current models, in percent by the id of their deployment.
     """
     deployed: dict[str, object] = {
         "model": model,
@@ -88,7 +90,7 @@ def deploy_request(
     }
     if settings.service_account:
         deployed["service_account"] = settings.service_account
-    # With an id of ours, a request that is repeated because its answer was lost deploys nothing twice.
+    # With a given id, repeating the request after a lost response does not deploy the model twice.
     if len(str(published.version)) <= _LONGEST_DEPLOYED_ID:
         deployed["id"] = str(published.version)
     return {
@@ -99,14 +101,14 @@ def deploy_request(
 
 
 def traffic_split(shares: Mapping[str, int], new: int) -> dict[str, int]:
-    """The shares after a new model came: it gets `new` percent, the others share the rest as before.
+    """Return the shares after adding a model: it gets `new` percent, the others share the rest as before.
 
     Args:
-        shares: percent by id, of the models that are there; those without any are left out.
-        new: percent for the new one, which is called `NEW`; it gets all where it is alone.
+        shares: percentage by id of the current models; models with 0 are left out.
+        new: percentage of the new model, which is called `NEW`; it gets 100 if it is the only one.
 
     Returns:
-        Shares above 0 that add up to 100; that of the new one also where it is 0.
+        Shares above 0 that add up to 100; the share of the new model is included even if it is 0.
     """
     others = {name: share for name, share in sorted(shares.items()) if share > 0}
     if not others:

@@ -8,24 +8,24 @@ from slipway.components.errors import ComponentError
 from slipway.components.pusher.versions import Published
 
 LIMIT_S = 600.0
-"""How long the command may take."""
+"""Time limit of the command."""
 
 
 def run_hook(
     command: Sequence[str], published: Published, *, workload: str, limit_s: float = LIMIT_S
 ) -> None:
-    """Runs the command, without a shell, and waits for it. What it writes goes where ours does.
+    """Run the command without a shell and wait for it. Its output goes where ours goes.
 
     It runs again when the push is repeated, so it must tolerate that.
 
     Args:
         command: program and arguments; empty: nothing is run.
         published: the version; in the command's environment as SLIPWAY_VERSION and SLIPWAY_VERSION_PATH.
-        workload: its name, there as SLIPWAY_WORKLOAD.
-        limit_s: after that it is killed.
+        workload: its name; in the command's environment as SLIPWAY_WORKLOAD.
+        limit_s: time after which the command is killed.
 
     Raises:
-        ComponentError: it cannot be started, fails or takes too long; the version stays pushed.
+        ComponentError: the command cannot be started, fails or takes too long; the version stays pushed.
     """
     if not command:
         return

@@ -1,6 +1,6 @@
-"""The block of YAML at the top of a model card, as the Hugging Face Hub reads it; others show or skip it.
+"""The YAML block at the top of a model card, as the Hugging Face Hub reads it; other viewers show or skip it.
 
-What is not known is left out: nobody asks a workload for a license, so the card names none.
+Unknown fields are left out: workloads have no setting for a license, so the card names none.
 """
 
 import json
@@ -12,7 +12,7 @@ from typing import Any
 from slipway.components.pusher.slice_chart import numbers, plain
 
 _TAGS = ("tensorflow", "saved-model", "tfx", "slipway")
-# The Hub's own names of metrics; the others keep theirs.
+# The Hub's names of metrics; other metrics keep their names.
 _HUB_NAMES = {
     "auc": "roc_auc",
     "binary_accuracy": "accuracy",
@@ -23,16 +23,16 @@ _HUB_NAMES = {
     "root_mean_squared_error": "rmse",
 }
 _COUNTS = ("example_count", "weighted_example_count")
-# Text in it is shown as Markdown by those who do not know such blocks: only letters that do nothing there.
+# Viewers that do not know such blocks show the text as Markdown: these characters have no effect there.
 _STRANGE = re.compile(r"[^\w ./,:@+=-]")
 
 
 def front_matter(papers: Mapping[str, object]) -> Iterator[str]:
-    """The lines of the block, between two of `---`.
+    """Yield the lines of the block, between two lines of `---`.
 
     Args:
-        papers: as `slipway.components.pusher.provenance` gives them. Without a `task` there is no index of
-            results, which the Hub takes only with one.
+        papers: as returned by `slipway.components.pusher.provenance`. Without a `task` there is no index of
+            results, because the Hub requires the task in it.
     """
     task = _word(papers.get("task") or "")
     metrics = {
@@ -85,5 +85,5 @@ def _word(value: object) -> str:
 
 
 def _quoted(value: object) -> str:
-    """Text as YAML reads it: in double quotes, as JSON writes it."""
+    """Return text as a double-quoted YAML string, in JSON syntax."""
     return json.dumps(_word(value), ensure_ascii=False)

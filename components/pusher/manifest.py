@@ -1,4 +1,4 @@
-"""A version's `manifest.json` and files, and whether the two agree."""
+"""A version's `manifest.json`, and checks of the version's files against it."""
 
 import hashlib
 import json
@@ -14,7 +14,7 @@ from slipway.components.pusher.manifest_contents import Papers
 from slipway.components.saved_model.digest import MANIFEST, PAPERS, SIGNATURE, combined_digest
 
 SAVED_MODEL = "saved_model.pb"
-"""The file that makes a folder a model: with it a server begins to load."""
+"""The file that makes a folder a model: servers load a folder once it is there."""
 
 NO_MANIFEST = f"it has no readable {MANIFEST}"
 CHANGED = f"{{name}} does not match its {MANIFEST}"
@@ -35,7 +35,7 @@ class Manifest:
     """The content of a version's `manifest.json`.
 
     Attributes:
-        files: every file of the version but the manifest and its signature, by path in it.
+        files: every file of the version except the manifest and its signature, by relative path.
         papers: where the model comes from and how good it is.
     """
 
@@ -44,7 +44,7 @@ class Manifest:
 
     @property
     def model_files(self) -> dict[str, FileEntry]:
-        """The files that are the model: all but its papers."""
+        """The files of the model, without its papers."""
         return {name: entry for name, entry in self.files.items() if name not in PAPERS}
 
     @property
@@ -53,7 +53,8 @@ class Manifest:
         return combined_digest({name: entry.sha256 for name, entry in self.files.items()})
 
     def to_bytes(self) -> bytes:
-        """The file's content; equal manifests give equal bytes. Its digest covers all the rest of it."""
+        """Return the content of the file, with a digest of the rest of it; equal manifests give equal
+        bytes."""
         document = {
             **self.papers,
             "format": _FORMAT,
@@ -63,7 +64,7 @@ class Manifest:
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Self | None:
-        """Reads what `to_bytes` wrote; None where it was changed by as much as a space."""
+        """Parse the output of `to_bytes`; return None if it was changed by as much as a space."""
         try:
             document = json.loads(content)
             files = {name: FileEntry(**entry) for name, entry in document["files"].items()}
@@ -82,7 +83,7 @@ def _digest(document: Mapping[str, object]) -> str:
 def verify(version: Path) -> str:
     """Describe what is wrong with a published version; empty if it matches its manifest.
 
-    Every file is read. One that is missing, changed or not in the manifest is wrong; so is a link.
+    Every file is read. A file that is missing, changed or not in the manifest is wrong; so is a link.
     """
     try:
         manifest = read_manifest(version)
@@ -105,8 +106,8 @@ def difference(manifest: Manifest, sizes: Mapping[str, int]) -> str:
     """Describe what is wrong with the names and sizes (bytes) of a version's files; "" if nothing.
 
     Args:
-        sizes: of all its files. Those of the manifest and its signature do not matter: what they say is
-            checked otherwise.
+        manifest: of the version.
+        sizes: of all its files. The manifest and its signature are ignored: they are verified by other means.
     """
     for name in sorted(manifest.files.keys() | (sizes.keys() - {MANIFEST, SIGNATURE})):
         if name not in manifest.files:
@@ -119,18 +120,18 @@ def difference(manifest: Manifest, sizes: Mapping[str, int]) -> str:
 
 
 def sha256(path: Path) -> str:
-    """The SHA-256 of a file, 64 hexadecimal digits."""
+    """Return the SHA-256 of a file, 64 hexadecimal digits."""
     with opened(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def opened(path: Path) -> BufferedReader:
-    """Opens a file for reading; refuses a link, also where it took the file's place just now."""
+    """Open a file for reading; refuse a link, even if it replaced the file just now."""
     return open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW))
 
 
 def read_manifest(version: Path) -> Manifest | None:
-    """Return the version's manifest; None if it has no sound one."""
+    """Return the version's manifest; None if it has no valid one."""
     content = read_file(version / MANIFEST)
     return None if content is None else Manifest.from_bytes(content)
 
@@ -145,10 +146,10 @@ def read_file(path: Path) -> bytes | None:
 
 
 def model_contents(folder: Path) -> tuple[list[str], dict[str, int]]:
-    """The folders and files of a model as `contents` gives them, without the papers of an earlier push.
+    """Return the folders and files of a model like `contents`, without the papers of an earlier push.
 
     Raises:
-        ComponentError: it is no SavedModel, or not made of regular files and folders.
+        ComponentError: the folder holds no SavedModel, or more than regular files and folders.
         OSError: the folder cannot be read.
     """
     folders, sizes = contents(folder)
@@ -163,7 +164,7 @@ def model_contents(folder: Path) -> tuple[list[str], dict[str, int]]:
 
 
 def holds(manifest: Manifest | None, folder: Path, sizes: Mapping[str, int]) -> bool:
-    """Whether a version holds, by its manifest, the model in a folder, whose files have these sizes."""
+    """Return True if a version's manifest lists exactly the model in a folder with files of these sizes."""
     files = manifest.model_files if manifest else {}
     if sizes != {name: entry.bytes for name, entry in files.items()}:
         return False
@@ -172,7 +173,7 @@ def holds(manifest: Manifest | None, folder: Path, sizes: Mapping[str, int]) -> 
 
 
 def contents(folder: Path) -> tuple[list[str], dict[str, int]]:
-    """All folders below, each after its parent, and the sizes of all files in bytes, by relative path.
+    """Return all folders below, parents first, and the sizes of all files in bytes, by relative path.
 
     Raises:
         ComponentError: there is a link, a device or a pipe.

@@ -1,4 +1,4 @@
-"""What a version's manifest tells of the model: plain data, whose every key may be missing."""
+"""The description of a model in a version's manifest: plain data, in which any key may be missing."""
 
 from collections.abc import Mapping
 from typing import NotRequired, TypedDict
@@ -7,12 +7,12 @@ from slipway.components.saved_model.signatures import PlainSignature
 
 
 class About(TypedDict, total=False):
-    """What the workload says of itself.
+    """The workload's description of itself.
 
     Attributes:
         model, preprocessing_fn: dotted paths.
         classes: names in the order of the label's codes.
-        task: what the model is for in the words of the Hugging Face Hub, as `tabular-classification`.
+        task: the model's purpose in the terms of the Hugging Face Hub, e.g. `tabular-classification`.
         pretrained: the file of weights that the training began with: its path and its sha256.
     """
 
@@ -35,7 +35,7 @@ class ModelPapers(TypedDict, total=False):
 
 
 class DataPapers(TypedDict, total=False):
-    """The data: where it comes from, its digest and span, and its rows, from Ingest's summary."""
+    """The data: its source, digest and span, and its row counts from Ingest's summary."""
 
     source: str
     digest: str
@@ -47,7 +47,7 @@ class DataPapers(TypedDict, total=False):
 
 
 class DataGatePapers(TypedDict, total=False):
-    """What the data gate said, its findings in words, and the `reason` for which they were let pass."""
+    """The data gate's message, its findings in words, and the `reason` why they were overridden."""
 
     message: str
     findings: list[str]
@@ -59,8 +59,8 @@ class SchemaPapers(TypedDict, total=False):
 
     Attributes:
         digest: SHA-256 of its file.
-        columns: the type of each raw column by name.
-        needed: those that no row may lack when the model is asked.
+        columns: the type of each raw column, by name.
+        needed: the columns that every row of a request must have.
     """
 
     digest: str
@@ -69,7 +69,7 @@ class SchemaPapers(TypedDict, total=False):
 
 
 class GatePapers(TypedDict):
-    """The model gate's answer in words, its checks, and what was let pass, as its verdict has them."""
+    """The model gate's reasons in words, its checks and overrides, as in its verdict."""
 
     reasons: list[str]
     checks: list[Mapping[str, object]]
@@ -77,7 +77,7 @@ class GatePapers(TypedDict):
 
 
 class Republished(TypedDict):
-    """Which version was published again in place of which, when (ISO 8601), by whom, and why."""
+    """The version that was published again, the one that it replaced, when (ISO 8601), by whom, and why."""
 
     version: int
     instead_of: int
@@ -97,11 +97,11 @@ class Papers(TypedDict, total=False):
     """Where a model comes from and how good it is.
 
     Attributes:
-        run: id of the run that pushed it; `pushed_at`: when, ISO 8601.
+        run: id of the run that pushed it; `pushed_at`: time of the push, ISO 8601.
         code: one SHA-256 for each package of code, by its name.
         metrics: overall, by name; `slices`: by slice and name.
         exports: the `exports.json` of the model's smaller forms.
-        task, pretrained: as `About` has them.
+        task, pretrained: as in `About`.
     """
 
     workload: str

@@ -1,4 +1,4 @@
-"""A version's `MODEL_CARD.md`: its papers in readable form. Every text in it is escaped."""
+"""A version's `MODEL_CARD.md`: its papers in readable form. All text in it is escaped."""
 
 import html
 import json
@@ -19,13 +19,12 @@ _EXAMPLES: Mapping[str, object] = {"string": "", "bool": False, "float": 0.0, "d
 
 
 def model_card(papers: Mapping[str, object]) -> str:
-    """The card as Markdown: purpose, data, metrics by slice with a picture, limits, how to call the model.
+    """Return the card as Markdown: purpose, data, metrics by slice, limits, how to call the model.
 
-    It begins with the block of YAML that the Hugging Face Hub reads.
+    The card begins with the YAML block that the Hugging Face Hub reads.
 
     Args:
-        papers: as `slipway.components.pusher.provenance` gives them; sections without anything to say are
-            left out.
+        papers: as returned by `slipway.components.pusher.provenance`; sections without content are left out.
     """
     sections = (
         _purpose(papers),
@@ -92,7 +91,7 @@ def _metrics(papers: Mapping[str, object]) -> Iterator[str]:
 
 
 def _chart(papers: Mapping[str, object]) -> Iterator[str]:
-    """The picture, and the same in plain text: no viewer of Markdown leaves that out."""
+    """Yield the picture, and the same as plain text, which every Markdown viewer shows."""
     chart = slice_chart(papers)
     if chart is None:
         return
@@ -109,7 +108,7 @@ def _chart(papers: Mapping[str, object]) -> Iterator[str]:
 
 
 def _exports(papers: Mapping[str, object]) -> Iterator[str]:
-    """The smaller forms, which lie beside the model that was trained, with what each costs."""
+    """Yield the smaller forms, which are stored beside the trained model, with their sizes and metrics."""
     report = _mapping(papers.get("exports"))
     forms = [_mapping(form) for form in _list(report.get("exports"))]
     if not forms:
@@ -200,7 +199,7 @@ def _table(facts: Mapping[str, object]) -> Iterator[str]:
 
 
 def _example(tensor: Mapping[str, object]) -> Any:
-    """A value of the tensor's type and of a row's shape; None where that is too large to show."""
+    """Return a value of the tensor's type and of a row's shape; None if it is too large to show."""
     shape = [1 if size is None else size for size in _shape(tensor)]
     if not all(isinstance(size, int) for size in shape) or math.prod(shape) > _EXAMPLE_CELLS:
         return None
@@ -211,12 +210,12 @@ def _example(tensor: Mapping[str, object]) -> Any:
 
 
 def _shape(tensor: Mapping[str, object]) -> list[Any]:
-    """The shape of a row's cell; None for any number of values."""
+    """Return the shape of a row's cell, in which None stands for any number of values."""
     return _list(tensor.get("shape"))[1:]
 
 
 def _text(value: Any) -> str:
-    """Text of anybody's as Markdown that shows it and does nothing else."""
+    """Return untrusted text as Markdown that only shows it."""
     return _MARKDOWN.sub(r"\\\1", html.escape(plain(value), quote=False))
 
 

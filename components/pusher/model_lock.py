@@ -1,10 +1,10 @@
-"""Publishers of one and the same model to one folder of Cloud Storage take turns; others do not wait.
+"""Publishers of the same model to one folder of Cloud Storage take turns; publishers of others do not wait.
 
-<base>/.pushing/<digest of the model>   is there while somebody publishes that model
+<base>/.pushing/<digest of the model>   exists while a publisher publishes that model
 
-Whoever waited finds the version of the one before, so one model gets one version. The lock only saves a
-second, equal version; that each version is whole does not hang on it. So it is broken rather than waited for
-for ever: its holder may be dead, on a machine that cannot be asked.
+A publisher that waited finds the version of the one before, so one model gets one version. The lock only
+avoids a second, equal version; it does not protect the integrity of a version. After a time limit it is
+therefore broken: its holder may be dead, on a machine that cannot be checked.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from slipway.components.pusher.claim_owner import is_gone, this_process
 WAIT_S = 120.0
 """How long to wait for a publisher of the same model whose process cannot be checked from here."""
 LOOK_S = 0.5
-"""How often to check whether it is done."""
+"""How often to check whether the other publisher is done."""
 
 _LOCKS = ".pushing"
 
@@ -29,12 +29,12 @@ _log = logging.getLogger(__name__)
 
 @contextlib.contextmanager
 def model_locked(folder: Folder, digest: str, *, dead_after: timedelta) -> Iterator[None]:
-    """Holds a model for this publisher alone.
+    """Hold the lock of a model.
 
     Args:
         folder: the base.
         digest: of the model, see `Manifest.model_digest`.
-        dead_after: the holder of a lock that is older is dead.
+        dead_after: the holder of an older lock is considered dead.
 
     Raises:
         ComponentError: the bucket cannot be used.
@@ -44,7 +44,7 @@ def model_locked(folder: Folder, digest: str, *, dead_after: timedelta) -> Itera
     try:
         yield
     finally:
-        # The next publisher of the model breaks a lock that cannot be removed now.
+        # If the lock cannot be removed now, the model's next publisher breaks it.
         with contextlib.suppress(ComponentError):
             held = folder.find(name)
             if held is not None and folder.is_own(held, EMPTY_CRC32C):
@@ -52,7 +52,7 @@ def model_locked(folder: Folder, digest: str, *, dead_after: timedelta) -> Itera
 
 
 def remove_dead_locks(folder: Folder, seen: Mapping[str, Stored], *, dead_after: timedelta) -> None:
-    """Removes the locks among the objects of a base whose holders are dead."""
+    """Remove the locks of dead holders from the objects of a base."""
     for name, held in seen.items():
         if name.startswith(f"{_LOCKS}/") and _is_dead(held, dead_after):
             folder.delete(held)
@@ -64,7 +64,7 @@ def _take(folder: Folder, name: str, dead_after: timedelta) -> None:
     other = folder.find(name)
     while True:
         if other is None or _is_dead(other, dead_after) or time.monotonic() > until:
-            # If several find it free or its holder dead, the store lets one through.
+            # If several publishers find the lock free or its holder dead, the store lets one of them succeed.
             with contextlib.suppress(TakenError):
                 labels = {PROCESS: this_process()}
                 folder.create(name, b"", crc32c=EMPTY_CRC32C, labels=labels, over=other)

@@ -1,6 +1,7 @@
-"""The versions of a workload as versions of one model in Vertex AI's Model Registry. Pure.
+"""Requests that store a workload's versions as versions of one model in Vertex AI's Model Registry. Pure.
 
-A model has versions, which the registry numbers itself: 1, 2, ... Ours are found by an alias, `v1795229254`.
+The registry numbers the versions of a model itself: 1, 2, ... Our versions are found by an alias,
+`v1795229254`.
 """
 
 import math
@@ -11,12 +12,12 @@ from slipway.components.pusher.manifest_contents import Papers
 from slipway.components.pusher.versions import Published
 
 WORKLOAD_LABEL = "slipway-workload"
-"""The label by which a model of ours is told from one of somebody else's with the same id."""
+"""The label that distinguishes our models from others with the same id."""
 
-_ID_LETTERS = 63  # of a model's id, and of a label's value
-_METRICS_TOLD = 20  # in a description, which people read
+_ID_LETTERS = 63  # limit for a model's id and a label's value
+_METRICS_TOLD = 20  # limit for a description, which people read
 _SCHEMAS = "gs://google-cloud-aiplatform/schema/modelevaluation"
-# The names that the registry's own schemas give to metrics, by Keras's. Others are told in words only.
+# The metrics in the registry's own schemas, by their Keras names. Other metrics appear only as text.
 _CLASSIFICATION = {"auc": "auRoc", "auc_precision_recall": "auPrc", "binary_crossentropy": "logLoss"}
 _REGRESSION = {
     "mean_absolute_error": "meanAbsoluteError",
@@ -27,20 +28,20 @@ _REGRESSION = {
 
 
 def model_id(workload: str) -> str:
-    """The id of a workload's model: letters, digits, '_' and '-', at most 63, a letter first."""
+    """Return the id of a workload's model: up to 63 letters, digits, '_' and '-', a letter first."""
     name = re.sub(r"[^a-z0-9_-]", "-", workload.lower())
     return (name if name[:1].isalpha() else f"m{name}")[:_ID_LETTERS]
 
 
 def alias(version: int) -> str:
-    """How the registry calls a version beside its own number: an alias may not be a number."""
+    """Return the alias of a version in the registry; an alias may not be a number."""
     return f"v{version}"
 
 
 def is_ours(model: str, workload: str) -> bool:
-    """Whether a model, by its resource name, holds versions that were pushed by the workload.
+    """Return True if a model, by its resource name, holds versions that the workload pushed.
 
-    Each version was a model of its own once, `taxi-v1795229254`: those count as well.
+    In the past each version was a model of its own, `taxi-v1795229254`: such models count, too.
     """
     name = _id(model)
     found = re.fullmatch(r"(.+)-v(\d{1,19})", name)
@@ -48,18 +49,19 @@ def is_ours(model: str, workload: str) -> bool:
 
 
 def earlier_id(workload: str, version: int) -> str:
-    """The id of a version where it is a model of its own, as it was once."""
+    """Return the id of a version that is a model of its own, as was done in the past."""
     ending = f"-v{version}"
     return model_id(workload)[: _ID_LETTERS - len(ending)] + ending
 
 
 def is_version(model: str, number: str, *, of: str) -> bool:
-    """Whether what is deployed is a certain version of a certain model.
+    """Return True if a deployed model is a given version of a given model.
 
     Args:
-        model: the resource name of what is deployed: the service names the project by its number, and may add
-            the version.
-        number: the version of what is deployed, as the registry counts; empty: the name has it, or it is 1.
+        model: the resource name of the deployed model, in which the service identifies the project by its
+            number, and may append the version.
+        number: the version of the deployed model, by the registry's count; empty: it is in `model`, or it is
+            1.
         of: the resource name of the version, with `@` and its number.
     """
     return _id(model) == _id(of) and (number or model.partition("@")[2] or "1") == of.partition("@")[2]
@@ -74,13 +76,15 @@ def upload_request(
     workload: str,
     is_first: bool,
 ) -> dict[str, object]:
-    """Puts a version into the registry, as the one that the model's name means from now on.
+    """Build the request that adds a version to the registry and makes it the model's default.
 
     Args:
-        papers: of the version; what they lack is left out.
+        published: the version.
+        papers: of the version; missing entries are left out.
         parent: projects/PROJECT/locations/REGION.
         container: the image that serves it.
-        is_first: True: the model is not there yet, and gets its id with this version.
+        workload: its name.
+        is_first: True: the model does not exist yet, and gets its id with this version.
     """
     name = model_id(workload)
     place = {"model_id": name} if is_first else {"parent_model": f"{parent}/models/{name}"}
@@ -98,7 +102,7 @@ def upload_request(
 
 
 def labels(version: int, papers: Papers, *, workload: str) -> dict[str, str]:
-    """The labels of a version, by which the registry filters: workload, version, run, span."""
+    """Return the labels of a version, by which the registry can filter: workload, version, run, span."""
     told = {
         WORKLOAD_LABEL: model_id(workload),
         "slipway-version": str(version),
@@ -109,7 +113,7 @@ def labels(version: int, papers: Papers, *, workload: str) -> dict[str, str]:
 
 
 def describe(papers: Papers) -> str:
-    """How good a version is and where it comes from, in one line; empty where nothing is known."""
+    """Describe a version's metrics and origin in one line; empty if nothing is known."""
     metrics = papers.get("metrics", {})
     told = [f"{name} {value:.4g}" for name, value in list(metrics.items())[:_METRICS_TOLD]]
     parts = [", ".join(told), f"run {run}" if (run := papers.get("run")) else ""]
@@ -119,9 +123,10 @@ def describe(papers: Papers) -> str:
 
 
 def evaluation(version: int, papers: Papers) -> dict[str, object] | None:
-    """The metrics as an evaluation of the model; None where the registry knows none of their names.
+    """Return the metrics as an evaluation of the model; None if the registry knows none of their names.
 
-    One that is no number, as of a class that no row has, cannot be told: JSON has none of the kind.
+    Metrics that are not finite, e.g. for a class without rows, are left out, because JSON cannot represent
+    them.
     """
     metrics = {name: value for name, value in papers.get("metrics", {}).items() if math.isfinite(value)}
     for schema, names in (("classification", _CLASSIFICATION), ("regression", _REGRESSION)):
@@ -136,7 +141,7 @@ def evaluation(version: int, papers: Papers) -> dict[str, object] | None:
 
 
 def is_foreign(found_labels: Mapping[str, str], workload: str) -> bool:
-    """Whether a model, by the labels of its default version, was put there by something else."""
+    """Return True if a model, by the labels of its default version, was created by something else."""
     return found_labels.get(WORKLOAD_LABEL) != model_id(workload)
 
 

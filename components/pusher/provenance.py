@@ -1,6 +1,6 @@
-"""Where a model comes from and how good it is, gathered from what lies beside it when it is pushed.
+"""Collects a model's provenance ("papers") when it is pushed: its origin and quality.
 
-What is missing is left out: another pipeline's gate, data or schema may say less than ours.
+Missing facts are left out: the gate, data or schema of other pipelines may hold less than ours.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from slipway.components.pusher.manifest_contents import About, DataGatePapers, P
 from slipway.components.saved_model.digest import SBOM
 from slipway.components.saved_model.signatures import PlainSignature
 
-# Set by the engine for each node's process.
+# The engine sets this variable for each node's process.
 RUN_VARIABLE = "SLIPWAY_RUN"
 
 _STACK = ("tfx", "tensorflow", "tensorflow-transform", "keras", "numpy")
@@ -35,12 +35,14 @@ def provenance(
     signatures: Mapping[str, PlainSignature],
     exports: Mapping[str, object] | None = None,
 ) -> Papers:
-    """The papers of a version, as its manifest keeps them and its card shows them.
+    """Return the papers of a version, for its manifest and its card.
 
     Args:
+        about: the workload's description of itself.
         verdict: the model gate's `verdict.json`.
         data_verdict: the data gate's.
-        data: as `read_data` gives it; `schema`: as `read_schema` does.
+        data: as returned by `read_data`; `schema`: as returned by `read_schema`.
+        signatures: of the model, by name.
         exports: the `exports.json` of the model's smaller forms; None: there are none.
     """
     papers = {
@@ -69,7 +71,7 @@ def provenance(
 
 
 def _data_gate(verdict: Mapping[str, Any]) -> DataGatePapers:
-    """Return the data gate's findings and who let them pass; empty if no gate judged the data."""
+    """Return the data gate's findings and the reason of an override; empty if no gate judged the data."""
     findings = [each for each in verdict.get("findings", ()) if isinstance(each, dict)]
     let_pass = verdict.get("accepted") and any(each.get("stops") for each in findings)
     known: DataGatePapers = {
@@ -81,7 +83,7 @@ def _data_gate(verdict: Mapping[str, Any]) -> DataGatePapers:
 
 
 def read_verdict(folder: Path) -> dict[str, object]:
-    """The `verdict.json` beside a blessing; empty where there is none that can be read."""
+    """Return the `verdict.json` of a blessing; empty if there is none that can be read."""
     return _read_mapping(folder / "verdict.json")
 
 
@@ -132,7 +134,7 @@ def read_schema(path: Path) -> SchemaPapers:
 
 
 def code_digests(functions: Iterable[str]) -> dict[str, str]:
-    """One SHA-256 over the Python files of each package that a function lives in, and of this project's own.
+    """Return one SHA-256 over the Python files for each function's package and for this project's own.
 
     Args:
         functions: dotted paths, module and function; empty ones and those that cannot be found are left out.
@@ -143,7 +145,7 @@ def code_digests(functions: Iterable[str]) -> dict[str, str]:
 
 
 def stack_versions() -> dict[str, str]:
-    """The versions of Python and of what the model is made with, by package."""
+    """Return the versions of Python and of the main packages, by package."""
     found = {"python": python_version()}
     for package in _STACK:
         try:

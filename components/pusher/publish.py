@@ -1,8 +1,8 @@
-"""Publishes a model as a version in a directory that a model server watches: whole or not at all.
+"""Publishes a model as a version in a directory that a model server watches: completely or not at all.
 
-<base>/<version>/           TF Serving's layout; its `manifest.json` says what belongs to it
-<base>/.staging-<random>/   a version in the making; servers read integer names only
-<base>/.lock                held by the publisher at work; the kernel lets go when its process ends
+<base>/<version>/           TF Serving's layout; its `manifest.json` lists the files that belong to it
+<base>/.staging-<random>/   an unfinished version; servers read integer names only
+<base>/.lock                held by the active publisher; the kernel releases it when the process ends
 """
 
 import contextlib
@@ -54,20 +54,20 @@ _log = logging.getLogger(__name__)
 def publish(
     model_folder: Path, *, base: Path, papers: Papers | None = None, extras: Extras = NO_EXTRAS
 ) -> Published:
-    """Makes the model the newest version in `base`, unless it is that already, signed as it is to be.
+    """Make the model the newest version in `base`, unless it already is, with the same signature.
 
-    Killed at any moment, or failed, it leaves either no new version or a whole one that is on disk; the next
-    call removes what lies around, or finds the version. Publishers of one base take turns.
+    If the process is killed or fails at any moment, there is either no new version or a complete one on disk;
+    the next call removes the remains, or finds the version. Publishers of one base take turns.
 
     Args:
-        model_folder: a SavedModel: regular files and folders only. The papers of an earlier push at its top
-            are written anew.
-        base: the folder of the versions; made with its parents if need be.
+        model_folder: a SavedModel: regular files and folders only. Papers of an earlier push at its top level
+            are rewritten.
+        base: the folder of the versions; created with its parents if necessary.
         papers, extras: see `slipway.components.pusher.version_files.sealed`.
 
     Raises:
-        ComponentError: `model_folder` is no SavedModel or holds a link; `base` is a file, full or not
-            writable; its newest version is a link out of it; another publisher does not end.
+        ComponentError: `model_folder` is not a SavedModel or holds a link; `base` is a file, full or not
+            writable; its newest version is a link out of it; another publisher does not finish.
     """
     with _errors_named(base):
         folders, sizes = model_contents(model_folder)
@@ -76,7 +76,7 @@ def publish(
             _remove_leftovers(base)
             newest = _newest(base)
             if newest and _is_same(newest[1], model_folder, sizes, extras):
-                # Its publisher may have been killed between the rename and this.
+                # The version's publisher may have been killed between the rename and this call.
                 _sync(base)
                 return Published(newest[0], str(base), was_there=True)
             version = next_version([newest[0]] if newest else [], base=str(base))
@@ -88,7 +88,7 @@ def remove_version(base: Path, version: int) -> None:
     """Remove a version, its name first, so that no server sees half of it; a missing one is not an error.
 
     Raises:
-        ComponentError: it cannot be removed.
+        ComponentError: the version cannot be removed.
     """
     with _errors_named(base), _turn(base):
         _remove_leftovers(base)
@@ -100,7 +100,7 @@ def remove_version(base: Path, version: int) -> None:
 
 
 def _is_same(version: Path, folder: Path, sizes: Mapping[str, int], extras: Extras) -> bool:
-    """Whether a version is whole, holds the folder's files and has the extras."""
+    """Return True if a version is intact, holds the folder's files and has the extras."""
     if not holds(read_manifest(version), folder, sizes):
         return False
     problem = verify(version)
@@ -141,11 +141,11 @@ def _write(
 
 
 def _copy(source: Path, target: Path) -> FileEntry:
-    """Copies a file to disk; its entry is of what was read back from the copy."""
+    """Copy a file to disk; return the entry of the copy, as read back."""
     with opened(source) as reading, target.open("xb") as writing, ThreadPoolExecutor(1) as beside:
         while os.sendfile(writing.fileno(), reading.fileno(), None, _CHUNK_BYTES):
             pass
-        # Waiting for the disk and hashing take about as long as each other, and neither holds Python's lock.
+        # Waiting for the disk and hashing take about the same time, and both release the GIL.
         on_disk = beside.submit(os.fsync, writing.fileno())
         entry = FileEntry(sha256(target), target.stat().st_size)
         on_disk.result()
@@ -153,7 +153,7 @@ def _copy(source: Path, target: Path) -> FileEntry:
 
 
 def _newest(base: Path) -> tuple[int, Path] | None:
-    """The largest version and its path, whole or not; None where there is none.
+    """Return the largest version and its path, complete or not; None if there is none.
 
     Raises:
         ComponentError: it is a link out of `base`.
@@ -173,7 +173,7 @@ def _newest(base: Path) -> tuple[int, Path] | None:
 
 
 def _remove_leftovers(base: Path) -> None:
-    """Removes what dead publishers left: whoever holds the lock is the only one alive."""
+    """Remove what dead publishers left: the holder of the lock is the only one alive."""
     for path in base.glob(f"{_STAGING}*"):
         _log.info("Removing %s.", path)
         if path.is_dir() and not path.is_symlink():
@@ -184,7 +184,7 @@ def _remove_leftovers(base: Path) -> None:
 
 @contextlib.contextmanager
 def _turn(base: Path) -> Iterator[None]:
-    """Holds the base for this publisher alone."""
+    """Hold the lock of the base."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     lock = base / ".lock"
     descriptor = os.open(lock, flags, 0o666)
@@ -214,7 +214,7 @@ def _make_folder(folder: Path) -> None:
 
 
 def _sync(folder: Path) -> None:
-    """Puts the names in a folder on disk; its files' content is not touched."""
+    """Write the names in a folder to disk; the content of its files is not synced."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -1,12 +1,12 @@
-"""Publishes a model as a version in a folder of Cloud Storage: whole or not at all.
+"""Publishes a model as a version in a folder of Cloud Storage: completely or not at all.
 
-<base>/<version>/                 TF Serving's layout; complete with `saved_model.pb`, the last file to come
-<base>/.claims/<version>          a number is given out once, for ever: one version has one publisher
+<base>/<version>/                 TF Serving's layout; complete with `saved_model.pb`, which is written last
+<base>/.claims/<version>          each number is assigned once, forever: one version has one publisher
 <base>/.pushing/<model>           publishers of one model take turns, see `model_lock`
-<base>/.staging/<version>/...     `saved_model.pb`, copied into place by the store if it is still the same
+<base>/.staging/<version>/...     `saved_model.pb`, which the store copies into place if it is unchanged
 
-That condition keeps a publisher that was taken for dead from completing a version: whoever cleans up first
-puts a tombstone in the place of the staged file, and then looks whether the version is complete.
+That condition keeps a publisher that was considered dead from completing a version: a cleanup first replaces
+the staged file by a tombstone, and then checks whether the version is complete.
 """
 
 import contextlib
@@ -40,7 +40,7 @@ from slipway.components.pusher.versions import Published, next_version, version_
 from slipway.components.saved_model.digest import MANIFEST, SIGNATURE
 
 DEAD_AFTER = timedelta(hours=1)
-"""A publisher elsewhere that wrote nothing for this long is considered dead."""
+"""A publisher on another machine that wrote nothing for this long is considered dead."""
 
 _CLAIMS = ".claims"
 _STAGING = ".staging"
@@ -62,20 +62,20 @@ class _File:
 def publish_to_bucket(
     model_folder: Path, *, base: str, papers: Papers | None = None, extras: Extras = NO_EXTRAS
 ) -> Published:
-    """Makes the model the newest version in `base`, unless it is that already, signed as it is to be.
+    """Make the model the newest version in `base`, unless it already is, with the same signature.
 
-    Killed at any moment, or failed, it leaves either no `saved_model.pb` or a whole version; the next call
-    removes what lies around once the publisher is known to be dead, or finds the version.
+    If the process is killed or fails at any moment, there is either no `saved_model.pb` or a complete
+    version; the next call removes the remains once the publisher is known to be dead, or finds the version.
 
     Args:
-        model_folder: a SavedModel: regular files and folders only. Empty folders are left out, and so are the
-            papers of an earlier push.
+        model_folder: a SavedModel: regular files and folders only. Empty folders and the papers of an earlier
+            push are left out.
         base: gs://BUCKET/FOLDER of the versions; the bucket must exist.
         papers, extras: see `slipway.components.pusher.version_files.sealed`.
 
     Raises:
-        ComponentError: `model_folder` is no SavedModel or holds a link; the bucket is missing, denied or does
-            not answer; what arrived is not what was sent.
+        ComponentError: `model_folder` is not a SavedModel or holds a link; the bucket is missing, denies
+            access or does not respond; the uploaded files are not those that were sent.
     """
     try:
         _, sizes = model_contents(model_folder)
@@ -102,14 +102,14 @@ def _publish(
         files[name] = _File(content, crc32c_of(content))
     with model_locked(folder, Manifest(entries).model_digest, dead_after=DEAD_AFTER):
         seen = folder.list()
-        # The publisher that we waited for has published it.
+        # Another publisher may have published the model while this one waited.
         return _found(folder, seen, model, sizes, extras) or _published(folder, seen, files)
 
 
 def _found(
     folder: Folder, seen: Mapping[str, Stored], model: Path, sizes: Mapping[str, int], extras: Extras
 ) -> Published | None:
-    """The newest version where it is that model, whole and with the extras; else None."""
+    """Return the newest version if it is this model, intact and with the extras; else None."""
     newest = max(complete_versions(seen), default=0)
     is_there = (
         newest
@@ -132,14 +132,14 @@ def _published(folder: Folder, seen: Mapping[str, Stored], files: Mapping[str, _
 
 
 def remove_version(folder: Folder, version: int) -> None:
-    """Removes a version: first what makes it one for a server; one that is gone is no error."""
+    """Remove a version, first the file that makes servers load it; a missing version is not an error."""
     files = files_of(folder.list(f"{version}/"), version)
     for name in sorted(files, key=lambda name: name != SAVED_MODEL):
         folder.delete(files[name])
 
 
 def complete_versions(seen: Mapping[str, Stored]) -> list[int]:
-    """The versions that a server would load, of all objects of a base."""
+    """Return the versions that a server would load, from all objects of a base."""
     found = (name.split("/") for name in seen if name.endswith(f"/{SAVED_MODEL}"))
     return sorted(number for parts in found if len(parts) == 2 and (number := version_number(parts[0])))
 
@@ -159,23 +159,25 @@ def verify_in_bucket(folder: Folder, version: int) -> str:
 
 
 def files_of(seen: Mapping[str, Stored], version: int) -> dict[str, Stored]:
-    """The objects of one version, by their path in it."""
+    """Return the objects of one version, by their path in it."""
     prefix = f"{version}/"
     return {name.removeprefix(prefix): each for name, each in seen.items() if name.startswith(prefix)}
 
 
 def manifest_of(folder: Folder, files: Mapping[str, Stored]) -> Manifest | None:
-    """Return the manifest among a version's files; None if there is no sound one."""
+    """Return the manifest among a version's files; None if there is no valid one."""
     return Manifest.from_bytes(folder.read(files[MANIFEST])) if MANIFEST in files else None
 
 
 def papers_in_bucket(
     folder: Folder, version: int, seen: Mapping[str, Stored] | None = None
 ) -> tuple[bytes | None, bytes | None]:
-    """A version's signature and manifest; None where it has none.
+    """Return a version's signature and manifest, each None if missing.
 
     Args:
-        seen: what the base holds; None: it is looked up.
+        folder: the base.
+        version: its number.
+        seen: the objects of the base; None: they are listed.
     """
     files = files_of(folder.list(f"{version}/") if seen is None else seen, version)
     signature, manifest = (
@@ -187,13 +189,13 @@ def papers_in_bucket(
 def _is_same(
     folder: Folder, seen: Mapping[str, Stored], version: int, model: Path, sizes: Mapping[str, int]
 ) -> bool:
-    """Whether a version is whole and holds the model of that folder."""
+    """Return True if a version is intact and holds the model of this folder."""
     files = files_of(seen, version)
     manifest = manifest_of(folder, files)
     if manifest is None or not holds(manifest, model, sizes):
         return False
     problem = difference(manifest, {name: each.size_bytes for name, each in files.items()})
-    # The model's own files are here to compare with: nothing needs to be downloaded.
+    # The model's files are on this machine: nothing needs to be downloaded for the comparison.
     changed = [] if problem else [name for name in sizes if files[name].crc32c != crc32c_of(model / name)]
     if problem or changed:
         why = problem or f"{changed[0]} was changed"
@@ -203,7 +205,7 @@ def _is_same(
 
 
 def _claim(folder: Folder, seen: Mapping[str, Stored]) -> int:
-    # Versions, and claims of them.
+    # Numbers of versions and of claims.
     taken = {number for name in seen for part in name.split("/")[:2] if (number := version_number(part))}
     for version in itertools.count(next_version(taken, base=folder.address)):
         with contextlib.suppress(TakenError):
@@ -243,7 +245,7 @@ def _size(file: _File) -> int:
 
 
 def _remove_leftovers(folder: Folder, seen: Mapping[str, Stored]) -> None:
-    """Removes what publishers left that are dead: their process is gone, or they wrote nothing for long."""
+    """Remove what dead publishers left: their process has ended, or they wrote nothing for long."""
     complete = set(complete_versions(seen))
     for name, claim in seen.items():
         version = version_number(name.removeprefix(f"{_CLAIMS}/"))
@@ -264,7 +266,7 @@ def _is_dead(claim: Stored, left: list[Stored]) -> bool:
 
 
 def _remove(folder: Folder, version: int, seen: Mapping[str, Stored]) -> None:
-    """Removes a version that is not complete, so that it never can be; of one that is, the staged file."""
+    """Remove an incomplete version so that it can never be completed; or a complete one's staged file."""
     staged = seen.get(_staged(version))
     if f"{version}/{SAVED_MODEL}" not in seen:
         with contextlib.suppress(TakenError):  # another process is cleaning up, or the publisher is alive

@@ -1,12 +1,13 @@
-"""A version's `model.sig`: made, and held against a public key.
+"""Creates a version's `model.sig`, and verifies it with a public key.
 
-The format is that of OpenSSF Model Signing (OMS 1.0), so other tools verify our signatures and we theirs: a
-Sigstore bundle with a DSSE envelope around an in-toto statement, which lists the SHA-256 of every file. It is
-written here, with `cryptography` alone, as the reference implementation brings twelve more packages, among
-them a client of public services, that signing with a key from a file does not need.
+The format is that of OpenSSF Model Signing (OMS 1.0), so other tools can verify our signatures, and we can
+verify theirs: a Sigstore bundle with a DSSE envelope around an in-toto statement, which lists the SHA-256 of
+every file. It is implemented here with `cryptography` alone, because the reference implementation depends on
+twelve more packages, including a client of public services, that signing with a key from a file does not
+need.
 
-The statement lists the manifest, too, whose digests the files are held against. So whoever verifies reads the
-files once.
+The statement also lists the manifest, whose digests the files are compared with. So a verifier reads each
+file only once.
 """
 
 import base64
@@ -40,11 +41,11 @@ class Trust:
     workload: str = ""
 
     def problem(self, signature: bytes | None, manifest: bytes | None) -> str:
-        """Describe why a version is not trusted; empty if it is, as far as its files match the manifest.
+        """Describe why a version is not trusted; empty if it is, provided that its files match the manifest.
 
         Args:
             signature: the content of its `model.sig`; None: it has none.
-            manifest: that of its `manifest.json`, likewise.
+            manifest: the content of its `manifest.json`; None: it has none.
         """
         if signature is None:
             return UNSIGNED
@@ -75,7 +76,7 @@ class Trust:
 
 @dataclass(frozen=True)
 class _Bundle:
-    """What is in a signature's file; nothing of it is trusted.
+    """The content of a signature file; none of it is trusted.
 
     Attributes:
         hint: the fingerprint that the signer claims; may be empty.
@@ -89,10 +90,11 @@ class _Bundle:
 
 
 def sign(manifest: bytes, key: SigningKey) -> bytes:
-    """The content of `model.sig` for a version.
+    """Return the content of `model.sig` for a version.
 
     Args:
-        manifest: the content of its `manifest.json`, a sound one.
+        manifest: the content of its `manifest.json`, a valid one.
+        key: the key to sign with.
     """
     read = Manifest.from_bytes(manifest)
     assert read is not None  # noqa: S101  (it was just made)
@@ -131,19 +133,19 @@ def _bundle(payload: bytes, key: SigningKey) -> bytes:
 
 
 def claimed_key(signature: bytes) -> str:
-    """The fingerprint that a signature names, unverified; empty: it cannot be read, or names none."""
+    """Return the fingerprint that a signature names, unverified; empty if it is unreadable or names none."""
     found = _read(signature)
     return found.hint if found else ""
 
 
 def _all_digests(manifest: Manifest, content: bytes) -> dict[str, str]:
-    """The SHA-256 of every file of a version but the signature."""
+    """Return the SHA-256 of every file of a version except the signature."""
     files = {name: entry.sha256 for name, entry in manifest.files.items()}
     return {**files, MANIFEST: hashlib.sha256(content).hexdigest()}
 
 
 def _signed(payload: bytes) -> bytes:
-    """What DSSE signs: the payload with its type and both lengths."""
+    """Return the bytes that DSSE signs: the payload with its type and both lengths."""
     return b"DSSEv1 %d %s %d %s" % (len(_PAYLOAD_TYPE), _PAYLOAD_TYPE.encode(), len(payload), payload)
 
 
@@ -157,7 +159,7 @@ def _read(signature: bytes) -> _Bundle | None:
         [only] = envelope["signatures"]
         made = base64.b64decode(only["sig"], validate=True)
         hint = bundle["verificationMaterial"]["publicKey"].get("hint") or ""
-        # It is shown: a fingerprint, or nothing.
+        # The hint is shown to users: only a fingerprint passes.
         hint = hint if isinstance(hint, str) and len(hint) == 64 and hint.isascii() and hint.isalnum() else ""
         return _Bundle(hint, made, _signed(payload), payload)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
@@ -165,7 +167,7 @@ def _read(signature: bytes) -> _Bundle | None:
 
 
 def _digests(payload: bytes) -> dict[str, str] | None:
-    """The SHA-256 of each file in a statement; None where it is another's, or lists something else."""
+    """Return the SHA-256 of each file in a statement; None for another type of statement or other entries."""
     try:
         statement: Mapping[str, Any] = json.loads(payload)
         predicate = statement["predicate"]

@@ -1,6 +1,6 @@
-"""The keys that versions are signed with and verified by: read from files, refused where they cannot serve.
+"""Reads the keys that sign and verify versions from files, and refuses unsuitable ones.
 
-Elliptic curves only, as the format of the signatures has it. Nothing of a private key's content is told.
+Only elliptic curves, as the format of the signatures requires. No message contains a private key's content.
 """
 
 import hashlib
@@ -31,12 +31,12 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class SigningSettings:
-    """Where the private key is.
+    """The location of the private key.
 
     Attributes:
         key: its file; empty: see `key_env`.
-        key_env: the environment variable that holds the file's path.
-        password_env: the one that holds the password of the file; empty: it has none.
+        key_env: the environment variable that holds the path of the file.
+        password_env: the environment variable that holds the password of the file; empty: it has none.
     """
 
     key: str = ""
@@ -56,7 +56,7 @@ class VerifyKey:
     fingerprint: str
 
     def holds(self, signature: bytes, signed: bytes) -> bool:
-        """Whether the signature over these bytes was made with the private key."""
+        """Return True if the signature over these bytes was made with the private key."""
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives.asymmetric.ec import ECDSA
 
@@ -69,7 +69,7 @@ class VerifyKey:
 
 @dataclass(frozen=True)
 class SigningKey:
-    """A private key, with its public one."""
+    """A private key with its public key."""
 
     key: "EllipticCurvePrivateKey"
     public: VerifyKey
@@ -82,15 +82,15 @@ class SigningKey:
 
 
 def short(fingerprint: str) -> str:
-    """As much of a fingerprint as tells two keys apart."""
+    """Return enough of a fingerprint to tell two keys apart."""
     return fingerprint[:16]
 
 
 def read_verify_key(path: str) -> VerifyKey:
-    """Reads a public key.
+    """Read a public key.
 
     Raises:
-        ComponentError: the file is not there, or holds none that can verify.
+        ComponentError: the file does not exist, or holds no suitable public key.
     """
     _, serialization = _library()
     content = _read(path, "public")
@@ -101,17 +101,19 @@ def read_verify_key(path: str) -> VerifyKey:
         )
     try:
         key = serialization.load_pem_public_key(content)
-    except Exception as error:  # the library has several for what it cannot read, one of them for old formats
+    except (
+        Exception
+    ) as error:  # the library has several types for unreadable keys, one of them for old formats
         raise ComponentError(f"{path} holds no public key; {_RULE}.", hint=_MAKE) from error
     return _checked(key, path)
 
 
 def read_signing_key(settings: SigningSettings, environment: Mapping[str, str] = os.environ) -> SigningKey:
-    """Reads a private key, and warns if other users may read it, too.
+    """Read a private key.
 
     Raises:
-        ComponentError: a variable is not set, the file is not there or holds no key that can sign, or the
-            password is wrong.
+        ComponentError: a variable is not set, the file does not exist or holds no suitable private key, or
+            the password is wrong.
     """
     _, serialization = _library()
     path = settings.key or _variable("key_env", settings.key_env, environment)
@@ -122,14 +124,14 @@ def read_signing_key(settings: SigningSettings, environment: Mapping[str, str] =
         raise ComponentError(f"{path} holds a public key; to sign, the private one is needed.", hint=_MAKE)
     try:
         key = serialization.load_pem_private_key(content, password.encode() if password else None)
-    except TypeError as error:  # a password for a key that has none, or none for one that has
+    except TypeError as error:  # a password for a key without one, or none for a key with one
         raise ComponentError(
             f"{path}: the key has no password, and push.sign.password_env gives one."
             if password
             else f"{path}: the key has a password, and push.sign.password_env names none.",
             hint="name the environment variable that holds the key's password, or leave the setting out",
         ) from error
-    except Exception:  # not chained: nothing of a private key's content is to reach a log
+    except Exception:  # not chained: no part of a private key's content may reach a log
         what = "no private key, or the password is wrong" if password else "no private key"
         raise ComponentError(f"{path} holds {what}; {_RULE}.", hint=_MAKE) from None
     if not hasattr(key, "sign") or not hasattr(key, "public_key"):
@@ -138,7 +140,7 @@ def read_signing_key(settings: SigningSettings, environment: Mapping[str, str] =
 
 
 def readable_by_others(settings: SigningSettings, environment: Mapping[str, str] = os.environ) -> str:
-    """A warning if other users may read the private key; empty: they may not, or there is none."""
+    """Return a warning if other users may read the private key; empty if they may not, or there is none."""
     path = settings.key or environment.get(settings.key_env, "")
     if not path:
         return ""
@@ -166,7 +168,7 @@ def _kind_of(key: object) -> str:
 
 
 def _hash_for(key: "EllipticCurvePublicKey") -> "HashAlgorithm":
-    """The hash that the format prescribes for a curve."""
+    """Return the hash that the format prescribes for a curve."""
     from cryptography.hazmat.primitives import hashes
 
     return {256: hashes.SHA256(), 384: hashes.SHA384(), 521: hashes.SHA512()}[key.curve.key_size]

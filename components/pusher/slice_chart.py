@@ -1,4 +1,4 @@
-"""One metric by slice as bars: in plain text for every viewer of Markdown, and as a picture. Pure."""
+"""One metric by slice as bars: as plain text for every Markdown viewer, and as a picture. Pure."""
 
 import html
 from collections.abc import Iterator, Mapping
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 SHOWN_SLICES = 40
-"""How many slices are drawn, the lowest ones."""
+"""The most slices to draw, the lowest ones."""
 
 _SHOWN_TEXT = 200
 _CELLS = 40
@@ -22,9 +22,10 @@ class Bar:
     """One slice.
 
     Attributes:
-        name: as the Evaluator calls it, on one line.
+        name: as in the evaluation, on one line.
+        value: of the metric.
         share: of the longest bar's length, 0 to 1.
-        examples: in the slice; None where nobody counted.
+        examples: number of examples in the slice; None if they were not counted.
     """
 
     name: str
@@ -34,7 +35,7 @@ class Bar:
 
     @property
     def count(self) -> str:
-        """The examples in words; may be empty."""
+        """The number of examples in words; may be empty."""
         return "" if self.examples is None else f"{self.examples:.0f} examples"
 
 
@@ -44,6 +45,7 @@ class SliceChart:
 
     Attributes:
         bars: at most `SHOWN_SLICES`.
+        left_out: number of slices without a bar.
     """
 
     metric: str
@@ -51,14 +53,14 @@ class SliceChart:
     left_out: int
 
     def lines(self) -> Iterator[str]:
-        """As plain text, one line a slice."""
+        """Yield the chart as plain text, one line per slice."""
         width = max(len(bar.name) for bar in self.bars)
         for bar in self.bars:
             cells = "█" * round(_CELLS * bar.share)
             yield f"{bar.name:<{width}}  {bar.value:>8.4g}  {cells}{'  ' if bar.count else ''}{bar.count}"
 
     def svg(self) -> str:
-        """As a picture that needs nothing from elsewhere and runs nothing; every text in it is escaped."""
+        """Return the chart as a picture without external references or scripts; all text in it is escaped."""
         height = _ROW_PX * (len(self.bars) + 2)
         title = html.escape(f"{plain(self.metric)} by slice, the lowest first")
         head = (
@@ -76,10 +78,10 @@ class SliceChart:
 
 
 def slice_chart(papers: Mapping[str, object]) -> SliceChart | None:
-    """The first metric that is no count, by slice; None where fewer than two slices have it.
+    """Chart the first metric other than the number of examples; None if fewer than two slices have it.
 
     Args:
-        papers: `metrics` overall and `slices` by name, as `slipway.components.pusher.provenance` gives them.
+        papers: `metrics` overall and `slices` by name, as returned by `slipway.components.pusher.provenance`.
     """
     metric = next((name for name in numbers(papers.get("metrics")) if name != "example_count"), "")
     slices = papers.get("slices")
@@ -96,13 +98,13 @@ def slice_chart(papers: Mapping[str, object]) -> SliceChart | None:
 
 
 def plain(value: Any) -> str:
-    """Text of anybody's on one line, without what steers a terminal or ends a block of code."""
+    """Return untrusted text on one line, without terminal control characters and ends of code blocks."""
     text = "".join(letter if letter.isprintable() else " " for letter in str(value)).replace("~~~", "~ ~")
     return text if len(text) <= _SHOWN_TEXT else f"{text[:_SHOWN_TEXT]}..."
 
 
 def numbers(value: Any) -> dict[str, float]:
-    """The entries of a mapping that are numbers; none where it is no mapping."""
+    """Return the entries of a mapping that are numbers; none if it is not a mapping."""
     if not isinstance(value, Mapping):
         return {}
     return {

@@ -16,18 +16,18 @@ from slipway.components.saved_model.digest import CARD, MANIFEST, PICTURE, SBOM,
 
 @dataclass(frozen=True)
 class Extras:
-    """What else a version gets.
+    """Optional additions to a version.
 
     Attributes:
-        key: it is signed with this one; None: it is not signed.
-        sbom: the software that its model was trained with, as `sbom.cdx.json` has it; None: nobody says.
+        key: the key that signs the version; None: it is not signed.
+        sbom: the list of the training's software, the content of `sbom.cdx.json`; None: it is not known.
     """
 
     key: SigningKey | None = None
     sbom: bytes | None = None
 
     def are_there(self, signature: bytes | None, manifest: bytes | None) -> bool:
-        """Whether a version with this `model.sig` and `manifest.json` has them: the key may be a new one."""
+        """Return True if a version with these files has the extras: its signature may be of an older key."""
         return self.key is None or not Trust(self.key.public).problem(signature, manifest)
 
 
@@ -37,14 +37,16 @@ NO_EXTRAS = Extras()
 def sealed(
     entries: Mapping[str, FileEntry], papers: Papers | None, extras: Extras = NO_EXTRAS
 ) -> dict[str, bytes]:
-    """The papers of a version as files, by name; the last is the signature, if it is signed.
+    """Return the papers of a version as files, by name; the last is the signature, if it is signed.
 
     Args:
-        papers: where the model comes from and how good it is; None: the version gets a manifest alone, and
-            its signature.
+        entries: the files of the model.
+        papers: where the model comes from and how good it is; None: the version only gets a manifest, and its
+            signature.
+        extras: the optional additions.
 
     Raises:
-        ComponentError: the papers are of another model.
+        ComponentError: the papers are about another model.
     """
     if papers is None:
         return _signed({MANIFEST: Manifest(entries).to_bytes()}, extras)

@@ -1,4 +1,4 @@
-"""The versions of one base, in a directory or in Cloud Storage: listed, checked, fetched, thinned out."""
+"""The versions of one base, in a directory or in Cloud Storage: list, verify, fetch and remove them."""
 
 import contextlib
 import logging
@@ -30,34 +30,35 @@ class Shelf(Protocol):
     base: str
 
     def numbers(self) -> list[int]:
-        """The versions that a server would load, in order; the last is the one it serves."""
+        """Return the versions that a server would load, in order; the last is the one that it serves."""
 
     def manifest(self, version: int) -> Manifest | None:
-        """Return the version's manifest; None if it has no sound one, or none that is trusted."""
+        """Return the version's manifest; None if it has no valid one, or none that is trusted."""
 
     def signature(self, version: int) -> bytes | None:
         """Return the content of the version's `model.sig`; None if it has none."""
 
     def problem(self, version: int) -> str:
-        """Describe what is wrong with a version; empty if it is what its manifest says, and trusted."""
+        """Describe what is wrong with a version; empty if it matches its manifest and is trusted."""
 
     def fetched(self, version: int) -> AbstractContextManager[Path]:
-        """A version as a folder of this machine, whole and checked, for as long as it is needed.
+        """Yield a version as a folder of this machine, complete and verified; a copy is temporary.
 
         Raises:
-            ComponentError: it is not what its manifest says, or there is no room for a copy.
+            ComponentError: the version does not match its manifest, or there is no room for a copy.
             UntrustedError: it is not what a trusted key signed.
         """
 
     def remove(self, version: int) -> None:
-        """Removes a version; no server sees it in part."""
+        """Remove a version; no server sees it in part."""
 
 
 def shelf_at(base: str, trust: Trust | None = None) -> Shelf:
-    """The versions at a directory or a gs:// address.
+    """Return the versions at a directory or a gs:// address.
 
     Args:
-        trust: which of them are trusted; None: all whose files match their manifests.
+        base: the directory or gs:// address.
+        trust: the versions to trust; None: all whose files match their manifests.
 
     Raises:
         ComponentError: the bucket cannot be used.
@@ -66,14 +67,14 @@ def shelf_at(base: str, trust: Trust | None = None) -> Shelf:
 
 
 def thin_out(base: str, *, keep: int) -> list[int]:
-    """Removes the oldest versions until `keep` are left; never the newest, nor one that no push made.
+    """Remove the oldest versions until `keep` are left; never the newest, nor one that no push made.
 
     Args:
         base: the directory or gs:// address.
-        keep: how many stay, >= 1.
+        keep: number of versions to keep, >= 1.
 
     Returns:
-        The versions that were removed.
+        The removed versions.
     """
     shelf = shelf_at(base)
     older = shelf.numbers()[: -max(keep, 1)]
@@ -98,7 +99,10 @@ def _refuse(base: str, version: int, problem: str, trust: Trust | None) -> None:
 
 
 def _problem(version: Path, trust: Trust | None) -> str:
-    """What is wrong with a version in a folder; nobody else may write there, or it may change meanwhile."""
+    """Describe what is wrong with a version in a folder that nobody else can write to.
+
+    If others could, the version might change during the check.
+    """
     problem = trust.problem(read_file(version / SIGNATURE), read_file(version / MANIFEST)) if trust else ""
     return problem or manifests.verify(version)
 
@@ -144,7 +148,8 @@ class _Directory:
             _refuse(self.base, version, self.problem(version), None)
             yield there
             return
-        # Who may write there is not trusted, and could change a file after it was checked: a copy is used.
+        # Others who can write to the base are not trusted: they could change a file after its check. So a
+        # copy is used.
         with tempfile.TemporaryDirectory(prefix="slipway-version-") as folder:
             target = Path(folder, str(version))
             try:
@@ -206,7 +211,7 @@ class _Bucket:
                 if not (target / name).resolve().is_relative_to(target.resolve()):
                     _refuse(self.base, version, f"an object's name, {name!r}, leads out of it", self._trust)
                 self._folder.fetch(stored, target / name)
-            # The files are checked where they are used.
+            # The downloaded files are verified, because they are the ones that are used.
             _refuse(self.base, version, _problem(target, self._trust), self._trust)
             yield target
 

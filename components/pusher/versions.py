@@ -1,4 +1,4 @@
-"""The numbers of versions, as TF Serving reads them, and what a push gives back."""
+"""Version numbers in TF Serving's format, and the result of a push."""
 
 import time
 from collections.abc import Iterable
@@ -17,9 +17,9 @@ class Published:
     """A version that holds the model.
 
     Attributes:
-        version: its number, > 0; larger than those that were there before it.
+        version: its number, > 0; larger than those of all earlier versions.
         base: the directory or gs:// address that holds the versions.
-        was_there: True when an earlier push had published the same files; nothing was written then.
+        was_there: True if an earlier push has published the same files, so nothing was written.
     """
 
     version: int
@@ -38,7 +38,7 @@ class Published:
 
 
 def version_number(name: str) -> int | None:
-    """The version that a name stands for; None where a server would pass over it."""
+    """Return the version that a name stands for; None if a server would ignore it."""
     # A longer number is too large anyway, and slow for Python to parse.
     if not (name.isascii() and name.isdigit() and len(name) <= 19):
         return None
@@ -47,10 +47,10 @@ def version_number(name: str) -> int | None:
 
 
 def next_version(taken: Iterable[int], *, base: str) -> int:
-    """The number for a new version: seconds since the epoch, or one more than the largest taken.
+    """Return the number for a new version: seconds since the epoch, or one more than the largest taken.
 
     Raises:
-        ComponentError: the largest possible one is taken.
+        ComponentError: the largest possible number is taken.
     """
     version = max(int(time.time()), max(taken, default=0) + 1)
     if version > LARGEST_VERSION:

@@ -1,7 +1,7 @@
-"""A Vertex AI endpoint as a destination after the push: a version is uploaded once, deployed once. Thin.
+"""A Vertex AI endpoint as a destination after the push: a version is uploaded once and deployed once.
 
-Through Google's generated clients. Each thing that is made gets an id of ours, or an alias, so that asking
-again after a lost answer or a crash finds it instead of making a second one.
+It uses Google's generated clients. Each created resource has an id or alias that we choose, so that a retry
+after a lost response or a crash finds the resource instead of creating a second one.
 """
 
 import contextlib
@@ -19,24 +19,24 @@ from slipway.components.pusher.manifest_contents import Papers
 from slipway.components.pusher.versions import Published
 
 UPLOAD_S = 1800.0
-"""How long the service may take to upload a model."""
+"""Time limit for uploading a model."""
 DEPLOY_S = 3600.0
-"""How long it may take to start the machines: usually a quarter of an hour."""
+"""Time limit for starting the machines, which usually takes a quarter of an hour."""
 
-_TIMEOUT_S = 30.0  # of one request
-_RETRY_S = 60.0  # of all tries of one
-_LONGEST_WAIT_S = 10.0  # between two of them
+_TIMEOUT_S = 30.0  # per request
+_RETRY_S = 60.0  # for all retries of one request
+_LONGEST_WAIT_S = 10.0  # between two retries
 FIRST_WAIT_S = 1.0
-"""The wait before a request is retried; longer each time."""
+"""The wait before the first retry of a request; it grows with each."""
 
 _log = logging.getLogger(__name__)
 
 
 class VertexEndpoint:
-    """An endpoint, reached with this machine's credentials.
+    """An endpoint, accessed with this machine's credentials.
 
     Raises:
-        ComponentError: there are no credentials that work.
+        ComponentError: there are no valid credentials.
     """
 
     def __init__(self, settings: EndpointSettings) -> None:
@@ -53,25 +53,27 @@ class VertexEndpoint:
         self._models, self._endpoints = ModelServiceClient(**connection), EndpointServiceClient(**connection)
 
     def deploy(self, published: Published, *, workload: str, papers: Papers | None = None) -> str:
-        """Uploads a version and deploys it, as far as that is not done; what gets no requests any more goes.
+        """Upload and deploy a version, unless that is done, and undeploy versions that get no requests any
+        more.
 
-        A version that is deployed already keeps the share of requests that it has, and only older ones go: a
-        newer one may wait for its share.
+        A version that is already deployed keeps its share of the requests, and only older ones are
+        undeployed: a newer one may be waiting for its share.
 
         Args:
             published: the version, in gs://.
-            papers: what the registry is told of it; None: nothing.
+            workload: its name.
+            papers: for the registry; None: it gets none.
 
         Returns:
             What was done, in words.
 
         Raises:
-            ComponentError: the service refused or did not answer, or the registry has a model of that name
+            ComponentError: the service refused or did not respond, or the registry has a model of that name
                 that is not the workload's; the version stays pushed.
         """
         with self._in_words(f"version {published.version} is pushed, but not deployed"):
             model = self._registered(published, papers or {}, workload)
-            # Each version was a model of its own once.
+            # In the past each version was a model of its own.
             earlier = f"{self._settings.parent}/models/{registry.earlier_id(workload, published.version)}@1"
             names = (model, earlier)
             endpoint = self._endpoint()
@@ -97,7 +99,7 @@ class VertexEndpoint:
         return f"{done}{gone}."
 
     def _registered(self, published: Published, papers: Papers, workload: str) -> str:
-        """The resource name of the version in the registry, where it is put if need be."""
+        """Return the resource name of the version in the registry, adding the version if necessary."""
         model = f"{self._settings.parent}/models/{registry.model_id(workload)}"
         name = f"{model}@{registry.alias(published.version)}"
         found = self._found(self._models.get_model, name)
@@ -114,10 +116,11 @@ class VertexEndpoint:
         return versioned
 
     def _uploaded(self, published: Published, papers: Papers, *, workload: str, model: str, name: str) -> Any:
-        """Puts a version into the registry: the first with the model, each other one beneath it.
+        """Add a version to the registry: the first creates the model, each later one goes beneath it.
 
-        A version has no id of ours, so it is looked for before it is asked for again. Where the service was
-        still at it, it may be there twice; the alias means one of them.
+        The registry, not we, gives a version its id, so a retry first looks for the version. If the service
+        was still processing the first request, the version may be there twice; the alias points to one of
+        them.
         """
         from google.api_core.exceptions import Conflict
 
@@ -144,7 +147,7 @@ class VertexEndpoint:
                 self._models.upload_model(asked, timeout=_TIMEOUT_S).result(timeout=UPLOAD_S)
                 return self._models.get_model(name=name, **self._patience)
             except (Conflict, *_passing()) as error:
-                # A conflict: another publisher is making the model, which takes its time.
+                # A conflict: another publisher is creating the model, which takes a while.
                 if time.monotonic() - began > (UPLOAD_S if isinstance(error, Conflict) else _RETRY_S):
                     raise
                 time.sleep(wait_s)
@@ -153,7 +156,7 @@ class VertexEndpoint:
                 return found
 
     def _tell_metrics(self, model: str, version: int, papers: Papers) -> None:
-        """Shows the version's metrics beside it, once; what keeps that from working keeps no model back."""
+        """Add the version's metrics to the registry, once; an error here does not stop the deployment."""
         from google.api_core.exceptions import GoogleAPIError
 
         asked = registry.evaluation(version, papers)
@@ -187,10 +190,15 @@ class VertexEndpoint:
         return found
 
     def _without_traffic(self, workload: str, *, keep: Sequence[str], newest: int | None) -> list[str]:
-        """Undeploys the workload's models that get no requests: their machines cost money for nothing.
+        """Undeploy the workload's models that get no requests: their machines cost money for nothing.
 
         Args:
-            newest: versions above it stay; None: none does.
+            workload: its name.
+            keep: resource names of the version to keep.
+            newest: versions above this one stay; None: none of them does.
+
+        Returns:
+            The names of the undeployed models.
         """
         endpoint = self._endpoints.get_endpoint(name=self._settings.endpoint, **self._patience)
         removed = []
@@ -226,9 +234,10 @@ class VertexEndpoint:
     def _done(
         self, ask: Any, request: Mapping[str, object], is_there: Callable[[], Any], limit_s: float
     ) -> None:
-        """Asks for something that takes its time, and waits for it.
+        """Request a long-running operation and wait for it.
 
-        That it was asked for before is no error: the first answer was lost, or another publisher is at it.
+        A conflict with an earlier request is not an error: its response was lost, or another publisher made
+        it.
         """
         from google.api_core.exceptions import Conflict
 
@@ -243,7 +252,7 @@ class VertexEndpoint:
 
     @property
     def _patience(self) -> dict[str, object]:
-        """How long is waited for an answer, and what is asked again: every request may be."""
+        """Timeout and retries of a request; every request may be repeated."""
         from google.api_core.retry import Retry, if_exception_type
 
         retry = Retry(
@@ -278,7 +287,7 @@ def _is_one_of(deployed: Any, names: Sequence[str]) -> bool:
 
 
 def _passing() -> tuple[type[Exception], ...]:
-    """What may go well the next time."""
+    """Return the errors after which a retry may succeed."""
     import requests
     from google.api_core import exceptions
 
