@@ -1,1 +1,1 @@
-"""Batch prediction: rows of files in, one line of JSON for each out."""
+"""Batch prediction: reads rows from files and writes a line of JSON for each."""

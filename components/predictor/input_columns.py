@@ -10,21 +10,21 @@ _SHOWN_COLUMNS = 5
 
 
 class InputError(ComponentError):
-    """A file of the input cannot be read, or is another table than the model takes."""
+    """A file of the input cannot be read, or is not a table that the model takes."""
 
 
 @dataclass(frozen=True)
 class InputColumns:
     """The columns that each file of the input must have.
 
-    A column that is not there at all is a mistake more often than a column of empty cells, and the model
-    would answer as if every cell were empty: that is for the user to say.
+    A missing column is more often a mistake than a column of empty cells, but the model would answer as if
+    every cell were empty. So users must add an empty column explicitly.
 
     Attributes:
-        taken: by the model, under their names in the files.
-        needed: those of them that no row may lack.
-        known: others of the training's data, as the label: what a file has of these was not meant for one
-            of `taken`.
+        taken: the columns that the model takes, under their names in the files.
+        needed: the columns of `taken` that must have a value in every row.
+        known: other columns of the training data, such as the label: they are not suggested as a misspelled
+            name of one in `taken`.
     """
 
     taken: tuple[str, ...]
@@ -32,9 +32,9 @@ class InputColumns:
     known: Collection[str] = ()
 
     def missing(self, names: Collection[str]) -> dict[str, str]:
-        """The columns that a file with these names lacks, each with the nearest unknown name or "".
+        """Return the columns that a file with these names lacks, each with the nearest unknown name or "".
 
-        Those that no row may lack come first.
+        The columns that must have a value in every row come first.
         """
         unknown = {name.casefold(): name for name in names if name not in {*self.taken, *self.known}}
         lacking = [name for name in self.taken if name not in names]
@@ -42,11 +42,12 @@ class InputColumns:
         return {name: _nearest(name, unknown) for name in lacking}
 
     def error(self, file: str, missing: Mapping[str, str], *, hint: str = "") -> InputError:
-        """The refusal of a file.
+        """Return the error for a file.
 
         Args:
-            missing: as `missing` gives it; at least one.
-            hint: another remedy than to mend the columns of the file.
+            file: its name.
+            missing: the result of `missing`; not empty.
+            hint: another remedy than to correct the columns of the file.
         """
         told = [f"{name} (nearest: {near})" if near else name for name, near in missing.items()]
         what = "a column" if len(missing) == 1 else "columns"
@@ -71,5 +72,5 @@ def _shown(names: Sequence[str]) -> str:
 
 
 def _nearest(name: str, others: Mapping[str, str]) -> str:
-    """The most similar name of others, which are given by their letters without case; "" if none is."""
+    """Return the most similar name in `others`, whose keys are casefolded names; "" if none is similar."""
     return others.get(nearest(name.casefold(), others), "")

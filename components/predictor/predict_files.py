@@ -1,11 +1,11 @@
-"""The Beam DoFn that predicts: a file's rows through a SavedModel, a batch at a time, to lines of JSON.
+"""The Beam DoFn that predicts the rows of a file with a SavedModel, in batches, and writes lines of JSON.
 
 <folder>/predictions-00000-of-00002.jsonl   {"row": 0, "prediction": [0.83]}, in the order of the file; with
-                                            "class": "yes" where the classes have names, and
-                                            "columns": {"id": "p7"} where columns are passed through
+                                            "class": "yes" if the classes have names, and
+                                            "columns": {"id": "p7"} if columns are passed through
 <folder>/rejects-00000-of-00002.jsonl       {"row": 7, "reason": "not a number", ...}
 
-The stock BulkInferrer loads Keras 2 models only.
+TFX's BulkInferrer is not used because it only loads Keras 2 models.
 """
 
 import json
@@ -30,7 +30,7 @@ from slipway.components.saved_model.loading import LoadedModel, WrongInputError
 from slipway.components.saved_model.signatures import SERVING_DEFAULT
 
 BATCH_ROWS = 2048
-"""Rows per model call: enough to make the call's own cost small, few enough to stay in caches."""
+"""Rows per model call: enough to make the overhead of a call small, few enough to stay in caches."""
 
 REFUSED = "the model refuses it"
 _FIRST_REJECTS = 3
@@ -43,21 +43,21 @@ _log = logging.getLogger(__name__)
 
 
 class Log(Protocol):
-    """Logs what is answered, as `slipway.components.request_log.request_log.RequestLog` does."""
+    """Logs answers, like `slipway.components.request_log.request_log.RequestLog`."""
 
     def write_examples(self, version: int, records: Sequence[bytes], answers: Sequence[object]) -> None:
-        """Draws from rows that were answered, and writes them; raises OSError where it cannot."""
+        """Sample the answered rows and write them; raise OSError if they cannot be written."""
 
     def close(self) -> None:
-        """Closes the log."""
+        """Close the log."""
 
 
 @dataclass(frozen=True)
 class Logging:
-    """How answers are logged; travels to the workers.
+    """The logging of answers; must be picklable for the workers.
 
     Attributes:
-        begin: makes the log of one worker.
+        begin: opens the log of one worker.
         version: the model's.
     """
 
@@ -70,9 +70,9 @@ class Rows:
     """Rows of a file that were read together.
 
     Attributes:
-        records: serialised tf.Examples.
+        records: serialized tf.Examples.
         rows: the number of each in its file, from 0.
-        rejects: what could not be read, one plain record each, with its `row`.
+        rejects: a plain record for each row that could not be read, with its `row`.
     """
 
     records: list[bytes]
@@ -86,7 +86,8 @@ class InputTask:
 
     Attributes:
         index: its number among the files.
-        of: how many files there are.
+        name: of the file.
+        of: number of files.
     """
 
     index: int
@@ -94,7 +95,7 @@ class InputTask:
     of: int
 
     def path(self, folder: str, kind: str) -> Path:
-        """Where what comes of it is written: `predictions` or `rejects`."""
+        """Return the output path for `predictions` or `rejects`."""
         return Path(folder, f"{kind}-{self.index:05d}-of-{self.of:05d}.jsonl")
 
 
@@ -104,10 +105,10 @@ class Counts:
 
     Attributes:
         predicted: rows with a prediction.
-        not_finite: how many of these have an infinite value, or one that is no number, in it.
-        rejected: rows without, by reason.
-        first: the first few of these.
-        without_rows: names of the files that hold none.
+        rejected: rows without a prediction, by reason.
+        first: the first few rejected rows.
+        not_finite: rows whose prediction contains an infinite value or NaN.
+        without_rows: names of the files without rows.
     """
 
     predicted: int = 0
@@ -117,13 +118,13 @@ class Counts:
     without_rows: list[str] = field(default_factory=list)
 
     def reject(self, record: dict[str, Any]) -> None:
-        """Counts one row."""
+        """Count a rejected row."""
         self.rejected[record["reason"]] = self.rejected.get(record["reason"], 0) + 1
         if len(self.first) < _FIRST_REJECTS:
             self.first.append(record)
 
     def add(self, other: "Counts") -> None:
-        """Adds those of another file."""
+        """Add the counts of another file."""
         self.predicted += other.predicted
         self.not_finite += other.not_finite
         for reason, count in other.rejected.items():
@@ -136,11 +137,13 @@ class PredictFile(beam.DoFn):
     """Predicts the rows of each file.
 
     Args:
-        model_folder: of a SavedModel that was verified.
-        read: gives the rows of a file; travels to the workers.
-        classes: names of what the answers are about, see `class_names`; none: they get no name.
-        pass_through: columns of the rows that are written beside each answer, see `columns_of`.
-        logged: how the answers are logged; None: they are not.
+        model_folder: of a verified SavedModel.
+        folder: output folder.
+        read: yields the rows of a file; must be picklable for the workers.
+        classes: names of the classes that the answers refer to, see `class_names`; empty: there are none.
+        pass_through: columns of the rows to write beside each answer, see `columns_of`.
+        batch_rows: most rows per model call.
+        logged: the logging of the answers; None: they are not logged.
     """
 
     def __init__(
@@ -162,17 +165,17 @@ class PredictFile(beam.DoFn):
         self._model: LoadedModel | None = None
 
     def setup(self) -> None:
-        """Loads the model, once a worker."""
+        """Load the model, once per worker."""
         self._model = LoadedModel(Path(self._model_folder))
         self._requests = self._logged.begin() if self._logged else None
 
     def teardown(self) -> None:
-        """Closes the log."""
+        """Close the log."""
         if self._requests is not None:
             self._requests.close()
 
     def process(self, task: InputTask) -> Iterator[None]:
-        """Writes the file's predictions and rejects, and a report beside them for `predict_files`."""
+        """Write the file's predictions and rejects, and a report beside them for `predict_files`."""
         assert self._model is not None  # noqa: S101  (Beam calls setup first)
         report: Mapping[str, object]
         try:
@@ -238,13 +241,13 @@ class PredictFile(beam.DoFn):
             self._requests.write_examples(
                 self._logged.version, [records[row] for row in sound], [answers[row] for row in sound]
             )
-        except OSError as error:  # the predictions are what was asked for
+        except OSError as error:  # the predictions go on without the log
             _log.warning("Requests are no longer logged: %s", error)
             self._requests.close()
             self._requests = None
 
     def _names(self, answers: list[Any]) -> list[str | None]:
-        """The class of each answer that is none of an error."""
+        """Return the class of each answer that is not an error."""
         sound = [answer for answer in answers if not isinstance(answer, WrongInputError)]
         if not self._classes or not sound:
             return []
@@ -262,18 +265,20 @@ def predict_files(
     pass_through: Mapping[str, type] | None = None,
     logged: Logging | None = None,
 ) -> Counts:
-    """Predicts the rows of files, each in the order of its rows, in memory that does not grow with them.
+    """Predict the rows of files, each in the order of its rows, in memory that does not grow with them.
 
     Args:
-        model_folder: of a SavedModel that was verified.
+        names: of the files.
+        model_folder: of a verified SavedModel.
         folder: gets the files that the module describes; must exist.
-        read: gives the rows of a file.
-        classes: names of what the answers are about; none: they get no name.
-        pass_through: columns of the rows that are written beside each answer, see `columns_of`.
-        logged: how the answers are logged; None: they are not.
+        read: yields the rows of a file.
+        beam_args: options of the Beam pipeline.
+        classes: names of the classes that the answers refer to; empty: there are none.
+        pass_through: columns of the rows to write beside each answer, see `columns_of`.
+        logged: the logging of the answers; None: they are not logged.
 
     Raises:
-        InputError: a file cannot be read, or is another table, as `read` says.
+        InputError: `read` cannot read a file, or it is not a table that the model takes.
         ComponentError: the model refuses every row, or the folder cannot be written.
     """
     from apache_beam.options.pipeline_options import PipelineOptions
@@ -301,12 +306,13 @@ def predict_files(
 
 
 def columns_of(record: bytes, kinds: Mapping[str, type]) -> dict[str, Any]:
-    """Some columns of a serialized tf.Example as plain values: None for no value, a list for several.
+    """Return some columns of a serialized tf.Example as plain values: None for no value, a list for several.
 
     Args:
-        kinds: by column int, float or str: what a text stands for. A text that is no such number stays, for
-            the model takes none of these columns, and nothing is wrong with an id of another form. Nor is one
-            taken whose value or form would be lost: 007, 1_000, or more digits than a float holds.
+        record: the tf.Example.
+        kinds: by column, the type that text is converted to: int, float or str. Text that is not such a
+            number stays text, because the model takes none of these columns and an id may have any form. So
+            does text that the conversion would change: 007, 1_000, or more digits than a float holds.
     """
     from tensorflow.core.example.example_pb2 import Example
 
@@ -331,15 +337,15 @@ def _number_or_text(value: Any, kind: type) -> Any:
         number = kind(value)
     except ValueError:
         return value
-    if isinstance(number, int):  # JSON's readers have 64 bits
+    if isinstance(number, int):  # readers of JSON have 64 bits
         return number if str(number) == value and number.bit_length() < _INT_BITS else value
     return number if math.isfinite(number) and Decimal(repr(number)) == Decimal(value) else value
 
 
 def predict_rows(model: LoadedModel, records: list[bytes]) -> list[Any]:
-    """The model's answer to each record, as plain values; a WrongInputError for one that it refuses.
+    """Return the model's answer to each record, as plain values; a WrongInputError for a refused record.
 
-    A batch with a record that the model refuses is halved until that one stands alone.
+    A batch with a record that the model refuses is halved until the record is alone.
     """
     [argument] = model.signatures[SERVING_DEFAULT].inputs
     array = np.empty(len(records), dtype=object)
@@ -355,7 +361,7 @@ def predict_rows(model: LoadedModel, records: list[bytes]) -> list[Any]:
 
 
 def _by_row(outputs: Mapping[str, npt.NDArray[Any]]) -> list[Any]:
-    """One value for each row: that of the only output, or all by name; bytes as text."""
+    """Return one value for each row: that of the only output, or all by name; bytes as text."""
     plain = {name: _plain(array) for name, array in outputs.items()}
     if len(plain) == 1:
         return next(iter(plain.values()))
@@ -374,7 +380,7 @@ def _decoded(value: Any) -> Any:
 
 
 def _is_finite(answer: Any) -> bool:
-    """Whether every number of an answer is one that JSON can hold."""
+    """Return True if JSON can represent every number of an answer."""
     if isinstance(answer, float):
         return math.isfinite(answer)
     if isinstance(answer, dict):

@@ -1,4 +1,4 @@
-"""Models of scikit-learn on the same examples: whether the network earns its cost."""
+"""Models of scikit-learn trained on the same examples, to show whether the network earns its cost."""
 
 from typing import Literal
 

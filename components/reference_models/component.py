@@ -20,7 +20,7 @@ from slipway.components.reference_models.scoring import scores
 from slipway.schemas.artifacts import ReferenceReport
 
 MAX_ROWS = 50_000
-"""Rows of each split that are read at most; a reference needs no more, and must not outlast the network."""
+"""The most rows to read per split; a reference needs no more, and must not outlast the network."""
 
 
 @component
@@ -37,22 +37,22 @@ def ReferenceModels(  # noqa: N802 (component constructors are nouns)
     pass_through: Parameter[list[str]] = None,
     means: Parameter[dict[str, list[str]]] = None,
 ) -> None:
-    """Fits each model on the split `train` and scores it on `eval`.
+    """Fit each model on the split `train` and score it on `eval`.
 
     Args:
         examples: the transformed examples.
         transform_graph: the Transform node's, for the schema of the transformed examples.
-        report: gets `report.json`: model -> metric -> value, `rows` and `fit_s` beside them.
-        labels: by output, the transformed feature that holds its label; of one output by the name "". Each
-            gets a model of its own.
+        report: gets `report.json`: model -> metric -> value, and also `rows` and `fit_s`.
+        labels: by output, the transformed feature that holds its label; a single output has the name "". Each
+            output gets its own model.
         tasks: by output, `classes` or `numbers`.
         metrics: by output, name -> Keras class of each.
         models: names that `fit.answers_of` takes.
-        seed: of what is random in a fit.
-        weight: the transformed feature that says how much each row counts; empty: all the same.
-        pass_through: transformed columns that are no features; None: none.
-        means: of metrics, by their names; None: none. As in the Evaluator, outputs of which a metric has no
-            value are left out.
+        seed: for everything random in a fit.
+        weight: the transformed feature that holds the weight of a row; empty: all rows count the same.
+        pass_through: transformed columns that are not features; None: none.
+        means: by name, the metrics to average; None: none. As in the Evaluator, outputs for which a metric
+            has no value are left out.
     """
     transform = tft.TFTransformOutput(transform_graph.uri)
     train, held_out = (
@@ -90,7 +90,7 @@ def _read(
     weight: str,
     apart: Collection[str],
 ) -> dict[str, Table]:
-    """The rows of a split, by output."""
+    """Return the rows of a split, by output."""
     unused = set(apart) - {*labels.values(), weight}
     spec = {name: each for name, each in transform.transformed_feature_spec().items() if name not in unused}
     folders = artifact_utils.get_split_uris([examples], split)

@@ -1,4 +1,4 @@
-"""Fits a reference model and lets it answer. Pure (NumPy and scikit-learn)."""
+"""Fits a reference model and lets it predict. Pure (NumPy and scikit-learn)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from slipway.components.reference_models import ReferenceModel
 
 Task = Literal["classes", "numbers"]
 MAX_TREE_CATEGORIES = 255
-"""More categories than this HistGradientBoosting takes as a number, in their order."""
+"""The most categories that HistGradientBoosting supports; a feature with more is treated as a number."""
 
 
 @dataclass(frozen=True)
@@ -20,9 +20,9 @@ class Table:
 
     Attributes:
         columns: float32 or integers [rows, size] by feature.
-        categories: of the features that are categories counted from 0, how many.
+        categories: number of categories, counted from 0, of each categorical feature.
         labels: [rows]; class numbers from 0, or numbers.
-        weights: [rows], what each counts; None: all the same.
+        weights: [rows], the weight of each row; None: all rows count the same.
     """
 
     columns: Mapping[str, np.ndarray]
@@ -32,14 +32,14 @@ class Table:
 
 
 def label_of(column: np.ndarray, name: str) -> np.ndarray:
-    """The label of each row, [rows]; a vector with a one among zeros is the number of its class.
+    """Return the label of each row, [rows]; a one-hot vector becomes the number of its class.
 
     Args:
         column: [rows, size].
         name: the column's.
 
     Raises:
-        ComponentError: a row has another vector.
+        ComponentError: a row has a vector that is not one-hot.
     """
     if column.shape[1] == 1:
         return column[:, 0]
@@ -53,25 +53,27 @@ def label_of(column: np.ndarray, name: str) -> np.ndarray:
 
 
 def answers_of(name: ReferenceModel, task: Task, train: Table, rows: Table, *, seed: int) -> np.ndarray:
-    """Fits a model on `train` and answers `rows`.
+    """Fit a model on `train` and predict `rows`.
 
     Args:
         name: `logistic` (for numbers: ridge regression on the same inputs) or `boosted_trees`, both with
-            scikit-learn's own settings. Neither sees texts.
+            scikit-learn's default settings. Neither uses text features.
         task: whether labels are classes or numbers.
         train, rows: with the same columns.
-        seed: of what is random in the fit.
+        seed: for everything random in the fit.
 
     Returns:
-        float32 [rows, 1], the probability of class 1 or the number; of more than two classes [rows, classes].
+        float32 [rows, 1], the probability of class 1 or the number; for more than two classes [rows,
+        classes].
     """
     train, rows = _without_texts(train), _without_texts(rows)
     if task == "classes" and np.unique(train.labels).size == 1 and train.labels[0] in (0, 1):
-        # scikit-learn refuses to tell apart what is one; of several labels one may be as rare as that.
+        # scikit-learn cannot fit a single class; one of several labels may be so rare that train has only
+        # one.
         return np.full((len(rows.labels), 1), train.labels[0], np.float32)
     model, encode = _linear(task) if name == "logistic" else _trees(task, train, seed)
     last = model.steps[-1][0] + "__" if name == "logistic" else ""
-    # The average row weighs 1: scikit-learn's regularisation is in units of a row.
+    # The average row weighs 1, because scikit-learn's regularisation is in units of a row.
     weights = None if train.weights is None else train.weights / np.mean(train.weights, dtype=np.float64)
     model.fit(encode(train), train.labels, **{f"{last}sample_weight": weights})
     if task == "numbers":
@@ -84,7 +86,10 @@ def answers_of(name: ReferenceModel, task: Task, train: Table, rows: Table, *, s
 
 
 def _without_texts(table: Table) -> Table:
-    """Without the columns of several codes a row, of many: of hashed words, as many one-hot columns."""
+    """Drop features with several codes of a large vocabulary per row, such as hashed words.
+
+    They would need as many one-hot columns as the vocabulary has words.
+    """
     kept = {
         name: values
         for name, values in table.columns.items()

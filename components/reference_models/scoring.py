@@ -1,4 +1,4 @@
-"""Scores a reference model's answers with Keras' metrics, as the Evaluator counts them."""
+"""Scores a reference model's answers with Keras' metrics, in the same way as the Evaluator."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 _PERCENTAGE = "MeanAbsolutePercentageError"
-# Keras' own default takes the highest answer for yes, so of one answer it is always yes.
+# Keras' default takes the highest output for a yes, so a single output would always be a yes.
 _SETTINGS = {"F1Score": {"threshold": 0.5, "average": "micro"}}
 _Yes = np.ndarray
-# Of what must occur among labels and answers for a metric to have a value.
+# What must occur among labels and answers for a metric to have a value.
 _NEEDS: dict[str, Callable[[_Yes, _Yes], bool]] = {
     "AUC": lambda wanted, _: bool(wanted.any() and not wanted.all()),
     "F1Score": lambda wanted, answered: bool(wanted.any() or answered.any()),
@@ -26,13 +26,13 @@ _OF_EACH_CLASS = {
 def scores(
     metrics: Mapping[str, str], answers: np.ndarray, labels: np.ndarray, weights: np.ndarray | None
 ) -> dict[str, float]:
-    """The metrics by name, without those that have no value: of a precision where no answer is yes.
+    """Return the metrics by name, except those without a value, such as a precision without any yes.
 
     Args:
         metrics: name -> Keras class.
         answers: [rows, 1], the probability of class 1 or a number, or [rows, classes].
         labels: [rows], class numbers or numbers; -1 is none of the classes.
-        weights: [rows], what each counts; None: all the same.
+        weights: [rows], the weight of each row; None: all rows count the same.
     """
     import keras
 
@@ -41,7 +41,7 @@ def scores(
         given, truth = _as_taken(class_name, answers, labels)
         counted = np.ones(len(labels)) if weights is None else weights
         wanted = truth > 0.5
-        if class_name == _PERCENTAGE:  # of labels that are 0 there is none
+        if class_name == _PERCENTAGE:  # undefined for labels that are 0
             wanted = truth != 0
             counted = np.where(labels == 0, 0.0, counted)
         if class_name in _NEEDS and not _NEEDS[class_name](wanted[counted > 0], given[counted > 0] > 0.5):
@@ -54,7 +54,7 @@ def scores(
 
 
 def _as_taken(class_name: str, answers: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Answers and labels in the form that a metric takes: labels as classes, or as a yes or no for each."""
+    """Return answers and labels in a metric's form: labels as classes, or as a yes or no for each class."""
     of_classes = "Categorical" in class_name
     if of_classes and answers.shape[1] == 1:
         answers = np.concatenate([1 - answers, answers], axis=1)

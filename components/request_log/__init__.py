@@ -1,1 +1,1 @@
-"""A log of what a model was asked and what it answered: JSON Lines in files that rotate."""
+"""A log of a model's requests and answers: JSON Lines in files that rotate."""

@@ -1,6 +1,6 @@
-"""What a log of requests holds of each row: the columns that are named, and the answer. Pure.
+"""Extracts what a request log holds of each row: the configured columns, and the answer. Pure.
 
-Nothing else of a request is taken, so a column that nobody named cannot get into the log.
+Nothing else of a request is read, so no other column can get into the log.
 """
 
 import math
@@ -16,15 +16,16 @@ from slipway.components.ingest.example_message import parse_example
 
 Array = npt.NDArray[Any]
 
-_NO_INTEGER = -(2**63)  # how an empty cell of whole numbers is sent
+_NO_INTEGER = -(2**63)  # the value of an empty cell in a request's integer column
 
 
 def rows_of(inputs: Mapping[str, Array], columns: Sequence[str]) -> Iterator[dict[str, object]]:
-    """The named columns of each row of a request; None where it has no value.
+    """Yield the named columns of each row of a request; None where a row has no value.
 
     Args:
-        inputs: an array for each input of the signature, a row each; or one of serialized tf.Examples.
-        columns: those to take; one that the request lacks is None.
+        inputs: an array for each input of the signature, one entry per row; or one array of serialized
+            tf.Examples.
+        columns: the columns to take; one that the request lacks is None.
     """
     only = next(iter(inputs.values())) if len(inputs) == 1 else None
     if only is not None and only.dtype == object and only.ndim == 1 and not inputs.keys() & set(columns):
@@ -36,7 +37,7 @@ def rows_of(inputs: Mapping[str, Array], columns: Sequence[str]) -> Iterator[dic
 
 
 def rows_of_examples(records: Sequence[bytes], columns: Sequence[str]) -> Iterator[dict[str, object]]:
-    """The named columns of serialized tf.Examples; None where one has no value, or is no tf.Example."""
+    """Yield the named columns of serialized tf.Examples; None for a missing value or an invalid record."""
     for record in records:
         example = parse_example(record)
         features = example.features.feature if example is not None else {}
@@ -44,12 +45,15 @@ def rows_of_examples(records: Sequence[bytes], columns: Sequence[str]) -> Iterat
 
 
 def rows_of_many_examples(records: Sequence[bytes], columns: Sequence[str]) -> Sequence[Mapping[str, object]]:
-    """The same in a quarter of the time, where each row has one value of a column at most."""
+    """Return the result of `rows_of_examples`.
+
+    If rows have at most one value per column, it takes a quarter of the time.
+    """
     from tfx_bsl.coders.example_coder import ExamplesToRecordBatchDecoder
 
     try:
         batch = ExamplesToRecordBatchDecoder().DecodeBatch(list(records)) if records else None
-    except Exception:  # a record is no tf.Example, or features differ in type: tfx_bsl tells by any error
+    except Exception:  # a record is not a tf.Example, or features differ in type: tfx_bsl may raise any error
         batch = None
     cells = batch and [_column(batch, name) for name in columns]
     if cells is None or None in cells:
@@ -58,7 +62,7 @@ def rows_of_many_examples(records: Sequence[bytes], columns: Sequence[str]) -> S
 
 
 def _column(batch: Any, name: str) -> list[object] | None:
-    """The cell of each row; None where a row has several values."""
+    """Return the cell of each row; None if a row has several values."""
     place = batch.schema.get_field_index(name)
     if place < 0 or pa.types.is_null(batch.schema.types[place]):
         return [None] * batch.num_rows
@@ -78,11 +82,11 @@ def _column(batch: Any, name: str) -> list[object] | None:
 
 
 def rows_of_lists(inputs: Mapping[str, Sequence[Any]], columns: Sequence[str]) -> Iterator[dict[str, object]]:
-    """The named columns of each row of a request; None where it has no value.
+    """Yield the named columns of each row of a request; None where a row has no value.
 
     Args:
-        inputs: of each column the values of each row: one, or a list.
-        columns: those to take; one that the request lacks is None.
+        inputs: by column, each row's value or list of values.
+        columns: the columns to take; one that the request lacks is None.
 
     Raises:
         ValueError: the columns have different numbers of rows.
@@ -95,12 +99,12 @@ def rows_of_lists(inputs: Mapping[str, Sequence[Any]], columns: Sequence[str]) -
 
 
 def answers_of(outputs: Mapping[str, Array]) -> Iterator[object]:
-    """The answer to each row: that of the only output, or all by name."""
+    """Yield the answer to each row: that of the only output, or all by name."""
     yield from answers_of_lists({name: array.tolist() for name, array in outputs.items()})
 
 
 def answers_of_lists(outputs: Mapping[str, Sequence[Any]]) -> Iterator[object]:
-    """The same of an output's values of each row: one, or a list.
+    """Yield the same as `answers_of`, from each row's value or list of values by output.
 
     Raises:
         ValueError: the outputs have different numbers of rows.
@@ -118,14 +122,14 @@ def _length(inputs: Mapping[str, Array]) -> int:
 
 
 def _cells(array: Array) -> list[object]:
-    """One value for each row; of a column of lists the list."""
+    """Return one value for each row, which for a list column is a list."""
     is_list = array.ndim > 1 and array.shape[1:] != (1,)
     rows = array.reshape(len(array), -1).tolist() if array.ndim else [[array.item()]]
     return [_cell(row, is_list=is_list) for row in rows]
 
 
 def _cell_of_list(value: Any) -> object:
-    """The cell of a row's value, or of its list; a list of one stands for that."""
+    """Return the cell of a row's value or list of values; a list of one counts as its value."""
     if not isinstance(value, list):
         return cell_of(value)
     return cell_of(value[0]) if len(value) == 1 else _cell(value, is_list=True)
@@ -147,7 +151,7 @@ def _cell(values: Iterable[object], *, is_list: bool) -> object:
 
 
 def cell_of(value: Any) -> object:
-    """What is logged of a single value; None of an empty one, and of bytes that are no text."""
+    """Return the logged form of a single value; None if it is empty, or bytes that are not text."""
     return None if _is_empty(value) else _texts(value)
 
 
@@ -158,7 +162,7 @@ def _is_empty(value: object) -> bool:
 
 
 def _texts(value: Any) -> Any:
-    """Bytes as text, and None for those that are none, such as an image."""
+    """Return bytes as text, and None for bytes that are not text, such as an image."""
     kind = type(value)
     if kind is float or kind is int:
         return value

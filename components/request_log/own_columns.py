@@ -1,4 +1,4 @@
-"""The names of the columns that the log of requests writes itself."""
+"""The names of the columns that the request log itself adds."""
 
 AT, VERSION, ID, PREDICTION = OWN = ("logged_at", "logged_version", "logged_id", "logged_prediction")
-"""When a row was answered (ISO 8601, UTC), by which version, its name where that is asked for, and what."""
+"""Time of the answer (ISO 8601, UTC), version, name of the row (only if enabled), and the answer."""

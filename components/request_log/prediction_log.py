@@ -1,6 +1,6 @@
 """Reads TensorFlow Serving's own request logs: TFRecord files of PredictionLogs.
 
-What is not read is counted by a reason in words, and never raised: a log is written by another program.
+Unreadable content is counted by a reason in words, and never raises: another program writes the logs.
 """
 
 import itertools
@@ -25,7 +25,7 @@ from slipway.components.request_log.prediction_log_message import OTHER_KINDS, p
 
 MOST_RECORD_BYTES = 64 * 2**20
 _MOST_CELLS = 2**22
-"""Of a tensor: few bytes may say that it has any number of equal ones."""
+"""The most cells of a tensor: a few bytes may stand for any number of equal ones."""
 
 # By number in tensorflow/core/framework/types.proto: the field of TensorProto, and the type of its content.
 _STRING = 7
@@ -61,8 +61,8 @@ class LoggedRequest:
     """A request that was answered.
 
     Attributes:
-        version: that has answered.
-        at_s: when it was logged, in seconds since 1970; 0 where the log does not tell.
+        version: that answered.
+        at_s: time of the log entry, in seconds since 1970; 0 if the log does not have it.
         rows: the values of the named columns.
         answers: one for each row.
     """
@@ -74,13 +74,13 @@ class LoggedRequest:
 
 
 class _Buffered:
-    """Reads a stream in large pieces: a request is two small ones."""
+    """Reads a stream in large pieces, because the reader of a request makes two small reads."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream, self._data, self._at = stream, b"", 0
 
     def read(self, size: int) -> bytes:
-        """At most so many bytes; none at the end."""
+        """Return at most this many bytes; none at the end."""
         if self._at + size > len(self._data):
             self._data = self._data[self._at :] + self._stream.read(max(size, _PIECE_BYTES))
             self._at = 0
@@ -94,17 +94,17 @@ class _NoColumnError(Exception):
 
 
 class _WrongTensorError(Exception):
-    """A tensor is of a type, or has a shape, that is not read."""
+    """A tensor has a type or a shape that is not supported."""
 
 
 def read_predictions(
     file: InputFile, columns: Sequence[str], left_out: Counter[str]
 ) -> Iterator[LoggedRequest]:
-    """The predict requests of a file.
+    """Yield the predict requests of a file.
 
     Args:
-        file: compressed if its name ends so.
-        columns: those to take; one that a row lacks is None.
+        file: compressed if its name has the corresponding ending.
+        columns: the columns to take; one that a row lacks is None.
         left_out: counts what is not read, by reason.
     """
     waiting: list[_Examples] = []
@@ -134,7 +134,7 @@ class _Examples:
 def _decoded(
     waiting: Sequence[_Examples], columns: Sequence[str], left_out: Counter[str]
 ) -> Iterator[LoggedRequest]:
-    """Requests of tf.Examples, which are decoded together, in a quarter of the time."""
+    """Yield requests of tf.Examples, which are decoded together, in a quarter of the time."""
     rows = iter(rows_of_many_examples([record for each in waiting for record in each.records], columns))
     for each in waiting:
         own = list(itertools.islice(rows, len(each.records)))
@@ -142,7 +142,7 @@ def _decoded(
 
 
 def _with_columns(request: LoggedRequest, left_out: Counter[str]) -> Iterator[LoggedRequest]:
-    """The request with its rows that have any of the columns, if there are some."""
+    """Yield the request with only those of its rows that have any of the columns, if there are any."""
     kept = [place for place, row in enumerate(request.rows) if any(c is not None for c in row.values())]
     if lost := len(request.rows) - len(kept):
         left_out[NO_COLUMN] += lost
@@ -155,7 +155,7 @@ def _with_columns(request: LoggedRequest, left_out: Counter[str]) -> Iterator[Lo
 def _requests(
     file: InputFile, columns: Sequence[str], left_out: Counter[str]
 ) -> Iterator[LoggedRequest | _Examples | str]:
-    """The requests of a file, or why one is not read."""
+    """Yield the requests of a file, or the reason why one is not read."""
     try:
         for item in read_records(_Buffered(open_stream(file)), max_bytes=MOST_RECORD_BYTES):
             if isinstance(item, BrokenRecord):
@@ -167,7 +167,7 @@ def _requests(
 
 
 def _request(record: bytes, columns: Sequence[str]) -> LoggedRequest | _Examples | str:
-    """A request, or why it is not read."""
+    """Return a request, or the reason why it is not read."""
     log = parse_prediction_log(record)
     kind = log.WhichOneof("log_type") if log is not None else None
     if kind is None:
@@ -190,7 +190,7 @@ def _request(record: bytes, columns: Sequence[str]) -> LoggedRequest | _Examples
         return NO_TENSOR
     except _NoColumnError:
         return NO_COLUMN
-    except ValueError:  # tensors of different numbers of rows
+    except ValueError:  # tensors with different numbers of rows
         return NO_ROWS
     if len(answers) != len(rows if examples is None else examples):
         return NO_ROWS
@@ -200,7 +200,7 @@ def _request(record: bytes, columns: Sequence[str]) -> LoggedRequest | _Examples
 
 
 def _examples(inputs: Mapping[str, Any], columns: Sequence[str]) -> list[bytes] | None:
-    """The serialized tf.Examples of a request; None where it is one of columns."""
+    """Return the serialized tf.Examples of a request; None if its inputs are columns."""
     if len(inputs) == 1:
         [(name, only)] = inputs.items()
         if only.dtype == _STRING and len(only.tensor_shape.dim) == 1 and name not in columns:
@@ -209,7 +209,7 @@ def _examples(inputs: Mapping[str, Any], columns: Sequence[str]) -> list[bytes] 
 
 
 def _rows(inputs: Mapping[str, Any], columns: Sequence[str]) -> list[dict[str, object]]:
-    if not any(name in inputs for name in columns):  # of another model; how many rows does not matter
+    if not any(name in inputs for name in columns):  # of another model; the number of rows does not matter
         raise _NoColumnError
     if (row := _one_row(inputs, columns)) is not None:
         return [row]
@@ -217,7 +217,7 @@ def _rows(inputs: Mapping[str, Any], columns: Sequence[str]) -> list[dict[str, o
 
 
 def _one_row(inputs: Mapping[str, Any], columns: Sequence[str]) -> dict[str, object] | None:
-    """The row of a request of one, as most are; None of any other."""
+    """Return the row of a request with a single row, as most are; None for any other."""
     row: dict[str, object] = {}
     for name in columns:
         if name not in inputs:
@@ -234,7 +234,7 @@ def _one_row(inputs: Mapping[str, Any], columns: Sequence[str]) -> dict[str, obj
 
 
 def _nested(tensor: Any) -> list[Any]:
-    """The values of a tensor as lists in lists, a row each."""
+    """Return the values of a tensor as nested lists, one per row."""
     field, kind = _TYPES.get(tensor.dtype, _NO_TYPE)
     if not field or tensor.tensor_shape.unknown_rank:
         raise _WrongTensorError
@@ -253,7 +253,7 @@ def _nested(tensor: Any) -> list[Any]:
 
 
 def _values(tensor: Any, field: str, kind: Any, size: int) -> list[Any]:
-    """The values in a row; where fewer are given than there are, the last one stands for the rest."""
+    """Return the values as a flat list; if fewer are given than the tensor has, the last one is repeated."""
     values: list[Any]
     if tensor.tensor_content:
         if kind is np.object_ or len(tensor.tensor_content) != size * np.dtype(kind).itemsize:

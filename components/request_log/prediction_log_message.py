@@ -1,7 +1,7 @@
-"""TensorFlow Serving's PredictionLog as a protocol buffer message; to look into one needs no TensorFlow.
+"""Defines TensorFlow Serving's PredictionLog as a protocol buffer message, for reading without TensorFlow.
 
-Described here, in a pool of its own, as far as it is read. The numbers of the fields are those of
-tensorflow_serving/apis/{prediction_log,logging,model,predict}.proto of TensorFlow Serving, and of
+The messages are in a separate descriptor pool, with only the fields that are read. The field numbers are
+those of tensorflow_serving/apis/{prediction_log,logging,model,predict}.proto of TensorFlow Serving, and of
 tensorflow/core/framework/{tensor,tensor_shape}.proto of TensorFlow.
 """
 
@@ -20,9 +20,9 @@ OTHER_KINDS = {
     "session_run_log": 5,
     "predict_streamed_log": 7,
 }
-"""Of a PredictionLog, those that are no PredictLog; they are not looked into."""
+"""The kinds of a PredictionLog other than PredictLog, by field number; their content is not parsed."""
 
-# By message, each field with its number and type; "*" marks a repeated one, "{}" a map from text.
+# By message, each field with its number and type; "*" marks a repeated field, "{}" a map from text.
 _FIELDS: Mapping[str, Mapping[str, tuple[int, str]]] = {
     "Int64Value": {"value": (1, "INT64")},
     "ModelSpec": {"version": (2, "Int64Value")},
@@ -52,7 +52,7 @@ _FIELDS: Mapping[str, Mapping[str, tuple[int, str]]] = {
 
 
 def parse_prediction_log(record: bytes) -> Any:
-    """The message, or None if the bytes are none."""
+    """Return the message; None if the bytes are not a valid one."""
     try:
         return message_class("PredictionLog").FromString(record)
     except message.DecodeError:
@@ -61,7 +61,7 @@ def parse_prediction_log(record: bytes) -> Any:
 
 @cache
 def message_class(name: str) -> Any:
-    """The class of one of the messages."""
+    """Return the class of one of the messages."""
     return message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"{_PACKAGE}.{name}"))
 
 

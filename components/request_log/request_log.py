@@ -1,4 +1,4 @@
-"""Logs a sample of the rows that a model has answered, and never makes an answer wait."""
+"""Logs a sample of the rows that a model has answered, without delaying an answer."""
 
 import itertools
 import queue
@@ -28,20 +28,20 @@ Array = npt.NDArray[Any]
 MOST_LINE_BYTES = 2**20
 """A row with a longer line is left out."""
 MOST_WAITING_BYTES = 64 * 2**20
-"""Of requests that were answered and are not yet written; more are left out."""
+"""The most bytes of answered requests that wait for being written; further requests are left out."""
 _WRITE_BYTES = 2**16
 
 
 @dataclass(frozen=True)
 class LogSettings:
-    """What is logged, and where.
+    """The settings of a request log.
 
     Attributes:
         folder: gets the files.
-        columns: whose values are logged; no other column is.
-        ids: whether also the name is logged that a client gives a request.
-        share: of the rows, drawn at random: above 0, to 1.
-        most_bytes: of the folder's files; the oldest are removed.
+        columns: the columns to log; no other column is logged.
+        ids: whether to log the name that a client gives a request.
+        share: share of the rows to log, drawn at random: above 0, to 1.
+        most_bytes: limit for the files in the folder; the oldest are removed.
     """
 
     folder: str
@@ -52,11 +52,12 @@ class LogSettings:
 
 
 class RequestLog:
-    """Draws rows and writes them, in the thread that calls it.
+    """Samples rows and writes them, in the calling thread.
 
     Args:
+        settings: of the log.
         clock: seconds since 1970.
-        seed: of the draws; None: a new one each time.
+        seed: of the sampling; None: a new one each time.
     """
 
     def __init__(
@@ -68,20 +69,21 @@ class RequestLog:
         self.left_out = 0
 
     def drawn(self, rows: int) -> npt.NDArray[np.intp]:
-        """The numbers of the rows of a request that are logged."""
+        """Return the indices of a request's rows to log."""
         if self._settings.share >= 1:
             return np.arange(rows)
         return np.flatnonzero(self._draw.random(rows) < self._settings.share)
 
     def write_examples(self, version: int, records: Sequence[bytes], answers: Sequence[object]) -> None:
-        """Draws from rows that were answered, and writes them.
+        """Sample answered rows and write them.
 
         Args:
+            version: that answered.
             records: serialized tf.Examples.
             answers: plain values, one for each.
 
         Raises:
-            OSError: they cannot be written.
+            OSError: the rows cannot be written.
         """
         drawn = self.drawn(len(records)).tolist()
         rows = rows_of_examples([records[row] for row in drawn], self._settings.columns)
@@ -95,14 +97,16 @@ class RequestLog:
         outputs: Mapping[str, Array],
         ids: Sequence[str] | None = None,
     ) -> None:
-        """Writes all rows of a request.
+        """Write all rows of a request.
 
         Args:
-            at_s: when it was answered, in seconds since 1970.
-            ids: the rows' names, logged where the settings ask for them; None: they have none.
+            version: that answered.
+            at_s: time of the answer, in seconds since 1970.
+            inputs, outputs: arrays by name.
+            ids: the rows' names, logged if the settings enable them; None: they have none.
 
         Raises:
-            OSError: they cannot be written.
+            OSError: the rows cannot be written.
         """
         rows = rows_of(inputs, self._settings.columns)
         if self._settings.ids:
@@ -111,7 +115,7 @@ class RequestLog:
         self._write(version, at_s, rows, answers_of(outputs))
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         self._files.close()
 
     def _write(
@@ -133,20 +137,21 @@ class RequestLog:
 
 
 def logged_time(at_s: float) -> str:
-    """A time in seconds since 1970 as it is logged."""
+    """Return the logged form of a time in seconds since 1970."""
     return datetime.fromtimestamp(at_s, UTC).isoformat(timespec="milliseconds")
 
 
 def logged_line(at: str, version: int, row: Mapping[str, object], answer: object) -> bytes:
-    """The line of a row that was answered at a time, by a version."""
+    """Return the line of a row that a version answered at a time."""
     return orjson.dumps({AT: at, VERSION: version, **row, PREDICTION: answer}) + b"\n"
 
 
 class BackgroundLog:
-    """Logs what a server has answered in a thread of its own; what it cannot keep up with is left out.
+    """Logs a server's answers in a background thread; requests that it cannot keep up with are left out.
 
     Args:
-        tell: gets a line when something is left out, once for each cause.
+        log: writes the rows.
+        tell: receives a line when something is left out, once for each cause.
     """
 
     def __init__(self, log: RequestLog, *, tell: Callable[[str], None]) -> None:
@@ -162,14 +167,16 @@ class BackgroundLog:
     def add(
         self, version: int, inputs: Mapping[str, Array], outputs: Mapping[str, Array], *, name: str = ""
     ) -> None:
-        """Takes note of a request that was answered; returns at once, and never raises for the disk.
+        """Record a request that was answered; return at once, without raising errors of the disk.
 
         Args:
-            name: the request's; a row of several is called NAME/ROW, from 0. Empty: it has none.
+            version: that answered.
+            inputs, outputs: arrays by name.
+            name: the request's; with several rows, a row is called NAME/ROW, from 0. Empty: it has none.
         """
         rows = max((len(array) for array in inputs.values() if array.ndim), default=0)
         if any(array.ndim == 0 or len(array) != rows for array in (*inputs.values(), *outputs.values())):
-            return  # no rows that have an answer each
+            return  # not one answer per row
         with self._lock:
             drawn = self._log.drawn(rows)
         if not len(drawn):
@@ -190,7 +197,7 @@ class BackgroundLog:
         self._waiting.put((size, version, time.time(), inputs, outputs, ids))
 
     def close(self) -> None:
-        """Writes what is waiting, and ends."""
+        """Write the waiting requests, and end."""
         self._waiting.put(None)
         self._writer.join()
         self._log.close()
@@ -204,7 +211,7 @@ class BackgroundLog:
                 self._log.write_arrays(*request)
             except OSError as error:
                 self._leave_out(len(next(iter(request[2].values()))), error.strerror or str(error))
-            except Exception as error:  # a value that JSON cannot hold: answers go on
+            except Exception as error:  # a value that JSON cannot hold: the log and the answers go on
                 self._leave_out(len(next(iter(request[2].values()))), f"{type(error).__name__}: {error}")
             with self._lock:
                 self._waiting_bytes -= size
@@ -219,5 +226,5 @@ class BackgroundLog:
 
 
 def _size_bytes(array: Array) -> int:
-    """About how much memory an array takes, with its texts."""
+    """Return the approximate memory of an array, including its text."""
     return array.nbytes + (sum(map(sys.getsizeof, array.ravel())) if array.dtype == object else 0)

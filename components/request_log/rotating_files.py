@@ -1,4 +1,4 @@
-"""Lines in a folder of files that begin anew when one is full; the oldest go when the folder is."""
+"""Lines in a folder of rotating files: the oldest files are removed when the folder is full."""
 
 import contextlib
 import errno
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 PATTERN = "requests-*.jsonl"
-"""The names of the files; their order is that in which they were begun."""
+"""The pattern of the files' names, which sort by the time of creation."""
 
 _PARTS = 8
 _DAY_S = 86_400.0
@@ -16,14 +16,15 @@ _MOST_NAMES = 1000
 
 
 class RotatingFiles:
-    """Writes lines for one process; others may write files of their own beside them.
+    """Writes lines for one process; other processes may write their own files beside them.
 
     A file is only ever appended to, and belongs to one process: after a kill at most its last line is torn.
-    Only the owner can read it (0600). One that somebody removes is followed by another.
+    Only the owner can read it (0600). If the file is removed, the next lines go to a new one.
 
     Args:
-        folder: made where it is not there, for the owner only (0700).
-        most_bytes: of all files in it; the oldest are removed. A file takes an eighth, and a day at most.
+        folder: created if it does not exist, for the owner only (0700).
+        most_bytes: limit for all files in the folder; the oldest are removed. A file holds at most an eighth
+            of the limit, and a day's lines.
         clock: seconds since 1970.
     """
 
@@ -34,10 +35,10 @@ class RotatingFiles:
         self._path, self._written, self._began_s = folder, 0, 0.0
 
     def write(self, lines: bytes) -> None:
-        """Writes whole lines: all of them, or none.
+        """Write whole lines: all of them, or none.
 
         Raises:
-            OSError: they cannot be written.
+            OSError: the lines cannot be written.
         """
         descriptor = self._descriptor if self._takes(len(lines)) else None
         if descriptor is None:
@@ -52,22 +53,23 @@ class RotatingFiles:
         self._written += len(lines)
 
     def close(self) -> None:
-        """Closes the file; the next lines begin another one."""
+        """Close the file; the next lines go to a new one."""
         if self._descriptor is not None:
             os.close(self._descriptor)
         self._descriptor = None
 
     def _takes(self, size_bytes: int) -> bool:
-        """Whether the file is there, has room, and is of today; after the clock was set back it is not."""
+        """Return True if the file exists, has room and is at most a day old; False if the clock was set
+        back."""
         if self._descriptor is None or self._written + size_bytes > self._file_bytes:
             return False
         is_of_today = 0 <= self._clock() - self._began_s <= _DAY_S
         return is_of_today and os.fstat(self._descriptor).st_nlink > 0
 
     def _give_up(self) -> None:
-        """Leaves whole lines only, and no empty file: a full disk may refuse a million requests."""
+        """Keep only whole lines, and no empty file: a full disk may refuse a million requests."""
         assert self._descriptor is not None  # noqa: S101
-        with contextlib.suppress(OSError):  # then the file ends within a line
+        with contextlib.suppress(OSError):  # if this fails, the file ends within a line
             os.ftruncate(self._descriptor, self._written)
             if not self._written:
                 self._path.unlink(missing_ok=True)

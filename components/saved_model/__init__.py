@@ -1,1 +1,1 @@
-"""SavedModels as a caller sees them: what goes in and what comes out."""
+"""SavedModels from a caller's view: their inputs and outputs."""

@@ -1,4 +1,4 @@
-"""The class that a model's answer stands for, by name. Pure."""
+"""Names the class that a model predicts. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ _HALF = 0.5
 
 
 def classes_of(papers: Mapping[str, object]) -> tuple[str, ...]:
-    """The names that a version's manifest has for its answers; none where it holds no list of texts."""
+    """Return the class names in a version's manifest; none if it holds no list of text."""
     found = papers.get("classes")
     if not isinstance(found, list | tuple) or not all(isinstance(name, str) for name in found):
         return ()
@@ -21,13 +21,14 @@ def classes_of(papers: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def names_classes(classes: Sequence[str], signature: Signature) -> bool:
-    """Whether the answers of a signature are about these classes.
+    """Return True if the answers of a signature refer to these classes.
 
     Args:
         classes: in the order of their codes.
+        signature: a signature of the model.
 
     Returns:
-        True where it has one output, with a number for each class, or one number for two classes.
+        True if it has one output, with a number for each class, or one number for two classes.
     """
     shapes = [tensor.shape for tensor in signature.outputs.values()]
     if not classes or len(shapes) != 1 or shapes[0] is None or len(shapes[0]) != 2:
@@ -37,24 +38,24 @@ def names_classes(classes: Sequence[str], signature: Signature) -> bool:
 
 
 def class_codes(answers: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """The code of the most probable class of each row; of an answer that is not a number it means nothing.
+    """Return the code of each row's most probable class; it is meaningless if an answer is NaN.
 
     Args:
-        answers: [rows, classes], the probability of each; or [rows, 1], that of the second of two.
+        answers: [rows, classes], the probability of each class; or [rows, 1], that of the second of two.
     """
     codes = np.argmax(answers, axis=1) if answers.shape[1] > 1 else answers[:, 0] > _HALF
     return codes.astype(np.int64)
 
 
 def class_names(answers: npt.NDArray[Any], classes: Sequence[str]) -> list[str | None]:
-    """The most probable class of each row.
+    """Return the name of each row's most probable class.
 
     Args:
-        answers: [rows, classes], the probability of each; or [rows, 1], that of the second of two.
+        answers: [rows, classes], the probability of each class; or [rows, 1], that of the second of two.
         classes: in the order of their codes.
 
     Returns:
-        A name for each row; None where an answer is not a number.
+        A name for each row; None if an answer is not finite.
     """
     codes = class_codes(answers)
     sound = np.isfinite(answers).all(axis=1)

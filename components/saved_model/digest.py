@@ -1,4 +1,4 @@
-"""One SHA-256 for a model, to tell whether what is pushed is what was exported and judged. Pure."""
+"""A SHA-256 over a model's files, to check that the pushed model is the exported and judged one. Pure."""
 
 import hashlib
 import json
@@ -7,43 +7,44 @@ from collections.abc import Mapping
 from slipway.components.errors import ComponentError
 
 MANIFEST = "manifest.json"
-"""The file, at the top of each pushed version, that lists its files and says where they come from."""
+"""The file at the top of each pushed version that lists its files and their origin."""
 CARD = "MODEL_CARD.md"
 """The same for people, at the top of each version that has papers."""
 PICTURE = "metrics_by_slice.svg"
-"""The picture in the card, beside it where there are slices to show."""
+"""The picture in the card, stored beside it if there are slices to show."""
 SIGNATURE = "model.sig"
-"""The signature over the manifest and all that it lists, beside it in each version that was signed."""
+"""The signature over the manifest and all files that it lists; beside the manifest of each signed version."""
 SBOM = "sbom.cdx.json"
-"""The software that the model was trained with (CycloneDX), at the top of each version of our Trainer's."""
+"""The list of the training's software (CycloneDX), at the top of each version from our Trainer."""
 SBOM_FOLDER = "environment"
-"""Of a Model artifact: holds the same, until it is pushed."""
+"""The folder of a Model artifact that holds the same list until the push."""
 PAPERS = frozenset({MANIFEST, CARD, PICTURE, SIGNATURE, SBOM})
-"""The files that a push adds: no part of the model."""
+"""The files that a push adds, which are not part of the model."""
 PROPERTY = "model_digest"
-"""Of a ModelBlessing: the digest of the model that it is about."""
+"""The property of a ModelBlessing that holds the digest of its model."""
 
 
 def combined_digest(hashes: Mapping[str, str]) -> str:
-    """One SHA-256 over names and contents of a model's files: equal for equal models.
+    """Return one SHA-256 over names and contents of a model's files: equal for equal models.
 
     Args:
-        hashes: the SHA-256 of each file, by path in the model's folder; a push's own papers do not count.
+        hashes: the SHA-256 of each file, by path in the model's folder; the papers that a push adds are
+            ignored.
     """
     own = {name: each for name, each in hashes.items() if name not in PAPERS}
     return hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()
 
 
 def require_unchanged(model: str, digest: str, *, earlier: Mapping[str, str]) -> None:
-    """Refuses a model whose files are no longer those that were exported or judged.
+    """Refuse a model whose files are no longer those that were exported or judged.
 
     Args:
         model: its address, for the message.
-        earlier: its digest at an earlier time, by what was done with it then, e.g. `exported`; empty where
-            none was taken.
+        digest: its digest now.
+        earlier: earlier digests by what was done with the model, e.g. `exported`; empty if there is none.
 
     Raises:
-        ComponentError: one differs; only a new training can replace the model.
+        ComponentError: a digest differs; only a new training can replace the model.
     """
     for done, was in earlier.items():
         if was not in ("", digest):

@@ -1,4 +1,4 @@
-"""Takes the digest of a model where it lies, and keeps that of an exported one beside it."""
+"""Computes the digest of a stored model, and stores that of an exported model beside it."""
 
 import hashlib
 import os
@@ -9,13 +9,13 @@ from slipway.components.saved_model.digest import combined_digest
 from slipway.components.saved_model.quiet_tensorflow import import_tensorflow
 
 EXPORTED = "model.sha256"
-"""In the folder of a Model artifact, beside the SavedModel: its digest when it was exported."""
+"""The file in a Model artifact's folder, beside the SavedModel, with the digest of the exported model."""
 
 _CHUNK_BYTES = 2**20
 
 
 def model_digest(folder: str) -> str:
-    """That of the SavedModel in a folder, or at an address that TensorFlow reads, such as gs://.
+    """Return the digest of the SavedModel in a folder, or at an address that TensorFlow reads, such as gs://.
 
     Every byte is read, a mebibyte at a time.
     """
@@ -23,10 +23,10 @@ def model_digest(folder: str) -> str:
 
 
 def keep_digest(serving_model: str) -> None:
-    """Writes down what the digest of a model is that was just exported.
+    """Store the digest of a model that was just exported.
 
     Args:
-        serving_model: the SavedModel's folder, in that of a Model artifact.
+        serving_model: the SavedModel's folder, inside that of a Model artifact.
     """
     with import_tensorflow().io.gfile.GFile(_beside(serving_model), "w") as file:
         file.write(model_digest(serving_model) + "\n")

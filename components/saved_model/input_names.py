@@ -1,7 +1,7 @@
 """Gives a signature's inputs the names of columns, whatever characters they contain.
 
-TensorFlow traces a function under names that Python and a graph can have. In `saved_model.pb`, which servers
-read, the name of an input is data: there each has its column's.
+TensorFlow traces a function under names that are valid in Python and in a graph. In `saved_model.pb`, which
+servers read, an input's name is only data, so it can be that of the column.
 """
 
 import keyword
@@ -12,10 +12,11 @@ _PLAIN = re.compile("[A-Za-z][A-Za-z0-9_]*")
 
 
 def traced_names(columns: Collection[str]) -> dict[str, str]:
-    """The name under which each column is traced, in the order of the columns.
+    """Return the name under which each column is traced, in the order of the columns.
 
-    It becomes a parameter of Python, and a name in a graph, where A and a are one: words of Python, spaces,
-    other letters and a digit in front cannot be. Where all are plain they stay as they are.
+    The name becomes a Python parameter and a name in a graph, where A and a are equal. So Python's keywords,
+    spaces, non-ASCII letters and leading digits are not allowed. If all names are valid, they stay as they
+    are.
     """
     plain = all(_PLAIN.fullmatch(c) and not keyword.iskeyword(c) and c != "self" for c in columns)
     if plain and len({column.lower() for column in columns}) == len(columns):
@@ -24,16 +25,17 @@ def traced_names(columns: Collection[str]) -> dict[str, str]:
 
 
 def traced_name(tensor: str, signature: str) -> str:
-    """The name under which an input was traced, from its tensor: `fare` for `serve_raw_fare:0`."""
+    """Return the name under which an input was traced, from its tensor: `fare` for `serve_raw_fare:0`."""
     return tensor.partition(":")[0].removeprefix(f"{signature}_")
 
 
 def rename_inputs(folder: str, signature: str, names: Mapping[str, str]) -> None:
-    """Changes the names of a signature's inputs as servers read them.
+    """Change the names of a signature's inputs that servers see.
 
     Args:
         folder: of a SavedModel; may be gs://...
-        names: from each input to its new name; one that is left out keeps its own.
+        signature: the name of the signature.
+        names: from each input to its new name; a missing input keeps its name.
     """
     if not names:
         return

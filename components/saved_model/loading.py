@@ -1,4 +1,4 @@
-"""A SavedModel in this process, called by its signatures. A SavedModel is a program: verify it first."""
+"""Loads a SavedModel and calls its signatures. A SavedModel is a program: verify it first."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,17 +18,17 @@ Array = npt.NDArray[Any]
 
 
 class WrongInputError(ComponentError):
-    """The model does not take these values; its message says which column, or is the model's own."""
+    """The model does not accept these values; the message names the column, or is the model's own."""
 
 
 class LoadedModel:
-    """A model that can be called, from several threads too.
+    """A model that can be called, also from several threads.
 
     Args:
-        folder: of a SavedModel that somebody vouches for: loading and calling it runs what is in it.
+        folder: of a verified SavedModel: loading and calling it runs the code in it.
 
     Raises:
-        ComponentError: it cannot be loaded.
+        ComponentError: the model cannot be loaded.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -38,7 +38,7 @@ class LoadedModel:
             # Keep the whole model: its functions stop working when it is garbage-collected.
             with stderr_to_nowhere():  # the first load looks for GPUs
                 self._model = tf.saved_model.load(str(folder))
-        except Exception as error:  # TensorFlow passes on any exception of its parts
+        except Exception as error:  # TensorFlow lets any exception of its parts through
             raise ComponentError(
                 f"{folder} cannot be loaded: {type(error).__name__}: {_first_line(_text(error))}",
                 hint="push the model again",
@@ -79,8 +79,7 @@ class LoadedModel:
 
 
 def _text(error: Exception) -> str:
-    """TensorFlow's message; where it quotes bytes that are not text, Python fails at making an error of "
-    "it."""
+    """Return TensorFlow's message; if it quotes invalid UTF-8, Python raises UnicodeDecodeError instead."""
     if isinstance(error, UnicodeDecodeError):
         return error.object.decode(errors="backslashreplace")
     return str(error)

@@ -1,4 +1,4 @@
-"""TensorFlow, imported without its remarks about the processor and about GPUs that are not there."""
+"""Imports TensorFlow without its remarks about the processor and about missing GPUs."""
 
 import contextlib
 import os
@@ -11,7 +11,7 @@ from slipway.components.collector_pause import collector_paused
 
 
 def import_tensorflow() -> Any:
-    """The module `tensorflow`, with Keras 3 as everywhere here."""
+    """Return the module `tensorflow`, set up for Keras 3."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("TF_USE_LEGACY_KERAS", "0")
     share_gpus()
@@ -25,7 +25,7 @@ def import_tensorflow() -> Any:
 
 @contextlib.contextmanager
 def stderr_to_nowhere() -> Iterator[None]:
-    """Drops what is written to the process's stderr; exceptions pass."""
+    """Discard the process's stderr; exceptions still propagate."""
     sys.stderr.flush()
     kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     try:

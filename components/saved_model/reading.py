@@ -1,4 +1,4 @@
-"""The signatures of a SavedModel, read from `saved_model.pb` without loading the model."""
+"""Reads the signatures of a SavedModel from `saved_model.pb`, without loading the model."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +12,7 @@ _SERVE_TAG = "serve"
 
 
 def read_signatures(model_folder: Path) -> dict[str, Signature]:
-    """The signatures for serving by name; empty where the file is none that TensorFlow wrote."""
+    """Return the signatures for serving by name; empty if the file is not a valid SavedModel."""
     import_tensorflow()
     from google.protobuf.message import DecodeError
     from tensorflow.core.protobuf import saved_model_pb2

@@ -16,7 +16,7 @@ _TYPES = {"int64": "whole numbers", "float": "fractions", "string": "text"}
 
 
 def in_words(message: str) -> str:
-    """The message; where it is TensorFlow's of a column of an example, what is wrong with that column."""
+    """Return the message, reworded if it is TensorFlow's about a column of an example."""
     if found := _ABSENT.search(message) or _COUNT.search(message):
         fields = found.groupdict()
         count = int(fields.get("found") or 0)
@@ -28,6 +28,6 @@ def in_words(message: str) -> str:
         holds = _TYPES.get(found["found"], "another type")
         needs = _TYPES.get(found["needed"], found["needed"])
         return f"{found['name']} holds {holds}, but the model needs {needs}"
-    if _NO_EXAMPLE in message:  # what follows are the bytes
+    if _NO_EXAMPLE in message:  # the rest of the message is the bytes
         return f"{_NO_EXAMPLE}: it is not a serialized tf.Example"
     return message

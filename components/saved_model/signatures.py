@@ -1,24 +1,24 @@
-"""The signatures of a SavedModel: tensors by name in, tensors by name out. Pure."""
+"""The signatures of a SavedModel: named input and output tensors. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypedDict
 
 SERVE_RAW = "serve_raw"
-"""Takes one tensor for each raw column."""
+"""The signature that takes one tensor for each raw column."""
 SERVING_DEFAULT = "serving_default"
-"""Takes serialized tf.Examples."""
+"""The signature that takes serialized tf.Examples."""
 
 
 class PlainTensor(TypedDict):
-    """A `TensorInfo` as JSON holds it."""
+    """A `TensorInfo` in JSON."""
 
     dtype: str
     shape: list[int | None] | None
 
 
 class PlainSignature(TypedDict):
-    """A `Signature` as JSON holds it."""
+    """A `Signature` in JSON."""
 
     inputs: dict[str, PlainTensor]
     outputs: dict[str, PlainTensor]
@@ -30,8 +30,9 @@ class TensorInfo:
 
     Attributes:
         dtype: TensorFlow's name, e.g. `int64`.
-        shape: the first is the rows; None where it may be any; None as a whole where even the rank may.
-        traced: of an input, the name by which a loaded model is called with it; "": its own.
+        shape: sizes, the first of which is the number of rows; a size is None if it may vary, and the whole
+            is None if even the rank may vary.
+        traced: for an input, the name by which a loaded model takes it; "": its own.
     """
 
     dtype: str
@@ -39,19 +40,19 @@ class TensorInfo:
     traced: str = ""
 
     def to_json(self) -> PlainTensor:
-        """Plain data."""
+        """Return plain data."""
         return {"dtype": self.dtype, "shape": list(self.shape) if self.shape is not None else None}
 
 
 @dataclass(frozen=True)
 class Signature:
-    """One way to call a model: tensors by name in, tensors by name out."""
+    """One way to call a model: named tensors in, named tensors out."""
 
     inputs: Mapping[str, TensorInfo]
     outputs: Mapping[str, TensorInfo]
 
     def to_json(self) -> PlainSignature:
-        """Plain data."""
+        """Return plain data."""
         return {
             "inputs": {name: tensor.to_json() for name, tensor in sorted(self.inputs.items())},
             "outputs": {name: tensor.to_json() for name, tensor in sorted(self.outputs.items())},

@@ -1,1 +1,1 @@
-"""A small HTTP server with TF Serving's REST paths, for trying a model out. Not for production."""
+"""A small HTTP server with TF Serving's REST paths, for trying out a model. Not for production."""

@@ -6,33 +6,34 @@ import socket
 import time
 from typing import Any
 
-# RFC 9112: a name without spaces, a colon, and a value without further ends of lines. The last line of a
+# RFC 9112: a name without spaces, a colon, and a value without further line ends. The last line of a header
+# is empty. Python accepts more than that, which other servers interpret differently.
 # header is empty. Python reads more than that as a header, and other servers read it otherwise.
 _HEADER_LINE = re.compile(rb"(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\r\n\0]*)?\r?\n")
 
 
 class PatientSocket(io.RawIOBase):
-    """Reads from a socket until a time that does not move, however little comes at a time.
+    """Reads from a socket until a fixed deadline, however little data arrives at a time.
 
     Args:
         connection: the socket; its timeout is changed.
     """
 
     waits_until = 0.0
-    """By `time.monotonic`."""
+    """The deadline, by `time.monotonic`."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
 
     def readable(self) -> bool:
-        """Always."""
+        """Return True, as for any readable stream."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Reads what there is.
+        """Read the available data.
 
         Raises:
-            TimeoutError: the time is over.
+            TimeoutError: the deadline has passed.
         """
         left_s = self.waits_until - time.monotonic()
         if left_s <= 0:
@@ -42,17 +43,17 @@ class PatientSocket(io.RawIOBase):
 
 
 class HeaderLines(io.BufferedReader):
-    """Reads from a client, and notes whether a line was no header."""
+    """Reads from a client, and records whether a line was not a valid header."""
 
     is_malformed = False
-    """Whether one of the lines since `begin` was not a header."""
+    """Whether one of the lines since `begin` was not a valid header."""
 
     def begin(self) -> None:
-        """The lines that follow are a request's headers."""
+        """Start the headers of a new request."""
         self.is_malformed = False
 
     def readline(self, size: int | None = -1, /) -> bytes:
-        """One line, as any reader gives it."""
+        """Return one line, like any reader."""
         line = super().readline(size)
         self.is_malformed |= _HEADER_LINE.fullmatch(line) is None
         return line

@@ -1,4 +1,4 @@
-"""Limits connections: when all places are taken, the client that keeps the server waiting longest must go."""
+"""Limits connections: if all places are taken, the client that keeps the server waiting longest loses one."""
 
 import threading
 from collections import Counter
@@ -15,11 +15,11 @@ class _Place:
 
 @dataclass
 class Places:
-    """The places of a server. Safe to be used by several threads.
+    """The places for connections to a server. Thread-safe.
 
-    A connection waits while its request is on the way, and no longer once the request is there whole. One
-    that waits gives way to a new one: of the client with the most of them that wait, the one that has waited
-    longest. So clients that send slowly, or nothing, stand in the way of nobody but each other.
+    A connection is waiting until its request has arrived completely. If a new connection needs a place, it
+    takes that of a waiting one: of the client with the most waiting connections, the one that has waited
+    longest. So clients that send slowly, or nothing, only obstruct each other.
     """
 
     at_most: int
@@ -27,10 +27,12 @@ class Places:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self, connection: Hashable, *, client: str, close: Callable[[], None]) -> bool:
-        """Takes a place; False: all are taken by requests that are being answered.
+        """Take a place; return False if requests that are being answered take all of them.
 
         Args:
-            close: ends the connection where it has to give way, and may be called at any time until `leave`.
+            connection: identifies the place.
+            client: identifies the client.
+            close: ends the connection if its place is needed; may be called at any time until `leave`.
         """
         with self._lock:
             if len(self._taken) >= self.at_most and not self._make_room():
@@ -39,19 +41,19 @@ class Places:
             return True
 
     def waits(self, connection: Hashable) -> None:
-        """Notes that a connection has been answered and may send another request."""
+        """Record that a connection has been answered and may send another request."""
         with self._lock:
             if place := self._taken.pop(connection, None):
                 self._taken[connection] = _Place(place.client, place.close)
 
     def is_being_answered(self, connection: Hashable) -> None:
-        """Notes that a connection's request is there whole: it does not give way any more."""
+        """Record that a connection's request has arrived completely: the connection keeps its place."""
         with self._lock:
             if place := self._taken.get(connection):
                 place.waits = False
 
     def leave(self, connection: Hashable) -> None:
-        """Gives the place back, if the connection still has one."""
+        """Give the place back, if the connection still has one."""
         with self._lock:
             self._taken.pop(connection, None)
 
@@ -60,7 +62,7 @@ class Places:
         if not waiting:
             return False
         held = Counter(place.client for place in waiting.values())
-        # Of equals, max takes the first: who has waited longest.
+        # Among equals, max takes the first: the one that has waited longest.
         slowest = max(waiting, key=lambda connection: held[waiting[connection].client])
         self._taken.pop(slowest).close()
         return True

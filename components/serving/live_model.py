@@ -1,4 +1,4 @@
-"""The version being served: the newest sound one, replaced automatically by newer ones."""
+"""The version being served: the newest valid one, replaced automatically by newer ones."""
 
 import logging
 import threading
@@ -16,7 +16,7 @@ from slipway.components.saved_model.loading import LoadedModel
 POLL_S = 2.0
 """How often to look for a newer version."""
 LONGEST_PAUSE_S = 300.0
-"""A version that could not be loaded is tried again after a pause that doubles, from `POLL_S` up to this."""
+"""The longest pause before another try to load a version; it starts at `POLL_S` and doubles."""
 
 _log = logging.getLogger(__name__)
 
@@ -30,26 +30,27 @@ class Papers(Protocol):
 
 
 class Versions(Protocol):
-    """The versions of a base, as `slipway.components.pusher.version_store` gives them."""
+    """The versions of a base, as in `slipway.components.pusher.version_store`."""
 
     base: str
 
     def numbers(self) -> list[int]:
-        """The versions, in order."""
+        """Return the versions, in order."""
 
     def manifest(self, version: int) -> "Papers | None":
         """Return the version's manifest; None if it cannot be read."""
 
     def fetched(self, version: int) -> AbstractContextManager[Path]:
-        """A version as a folder, whole and checked; raises ComponentError where it is damaged."""
+        """Yield a version as a folder, complete and verified; raise ComponentError if it is damaged."""
 
 
 @dataclass(frozen=True)
 class Served:
-    """A version that answers.
+    """A version that answers requests.
 
     Attributes:
-        classes: names of what its answers are about, in the order of their codes; (): they have none.
+        classes: names of the classes that its answers refer to, in the order of their codes; (): there are
+            none.
     """
 
     version: int
@@ -59,7 +60,7 @@ class Served:
 
 @dataclass
 class _Refused:
-    """A version that could not be loaded: when it is tried again, by the clock; what was told of it."""
+    """A version that could not be loaded: the time of the next try, by the clock, and the reported error."""
 
     next_s: float
     pause_s: float
@@ -68,13 +69,13 @@ class _Refused:
 
 
 class LiveModel:
-    """Loads the newest sound version, and follows from then on.
+    """Loads the newest valid version, and then follows newer ones.
 
     Args:
-        versions: where they are.
-        tell: gets a line about each change.
-        load: makes a model of a version's folder.
-        clock: seconds that only grow.
+        versions: the versions of a base.
+        tell: receives a line about each change.
+        load: loads a model from a version's folder.
+        clock: monotonic time in seconds.
 
     Raises:
         ComponentError: there is no version that can be served.
@@ -111,7 +112,7 @@ class LiveModel:
         return self._served
 
     def close(self) -> None:
-        """Stops following."""
+        """Stop following."""
         self._stopping.set()
         self._follower.join()
 
@@ -119,11 +120,11 @@ class LiveModel:
         while not self._stopping.wait(POLL_S):
             try:
                 self.follow_once()
-            except Exception:  # whatever a base or its network raises: it is looked again
+            except Exception:  # from the base or its network: the next poll tries again
                 _log.warning("Cannot look for a newer version.", exc_info=True)
 
     def follow_once(self) -> None:
-        """Looks once for a newer version, and loads it."""
+        """Look once for a newer version, and load it."""
         numbers = self._versions.numbers()
         self._refused = {version: each for version, each in self._refused.items() if version in numbers}
         for version in reversed(numbers):
@@ -134,7 +135,7 @@ class LiveModel:
                 continue
             try:
                 self._served = self._loaded(version)
-            except Exception as error:  # the one before goes on answering
+            except Exception as error:  # the previous version goes on answering
                 self._refuse(version, error)
             else:
                 self._refused.pop(version, None)
@@ -142,7 +143,7 @@ class LiveModel:
                 return
 
     def _remedy(self) -> str:
-        """The remedy for the newest version that could not be loaded; empty: there is none."""
+        """Return the remedy for the newest version that could not be loaded; empty if there is none."""
         return self._refused[max(self._refused)].remedy if self._refused else ""
 
     def _loaded(self, version: int) -> Served:
@@ -151,7 +152,7 @@ class LiveModel:
             return Served(version, self._load(folder), classes_of(manifest.papers) if manifest else ())
 
     def _refuse(self, version: int, error: Exception) -> None:
-        # It may be one that is still being copied, or a store that did not answer for a moment.
+        # The version may still be being copied, or the store may have been unavailable for a moment.
         before = self._refused.get(version)
         pause_s = min(2 * before.pause_s, LONGEST_PAUSE_S) if before else POLL_S
         told = error.message if isinstance(error, ComponentError) else f"{type(error).__name__}: {error}"

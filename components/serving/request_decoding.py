@@ -1,4 +1,4 @@
-"""Values between JSON, as TF Serving's REST API writes them, and arrays. Pure.
+"""Converts values between the JSON of TF Serving's REST API and arrays. Pure.
 
 A request holds `instances` (a list of rows) or `inputs` (a list by input); bytes are {"b64": "..."}.
 https://www.tensorflow.org/tfx/serving/api_rest#predict_api
@@ -21,26 +21,26 @@ Array = npt.NDArray[Any]
 _KEYS = frozenset({"signature_name", "instances", "inputs"})
 _MOST_DIMENSIONS = 16
 MAX_PIXELS = 50_000_000
-"""Of all images in a request, once they are decoded: 150 MB of colours as bytes, 600 MB as fractions."""
+"""The most pixels of all images in a request, when decoded: 150 MB of colours as bytes, 600 MB as floats."""
 
 _MOST_IMAGES = 64
-"""Images in one cell, as in a tf.Example."""
+"""The most images in one cell, as in a tf.Example."""
 MAX_PARTS = 1_000_000
-"""Parts of all images in a request that are skipped to find their sizes; a photograph has some ten."""
+"""The most parts of all images to skip in search of their sizes; a photograph has about ten."""
 MAX_ROWS = 100_000
-"""Rows of a request where the server is told no other number."""
+"""The default limit of rows in a request."""
 _MOST_TEXT = 100
-"""Characters of a request's own text that an error repeats."""
-# As slipway.components.trainer.saved_model_export reads them.
+"""The most characters of a request's own text that an error repeats."""
+# As slipway.components.trainer.saved_model_export reads empty cells.
 _EMPTY_CELLS = {"float": "NaN", "double": "NaN", "half": "NaN", "int64": str(-(2**63)), "string": '""'}
 _FILLERS: Mapping[str, float | str] = {"float": float("nan"), "int64": -(2**63), "string": ""}
 MAX_LIST_CELLS = 4_000_000
-"""Of all lists of a request, once those of a column are as long as the longest of them."""
+"""The most cells of all lists of a request, once a column's lists are as long as the longest of them."""
 _FLOATS: Mapping[str, str] = {"float": "float32", "double": "float64", "half": "float16"}
 
 
 class RequestError(Exception):
-    """A request that cannot be answered; `status` is the HTTP code of the answer."""
+    """A request that cannot be answered; `status` is the HTTP status code."""
 
     def __init__(self, message: str, *, status: int = 400) -> None:
         super().__init__(message)
@@ -54,13 +54,14 @@ def parse_request(
 
     Args:
         document: the body of the request, parsed.
-        most_rows: how many rows it may have.
+        signatures: of the model, by name.
+        most_rows: the most rows that the request may have.
 
     Returns:
-        The signature's name, whether the request goes by rows (`instances`), and an array for each input.
+        The signature's name, whether the request is row by row (`instances`), and an array for each input.
 
     Raises:
-        RequestError: it is no request for that model.
+        RequestError: the model cannot answer the request.
     """
     if not isinstance(document, dict):
         raise RequestError("The request must be a JSON object with 'instances' or 'inputs'.")
@@ -105,7 +106,7 @@ def parse_request(
 def _meant(
     document: Mapping[str, object], inputs: Mapping[str, TensorInfo], signatures: Mapping[str, Signature]
 ) -> str:
-    """The signature whose inputs the request names, where they are not those of the one it is for."""
+    """Return the signature whose inputs the request names, if it names none of `inputs`; else ""."""
     rows = document.get("instances", document.get("inputs"))
     first = rows[0] if isinstance(rows, list) and rows else rows
     named = first.keys() if isinstance(first, dict) else set()
@@ -115,10 +116,10 @@ def _meant(
 
 
 def check_images(arrays: Mapping[str, Array]) -> None:
-    """Refuses images that are small as files and large in memory, before any is decoded.
+    """Refuse images that are small as files and large in memory, before any is decoded.
 
     Args:
-        arrays: by input. In each cell of bytes images are looked for, also within a tf.Example.
+        arrays: by input. Images are searched for in each cell of bytes, including inside a tf.Example.
 
     Raises:
         RequestError: the images have more than `MAX_PIXELS` together, or more than `MAX_PARTS`.
@@ -137,7 +138,7 @@ def check_images(arrays: Mapping[str, Array]) -> None:
 
 
 def _countdown(steps: int) -> Callable[[], None]:
-    """What raises RequestError once it was called more often than that."""
+    """Return a function that raises RequestError if it is called more than `steps` times."""
     left = itertools.repeat(None, steps)
 
     def step() -> None:
@@ -159,9 +160,9 @@ def _pixels_within(name: str, cell: bytes, begin: bytes, step: Callable[[], None
 
 
 def answer(outputs: Mapping[str, Array], *, by_row: bool) -> dict[str, object]:
-    """The body of an answer: `predictions`, a value for each row, or `outputs`, a list for each output.
+    """Return the body of a response: `predictions` with a value per row, or `outputs` with a list per output.
 
-    Where the model has one output only, its name is left out, as TF Serving does.
+    If the model has only one output, its name is left out, as in TF Serving.
     """
     plain = {name: _plain(array, is_bytes=name.endswith("_bytes")) for name, array in outputs.items()}
     if len(plain) == 1:
@@ -174,7 +175,7 @@ def answer(outputs: Mapping[str, Array], *, by_row: bool) -> dict[str, object]:
 
 
 def to_array(name: str, value: Any, tensor: TensorInfo) -> Array:
-    """One input as an array of exactly the tensor's type and shape; nothing is rounded or cut off.
+    """Return an input as an array of exactly the tensor's type and shape; nothing is rounded or truncated.
 
     Raises:
         RequestError: a value has another type, or the whole another shape.
@@ -190,7 +191,7 @@ def to_array(name: str, value: Any, tensor: TensorInfo) -> Array:
 
 
 def _filled_up(columns: Mapping[str, Any], inputs: Mapping[str, TensorInfo]) -> dict[str, Any]:
-    """Lists of columns of lists, each as long as the column's longest: empty cells behind its values."""
+    """Pad the lists of each list column with empty cells to the length of the column's longest list."""
     longest = {
         name: max([1, *map(len, columns[name])])
         for name, tensor in inputs.items()
@@ -264,7 +265,7 @@ def _numbers(name: str, value: Any, dtype: str) -> Array:
         raise RequestError(f"Input {name!r} is nested too deeply.") from error
     if type(None) in kinds:
         raise _null(name, dtype)
-    # Refused before there is an array: in one of texts each cell is as wide as the longest.
+    # Checked before creating an array: in an array of text each cell is as wide as the longest.
     if not kinds <= ({bool} if dtype == "bool" else {int, float}):
         raise RequestError(f"Input {name!r} must be of type {dtype}.")
     try:
@@ -301,7 +302,7 @@ def _null(name: str, dtype: str) -> RequestError:
 
 
 def _kinds(value: Any) -> set[type]:
-    """The types of what stands in lists within lists; numpy would take true and false for 1 and 0."""
+    """Return the types of the values in nested lists; NumPy would take true and false for 1 and 0."""
     if not isinstance(value, list):
         return {type(value)}
     found = set(map(type, value))
@@ -368,5 +369,5 @@ def _texts_out(value: Any, is_bytes: bool) -> Any:
         try:
             return value.decode()
         except UnicodeDecodeError:
-            pass  # shown as bytes, whatever its name says
+            pass  # returned as bytes, whatever its name
     return {"b64": base64.b64encode(value).decode()}

@@ -1,6 +1,7 @@
 """Parses the paths of TF Serving's REST API. Pure.
 
-A path is matched as it stands: nothing in it is decoded, joined or looked up, so there is nothing to trick.
+A path is matched as received, without decoding, joining or look-ups, so it cannot be used to reach anything
+else.
 """
 
 import re
@@ -20,11 +21,11 @@ _METHODS: Mapping[str, str] = {"": "GET", "/metadata": "GET", ":predict": "POST"
 
 @dataclass(frozen=True)
 class Route:
-    """One thing to do.
+    """A parsed request line.
 
     Attributes:
         verb: empty for the status, `/metadata` or `:predict`.
-        version: the version that is asked for; None: the one that is served.
+        version: the requested version; None: the one that is served.
     """
 
     verb: str
@@ -36,10 +37,11 @@ def route(method: str, target: str, *, name: str) -> Route:
 
     Args:
         method: GET or POST.
-        target: the path as it came, with its query.
+        target: the path as received, with its query.
+        name: of the model that is served.
 
     Raises:
-        RequestError: nothing that there is (404), or not with that method (405).
+        RequestError: the path does not exist (404), or not for this method (405).
     """
     found = _PATH.fullmatch(target.partition("?")[0])
     if found is None:
@@ -55,7 +57,7 @@ def route(method: str, target: str, *, name: str) -> Route:
 
 
 def status_document(version: int) -> dict[str, object]:
-    """The answer to a question for the model's status."""
+    """Return the response to a status request."""
     return {
         "model_version_status": [
             {
@@ -68,7 +70,7 @@ def status_document(version: int) -> dict[str, object]:
 
 
 def metadata_document(name: str, version: int, signatures: Mapping[str, Signature]) -> dict[str, object]:
-    """The answer to a question for the model's signatures."""
+    """Return the response to a metadata request: the model's signatures."""
     definitions = {
         each: {
             "inputs": {key: _tensor(value) for key, value in signature.inputs.items()},

@@ -27,13 +27,13 @@ from slipway.components.serving.routes import Route, metadata_document, route, s
 from slipway.components.serving.strict_json import read_json, refuse_overflow
 
 MAX_BODY_BYTES = 8 * 2**20
-"""The largest request that is read."""
+"""The largest request body, in bytes."""
 PATIENCE_S = 10.0
-"""How long a client may take to send a whole request, and how long to receive the answer."""
+"""Time limit for a client to send a whole request, and for receiving the response."""
 AT_ONCE = 64
-"""Connections at once; a new one takes the place of one that keeps the server waiting."""
+"""The most connections at once; a new one takes the place of one that keeps the server waiting."""
 
-# More would not answer faster, and each may need memory many times its request's size.
+# More concurrent calls would not be faster, and each may need many times the memory of its request.
 _CALLS_AT_ONCE = max(2, os.cpu_count() or 1)
 _ONCE = ("Host", "Content-Length", "Transfer-Encoding", "Authorization")
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
@@ -43,7 +43,7 @@ _log = logging.getLogger(__name__)
 
 
 class Log(Protocol):
-    """Takes note of requests, as `slipway.components.request_log.request_log.BackgroundLog` does."""
+    """Records requests, like `slipway.components.request_log.request_log.BackgroundLog`."""
 
     def add(
         self,
@@ -53,29 +53,29 @@ class Log(Protocol):
         *,
         name: str,
     ) -> None:
-        """Takes note of one that was answered, with the name that the client gave it; returns at once."""
+        """Record an answered request, with the name that the client gave it; return at once."""
 
 
 class ModelServer(ThreadingHTTPServer):
     """Serves one model under TF Serving's paths.
 
     Args:
-        name: of the model, as it stands in the paths.
+        name: of the model, as in the paths.
         host: the address to bind, e.g. 127.0.0.1.
-        port: 0 for a free one; `server_address` says which.
-        token: what clients must send as `Authorization: Bearer TOKEN`; empty: nothing, on loopback only.
-        most_rows: how many rows a request may have.
-        log: takes note of what is answered; None: nobody does.
+        port: 0 for a free one; `server_address` has the actual port.
+        token: clients must send it as `Authorization: Bearer TOKEN`; empty: no token, on loopback only.
+        most_rows: the most rows that a request may have.
+        log: records answered requests; None: they are not recorded.
 
     Raises:
-        ComponentError: the address cannot be bound, or lies beyond this machine and there is no token.
+        ComponentError: the address cannot be bound, or is reachable from other machines without a token.
     """
 
     daemon_threads = True
     request_queue_size = 64
 
     live: LiveModel
-    """The version that answers; to be set before the first request is served."""
+    """The version that answers; must be set before the first request."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class ModelServer(ThreadingHTTPServer):
         self.hosts = {*_LOCAL_NAMES, shown.lower()}
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answers in a thread of its own, of which there are only so many."""
+        """Answer in a new thread, or refuse the connection if the limit of connections is reached."""
 
         def end() -> None:
             with contextlib.suppress(OSError):
@@ -121,19 +121,19 @@ class ModelServer(ThreadingHTTPServer):
         super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Gives its place back when it is done."""
+        """Answer the connection's requests, then give its place back."""
         try:
             super().process_request_thread(request, client_address)
         finally:
             self.places.leave(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
-        """A client that went away is no error of ours; anything else is logged, and the server lives on."""
+        """Log the error and keep serving; usually the client has closed the connection."""
         _log.debug("A connection ended early.", exc_info=True)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach what is bound to that host."""
+    """Return True if only this machine can reach a server bound to the host."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -143,31 +143,31 @@ def is_loopback(host: str) -> bool:
 class _Handler(BaseHTTPRequestHandler):
     server: ModelServer
     protocol_version = "HTTP/1.1"
-    default_request_version = "HTTP/1.0"  # refusals have a status line, whatever was sent
-    # An answer is two sends; the second would wait 40 ms for the client's acknowledgement of the first.
+    default_request_version = "HTTP/1.0"  # so that refusals have a status line, whatever the client sent
+    # A response takes two sends; the second would wait 40 ms for the client's acknowledgement of the first.
     disable_nagle_algorithm = True
     server_version = "slipway"
     sys_version = ""
 
     def setup(self) -> None:
-        """Reads from the client for a limited time."""
+        """Read from the client with a time limit."""
         super().setup()
         self._from_client = PatientSocket(self.connection)
         self._lines = self.rfile = HeaderLines(self._from_client)
 
     def handle_one_request(self) -> None:
-        """Reads one request and answers it, if it comes in time."""
+        """Read one request and answer it, if it arrives in time."""
         self._from_client.waits_until = time.monotonic() + PATIENCE_S
         self.server.places.waits(self.connection)
         super().handle_one_request()
 
     def parse_request(self) -> bool:
-        """Refuses what another server in front of this one may have read as another request than this one."""
+        """Refuse a request that another server in front of this one may have interpreted differently."""
         self._lines.begin()
         if not super().parse_request():
             return False
         twice = [name for name in _ONCE if len(self.headers.get_all(name, [])) > 1]
-        # Python takes any white space between the parts of the first line, also beyond ASCII.
+        # Python accepts any white space between the parts of the first line, including non-ASCII.
         is_odd = self.requestline.split() != self.requestline.split(" ")
         if self._lines.is_malformed or twice or is_odd:
             self.send_error(400, f"The header {twice[0]} appears twice." if twice else "Malformed request.")
@@ -175,15 +175,15 @@ class _Handler(BaseHTTPRequestHandler):
         return True
 
     def do_GET(self) -> None:
-        """Status and metadata."""
+        """Answer requests for status and metadata."""
         self._answer("GET")
 
     def do_POST(self) -> None:
-        """Predictions."""
+        """Answer requests for predictions."""
         self._answer("POST")
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
-        """The base's own refusals, e.g. of an unknown method, in the form of all others."""
+        """Send the base class's own refusals, e.g. of an unknown method, in the form of all others."""
         self.close_connection = True
         self._send(
             405 if code == 501 else code, {"error": message or self.responses.get(code, ("Error",))[0]}
@@ -209,7 +209,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(500, {"error": "The server failed; its log says why."})
 
     def _check(self) -> None:
-        """Refuses what a page in a browser, or somebody beyond this machine, may send."""
+        """Refuse requests from a page in a browser, and unauthenticated ones from other machines."""
         host = self.headers.get("Host", "").lower()
         name = host.rpartition(":")[0] if ":" in host and not host.endswith("]") else host
         if name not in self.server.hosts and not self.server.token:
@@ -221,7 +221,7 @@ class _Handler(BaseHTTPRequestHandler):
             raise self._refusal("The token is missing or wrong.", 401)
 
     def _refusal(self, message: str, status: int) -> RequestError:
-        # The body is not read, so nothing that follows on this connection could be understood.
+        # The body stays unread, so nothing after it on this connection could be parsed.
         self.close_connection = True
         return RequestError(message, status=status)
 
@@ -238,7 +238,7 @@ class _Handler(BaseHTTPRequestHandler):
         return body
 
     def _no_body(self) -> bytes:
-        # One that is sent is not read: what follows on this connection could be taken for a request.
+        # A body stays unread, and what follows on this connection could be taken for a request.
         if "Transfer-Encoding" in self.headers or self.headers.get("Content-Length", "0") != "0":
             self.close_connection = True
         return b""
@@ -259,7 +259,7 @@ class _Handler(BaseHTTPRequestHandler):
         return said
 
     def _name(self) -> str:
-        """The client's name for the request; empty without one, or where it is long or odd."""
+        """Return the client's name for the request; empty if missing, too long or malformed."""
         given = self.headers.get("X-Request-Id", "")
         return given if _NAME.fullmatch(given) else ""
 
@@ -282,7 +282,7 @@ class _Handler(BaseHTTPRequestHandler):
 def _predicted(
     served: Served, body: bytes, *, most_rows: int
 ) -> tuple[dict[str, object], dict[str, _Array], dict[str, _Array]]:
-    """The answer, and the arrays that went into the model and came out of it."""
+    """Return the response, and the arrays of the model's inputs and outputs."""
     document = read_json(body)
     try:
         name, by_row, arrays = parse_request(document, served.model.signatures, most_rows=most_rows)
@@ -295,5 +295,5 @@ def _predicted(
     said = answer(outputs, by_row=by_row)
     if names_classes(served.classes, served.model.signatures[name]):
         [array] = outputs.values()
-        said["classes"] = class_names(array, served.classes)  # beside what TF Serving answers
+        said["classes"] = class_names(array, served.classes)  # in addition to TF Serving's response
     return said, arrays, outputs

@@ -1,4 +1,4 @@
-"""The JSON of a request, read without a loss: no key twice, no number that becomes infinite. Pure."""
+"""Parses the JSON of a request without loss: no duplicate keys, no number that becomes infinite. Pure."""
 
 import json
 import math
@@ -16,10 +16,11 @@ _SHOWN_LETTERS = 100
 
 
 def read_json(body: bytes) -> Any:
-    """The value that the body of a request holds; NaN and Infinity are numbers, as for TF Serving.
+    """Return the value in the body of a request; NaN and Infinity are numbers, as in TF Serving.
 
     Raises:
-        RequestError: it is no JSON in UTF-8, or an object has a key twice: only its last value would count.
+        RequestError: the body is not JSON in UTF-8, or an object has a key twice: only its last value would
+            count.
     """
     try:
         return json.loads(body.decode("utf-8-sig"), object_pairs_hook=_object)
@@ -29,20 +30,20 @@ def read_json(body: bytes) -> Any:
         why = str(error)
     except RecursionError:
         why = "it is nested too deeply"
-    except ValueError:  # the only one that is left of Python's
+    except ValueError:  # the only other cause is Python's limit of digits
         why = f"a whole number has more than {sys.get_int_max_str_digits():,} digits"
     raise RequestError(f"JSON Parse error: {why}")
 
 
 def refuse_overflow(body: bytes, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Where a request holds an infinite number, it must have been written so.
+    """Check that infinite numbers in a request were written as such.
 
     Args:
-        body: that `read_json` reads.
-        arrays: that became of it.
+        body: the body that `read_json` parsed.
+        arrays: its values as arrays.
 
     Raises:
-        RequestError: it has a number that is beyond 64-bit fractions.
+        RequestError: the body has a number beyond the range of float64.
     """
     if any(array.dtype.kind == "f" and np.isinf(array).any() for array in arrays.values()):
         json.loads(body.decode("utf-8-sig"), parse_float=_finite)

@@ -1,1 +1,1 @@
-"""Measures the exported model as a server would have it: in a process that has only TensorFlow."""
+"""Measures the exported model as a server would load it: in a process that has only TensorFlow."""

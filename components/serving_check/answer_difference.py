@@ -8,12 +8,12 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Difference:
-    """The largest difference of two answers.
+    """The largest difference between two sets of answers.
 
     Attributes:
         largest: |a - b| / max(1, |b|), >= 0: absolute for probabilities, relative for large numbers; infinite
-            where the shapes differ or a number stands against none.
-        row: where it is, counted from 0.
+            if the shapes differ or only one of the two is a number.
+        row: the row of the largest difference, counted from 0.
         got, wanted: the two numbers there.
     """
 
@@ -23,7 +23,7 @@ class Difference:
     wanted: float | None
 
     def to_json(self) -> dict[str, float | str | None]:
-        """Plain data; an infinite difference is the text `inf`, which JSON has no number for."""
+        """Return plain data; an infinite difference is the text `inf`, because JSON has no number for it."""
         values = asdict(self)
         for name in ("largest", "got", "wanted"):
             value = values[name]
@@ -33,7 +33,7 @@ class Difference:
 
 
 def difference(got: np.ndarray, wanted: np.ndarray) -> Difference:
-    """Compares two answers, each [rows, ...]; not a number in both counts as equal."""
+    """Compare two sets of answers, each [rows, ...]; NaN in both counts as equal."""
     if got.size == 0 == wanted.size:
         return Difference(0.0, 0, None, None)
     got = np.asarray(got, np.float64).reshape(len(got), -1)
@@ -53,7 +53,7 @@ def difference(got: np.ndarray, wanted: np.ndarray) -> Difference:
 def feature_differences(
     got: Mapping[str, np.ndarray], wanted: Mapping[str, np.ndarray]
 ) -> dict[str, Difference]:
-    """Compares transformed features by name; one that is missing differs without bound."""
+    """Compare features by name, largest difference first; a missing feature differs infinitely."""
     found = {
         name: difference(got[name], values) if name in got else Difference(float("inf"), 0, None, None)
         for name, values in wanted.items()

@@ -1,4 +1,4 @@
-"""Queries the exported model and training with the same rows, and reports how the answers agree."""
+"""Queries the exported model and the trained one with the same rows, and reports how the answers agree."""
 
 import json
 import tempfile
@@ -16,31 +16,33 @@ from slipway.components.serving_check.requests import only_columns, perturbed, w
 from slipway.components.serving_check.training_side import TrainingAnswers, TrainingSide
 
 SIGNATURES = ("serving_default", "serve_raw", "transform_features")
-"""The signatures every exported model has; see components/trainer/saved_model_export.py."""
+"""The signatures of every exported model; see components/trainer/saved_model_export.py."""
 ALONE_ROWS = 16
-"""Rows that are also sent one by one, to see whether the rest of a batch changes an answer."""
+"""Number of rows that are also sent one by one, to detect whether the rest of a batch changes an answer."""
 BATCHES = (1, 128)
 """Batch sizes whose speed is measured."""
 BUDGET_S = 0.5
-"""How long each is measured, unless fewer than 20 calls need longer."""
+"""How long each batch size is measured, unless 20 calls take longer."""
 
 
 def check_served_model(
     model: Path, rows: Sequence[bytes], training: TrainingSide, *, limit_s: float
 ) -> dict[str, object]:
-    """Load the model in a clean process, query it, and compare.
+    """Load the model in a clean process, query it, and compare its answers with those of training.
 
     Args:
+        model: the folder of the SavedModel.
         rows: serialized raw examples with all their columns.
-        training: answers the same rows as training does.
-        limit_s: after which the clean process is killed.
+        training: computes training's answers to the same rows.
+        limit_s: seconds after which the clean process is killed.
 
     Returns:
-        `clean_process.report_of`, with `rows` (how many were asked), `size_bytes`, `missing_signatures`,
-        `wrong_arguments` ({missing, unexpected} of `serve_raw`), `outputs` (numbers a row), `perturbed` (how
-        many), `not_finite_rows` (of the real ones), `strange` (perturbations in words that were answered with
-        no finite number), `refused` (those that were refused and should not be, {words, error}), and the
-        differences `parity`, `alone`, `raw` ({largest, row, got, wanted}) and `features` by name.
+        `clean_process.report_of`, with `rows` (number of real rows), `size_bytes`, `missing_signatures`,
+        `wrong_arguments` ({missing, unexpected} of `serve_raw`), `outputs` (numbers per row), `perturbed`
+        (number of perturbations), `not_finite_rows` (of the real rows), `strange` (perturbations in words
+        whose answer is not finite), `refused` (perturbations that were refused but should not be, {words,
+        error}), and the differences `parity`, `alone`, `raw` ({largest, row, got, wanted}) and `features` by
+        name.
 
     Raises:
         ComponentError: training's own answers cannot be computed.

@@ -18,8 +18,8 @@ CLIENT = IsolatedScript(
         "PYTHONDONTWRITEBYTECODE": "1",
     },
 )
-"""Sees no GPU, for its answers are compared with those of the CPU."""
-# Its own limit only strikes where this process, which keeps to `limit_s`, can no longer.
+"""Has no access to a GPU, because its answers are compared with those of the CPU."""
+# The process's own limit only applies if this process, which enforces `limit_s`, no longer exists.
 _OWN_LIMIT_AFTER_S = 10.0
 
 
@@ -27,11 +27,12 @@ def ask_in_clean_process(model: Path, folder: Path, *, limit_s: float) -> dict[s
     """Query the model with the requests in a folder.
 
     Args:
+        model: the folder of the SavedModel.
         folder: see `client.py`; gets `answers.npz`.
-        limit_s: after which it is killed, > 0.
+        limit_s: seconds after which the process is killed, > 0.
 
     Returns:
-        `report_of` what it said and how it ended.
+        `report_of` the process's output and its end.
     """
     process = CLIENT.start([str(model), str(folder), str(limit_s + _OWN_LIMIT_AFTER_S)])
     assert process.stdout is not None  # noqa: S101  (it is a pipe)
@@ -62,14 +63,14 @@ def report_of(events: Sequence[Mapping[str, Any]], *, ending: str) -> dict[str, 
     """Merge the client's output into one document. Pure.
 
     Args:
-        events: its lines.
-        ending: how it ended, in words; empty where it came to its end.
+        events: the lines of its output.
+        ending: how the process ended, in words; empty if it finished normally.
 
     Returns:
-        `crash` (in words, with what it was doing; empty for none), `failed` ({stage, error} each),
-        `not_finite` (numbers of perturbed rows), `refused` ({row, type, error} each), `signatures`,
-        `latency` ({rows: {calls, p50_ms, p99_ms, rows_per_s}}), and where they were told `tensorflow`,
-        `import_s`, `load_s`, `memory_bytes`, `memory_before_bytes`.
+        `crash` (in words, with the stage; empty for none), `failed` ({stage, error} each), `not_finite`
+        (indices of perturbed rows), `refused` ({row, type, error} each), `signatures`, `latency` ({rows:
+        {calls, p50_ms, p99_ms, rows_per_s}}), and, if reported, `tensorflow`, `import_s`, `load_s`,
+        `memory_bytes`, `memory_before_bytes`.
     """
     report: dict[str, Any] = {
         "crash": "", "failed": [], "not_finite": [], "refused": [], "signatures": {}, "latency": {},

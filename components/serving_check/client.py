@@ -1,13 +1,13 @@
 """Loads a SavedModel with nothing but TensorFlow, and queries it.
 
-Started as `python -I client.py PARENT MODEL FOLDER LIMIT_S`: it ends with the process PARENT that started it,
-and after LIMIT_S seconds in any case, also where the model hangs in native code. Or ahead, with TensorFlow
-imported when the model is there: see `slipway/components/isolated_script.py`.
+Run as `python -I client.py PARENT MODEL FOLDER LIMIT_S`: the process ends with its parent process PARENT, and
+after LIMIT_S seconds in any case, even if the model hangs in native code. It can also be started ahead, so
+that TensorFlow is already imported when the model is ready: see `slipway/components/isolated_script.py`.
 
-A script by itself: it imports nothing of this project, and refuses what a server does not have. FOLDER holds
-`real.tfrecord` and `perturbed.tfrecord` (serialized requests), `full.tfrecord` (the real rows with the
-label's columns, for the transform) and `questions.json`. Each finding is one line of JSON on stdout, so that
-what was found before a crash is not lost; the answers go to `answers.npz`.
+The script stands alone: it imports nothing of this project, and blocks imports that a server does not have.
+FOLDER holds `real.tfrecord` and `perturbed.tfrecord` (serialized requests), `full.tfrecord` (the real rows
+with the label's columns, for the transform) and `questions.json`. Each finding is one line of JSON on stdout,
+so that findings before a crash are not lost; the answers go to `answers.npz`.
 """
 
 import ctypes
@@ -34,7 +34,7 @@ REFUSED = frozenset(
         "tensorflow_model_analysis", "tensorflow_transform", "tfx", "tfx_bsl", "workloads",
     }
 )  # fmt: skip
-# How an empty cell of a column that may be empty is written in `serve_raw`, see `saved_model_export`.
+# The value of an empty cell in an integer column of `serve_raw`, see `saved_model_export`.
 EMPTY_INTEGER = -(2**63)
 WARM_UP_CALLS = 10
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -42,7 +42,7 @@ _LINE_BYTES = 1 << 16
 
 
 _Tensors = dict[str, tuple[str, list[int | None], str]]
-"""Of each tensor of a signature, by name: its type, its shape, its name in the graph."""
+"""For each tensor of a signature, by name: its type, its shape, its name in the graph."""
 
 
 class _Signature(TypedDict):
@@ -51,7 +51,7 @@ class _Signature(TypedDict):
 
 
 class _Questions(TypedDict):
-    """How many rows are also asked one by one; the batches that are timed, in rows, and for how long each."""
+    """How many rows to send one by one as well; the batch sizes to time, and the seconds for each."""
 
     alone_rows: int
     batches: list[int]
@@ -67,23 +67,24 @@ class _OnlyTensorFlow(MetaPathFinder):
 
 
 def bound(parent: int, limit_s: float) -> None:
-    """Has the kernel end this process with its parent, and after that time: who else would may be gone.
+    """Let the kernel end this process with its parent and after a time limit, as nobody else might be left
+    to.
 
     Args:
-        parent: its process id.
+        parent: process id of the parent.
         limit_s: seconds from now; 0: no limit.
     """
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)
-    signal.setitimer(signal.ITIMER_REAL, limit_s)  # SIGALRM, which nobody here catches
+    signal.setitimer(signal.ITIMER_REAL, limit_s)  # SIGALRM, which is not handled here
 
 
 def import_tensorflow() -> float:
-    """Imports nothing else that is large; returns how many seconds it took."""
+    """Import TensorFlow, and nothing else that is large; return the seconds that it took."""
     sys.meta_path.insert(0, _OnlyTensorFlow())
     began = time.perf_counter()
-    gc.disable()  # nothing that is imported is garbage: to look for some takes longer than the rest
+    gc.disable()  # imports create no garbage, and collections would take longer than the imports
     import tensorflow  # noqa: F401
 
     gc.freeze()
@@ -92,15 +93,15 @@ def import_tensorflow() -> float:
 
 
 def wait_for_arguments(line: socket.socket) -> list[str]:
-    """The arguments that come on the line, with where the output and the errors go from now on."""
+    """Receive the arguments on a socket, and redirect the output and the errors as requested there."""
     data, descriptors, _, _ = socket.recv_fds(line, _LINE_BYTES, 2)
     while data and not data.endswith(b"\n"):
         more = line.recv(_LINE_BYTES)
         data = data + more if more else b""
-    if not data:  # whoever might have needed this process is gone
+    if not data:  # the process that might have needed this one is gone
         os._exit(0)
     request = json.loads(data)
-    # Whoever ends the node that asked ends its group.
+    # Ending the requesting node's process group then ends this process, too.
     os.setpgid(0, request["group"])
     for target, descriptor in zip((1, 2), descriptors, strict=True):
         os.dup2(descriptor, target)
@@ -110,7 +111,7 @@ def wait_for_arguments(line: socket.socket) -> list[str]:
 
 
 def main(model_folder: str, folder: str, *, import_s: float) -> int:
-    """Asks everything; returns 0 also where the model fails, which is a finding."""
+    """Send all requests; return 0 even if the model fails, because a failure is a finding."""
     import tensorflow as tf
 
     questions = json.loads(Path(folder, "questions.json").read_text(encoding="utf-8"))
@@ -120,7 +121,7 @@ def main(model_folder: str, folder: str, *, import_s: float) -> int:
     began = time.perf_counter()
     try:
         model = tf.saved_model.load(model_folder)
-    except Exception as error:  # whatever TensorFlow raises is the finding
+    except Exception as error:  # any exception of TensorFlow is a finding
         tell("failed", stage="loading", error=_words(error))
         return 0
     tell("loaded", load_s=time.perf_counter() - began, memory_before_bytes=before)
@@ -190,7 +191,7 @@ def _raw(tf: Any, signature: Any, inputs: _Tensors, rows: list[bytes]) -> Any:
     tensors = {}
     for name, (dtype, shape, tensor) in inputs.items():
         found = [row.get(name) or [] for row in parsed]
-        # A column of lists is as wide as the longest.
+        # A list column is as wide as its longest list.
         cell = [max([1, *map(len, found)]) if dimension is None else dimension for dimension in shape[1:]]
         filler = empty.get(dtype, float("nan"))
         values = [row + [filler] * (math.prod(cell) - len(row)) for row in found]
@@ -221,10 +222,10 @@ def _transformed(tf: Any, model: Any, rows: list[bytes]) -> "dict[str, np.ndarra
 
 
 def _perturbed(np: Any, answer: _Answers, rows: list[bytes]) -> None:
-    """Asks all at once as a busy server would; where that fails, one by one to tell which."""
+    """Send all rows at once, as a busy server would; if that fails, one by one to find the cause."""
     try:
         _tell_not_finite(np, answer(rows), range(len(rows)))
-    except Exception:  # whatever TensorFlow raises; which row it was is found below
+    except Exception:  # any exception of TensorFlow; the loop finds the row
         for number, row in enumerate(rows):
             try:
                 _tell_not_finite(np, answer([row]), [number])
@@ -239,7 +240,7 @@ def _tell_not_finite(np: Any, answers: Any, numbers: Any) -> None:
 
 
 def _latency(answer: _Answers, batch: Any, budget_s: float) -> dict[str, float]:
-    """Times calls of one client, one after the other, each until its numbers are there."""
+    """Time the calls of one client, one after the other, each until its numbers are there."""
     for _ in range(WARM_UP_CALLS):
         answer(batch)
     times: list[float] = []
@@ -258,7 +259,7 @@ def _latency(answer: _Answers, batch: Any, budget_s: float) -> dict[str, float]:
 
 
 def _signatures(model_folder: Path) -> dict[str, _Signature]:
-    """The signatures as a server reads them: by name the inputs and outputs, as `_Tensors`."""
+    """Return the signatures as a server reads them: by name the inputs and outputs, as `_Tensors`."""
     import tensorflow as tf
     from tensorflow.core.protobuf import saved_model_pb2
 
@@ -279,7 +280,7 @@ def _signatures(model_folder: Path) -> dict[str, _Signature]:
 def _told(ask: Any, stage: str) -> bool:
     try:
         ask()
-    except Exception as error:  # whatever TensorFlow raises is the finding
+    except Exception as error:  # any exception of TensorFlow is a finding
         tell("failed", stage=stage, error=_words(error))
         return False
     return True
@@ -297,7 +298,7 @@ def _peak_bytes() -> int:
 
 
 def tell(event: str, **values: Any) -> None:
-    """One finding."""
+    """Report one finding."""
     print(json.dumps({"event": event, **values}), flush=True)
 
 

@@ -1,4 +1,4 @@
-"""ServingCheck: measures the exported model as a server would have it. It judges nothing; ModelGate does."""
+"""ServingCheck: measures the exported model as a server would load it. Only ModelGate judges the results."""
 
 import json
 import tempfile
@@ -34,22 +34,25 @@ def ServingCheck(  # noqa: N802 (component constructors are nouns)
     limit_s: Parameter[float],
     pass_through: Parameter[list[str]] = None,
 ) -> None:
-    """Loads the model with nothing but TensorFlow, queries it with real and strange rows, and times it.
+    """Load the model with nothing but TensorFlow, query it with real and strange rows, and time it.
 
     Args:
-        model_run: the Trainer's job and weights, whose answers the served ones are compared with.
-        examples: the raw examples; rows of the split `eval` are asked.
+        model: the exported model.
+        model_run: the Trainer's job and weights, for computing the answers to compare with.
+        examples: the raw examples; rows of the split `eval` are sent.
+        transform_graph: the output of Transform.
+        schema: of the raw examples.
         report: gets `report.json`, see `check.check_served_model`, with the digest of the model's files.
-        raw_label: the column that the label is made of, which no request carries.
-        rows: how many real rows are asked.
-        limit_s: seconds that the clean process may take.
-        pass_through: further columns that no request carries; None: none.
+        raw_label: the column that the label is computed from, which no request contains.
+        rows: number of real rows to send.
+        limit_s: time limit of the clean process in seconds.
+        pass_through: further columns that no request contains; None: none.
 
     Raises:
-        ComponentError: there are no rows, or training's own answers cannot be computed. What is wrong with
-            the served model is in the report.
+        ComponentError: there are no rows, or training's own answers cannot be computed. Problems of the
+            served model are in the report instead.
     """
-    keep_to_cpu()  # as the process that serves
+    keep_to_cpu()  # as in the process that serves
     files = [
         file
         for folder in artifact_utils.get_split_uris([examples], "eval")

@@ -1,4 +1,4 @@
-"""The strange requests that a served model must survive, from the columns that requests have. Pure."""
+"""Generates strange requests that a served model must survive, from the columns of requests. Pure."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ Larger ones would test the range of float32 (the square of 1e20 is not in it), n
 """
 
 LONG_LIST = 1000
-"""Values of a list that is longer than any in training: what is made of it must be cut somewhere."""
+"""Length of a list that is longer than any in training: the model must truncate it somewhere."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,8 @@ class Column:
     Attributes:
         name: in the tf.Example.
         kind: of its values.
-        size: how many values a row has, >= 1.
-        required: whether a row without it is refused by the parser, as the schema wants it.
+        size: number of values per row, >= 1.
+        required: whether the parser refuses a row without it, as the schema demands.
         is_list: whether a row has any number of values; then `size` is 1.
     """
 
@@ -39,12 +39,12 @@ class Column:
 
 @dataclass(frozen=True)
 class Perturbation:
-    """One change made to a real row.
+    """A change of a real row.
 
     Attributes:
-        columns: the columns that are changed, by their new values; None takes the column away.
+        columns: new values by column; None removes the column.
         words: the change for people, e.g. `fare = -1e+09`.
-        may_refuse: whether an error is an answer: a row without a required column.
+        may_refuse: whether an error is a valid answer: for a row without a required column.
     """
 
     columns: dict[str, tuple[Value, ...] | None]
@@ -53,7 +53,7 @@ class Perturbation:
 
 
 def perturbations(columns: Sequence[Column]) -> Iterator[Perturbation]:
-    """Every perturbation of rows with those columns: one column at a time, then all that may be empty."""
+    """Yield every perturbation for these columns: one column at a time, then all optional columns missing."""
     for column in columns:
         yield Perturbation({column.name: None}, f"{column.name} missing", may_refuse=column.required)
         if column.is_list:

@@ -1,4 +1,4 @@
-"""Makes the requests: real rows of the eval split, without the label, and strange ones."""
+"""Builds the requests: real rows of the eval split without the label, and perturbed ones."""
 
 import random
 from collections.abc import Collection, Iterable, Sequence
@@ -11,15 +11,15 @@ from slipway.components.serving_check.perturbations import Perturbation
 
 
 def read_rows(files: Iterable[str], *, rows: int, seed: int = 1) -> list[bytes]:
-    """Serialized tf.Examples, drawn from the first tenfold of them in the files.
+    """Return serialized tf.Examples, sampled from the first 10 * `rows` examples of the files.
 
     Args:
         files: TFRecord files; those that end in .gz are gzip.
-        rows: how many at most, >= 1.
-        seed: of the draw, so that a run can be repeated.
+        rows: the most examples to return, >= 1.
+        seed: of the sample, so that a run can be repeated.
 
     Raises:
-        ComponentError: there are none.
+        ComponentError: there are no examples.
     """
     found: list[bytes] = []
     for file in sorted(files):
@@ -36,7 +36,7 @@ def read_rows(files: Iterable[str], *, rows: int, seed: int = 1) -> list[bytes]:
 
 
 def only_columns(row: bytes, names: Collection[str]) -> bytes:
-    """The row with those columns alone, as a client sends it."""
+    """Return the row with only these columns, as a client sends it."""
     example = tf.train.Example.FromString(row)
     for name in example.features.feature.keys() - set(names):
         del example.features.feature[name]
@@ -45,7 +45,7 @@ def only_columns(row: bytes, names: Collection[str]) -> bytes:
 
 
 def perturbed(row: bytes, change: Perturbation) -> bytes:
-    """The row with some columns changed or taken away."""
+    """Return the row with some columns changed or removed."""
     example = tf.train.Example.FromString(row)
     features = example.features.feature
     for name, values in change.columns.items():
@@ -66,7 +66,7 @@ def perturbed(row: bytes, change: Perturbation) -> bytes:
 
 
 def write_rows(path: Path, rows: Sequence[bytes]) -> None:
-    """Writes rows where `client.py` reads them."""
+    """Write rows for `client.py`."""
     with tf.io.TFRecordWriter(str(path)) as writer:
         for row in rows:
             writer.write(row)

@@ -1,6 +1,6 @@
 """Training's columns, features and answers for the rows that the served model is queried with.
 
-The one module here that builds on the trainer: the answers must be those of the model that was trained.
+Only this module of the package depends on the trainer: the answers must be those of the trained model.
 """
 
 from collections.abc import Collection, Sequence
@@ -31,13 +31,13 @@ class TrainingAnswers:
 
 
 class TrainingSide:
-    """The path that the examples of training take: the Transform node's graph, then the trained weights.
+    """The path of training examples: the Transform node's graph, then the trained weights.
 
     Args:
-        transform_graph: the folder that Transform wrote.
-        model_run: the folder in which the Trainer left its job and its weights.
+        transform_graph: the output folder of Transform.
+        model_run: the folder with the Trainer's job and weights.
         schema: the schema file.
-        apart: the columns that no request carries.
+        apart: the columns that no request contains.
     """
 
     def __init__(self, *, transform_graph: str, model_run: str, schema: str, apart: Collection[str]) -> None:
@@ -50,15 +50,15 @@ class TrainingSide:
         self._lists = list_columns(parsed)
 
     def columns(self) -> list[Column]:
-        """The columns of a request."""
+        """Return the columns of a request."""
         return [_column(name, self._spec[name], name in self._lists) for name in sorted(self._names)]
 
     def arguments(self) -> list[str]:
-        """The names that `serve_raw` gives them."""
+        """Return the argument names of `serve_raw`."""
         return sorted(self._names)
 
     def answers(self, rows: Sequence[bytes]) -> TrainingAnswers:
-        """Transforms and answers serialized tf.Examples with all their columns, as training does.
+        """Transform serialized tf.Examples with all their columns and predict them, as in training.
 
         Raises:
             ComponentError: the Trainer's job or the user's model cannot be read.
