@@ -55,7 +55,7 @@ class RequestLog:
     """Samples rows and writes them, in the calling thread.
 
     Args:
-        settings: of the log.
+        settings: the settings of the log.
         clock: seconds since 1970.
         seed: of the sampling; None: a new one each time.
     """
@@ -78,7 +78,7 @@ class RequestLog:
         """Sample answered rows and write them.
 
         Args:
-            version: that answered.
+            version: the version that answered.
             records: serialized tf.Examples.
             answers: plain values, one for each.
 
@@ -100,7 +100,7 @@ class RequestLog:
         """Write all rows of a request.
 
         Args:
-            version: that answered.
+            version: the version that answered.
             at_s: time of the answer, in seconds since 1970.
             inputs, outputs: arrays by name.
             ids: the rows' names, logged if the settings enable them; None: they have none.
@@ -170,7 +170,7 @@ class BackgroundLog:
         """Record a request that was answered; return at once, without raising errors of the disk.
 
         Args:
-            version: that answered.
+            version: the version that answered.
             inputs, outputs: arrays by name.
             name: the request's; with several rows, a row is called NAME/ROW, from 0. Empty: it has none.
         """

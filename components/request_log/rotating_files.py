@@ -59,8 +59,10 @@ class RotatingFiles:
         self._descriptor = None
 
     def _takes(self, size_bytes: int) -> bool:
-        """Return True if the file exists, has room and is at most a day old; False if the clock was set
-        back."""
+        """Return True if the file exists, has room and is at most a day old.
+
+        If the clock was set back, the age is unknown, so the result is False.
+        """
         if self._descriptor is None or self._written + size_bytes > self._file_bytes:
             return False
         is_of_today = 0 <= self._clock() - self._began_s <= _DAY_S

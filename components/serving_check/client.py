@@ -67,8 +67,9 @@ class _OnlyTensorFlow(MetaPathFinder):
 
 
 def bound(parent: int, limit_s: float) -> None:
-    """Let the kernel end this process with its parent and after a time limit, as nobody else might be left
-    to.
+    """Let the kernel end this process with its parent and after a time limit.
+
+    Every other process that could end it may be gone.
 
     Args:
         parent: process id of the parent.
