@@ -4,7 +4,6 @@ Only elliptic curves, as the format of the signatures requires. No message conta
 """
 
 import hashlib
-import logging
 import os
 import stat
 from collections.abc import Mapping
@@ -25,8 +24,6 @@ _MAKE = (
     "&& openssl ec -in signing.pem -pubout -out signing.pub"
 )
 _LARGEST_BYTES = 2**16
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
