@@ -13,6 +13,8 @@ from typing import Any
 from urllib.parse import quote
 
 _NAME, _VERSION = re.compile(r"^Name: *(\S+)", re.MULTILINE), re.compile(r"^Version: *(\S+)", re.MULTILINE)
+Component = dict[str, Any]
+"""A component of CycloneDX: type, name, version, and more for a package."""
 # Hashes that pip records for an archive installed from an address or path, with their CycloneDX names.
 _HASHES = {"sha256": "SHA-256", "sha384": "SHA-384", "sha512": "SHA-512"}
 
@@ -31,7 +33,7 @@ def bill_of_materials() -> dict[str, Any]:
     }
 
 
-def _system() -> Iterator[dict[str, Any]]:
+def _system() -> Iterator[Component]:
     try:
         release = platform.freedesktop_os_release()
     except OSError:  # a small image may lack the file
@@ -46,8 +48,8 @@ def _system() -> Iterator[dict[str, Any]]:
     yield {"type": "platform", "name": name, "version": version, "bom-ref": f"{name}@{version}"}
 
 
-def _packages() -> list[dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
+def _packages() -> list[Component]:
+    found: dict[str, Component] = {}
     for each in distributions():
         # Search the text: parsing all of it, as `each.metadata` does, takes ten times as long.
         text = each.read_text("METADATA") or each.read_text("PKG-INFO") or ""
@@ -59,9 +61,9 @@ def _packages() -> list[dict[str, Any]]:
     return [found[name] for name in sorted(found)]
 
 
-def _package(name: str, version: str, each: Distribution) -> dict[str, Any]:
+def _package(name: str, version: str, each: Distribution) -> Component:
     purl = f"pkg:pypi/{re.sub(r'[-_.]+', '-', name).lower()}@{quote(version, safe='')}"
-    package: dict[str, Any] = {
+    package: Component = {
         "type": "library",
         "bom-ref": purl,
         "name": name,

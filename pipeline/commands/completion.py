@@ -14,6 +14,8 @@ import yaml
 from slipway.components.project import OWN_FOLDER, PROJECT_ROOT
 from slipway.pipeline.terminal.invocation import DEFAULT_OUTPUT, DEFAULT_WORKLOAD
 
+JsonObject = dict[str, Any]
+
 _SCHEMA = OWN_FOLDER / "schemas" / "workload.schema.json"
 
 
@@ -76,7 +78,7 @@ def _runs(context: typer.Context) -> list[Path]:
     return sorted((_output(context) / "runs").glob("*-*"), reverse=True)
 
 
-def _read_workload(context: typer.Context) -> dict[str, Any]:
+def _read_workload(context: typer.Context) -> JsonObject:
     file = PROJECT_ROOT / "workloads" / _workload(context) / "workload.yaml"
     try:
         found = yaml.safe_load(file.read_text(encoding="utf-8"))
@@ -85,7 +87,7 @@ def _read_workload(context: typer.Context) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _read_json(file: Path) -> dict[str, Any]:
+def _read_json(file: Path) -> JsonObject:
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -93,11 +95,11 @@ def _read_json(file: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _keys(schema: dict[str, Any]) -> Iterator[str]:
+def _keys(schema: JsonObject) -> Iterator[str]:
     """Yield every dotted key of a JSON Schema that is not a section itself; profiles are left out."""
     sections = schema.get("$defs", {})
 
-    def below(section: dict[str, Any], prefix: str) -> Iterator[str]:
+    def below(section: JsonObject, prefix: str) -> Iterator[str]:
         for name, field in section.get("properties", {}).items():
             inner = _section(field, sections)
             if inner is None:
@@ -108,7 +110,7 @@ def _keys(schema: dict[str, Any]) -> Iterator[str]:
     return below(schema, "")
 
 
-def _section(field: dict[str, Any], sections: dict[str, Any]) -> dict[str, Any] | None:
+def _section(field: JsonObject, sections: JsonObject) -> JsonObject | None:
     for each in (field, *field.get("anyOf", ()), *field.get("allOf", ())):
         name = str(each.get("$ref", "")).rpartition("/")[2]
         if "properties" in sections.get(name, {}):
