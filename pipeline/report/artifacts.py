@@ -55,5 +55,7 @@ def read_bytes(path: Path) -> bytes:
     """
     size = path.stat().st_size
     if size > _MOST_BYTES:
-        raise ValueError(f"{path.name} is too large for a page: {size / 2**20:,.0f} MiB")
+        raise ValueError(
+            f"{path.name} has {size / 2**20:,.0f} MiB; a page reads {_MOST_BYTES / 2**20:.0f} at most"
+        )
     return path.read_bytes()
