@@ -46,7 +46,7 @@ from slipway.components.pusher.component import Pusher
 from slipway.components.reference_models.component import ReferenceModels
 from slipway.components.serving_check.component import ServingCheck
 from slipway.components.statistics_gen.component import StatisticsGen
-from slipway.components.trainer.labels import answers_of
+from slipway.components.trainer.labels import served_label_columns
 from slipway.components.transform.component import Transform
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.gates import LAST_BLESSED, LAST_PASSED, span_of
@@ -173,7 +173,7 @@ def build_pipeline(
         baseline_model=baseline.outputs["model"],
         schema=schema,
         eval_config=eval_config(
-            label=answers_of(config.transform.label),
+            label=served_label_columns(config.transform.label),
             metrics=config.evaluate.metrics,
             slices=config.evaluate.slices,
             weight=config.transform.weight,

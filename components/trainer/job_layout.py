@@ -115,7 +115,7 @@ def first_rows(
         raise ComponentError(
             "train.exports are of models with one output", hint="remove train.exports, or name one label"
         )
-    features, label, *_ = Targets.judged(job).split(columns)
+    features, label, *_ = Targets.for_evaluation(job).split(columns)
     return {name: values.numpy() for name, values in features.items()}, label.numpy()
 
 

@@ -20,7 +20,7 @@ def columns_of(label: Label) -> tuple[str, ...]:
     return tuple(label.values()) if isinstance(label, Mapping) else tuple(label)
 
 
-def answers_of(label: Label) -> str | dict[str, str]:
+def served_label_columns(label: Label) -> str | dict[str, str]:
     """Return the label column of a served model's single answer, or of each of several answers by name."""
     if isinstance(label, str):
         return label

@@ -162,7 +162,7 @@ def fit_at_once(job: TrainingJob) -> tuple[Any, Result, list[dict[str, float]]]:
         said.append(words)
         emit("fit", message=words)
 
-    values, labels, *factors = Targets.fitted(job).split(train.columns)
+    values, labels, *factors = Targets.for_training(job).split(train.columns)
     rows = Rows(
         features=job.inputs,
         values={name: column.numpy() for name, column in values.items()},
@@ -204,6 +204,6 @@ def _metrics(model: Any, job: TrainingJob, rows: Any) -> dict[str, float]:
     from slipway.components.trainer.input.targets import Targets
     from slipway.components.trainer.loop.callback import numbers_of
 
-    batches = eval_batches(rows, targets=Targets.judged(job), batch_size=max(job.batch_size, 1024))
+    batches = eval_batches(rows, targets=Targets.for_evaluation(job), batch_size=max(job.batch_size, 1024))
     found = model.evaluate(batches, verbose=0, return_dict=True)
     return numbers_of(found)

@@ -170,7 +170,7 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
         steps_per_epoch=steps_per_epoch,
         in_blocks=in_one_call is not None,
         wait=input_wait(devices) if in_one_call else None,
-        batches_from=lambda step, rollbacks: devices.ahead(
+        batches_from=lambda step, rollbacks: devices.prefetch_to_device(
             examples.training(
                 steps_per_epoch=steps_per_epoch,
                 first_step=step,
@@ -235,7 +235,7 @@ def _model(
     with devices.scope():
         model = build_model(job.model, job.inputs, job.hyperparameters, pretrained=pretrained)
         require_outputs(model, job.label, job.model)
-        spread = devices.check(model)
+        spread = devices.check_layout(model)
         batch_size = job.batch_size * job.step.accumulate_steps
         factor = scale_learning_rate(
             model, job.learning_rate, batch_size=batch_size, accumulate_steps=job.step.accumulate_steps

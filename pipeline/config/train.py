@@ -19,7 +19,7 @@ from pydantic_core.core_schema import (
 )
 
 from slipway.components.trainer.job import BALANCED, TrainingJob
-from slipway.components.trainer.labels import answers_of, columns_of
+from slipway.components.trainer.labels import columns_of, served_label_columns
 from slipway.components.trainer.settings.blow_up import BlowUpSettings
 from slipway.components.trainer.settings.checkpoint import CheckpointSettings
 from slipway.components.trainer.settings.compute import Axis, Backend, ComputeSettings, Device
@@ -182,7 +182,7 @@ class TransformConfig(Section):
     @property
     def outputs(self) -> tuple[str, ...]:
         """The names of the served model's outputs if it has several; otherwise empty."""
-        answers = answers_of(self.label)
+        answers = served_label_columns(self.label)
         return () if isinstance(answers, str) else tuple(answers)
 
     @property

@@ -10,7 +10,7 @@ from slipway.components.model_gate.rules import Threshold
 from slipway.components.model_gate.serving_rules import ServingLimits
 from slipway.components.parameters import as_parameter
 from slipway.components.project import PROJECT_ROOT
-from slipway.components.trainer.labels import answers_of
+from slipway.components.trainer.labels import served_label_columns
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.evaluate import EvaluateConfig
 from slipway.pipeline.config.gates import reference_folder, span_of
@@ -114,5 +114,5 @@ def _shown(schema: str | None) -> str:
 
 
 def _labels(config: WorkloadConfig) -> dict[str, str]:
-    answers = answers_of(config.transform.label)
+    answers = served_label_columns(config.transform.label)
     return {"": answers} if isinstance(answers, str) else dict(answers)

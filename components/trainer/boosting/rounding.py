@@ -12,7 +12,7 @@ import numpy.typing as npt
 _STEPS = 16
 
 
-def settled(column: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+def merge_rounding_duplicates(column: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     """Return a column with values that lie within rounding of each other replaced by the least of them.
 
     Values that are so dense that no gap separates such groups stay as they are.

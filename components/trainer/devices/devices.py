@@ -23,11 +23,11 @@ class Devices:
         has_bfloat16: whether the hardware computes bfloat16.
         strategy: the `tf.distribute.Strategy` of several TensorFlow devices and of TPUs, else None.
         scope: makes a context to build and compile the model in.
-        check: called with the built model; describes how it is spread over the devices ("" if it is not), and
-            raises a ComponentError if that is not as requested.
-        ahead: called with a tf.data dataset; returns one whose next elements are on the device before they
-            are requested. The same dataset on a CPU, and where Keras or a strategy prefetches.
-        least: returns the least of a number over all hosts, each of which must call it.
+        check_layout: called with the built model; describes how it is spread over the devices ("" if it is
+            not), and raises a ComponentError if that is not as requested.
+        prefetch_to_device: called with a tf.data dataset; returns one whose next elements are on the device
+            before they are requested. The same dataset on a CPU, and where Keras or a strategy prefetches.
+        min_over_hosts: returns the minimum of a number over all hosts, each of which must call it.
         passed_over: what "auto" would have preferred, and why it was not used.
     """
 
@@ -39,9 +39,9 @@ class Devices:
     has_bfloat16: bool = False
     strategy: Any = None
     scope: Callable[[], AbstractContextManager[Any]] = nullcontext
-    check: Callable[[Any], str] = lambda _model: ""
-    ahead: Callable[[Any], Any] = lambda batches: batches
-    least: Callable[[int], int] = lambda number: number
+    check_layout: Callable[[Any], str] = lambda _model: ""
+    prefetch_to_device: Callable[[Any], Any] = lambda batches: batches
+    min_over_hosts: Callable[[int], int] = lambda number: number
     passed_over: tuple[str, ...] = ()
 
     @property

@@ -72,8 +72,8 @@ def open_devices(kind: Kind, hosts: Hosts, settings: ComputeSettings) -> Devices
         replicas=len(names) // shared,
         hosts=hosts,
         has_bfloat16=cpu_has_bfloat16() if kind == "cpu" else True,
-        least=_least if hosts.count > 1 else int,
-        check=lambda model: require_layout(model, settings.layout) if shared > 1 else "",
+        min_over_hosts=_min_over_hosts if hosts.count > 1 else int,
+        check_layout=lambda model: require_layout(model, settings.layout) if shared > 1 else "",
     )
 
 
@@ -140,8 +140,8 @@ def require_layout(model: Any, layout: Mapping[str, tuple[str | None, ...]]) -> 
     return f"each device holds {held:,.0f} of the model's {total:,} numbers"
 
 
-def _least(number: int) -> int:
-    """Return the least of the numbers that all hosts pass; waits for them."""
+def _min_over_hosts(number: int) -> int:
+    """Return the minimum of the numbers that all hosts pass; waits for them."""
     import numpy as np
     from jax.experimental import multihost_utils
 

@@ -74,7 +74,11 @@ def open_gpus(hosts: Hosts) -> Devices:
     details = [tf.config.experimental.get_device_details(gpu) for gpu in gpus]
     oldest = min(each.get("compute_capability", (0, 0)) for each in details)
     strategy = tf.distribute.MirroredStrategy() if len(gpus) > 1 else None
-    own = {"scope": strategy.scope} if strategy else {"ahead": partial(prefetched, device="/gpu:0")}
+    own = (
+        {"scope": strategy.scope}
+        if strategy
+        else {"prefetch_to_device": partial(prefetched, device="/gpu:0")}
+    )
     return Devices(
         kind="gpu",
         backend="tensorflow",

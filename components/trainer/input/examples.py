@@ -64,7 +64,7 @@ def open_examples(files: Sequence[str], job: TrainingJob, devices: Devices, *, s
     if cache in ("auto", "memory"):
         limit = round(available_memory_bytes() * MEMORY_SHARE)
         if rows := arrays.load_rows(files, job.features, limit_bytes=limit):
-            return HeldExamples(rows, job, devices)
+            return CachedExamples(rows, job, devices)
         if cache == "memory":
             raise ComponentError(
                 f"the {split} examples are more than {limit / 2**20:,.0f} MB, a quarter of the free memory",
@@ -73,11 +73,11 @@ def open_examples(files: Sequence[str], job: TrainingJob, devices: Devices, *, s
     if cache == "file":
         held = Path(job.output_dir, f"{split}.rows")
         arrays.FileRows.write(held, files, job.features)
-        return HeldExamples(arrays.FileRows(held, job.features), job, devices)
+        return CachedExamples(arrays.FileRows(held, job.features), job, devices)
     return StreamedExamples(files, job, devices)
 
 
-class HeldExamples:
+class CachedExamples:
     """Rows with random access; every host has all of them and takes its part of each batch."""
 
     def __init__(self, rows: arrays.Rows, job: TrainingJob, devices: Devices) -> None:
@@ -94,7 +94,7 @@ class HeldExamples:
         several = in_one_call if in_one_call != 1 else None
         batches = arrays.training_batches(
             self._rows,
-            targets=Targets.fitted(self._job),
+            targets=Targets.for_training(self._job),
             batch_size=self._job.batch_size,
             seed=seed,
             steps_per_epoch=steps_per_epoch,
@@ -105,10 +105,10 @@ class HeldExamples:
         # Small batches are taken several at a time, even if each is a block by itself.
         return batches.batch(1, drop_remainder=True).prefetch(2) if in_one_call == 1 else batches
 
-    def held_out(self) -> tuple["HeldExamples", "HeldExamples"]:
+    def held_out(self) -> tuple["CachedExamples", "CachedExamples"]:
         """Return the examples to train on, and those held out for `train.early_stopping`."""
         parts = arrays.held_out(self._rows, share=self._job.early_stopping.share, seed=self._job.seed)
-        train, held = (HeldExamples(part, self._job, self._devices) for part in parts)
+        train, held = (CachedExamples(part, self._job, self._devices) for part in parts)
         return train, held
 
     def evaluation(self) -> tf.data.Dataset:
@@ -117,7 +117,7 @@ class HeldExamples:
         static = devices.has_static_shapes_only and self.full_batches > 0
         return arrays.eval_batches(
             self._rows,
-            targets=Targets.judged(job),
+            targets=Targets.for_evaluation(job),
             batch_size=job.batch_size,
             multiple=job.batch_size if static else devices.divisor,
             hosts=devices.hosts,
@@ -138,7 +138,7 @@ def open_splits(job: TrainingJob, devices: Devices) -> tuple[Examples, Examples 
     if job.early_stopping.patience is None:
         held = open_examples(job.eval_files, job, devices, split="eval") if job.eval_files else None
         return train, held
-    if not isinstance(train, HeldExamples):
+    if not isinstance(train, CachedExamples):
         raise ComponentError(
             "train.early_stopping needs rows in memory or in a file, but these are streamed",
             hint="set train.input.cache to file, or train.early_stopping.patience to null",
@@ -162,7 +162,7 @@ class StreamedExamples:
         )
         own = count_records(self._files)
         # All hosts take as many steps as the host with the fewest examples can.
-        self.full_batches = devices.least(self._window.steps(own))
+        self.full_batches = devices.min_over_hosts(self._window.steps(own))
         self.count = own * hosts.count
         self._is_static = devices.is_distributed or devices.has_static_shapes_only
         self.needed = job.batch_size if self._is_static else 1
@@ -175,7 +175,7 @@ class StreamedExamples:
         batches = stream.training_batches(
             self._files,
             self._features,
-            targets=Targets.fitted(self._job),
+            targets=Targets.for_training(self._job),
             window=self._window,
             seed=seed,
             steps_per_epoch=steps_per_epoch,
@@ -189,7 +189,7 @@ class StreamedExamples:
         batches = stream.eval_batches(
             self._files,
             self._features,
-            targets=Targets.judged(self._job),
+            targets=Targets.for_evaluation(self._job),
             batch_size=self._window.batch_size,
             static=self._is_static,
         )

@@ -27,8 +27,8 @@ class Targets:
     class_weights: Mapping[int, float] | None = None
 
     @classmethod
-    def fitted(cls, job: TrainingJob) -> Self:
-        """Return the targets to fit a model to; balanced weights must be counted, see `weights.weighed`."""
+    def for_training(cls, job: TrainingJob) -> Self:
+        """Return the targets to train a model on; balanced weights must be counted, see `weights.weighed`."""
         weights: Any = job.class_weights or {}
         if weights == BALANCED:
             raise ValueError("balanced class weights have not been counted")
@@ -36,8 +36,8 @@ class Targets:
         return cls(job.label, job.weight, by_class or None)
 
     @classmethod
-    def judged(cls, job: TrainingJob) -> Self:
-        """Return the targets to judge a model by: without class weights, as in Keras' own `fit`."""
+    def for_evaluation(cls, job: TrainingJob) -> Self:
+        """Return the targets to evaluate a model with: without class weights, as in Keras' own `fit`."""
         return cls(job.label, job.weight)
 
     def split(self, columns: Columns) -> tuple[Any, ...]:

@@ -12,7 +12,7 @@ from slipway.components.errors import ComponentError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class FitStart:
     """The position in the whole training at which a fit begins.
 
     Attributes:
@@ -30,19 +30,19 @@ class StepCallback(keras.callbacks.Callback):  # type: ignore[misc]
     A subclass overrides `after_step`, and Keras' own methods for the rest.
 
     Attributes:
-        place: where the fit begins.
+        start: where the fit begins.
         step: complete steps.
         previous: step and loss of the previous call; None if there was none. The device has computed this
             loss already, while the current one would have to be waited for.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, start: FitStart) -> None:
         super().__init__()
-        self.place = place
-        self.step = place.first_step
+        self.start = start
+        self.step = start.first_step
         self.previous: tuple[int, Any] | None = None
-        self._done_before = place.first_step
-        self._epoch_end = place.steps_per_epoch
+        self._done_before = start.first_step
+        self._epoch_end = start.steps_per_epoch
 
     @property
     def is_epoch_end(self) -> bool:
@@ -51,8 +51,8 @@ class StepCallback(keras.callbacks.Callback):  # type: ignore[misc]
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Record the step at which the epoch begins."""
-        self.step = self._done_before = max(epoch * self.place.steps_per_epoch, self.place.first_step)
-        self._epoch_end = (epoch + 1) * self.place.steps_per_epoch
+        self.step = self._done_before = max(epoch * self.start.steps_per_epoch, self.start.first_step)
+        self._epoch_end = (epoch + 1) * self.start.steps_per_epoch
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         """Count the steps; with several steps in one call, `batch` is the last of them."""
@@ -94,7 +94,7 @@ def _require_one_number(loss: Any) -> None:
         )
 
 
-class Every:
+class PeriodicSchedule:
     """A schedule for something that is due every few steps or seconds.
 
     Args:

@@ -7,7 +7,7 @@ from typing import Any
 from slipway.components.trainer.checkpoint import Arrays, Checkpoint, CheckpointWriter
 from slipway.components.trainer.job import TrainingJob
 from slipway.components.trainer.loop.blow_up import require_loss, require_losses
-from slipway.components.trainer.loop.callback import Every, Place, StepCallback, numbers_of
+from slipway.components.trainer.loop.callback import FitStart, PeriodicSchedule, StepCallback, numbers_of
 from slipway.components.trainer.loop.early_stopping import best_so_far, stops_early
 from slipway.components.trainer.loop.model_state import metrics_snapshot, restore_metrics, snapshot
 from slipway.components.trainer.loop.preemption import PreemptedError, Preemption
@@ -27,7 +27,7 @@ class Checkpointing(StepCallback):
     Args:
         begin: the state that this fit begins with.
         job: says when a checkpoint is due, when the training has blown up, and when it stops early.
-        place: where in the training the fit begins.
+        start: where in the training the fit begins.
         timer: of the steps, paused while saving.
         preemption: tells whether to save and leave.
         writer: None: no checkpoints are kept.
@@ -37,13 +37,13 @@ class Checkpointing(StepCallback):
         self,
         begin: Checkpoint,
         job: TrainingJob,
-        place: Place,
+        start: FitStart,
         *,
         timer: StepTimer,
         preemption: Preemption,
         writer: CheckpointWriter | None,
     ) -> None:
-        super().__init__(place)
+        super().__init__(start)
         self.reached = replace(begin, variables=(), metrics=())
         self.state: Arrays = ()
         self._begin = begin
@@ -53,17 +53,17 @@ class Checkpointing(StepCallback):
         self._preemption = preemption
         self._writer = writer
         minutes = job.checkpoint.minutes
-        self._saving = Every(
+        self._saving = PeriodicSchedule(
             steps=job.checkpoint.steps,
             seconds=None if minutes is None else 60 * minutes,
             first_step=begin.step,
         )
-        self._looking = Every(seconds=LOSS_INTERVAL_S)
+        self._looking = PeriodicSchedule(seconds=LOSS_INTERVAL_S)
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         """Restore the metrics of an epoch that was interrupted."""
         super().on_epoch_begin(epoch)
-        if self._begin.metrics and epoch * self.place.steps_per_epoch <= self._begin.step:
+        if self._begin.metrics and epoch * self.start.steps_per_epoch <= self._begin.step:
             restore_metrics(self.model, self._begin.metrics)
 
     def after_step(self, loss: Any) -> None:
@@ -94,7 +94,7 @@ class Checkpointing(StepCallback):
         """
         metrics = numbers_of(logs)
         require_losses(metrics, self._job.blow_up, f"after epoch {epoch + 1}")
-        step = (epoch + 1) * self.place.steps_per_epoch
+        step = (epoch + 1) * self.start.steps_per_epoch
         self.reached = replace(
             self.reached,
             step=step,

@@ -11,7 +11,7 @@ from slipway.components.trainer.checkpoint_storage import storage
 from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.job import TrainingJob
 from slipway.components.trainer.loop.blow_up import BlownUpError
-from slipway.components.trainer.loop.callback import Every, Place, StepCallback, numbers_of
+from slipway.components.trainer.loop.callback import FitStart, PeriodicSchedule, StepCallback, numbers_of
 from slipway.components.trainer.loop.checkpointing import Checkpointing
 from slipway.components.trainer.loop.context import TrainingContext, facts_of
 from slipway.components.trainer.loop.host_agreement import require_same_step
@@ -142,16 +142,16 @@ def _fit_from(
 ) -> Checkpoint:
     """Fit from `begin` to the end, and wait for the last checkpoint to be written."""
     steps = data.steps_per_epoch
-    place = Place(steps_per_epoch=steps, first_step=begin.step)
-    timer = StepTimer(begin.clock, place, data.wait)
-    saving = Checkpointing(begin, job, place, timer=timer, preemption=preemption, writer=writer)
+    start = FitStart(steps_per_epoch=steps, first_step=begin.step)
+    timer = StepTimer(begin.clock, start, data.wait)
+    saving = Checkpointing(begin, job, start, timer=timer, preemption=preemption, writer=writer)
     callbacks = [
         timer,
         # before `saving`, so that their changes are saved
         *own_callbacks(job.model, TrainingContext(**facts)),
         saving,
-        Progress(place, epochs=job.epochs),
-        *tensorboard(job, place),
+        Progress(start, epochs=job.epochs),
+        *tensorboard(job, start),
     ]
 
     def run(epoch: int, until: int, *, done: int) -> None:
@@ -206,17 +206,17 @@ def _fit_from(
 class Progress(StepCallback):
     """Emits a `step` event at most twice a second, and an `epoch` event after each epoch."""
 
-    def __init__(self, place: Place, *, epochs: int) -> None:
-        super().__init__(place)
+    def __init__(self, start: FitStart, *, epochs: int) -> None:
+        super().__init__(start)
         self._epochs = epochs
-        self._telling = Every(seconds=STEP_EVENT_INTERVAL_S)
+        self._telling = PeriodicSchedule(seconds=STEP_EVENT_INTERVAL_S)
 
     def after_step(self, loss: Any) -> None:
         """Report the loss of the previous call."""
         if self.previous is not None and self._telling.is_due(self.step):
             self._telling.done(self.step)
             step, loss = self.previous
-            total = self._epochs * self.place.steps_per_epoch
+            total = self._epochs * self.start.steps_per_epoch
             emit("step", step=step, steps=total, loss=round(float(loss), 6))
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:

@@ -39,7 +39,7 @@ def require_same_step(step: int, devices: Devices) -> None:
     Raises:
         ComponentError: another host would resume from another step.
     """
-    least, greatest = devices.least(step), -devices.least(-step)
+    least, greatest = devices.min_over_hosts(step), -devices.min_over_hosts(-step)
     if least != greatest:
         raise ComponentError(
             f"the hosts would continue from different checkpoints: this one after step {step}, "

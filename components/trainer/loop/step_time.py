@@ -14,7 +14,7 @@ from tensorflow.python.framework.config import is_op_determinism_enabled
 
 from slipway.components.trainer.checkpoint import Clock
 from slipway.components.trainer.devices.devices import Devices
-from slipway.components.trainer.loop.callback import Place, StepCallback
+from slipway.components.trainer.loop.callback import FitStart, StepCallback
 
 PROBE_SHARE = 0.02
 """Length of the probe, as a share of the seconds of all steps."""
@@ -68,17 +68,17 @@ class StepTimer(StepCallback):
 
     Args:
         before: the measurements of earlier attempts.
-        place: where in the training the fit begins.
+        start: where in the training the fit begins.
         wait: measures how long steps wait for input; None: not measured.
     """
 
-    def __init__(self, before: Clock, place: Place, wait: InputWait | None = None) -> None:
-        super().__init__(place)
+    def __init__(self, before: Clock, start: FitStart, wait: InputWait | None = None) -> None:
+        super().__init__(start)
         self.clock = before
         self._wait = wait
         self._since: float | None = None
         self._waited_s = 0.0
-        self._counted = place.first_step
+        self._counted = start.first_step
         self._has_compiled = False
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
@@ -149,7 +149,7 @@ def constant_batch_step_s(model: Any, batches: Any, stepping: Clock, devices: De
     call = model.steps_per_execution
     steps = -(-steps // call) * call + call  # whole calls, plus the first, which is not timed
     batch = next(iter(batches))
-    timer = StepTimer(Clock(), Place(steps_per_epoch=steps))
-    constant = devices.ahead(tf.data.Dataset.from_tensors(batch).repeat())
+    timer = StepTimer(Clock(), FitStart(steps_per_epoch=steps))
+    constant = devices.prefetch_to_device(tf.data.Dataset.from_tensors(batch).repeat())
     model.fit(constant, epochs=1, steps_per_epoch=steps, shuffle=False, verbose=0, callbacks=[timer])
     return timer.clock.stepping_s / timer.clock.timed_steps if timer.clock.timed_steps else None

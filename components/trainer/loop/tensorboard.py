@@ -11,26 +11,26 @@ import tensorflow as tf
 
 from slipway.components.event_lines import emit
 from slipway.components.trainer.job import TrainingJob
-from slipway.components.trainer.loop.callback import Every, Place, StepCallback, numbers_of
+from slipway.components.trainer.loop.callback import FitStart, PeriodicSchedule, StepCallback, numbers_of
 from slipway.components.trainer.resource_usage import Usage, usage
 
 SCALAR_INTERVAL_STEPS = 100
 
 
-def tensorboard(job: TrainingJob, place: Place) -> list[Any]:
+def tensorboard(job: TrainingJob, start: FitStart) -> list[Any]:
     """Return the callbacks that the job asks for; none if it has no `log_dir`.
 
     Args:
         job: gives the folder, and what to record.
-        place: where in the training the fit begins.
+        start: where in the training the fit begins.
     """
     if job.log_dir is None:
         return []
     chosen: list[Any] = []
     if job.watch.tensorboard:
-        chosen.append(Scalars(job.log_dir, place, batch_size=job.batch_size))
+        chosen.append(Scalars(job.log_dir, start, batch_size=job.batch_size))
     if job.watch.profiled:
-        chosen.append(Profile(job.log_dir, place, steps=job.watch.profiled))
+        chosen.append(Profile(job.log_dir, start, steps=job.watch.profiled))
     return chosen
 
 
@@ -39,15 +39,15 @@ class Scalars(StepCallback):
 
     Args:
         folder: for TensorBoard.
-        place: where in the training the fit begins.
+        start: where in the training the fit begins.
         batch_size: examples per step.
     """
 
-    def __init__(self, folder: str, place: Place, *, batch_size: int) -> None:
-        super().__init__(place)
+    def __init__(self, folder: str, start: FitStart, *, batch_size: int) -> None:
+        super().__init__(start)
         self._writer = ScalarWriter(folder)
         self._batch_size = batch_size
-        self._writing = Every(steps=SCALAR_INTERVAL_STEPS, first_step=place.first_step)
+        self._writing = PeriodicSchedule(steps=SCALAR_INTERVAL_STEPS, first_step=start.first_step)
         self._last: tuple[int, float, Usage] | None = None
 
     def after_step(self, loss: Any) -> None:
@@ -58,7 +58,7 @@ class Scalars(StepCallback):
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         """Write the epoch's metrics; the time until the next step does not count as step time."""
-        step = (epoch + 1) * self.place.steps_per_epoch
+        step = (epoch + 1) * self.start.steps_per_epoch
         self._writer.write(step, {f"epoch/{name}": value for name, value in numbers_of(logs).items()})
         self._measure_from(step)
 
@@ -117,12 +117,12 @@ class Profile(StepCallback):
 
     Args:
         folder: the profile goes to `plugins/profile` below it.
-        place: where in the training the fit begins.
+        start: where in the training the fit begins.
         steps: the first and the last step, counted from 1.
     """
 
-    def __init__(self, folder: str, place: Place, *, steps: tuple[int, int]) -> None:
-        super().__init__(place)
+    def __init__(self, folder: str, start: FitStart, *, steps: tuple[int, int]) -> None:
+        super().__init__(start)
         self._folder = folder
         self._first, self._last = steps
         self._began: int | None = None

@@ -17,7 +17,7 @@ from slipway.components.errors import ComponentError
 from slipway.components.trainer.boosting.arrays import in_the_middle, laid_out, words_of
 from slipway.components.trainer.boosting.growing import Grown, Growth, HeldOut, grow
 from slipway.components.trainer.boosting.layer import TextScores, Trees
-from slipway.components.trainer.boosting.rounding import settled
+from slipway.components.trainer.boosting.rounding import merge_rounding_duplicates
 from slipway.components.trainer.boosting.texts import TEXTS, columns_with_texts, fit_texts, texts_of
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.models.head import finish_scores, outputs_of
@@ -139,7 +139,7 @@ def fit(model: keras.Model, rows: Rows, hyperparameters: Mapping[str, Any]) -> N
             model.get_layer(_layer(name)).learn(words, found.kernels[name])
     matrix = columns.matrix(values)
     for place in range(len(columns.categories), matrix.shape[1]):
-        matrix[:, place] = settled(matrix[:, place])
+        matrix[:, place] = merge_rounding_duplicates(matrix[:, place])
     grown = grow(matrix, scaled, columns, growth, weights=weights, linear=linear_fit, tell=rows.tell)
     linear = model.get_layer("linear")
     if grown.linear is not None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from slipway.components.trainer.labels import answers_of, columns_of, is_multi_label
+from slipway.components.trainer.labels import columns_of, is_multi_label, served_label_columns
 
 
 @pytest.mark.parametrize(
@@ -15,5 +15,5 @@ from slipway.components.trainer.labels import answers_of, columns_of, is_multi_l
 )
 def test_columns_and_answers(label, columns, answers, is_multi):
     assert columns_of(label) == columns
-    assert answers_of(label) == answers
+    assert served_label_columns(label) == answers
     assert is_multi_label(label) is is_multi

@@ -7,7 +7,7 @@ from slipway.components.errors import ComponentError
 from slipway.components.trainer.boosting.arrays import floor32, in_the_middle, laid_out, words_of
 from slipway.components.trainer.boosting.growing import Growth, grow, loss_of, part_of, scores_of
 from slipway.components.trainer.boosting.matrix import Columns
-from slipway.components.trainer.boosting.rounding import settled
+from slipway.components.trainer.boosting.rounding import merge_rounding_duplicates
 from slipway.components.trainer.boosting.texts import fit_texts, scaled_others
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.models import boosted_trees
@@ -150,12 +150,14 @@ def test_what_rounding_changes_never_changes_the_answer():
     ],
 )
 def test_only_values_within_rounding_become_equal(values, are):
-    assert settled(np.array(values, np.float32)).tolist() == np.array(are, np.float32).tolist()
+    assert (
+        merge_rounding_duplicates(np.array(values, np.float32)).tolist() == np.array(are, np.float32).tolist()
+    )
 
 
 def test_values_that_lie_dense_stay_what_they_are():
     dense = np.arange(5000, dtype=np.float32) * np.float32(2**-24) + np.float32(1)
-    assert (settled(dense) == dense).all()
+    assert (merge_rounding_duplicates(dense) == dense).all()
 
 
 @pytest.mark.parametrize("classes", [None, 2, 3])
@@ -257,7 +259,7 @@ def test_numbers_that_repeat_are_answered_alike_however_they_are_rounded():
     """Of more than 255 different values scikit-learn takes quantiles of the rows as thresholds: values."""
     rng = np.random.default_rng(3)
     fares = np.round(rng.gamma(2.0, 5.0, 3000), 2)  # some prices, again and again
-    matrix = settled(np.log1p(rng.choice(fares, 3000)).astype(np.float32))[:, np.newaxis]
+    matrix = merge_rounding_duplicates(np.log1p(rng.choice(fares, 3000)).astype(np.float32))[:, np.newaxis]
     labels = np.sin(9 * matrix[:, 0]) + rng.normal(size=3000)
     feature = {"size": FEATURES["size"]}
     columns, growth = Columns.of(feature), _growth(None, max_rounds=30)

@@ -39,7 +39,7 @@ def test_one_gpu_grows_its_memory_and_needs_no_strategy(calls):
     devices = open_gpus(Hosts())
     assert calls.made[0] == "growth gpu:0 True"
     assert (devices.words, devices.replicas, devices.strategy) == ("1 GPU, H200", 1, None)
-    assert devices.ahead.keywords == {"device": "/gpu:0"}
+    assert devices.prefetch_to_device.keywords == {"device": "/gpu:0"}
     assert devices.has_bfloat16
 
 

@@ -22,7 +22,7 @@ def split(columns, **job):
     return [
         [tf.nest.map_structure(lambda each: each.numpy().tolist(), part) for part in found[1:]]
         + [sorted(found[0])]
-        for found in (Targets.fitted(given).split(batch), Targets.judged(given).split(batch))
+        for found in (Targets.for_training(given).split(batch), Targets.for_evaluation(given).split(batch))
     ]
 
 

@@ -13,18 +13,18 @@ pytestmark = pytest.mark.filterwarnings("default")  # TensorFlow's own imports w
 @pytest.fixture
 def seen():
     """Steps, ends of epochs and the losses of the calls before, for fits given by their epoch and batches."""
-    from slipway.components.trainer.loop.callback import Place, StepCallback
+    from slipway.components.trainer.loop.callback import FitStart, StepCallback
 
     class Seen(StepCallback):
-        def __init__(self, place):
-            super().__init__(place)
+        def __init__(self, start):
+            super().__init__(start)
             self.steps = []
 
         def after_step(self, loss):
             self.steps.append((self.step, self.is_epoch_end, self.previous))
 
-    def call(fits, **place):
-        callback = Seen(Place(steps_per_epoch=4, **place))
+    def call(fits, **start):
+        callback = Seen(FitStart(steps_per_epoch=4, **start))
         for epoch, batches in fits:
             callback.on_epoch_begin(epoch)
             for batch in batches:
@@ -55,9 +55,9 @@ def test_the_rest_of_an_epoch_counts_from_where_it_was_left(seen):
 
 
 def test_a_call_without_a_loss_leaves_none_behind():
-    from slipway.components.trainer.loop.callback import Place, StepCallback
+    from slipway.components.trainer.loop.callback import FitStart, StepCallback
 
-    callback = StepCallback(Place(steps_per_epoch=4))
+    callback = StepCallback(FitStart(steps_per_epoch=4))
     callback.on_epoch_begin(0)
     callback.on_train_batch_end(0, {"loss": 0.5})
     assert callback.previous == (1, 0.5)
@@ -66,9 +66,9 @@ def test_a_call_without_a_loss_leaves_none_behind():
 
 
 def test_what_is_due_by_steps_is_so_at_each_multiple_or_after_it():
-    from slipway.components.trainer.loop.callback import Every
+    from slipway.components.trainer.loop.callback import PeriodicSchedule
 
-    every = Every(steps=10, first_step=15)
+    every = PeriodicSchedule(steps=10, first_step=15)
     assert not every.is_due(19)
     assert every.is_due(20)
     assert every.is_due(23)
@@ -82,7 +82,7 @@ def test_what_is_due_by_seconds_is_so_by_the_clock_alone(monkeypatch):
 
     now = [100.0]
     monkeypatch.setattr(callback, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    every = callback.Every(seconds=5.0)
+    every = callback.PeriodicSchedule(seconds=5.0)
     now[0] += 4.9
     assert not every.is_due(1_000)
     now[0] += 0.1
@@ -92,9 +92,9 @@ def test_what_is_due_by_seconds_is_so_by_the_clock_alone(monkeypatch):
 
 
 def test_without_steps_and_seconds_it_is_never_due():
-    from slipway.components.trainer.loop.callback import Every
+    from slipway.components.trainer.loop.callback import PeriodicSchedule
 
-    assert not Every().is_due(10**9)
+    assert not PeriodicSchedule().is_due(10**9)
 
 
 def test_a_metric_of_several_numbers_becomes_a_number_for_each():
@@ -114,9 +114,9 @@ def test_what_a_callback_adds_to_the_logs_that_is_no_number_is_left_out():
 
 
 def test_a_loss_for_each_row_is_refused_at_its_first_step_and_at_the_end_of_an_epoch():
-    from slipway.components.trainer.loop.callback import Place, StepCallback, numbers_of
+    from slipway.components.trainer.loop.callback import FitStart, StepCallback, numbers_of
 
-    callback = StepCallback(Place(steps_per_epoch=4))
+    callback = StepCallback(FitStart(steps_per_epoch=4))
     callback.on_epoch_begin(0)
     with pytest.raises(ComponentError, match=r"a 'loss' of the shape \(8,\), and not one number"):
         callback.on_train_batch_end(0, {"loss": np.zeros(8)})

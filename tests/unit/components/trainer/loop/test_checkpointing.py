@@ -104,7 +104,7 @@ def _record(patience, begin=None):
 def _saving(begin=None, writer=None, **settings):
     import keras
 
-    from slipway.components.trainer.loop.callback import Place
+    from slipway.components.trainer.loop.callback import FitStart
     from slipway.components.trainer.loop.checkpointing import Checkpointing
     from slipway.components.trainer.loop.step_time import StepTimer
 
@@ -121,12 +121,12 @@ def _saving(begin=None, writer=None, **settings):
         output_dir="none",
         **settings,
     )
-    place = Place(steps_per_epoch=STEPS)
+    start = FitStart(steps_per_epoch=STEPS)
     saving = Checkpointing(
         begin or Checkpoint(),
         job,
-        place,
-        timer=StepTimer(Clock(), place),
+        start,
+        timer=StepTimer(Clock(), start),
         preemption=Preemption(),
         writer=writer,
     )

@@ -34,7 +34,7 @@ def job(**settings):
 def devices(*steps):
     """Of hosts that pass these steps."""
     answers = iter([min(steps), -max(steps)])
-    return Devices(kind="cpu", backend="jax", words="", hosts=TWO, least=lambda _: next(answers))
+    return Devices(kind="cpu", backend="jax", words="", hosts=TWO, min_over_hosts=lambda _: next(answers))
 
 
 GOES_BACK = {"blow_up": BlowUpSettings(trials=1), "checkpoint_dir": "shared"}

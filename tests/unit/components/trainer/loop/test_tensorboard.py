@@ -18,12 +18,12 @@ def scalars(tmp_path):
     def watched(*, call=1, first_step=0):
         import tensorflow as tf
 
-        from slipway.components.trainer.loop.callback import Place
+        from slipway.components.trainer.loop.callback import FitStart
         from slipway.components.trainer.loop.tensorboard import Scalars
 
         folder = tmp_path / f"{call}-{first_step}"
-        place = Place(steps_per_epoch=EPOCH_STEPS, first_step=first_step)
-        callback = Scalars(str(folder), place, batch_size=32)
+        start = FitStart(steps_per_epoch=EPOCH_STEPS, first_step=first_step)
+        callback = Scalars(str(folder), start, batch_size=32)
         for epoch in range(first_step // EPOCH_STEPS, 2):
             callback.on_epoch_begin(epoch)
             begin = max(first_step - epoch * EPOCH_STEPS, 0)

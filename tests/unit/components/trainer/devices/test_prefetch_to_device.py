@@ -37,8 +37,8 @@ PROBE = """
         numbers = tf.data.Dataset.range(20).repeat()
         return numbers.map(lambda number: tf.numpy_function(made, [number], tf.int64)).map(block)
 
-    ahead = lambda batches: prefetched(batches, device="/cpu:1")
-    iterator = iter(ahead(blocks()))
+    prefetch = lambda batches: prefetched(batches, device="/cpu:1")
+    iterator = iter(prefetch(blocks()))
     (first, _) = next(iterator)
     found["devices"] = sorted({column.device.rpartition("/")[2] for column in first.values()})
     limit = time.monotonic() + 60
@@ -47,21 +47,21 @@ PROBE = """
     found["made_ahead"] = found["made"][: 1 + AHEAD]
     found["second"] = float(next(iterator)[0]["x"][0, 0, 0])
 
-    def trained(ahead):
+    def trained(prefetch):
         keras.utils.set_random_seed(1)
         x, code = keras.Input((3,), name="x"), keras.Input((1,), dtype="int32", name="code")
         both = keras.layers.Concatenate()([x, keras.ops.cast(code, "float32")])
         model = keras.Model({"x": x, "code": code}, keras.layers.Dense(1)(both))
         model.compile(optimizer="sgd", loss="mse")
         model.steps_per_execution = 8
-        data = ahead(blocks())
+        data = prefetch(blocks())
         train_in_blocks(model, data)
         loss = model.fit(data, epochs=2, steps_per_epoch=16, shuffle=False, verbose=0).history["loss"]
-        devices = Devices(kind="gpu", backend="tensorflow", words="", ahead=ahead)
+        devices = Devices(kind="gpu", backend="tensorflow", words="", prefetch_to_device=prefetch)
         clock = Clock(timed_steps=32, stepping_s=0.1)
-        return loss, constant_batch_step_s(model, ahead(blocks()), clock, devices) > 0
+        return loss, constant_batch_step_s(model, prefetch(blocks()), clock, devices) > 0
 
-    found["trained"] = [trained(lambda batches: batches), trained(ahead)]
+    found["trained"] = [trained(lambda batches: batches), trained(prefetch)]
     print(json.dumps(found))
 """
 
