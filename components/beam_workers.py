@@ -24,7 +24,14 @@ from slipway.components.counted_words import counted
 from slipway.components.errors import ComponentError
 from slipway.components.progress import report as tell
 from slipway.components.shards import MOST_SHARDS, MOST_SHARDS_ELSEWHERE
-from slipway.components.worker_pool import Ended, Progress, Task, Work, WorkersTraceError, lacks_memory
+from slipway.components.worker_pool import (
+    Progress,
+    ResultMessage,
+    Task,
+    Work,
+    WorkersTraceError,
+    lacks_memory,
+)
 
 
 def runs_elsewhere(beam_args: Sequence[str] | None) -> bool:
@@ -38,8 +45,8 @@ def most_shards(beam_args: Sequence[str] | None) -> int:
     return MOST_SHARDS_ELSEWHERE if runs_elsewhere(beam_args) else MOST_SHARDS
 
 
-class OnEngine:
-    """A Beam engine that works on tasks, with the interface of `worker_pool.SideBySide`.
+class BeamEngineWorkers:
+    """A Beam engine that works on tasks, with the interface of `worker_pool.ProcessPool`.
 
     Args:
         make_pipeline: returns a new pipeline on that engine.
@@ -126,10 +133,10 @@ class OnEngine:
         signature, pickled = content[: hashlib.sha256().digest_size], content[hashlib.sha256().digest_size :]
         if not hmac.compare_digest(signature, _signature(self._key, path, pickled)):
             raise RuntimeError(f"{path} was not written by this run's own workers")
-        ended: Ended = pickle.loads(pickled)  # noqa: S301  (signed with a key that only the workers were given)
-        if ended.error is not None:
-            raise ended.error from WorkersTraceError(ended.trace)
-        return ended.result
+        message: ResultMessage = pickle.loads(pickled)  # noqa: S301  (signed with a key only the workers have)
+        if message.error is not None:
+            raise message.error from WorkersTraceError(message.trace)
+        return message.result
 
 
 class _Do(beam.DoFn):
@@ -143,31 +150,31 @@ class _Do(beam.DoFn):
 
     def process(self, numbered: tuple[int, Task]) -> None:
         place, task = numbered
-        pickled = pickle.dumps(self._ended(task))
+        pickled = pickle.dumps(self._result_of(task))
         path = _path(self._folder, place)
         own = f"{path}-{secrets.token_hex(8)}"  # an engine may run a task twice, even at the same time
         with fileio.open(own, "wb") as file:
             file.write(_signature(self._key, path, pickled) + pickled)
         fileio.rename(own, path, overwrite=True)
 
-    def _ended(self, task: Task) -> Ended:
+    def _result_of(self, task: Task) -> ResultMessage:
         try:
-            return Ended(self._done(task))
+            return ResultMessage(self._done(task))
         except Exception as error:
             if not type(error).__module__.startswith("slipway."):
                 raise
-            return Ended(error=error, trace=traceback.format_exc())
+            return ResultMessage(error=error, trace=traceback.format_exc())
 
     def _done(self, task: Task) -> Any:
         try:
-            return self._work(task, _not_told)
+            return self._work(task, _ignore_progress)
         except Exception as error:
             if self._again is None or not lacks_memory(error):
                 raise
-            return self._again(task, _not_told)
+            return self._again(task, _ignore_progress)
 
 
-def _not_told(rows: int, done_bytes: int) -> None:
+def _ignore_progress(rows: int, done_bytes: int) -> None:
     """Ignore progress, which an engine's worker cannot report to the caller."""
 
 

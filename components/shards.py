@@ -30,7 +30,7 @@ LEAST_BYTES = 2 << 20
 WORKER_MEMORY_BYTES = 1 << 30
 """Memory that one more process may need; see docs/scale.md for the memory of each node."""
 
-WORTH_VARIABLE = "SLIPWAY_WORKER_BYTES"
+BYTES_PER_PROCESS_VARIABLE = "SLIPWAY_WORKER_BYTES"
 """Environment variable that overrides each node's number of input bytes for which one more process pays off,
 for tests and measurements. A value below LEAST_BYTES also lowers the minimum size of a shard."""
 
@@ -68,9 +68,9 @@ def shards_of(
         most: the approximate maximum number of shards.
 
     Raises:
-        ComponentError: WORTH_VARIABLE is not a number of bytes.
+        ComponentError: BYTES_PER_PROCESS_VARIABLE is not a number of bytes.
     """
-    least = max(min(LEAST_BYTES, _worth(LEAST_BYTES)), sum(sizes) // most)
+    least = max(min(LEAST_BYTES, _bytes_per_process(LEAST_BYTES)), sum(sizes) // most)
     found: list[Shard] = []
     first = size = 0
     for place, its_size in enumerate(sizes):
@@ -81,38 +81,38 @@ def shards_of(
     return found
 
 
-def process_count(shards: Sequence[Shard], beam_args: Sequence[str], *, worth_bytes: int) -> int:
+def process_count(shards: Sequence[Shard], beam_args: Sequence[str], *, bytes_per_process: int) -> int:
     """Return how many processes pay off, including this one, given the cores, the memory and the data.
 
     Args:
         shards: the work.
         beam_args: Beam's options; `--direct_num_workers`, if given, is the maximum, and 0 means one per core.
-        worth_bytes: the input bytes for which one more process forked by the engine pays off;
-            WORTH_VARIABLE overrides it.
+        bytes_per_process: the input bytes for which one more process forked by the engine pays off;
+            BYTES_PER_PROCESS_VARIABLE overrides it.
 
     Raises:
-        ComponentError: WORTH_VARIABLE is not a number of bytes.
+        ComponentError: BYTES_PER_PROCESS_VARIABLE is not a number of bytes.
     """
-    worth_bytes = _worth(worth_bytes)
+    bytes_per_process = _bytes_per_process(bytes_per_process)
     cores = len(os.sched_getaffinity(0))
     given = " ".join(beam_args).replace("=", " ").split()
     named = [value for option, value in pairwise(given) if option == _WORKERS_OPTION]
     at_most = int(named[-1]) if named else cores
     if python_process.fork_channel is None:
-        worth_bytes *= _AFRESH
-    worth = sum(shard.size_bytes for shard in shards) // worth_bytes
+        bytes_per_process *= _AFRESH
+    worth = sum(shard.size_bytes for shard in shards) // bytes_per_process
     fits = 1 + available_memory_bytes() // WORKER_MEMORY_BYTES
     return max(min(at_most or cores, len(shards), worth, fits), 1)
 
 
-def _worth(usual_bytes: int) -> int:
-    named = os.environ.get(WORTH_VARIABLE, "")
+def _bytes_per_process(usual_bytes: int) -> int:
+    named = os.environ.get(BYTES_PER_PROCESS_VARIABLE, "")
     if not named:
         return usual_bytes
     if not (named.isascii() and named.isdigit() and int(named)):
         raise ComponentError(
-            f"{WORTH_VARIABLE} is {named!r}, but must be a number of bytes, 1 or more",
-            hint=f"export {WORTH_VARIABLE}={8 << 20}, say, or unset it",
+            f"{BYTES_PER_PROCESS_VARIABLE} is {named!r}, but must be a number of bytes, 1 or more",
+            hint=f"export {BYTES_PER_PROCESS_VARIABLE}={8 << 20}, say, or unset it",
         )
     return int(named)
 

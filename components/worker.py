@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
 
-from slipway.components.worker_pool import Ended, Task, Told, Work
+from slipway.components.worker_pool import ProgressMessage, ResultMessage, Task, Work
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -19,16 +19,18 @@ def main(arguments: Sequence[str]) -> int:
         while True:
             given, task = line.recv()
             work = given or work
-            line.send(_ended(line, work, task))
+            line.send(_result_of(line, work, task))
     return 0
 
 
-def _ended(line: Connection, work: Work | None, task: Task) -> Ended:
+def _result_of(line: Connection, work: Work | None, task: Task) -> ResultMessage:
     assert work is not None  # noqa: S101  (for the type checker: the first message has it)
     try:
-        return Ended(work(task, lambda rows, done_bytes: line.send(Told(rows, done_bytes))))
+        return ResultMessage(
+            work(task, lambda rows, done_bytes: line.send(ProgressMessage(rows, done_bytes)))
+        )
     except Exception as error:
-        return Ended(error=error, trace=traceback.format_exc())
+        return ResultMessage(error=error, trace=traceback.format_exc())
 
 
 def end(code: int) -> None:

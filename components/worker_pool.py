@@ -40,15 +40,15 @@ Progress = Callable[[Task, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A worker's progress on a task."""
+class ProgressMessage:
+    """A worker's message about its progress on a task."""
 
     rows: int
     done_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ResultMessage:
     """A worker's message at the end of a task: the result, or the exception and its traceback."""
 
     result: Any = None
@@ -90,7 +90,7 @@ class Workers(Protocol):
         """Yield the result of the work on each task, in the order of the tasks."""
 
 
-class SideBySide:
+class ProcessPool:
     """A pool of processes that includes this one; the worker processes live as long as the context.
 
     Args:
@@ -160,21 +160,21 @@ class SideBySide:
         turns = _Turns(work, tasks, progress, again)
         for worker, started in self._started.items():
             assert self._threads is not None  # noqa: S101  (for the type checker: there are no workers without)
-            started.add_done_callback(partial(turns.go_on_beside, self._threads, worker))
+            started.add_done_callback(partial(turns.give_next_task, self._threads, worker))
         try:
             for task, by, future in turns.ended():
                 error = future.exception()
                 if again is not None and by is not again and _may_be_done_again(error):
-                    self._be_alone(turns, error)
+                    self._stop_workers(turns, error)
                     yield again(task, partial(progress, task))
                 else:
                     yield future.result()
         finally:
             turns.stop()
 
-    def _be_alone(self, turns: "_Turns", error: BaseException | None) -> None:
+    def _stop_workers(self, turns: "_Turns", error: BaseException | None) -> None:
         """End the workers, whose memory may be needed, once they have finished their current tasks."""
-        turns.be_alone()
+        turns.drain_workers()
         self.others = 0
         self._started = {}
         self._stack.close()
@@ -217,7 +217,7 @@ class _Turns:
         if given < self._tasks:  # stopped by a worker that did not even start
             raise WorkerDiedError
 
-    def go_on_beside(self, threads: ThreadPoolExecutor, worker: "_Worker", before: Future[None]) -> None:
+    def give_next_task(self, threads: ThreadPoolExecutor, worker: "_Worker", before: Future[None]) -> None:
         """Give a worker its next task; called when its previous one is done."""
         error = before.exception()
         if error is not None:
@@ -225,15 +225,15 @@ class _Turns:
                 self.stop()
             return
         begun = self._begin(
-            lambda task: threads.submit(worker.do, self._work, task, self._progress), is_beside=True
+            lambda task: threads.submit(worker.do, self._work, task, self._progress), by_worker=True
         )
         if begun is not None:
-            begun[2].add_done_callback(partial(self.go_on_beside, threads, worker))
+            begun[2].add_done_callback(partial(self.give_next_task, threads, worker))
 
-    def be_alone(self) -> None:
+    def drain_workers(self) -> None:
         """Give no more tasks to workers and wait until they are idle; the rest is done by `again`."""
         with self._lock:
-            # `go_on_beside` may still be called after this, since callbacks run after their future is done.
+            # `give_next_task` may still be called after this, since callbacks run after their future is done.
             self._is_alone = True
             self._work = self._again or self._work
         wait([future for _, _, future in self._begun])
@@ -247,10 +247,10 @@ class _Turns:
         return self._again is not None and _may_be_done_again(error)
 
     def _begin(
-        self, start: Callable[[Task], Future[Any]], *, is_beside: bool = False
+        self, start: Callable[[Task], Future[Any]], *, by_worker: bool = False
     ) -> tuple[Task, Work, Future[Any]] | None:
         with self._lock:
-            if not self._left or (is_beside and self._is_alone):
+            if not self._left or (by_worker and self._is_alone):
                 return None
             begun = (self._left[0], self._work, start(self._left[0]))
             self._left.popleft()  # only after the start: a task that could not be started must not get lost
@@ -275,7 +275,7 @@ class _Worker:
     """A worker process; it ends with the context.
 
     Args:
-        module: as the `worker` of `SideBySide`.
+        module: as the `worker` of `ProcessPool`.
 
     Attributes:
         done: the number of tasks that it has completed.
@@ -317,12 +317,12 @@ class _Worker:
         is_known = work is self._has
         self._send((None if is_known else work, task))
         self._has = work
-        while isinstance(told := self._receive(), Told):
-            progress(task, told.rows, told.done_bytes)
-        if told.error is not None:
-            raise told.error from WorkersTraceError(told.trace)
+        while isinstance(message := self._receive(), ProgressMessage):
+            progress(task, message.rows, message.done_bytes)
+        if message.error is not None:
+            raise message.error from WorkersTraceError(message.trace)
         self.done += 1
-        return told.result
+        return message.result
 
     @property
     def pid(self) -> int | None:

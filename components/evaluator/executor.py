@@ -24,7 +24,7 @@ from tfx.types import artifact_utils, standard_component_specs
 from tfx.types.standard_artifacts import ModelEvaluation
 from tfx.utils import io_utils, json_utils, path_utils, proto_utils
 
-from slipway.components.beam_workers import OnEngine, most_shards, runs_elsewhere
+from slipway.components.beam_workers import BeamEngineWorkers, most_shards, runs_elsewhere
 from slipway.components.counted_words import counted
 from slipway.components.errors import ComponentError
 from slipway.components.evaluator.checked import KINDS, CheckedExecutor, read_config, with_defaults
@@ -39,14 +39,14 @@ from slipway.components.model_gate.eval_config import CANDIDATE
 from slipway.components.model_gate.trivial import LABEL_PREFIX
 from slipway.components.progress import report as tell
 from slipway.components.shards import Rows, Shard, process_count, redone_in_words, shards_of, with_place
-from slipway.components.worker_pool import SideBySide, TaskProgress, Workers
+from slipway.components.worker_pool import ProcessPool, TaskProgress, Workers
 
 _EVAL = "eval"
 _FORMATS = (example_gen_pb2.FORMAT_TF_EXAMPLE, example_gen_pb2.FORMAT_UNSPECIFIED)
 _TEMPORARY = ".temp_path"
 # In bytes of compressed examples: another process must load the models too, which pays off from a few seconds
 # of work on.
-_WORTH_BYTES = 4 << 20
+_BYTES_PER_PROCESS = 4 << 20
 _SMALLER = 8
 _STOCK_COST = "some 30 times as long (0.65 s of processor time for 1,000 rows in 31 slices)"
 
@@ -182,8 +182,10 @@ class Executor(CheckedExecutor):
 
     def _workers(self, shards: Sequence[Shard], folder: str) -> Workers:
         if runs_elsewhere(self._beam_pipeline_args):
-            return OnEngine(self._make_beam_pipeline, folder)
-        return SideBySide(process_count(shards, self._beam_pipeline_args or (), worth_bytes=_WORTH_BYTES))
+            return BeamEngineWorkers(self._make_beam_pipeline, folder)
+        return ProcessPool(
+            process_count(shards, self._beam_pipeline_args or (), bytes_per_process=_BYTES_PER_PROCESS)
+        )
 
 
 def _require_stock(properties: Mapping[str, Any], reason: NotOursError) -> None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slipway.components.ingest.cell_letters import any_with_zero_before, bounds
+from slipway.components.ingest.string_buffers import any_with_zero_before, offsets
 
 Mask = npt.NDArray[np.bool_]
 
@@ -186,11 +186,11 @@ def type_of_arrow(kind: pa.DataType) -> ColumnType | None:
 
 def _without_empty(cells: pa.Array) -> pa.Array:
     """Return the cells with nulls for empty ones, without copying text."""
-    filled = np.diff(bounds(cells)) > 0
+    filled = np.diff(offsets(cells)) > 0
     if filled.all():
         return cells
     bits = np.packbits(filled, bitorder="little")
-    buffers = [pa.py_buffer(bits), pa.py_buffer(bounds(cells)), cells.buffers()[2]]
+    buffers = [pa.py_buffer(bits), pa.py_buffer(offsets(cells)), cells.buffers()[2]]
     return pa.Array.from_buffers(cells.type, len(cells), buffers)
 
 
@@ -214,7 +214,7 @@ def _type_of(value: bytes) -> ColumnType:
 
 def _plain_ints(texts: pa.Array) -> pa.Array | None:
     """Parse whole numbers of few digits without leading zeros; None if any cell is something else."""
-    longest = np.diff(bounds(texts)).max(initial=0)
+    longest = np.diff(offsets(texts)).max(initial=0)
     return None if longest > _SAFE_DIGITS or any_with_zero_before(_DIGITS, texts) else _cast_ints(texts)
 
 

@@ -203,7 +203,7 @@ class _Work:
         good = np.ones(block.rows, dtype=np.bool_)
         good[list(rejects)] = False
         self._leave_out(typed, good)
-        decider = self._decider(block, typed, rejects, good)
+        split_values = self._split_values(block, typed, rejects, good)
         rows = int(good.sum())
         if not rows:
             return [rejects[row] for row in sorted(rejects)]
@@ -211,13 +211,13 @@ class _Work:
         if rows < block.rows:
             mask = pa.array(good)
             typed = {name: values.filter(mask) for name, values in typed.items()}
-            decider = decider.filter(mask) if decider is not None else None
+            split_values = split_values.filter(mask) if split_values is not None else None
         records = (
             block.records.filter(pa.array(good))
             if block.records is not None
             else self._encoder.encode(typed, rows)
         )
-        found = SplitRows(bytes_of(records), decider, file, numbers[good], block.part)
+        found = SplitRows(bytes_of(records), split_values, file, numbers[good], block.part)
         in_none = self._splitter.write(found)
         for row in np.flatnonzero(good)[in_none].tolist():
             rejects[row] = Reject("in no split", block.find(row), detail=f"part {block.part!r}")
@@ -231,7 +231,7 @@ class _Work:
         good[unlabelled] = False
         self.unlabelled += int(unlabelled.sum())
 
-    def _decider(
+    def _split_values(
         self, block: Block, typed: Mapping[str, pa.Array], rejects: dict[int, Reject], good: Mask
     ) -> pa.Array | None:
         """Return the values of the column that decides the split, and reject rows without one if needed."""

@@ -25,7 +25,7 @@ _OTHER = "it has other fields, or is not a protobuf message"
 
 def infer(file: InputFile, options: Options, known: Columns) -> dict[str, ColumnType]:  # noqa: ARG001
     """Return only the column to split by, with its first value's type: records are not split into columns."""
-    column = options.decider
+    column = options.split_column
     if column is None:
         return {}
     for record in _good(file, options):

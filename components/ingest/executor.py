@@ -28,7 +28,7 @@ from slipway.components.ingest.blocks import check_columns
 from slipway.components.ingest.column_types import Columns, ColumnType, merge
 from slipway.components.ingest.convert import Report, convert
 from slipway.components.ingest.digest import combined
-from slipway.components.ingest.header_names import EMPTY_END, EMPTY_END_TOLD, INDEX, INDEX_TOLD
+from slipway.components.ingest.header_names import EMPTY_END, EMPTY_END_NOTE, INDEX, INDEX_NOTE
 from slipway.components.ingest.local_ingest import infer_columns, run_tasks, worker_count
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.planning import Task, final_names, plan_tasks
@@ -256,8 +256,8 @@ def _finish(report: Report, splits: Mapping[str, str], quarantine: Any, options:
     """Write the summary, check the counts of rows, and give the shards their final names."""
     tally = report.tally
     notes = tally.notes.sentences()
-    notes |= {INDEX: INDEX_TOLD} if tally.has_index else {}
-    notes |= {EMPTY_END: EMPTY_END_TOLD} if tally.has_empty_end else {}
+    notes |= {INDEX: INDEX_NOTE} if tally.has_index else {}
+    notes |= {EMPTY_END: EMPTY_END_NOTE} if tally.has_empty_end else {}
     summary = {
         **tally.to_json(),
         "bad_share": tally.bad_share,

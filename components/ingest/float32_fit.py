@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slipway.components.ingest.cell_letters import bounds, letters
+from slipway.components.ingest.string_buffers import offsets, utf8_bytes
 
 Mask = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.float64]
@@ -74,9 +74,9 @@ def _to_zero(numbers: Numbers, zero: Mask, source: pa.Array) -> Mask:
 
 def _may_hide_digits(cells: pa.Array) -> bool:
     """Return True if a text read as 0 may hold a nonzero digit: one with an exponent or very many zeros."""
-    there = letters(cells)
+    there = utf8_bytes(cells)
     has_exponent = bool((there == ord("e")).any() or (there == ord("E")).any())
-    return has_exponent or int(np.diff(bounds(cells)).max(initial=0)) > _LONG_ZERO
+    return has_exponent or int(np.diff(offsets(cells)).max(initial=0)) > _LONG_ZERO
 
 
 def _rounded(numbers: Numbers, narrow: npt.NDArray[np.float32], large: Mask, source: pa.Array) -> Mask:

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 INDEX = "(index)"
 """The name given to an unnamed first column, which is the row index as pandas' `to_csv` writes it."""
-INDEX_TOLD = (
+INDEX_NOTE = (
     "the first column has no name, so it is taken as the row index and is not a feature; to make it one, "
     f"name it in data.columns as {INDEX!r}, or in data.split_by.key to split by it"
 )
 EMPTY_END = "(end of the row)"
 """The name in findings for empty, unnamed fields after the last column."""
-EMPTY_END_TOLD = (
+EMPTY_END_NOTE = (
     "rows end with a delimiter and nothing after it, which adds no column; a row with a value "
     "there is in the quarantine"
 )

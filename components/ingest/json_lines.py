@@ -46,7 +46,7 @@ def infer(file: InputFile, options: Options, known: Columns) -> dict[str, Column
     """
     kinds: dict[str, ColumnType] = {}
     first: Reject | None = None
-    wanted = {*options.columns, options.decider} if options.columns else None
+    wanted = {*options.columns, options.split_column} if options.columns else None
     for _, rows, rejects in _read_lines(file, options):
         first = first or next(iter(rejects), None)
         for _, _, row in rows:

@@ -24,7 +24,7 @@ from slipway.components.ingest.planning import Task
 from slipway.components.ingest.storage import fetched
 from slipway.components.ingest.typed_rows import GuessError
 from slipway.components.progress import report as tell
-from slipway.components.worker_pool import SideBySide, TaskProgress, WorkerDiedError
+from slipway.components.worker_pool import ProcessPool, TaskProgress, WorkerDiedError
 
 # This worker does without TensorFlow, so it starts in a few tenths of a second, even while the engine is
 # still importing TensorFlow.
@@ -91,7 +91,7 @@ def _run(
     progress = _Progress(tasks)
     infer = partial(_infer_here, options=infer_by, known=known)
     try:
-        with SideBySide(workers, worker=WORKER) as processes:
+        with ProcessPool(workers, worker=WORKER) as processes:
             for found in processes.map(infer, tasks, progress=progress.tell):
                 columns = merge(columns, found)
             check_columns(columns, options.limits, of="the source")

@@ -12,8 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slipway.components.ingest.cell_letters import any_with_zero_before, bounds, letters
 from slipway.components.ingest.column_types import ColumnType
+from slipway.components.ingest.string_buffers import any_with_zero_before, offsets, utf8_bytes
 
 _MOST_DECIMALS = 8
 _SPACES = b" \t\r\n\v\f"
@@ -51,8 +51,8 @@ def odd_forms(cells: pa.Array, kind: ColumnType, *, is_plain: bool) -> Iterator[
     """
     if is_plain and kind == ColumnType.INT:
         return
-    places = bounds(cells)
-    there = letters(cells)[places[0] : places[-1]].tobytes()
+    places = offsets(cells)
+    there = utf8_bytes(cells)[places[0] : places[-1]].tobytes()
     for form, (marks, pattern) in _PATTERNS.items():
         if form in (_OF_PLAIN if is_plain else _PATTERNS) and any(mark in there for mark in marks):
             yield from _matching(form, cells, pattern)
@@ -70,7 +70,7 @@ def _matching(form: Form, cells: pa.Array, pattern: str) -> Iterator[tuple[Form,
 
 def _trailing_zeros(cells: pa.Array) -> Iterator[tuple[Form, int, str]]:
     """Find decimals that end in a zero, if there are also shorter ones, such as 1.10 beside 1.2."""
-    there, places = letters(cells), bounds(cells)
+    there, places = utf8_bytes(cells), offsets(cells)
     starts, ends = places[:-1], places[1:]
     filled = ends > starts
     starts, ends = starts[filled], ends[filled]
@@ -87,6 +87,6 @@ def _trailing_zeros(cells: pa.Array) -> Iterator[tuple[Form, int, str]]:
 def _has_decimals(
     there: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], decimals: int
 ) -> npt.NDArray[np.bool_]:
-    """Return a mask of the texts whose point is followed by exactly this many letters."""
+    """Return a mask of the texts whose point is followed by exactly this many digits."""
     point = ends - 1 - decimals
     return np.asarray((point >= starts) & (there[np.maximum(point, 0)] == ord(".")))

@@ -132,7 +132,7 @@ class Options:
         return cls(**{**values, "limits": SourceLimits(**plain["limits"])})
 
     @property
-    def decider(self) -> str | None:
+    def split_column(self) -> str | None:
         """The column that decides a row's split, if one does; it need not be a feature."""
         return self.split_by.get("key") or self.split_by.get("time")
 
@@ -181,5 +181,5 @@ class Options:
                     f"{file} has no column {name!r}, which data.columns names",
                     hint=f"there are {', '.join(names[:20])}",
                 )
-        read = {*wanted, self.decider} if wanted else there
+        read = {*wanted, self.split_column} if wanted else there
         return tuple(name for name in names if name in read)

@@ -15,19 +15,19 @@ from tfx.proto import example_gen_pb2
 from tfx.types import artifact_utils, standard_component_specs
 from tfx.utils import io_utils, json_utils, stats_utils
 
-from slipway.components.beam_workers import OnEngine, most_shards, runs_elsewhere
+from slipway.components.beam_workers import BeamEngineWorkers, most_shards, runs_elsewhere
 from slipway.components.counted_words import counted
 from slipway.components.progress import report as tell
 from slipway.components.shards import Rows, Shard, process_count, redone_in_words, shards_of
 from slipway.components.statistics_gen.executor_choice import OPTIONS, why_stock
 from slipway.components.statistics_gen.reading import batches
 from slipway.components.statistics_gen.tally import States, Tally
-from slipway.components.worker_pool import SideBySide, TaskProgress, Workers
+from slipway.components.worker_pool import ProcessPool, TaskProgress, Workers
 
 _KEYS = standard_component_specs
 
 # Compressed examples per process: another process is worth starting for some seconds of work.
-_WORTH_BYTES = 8 << 20
+_BYTES_PER_PROCESS = 8 << 20
 _SMALLER = 8
 _TEMPORARY = ".temp_path"
 
@@ -117,8 +117,10 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
 
     def _workers(self, dealt: Sequence[Shard], folder: str) -> Workers:
         if runs_elsewhere(self._beam_pipeline_args):
-            return OnEngine(self._make_beam_pipeline, folder)
-        return SideBySide(process_count(dealt, self._beam_pipeline_args, worth_bytes=_WORTH_BYTES))
+            return BeamEngineWorkers(self._make_beam_pipeline, folder)
+        return ProcessPool(
+            process_count(dealt, self._beam_pipeline_args, bytes_per_process=_BYTES_PER_PROCESS)
+        )
 
     def _why_stock(
         self,

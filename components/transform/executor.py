@@ -18,7 +18,7 @@ from tfx.proto import example_gen_pb2
 from tfx.types import artifact_utils, standard_component_specs
 from tfx.utils import io_utils
 
-from slipway.components.beam_workers import OnEngine, most_shards, runs_elsewhere
+from slipway.components.beam_workers import BeamEngineWorkers, most_shards, runs_elsewhere
 from slipway.components.errors import ComponentError
 from slipway.components.progress import report as tell
 from slipway.components.shards import Rows, Shard, process_count, redone_in_words, shards_of
@@ -28,10 +28,10 @@ from slipway.components.transform.executor_choice import why_stock
 from slipway.components.transform.graph import Preprocessing, trace
 from slipway.components.transform.materialize import Materialize
 from slipway.components.transform.operations import UnknownOperationError
-from slipway.components.worker_pool import SideBySide, Workers
+from slipway.components.worker_pool import ProcessPool, Workers
 
 # Compressed examples per process: another process is worth starting for some seconds of work.
-_WORTH_BYTES = 8 << 20
+_BYTES_PER_PROCESS = 8 << 20
 _SMALLER = 8
 _TEMPORARY = ".temp_path"
 _ENGINE = ".temp_engine"
@@ -119,7 +119,7 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
             ]
             written = [shard for split in prefixes for shard in _one_each(split, *files[split])]
             workers = (
-                OnEngine(self._make_beam_pipeline, f"{graph}/{_ENGINE}")
+                BeamEngineWorkers(self._make_beam_pipeline, f"{graph}/{_ENGINE}")
                 if is_elsewhere
                 else self._processes(analyzed, written, can_be_shared=traced.can_be_shared)
             )
@@ -132,14 +132,14 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
 
     def _processes(
         self, analyzed: Sequence[Shard], written: Sequence[Shard], *, can_be_shared: bool
-    ) -> SideBySide:
+    ) -> ProcessPool:
         """Return workers on this machine, with as many processes as the amount of data is worth."""
         # The data is read twice; the larger reading decides, since often only some splits are analyzed.
         worth = max(
-            process_count(shards, self._beam_pipeline_args or (), worth_bytes=_WORTH_BYTES)
+            process_count(shards, self._beam_pipeline_args or (), bytes_per_process=_BYTES_PER_PROCESS)
             for shards in (analyzed, written)
         )
-        return SideBySide(worth if can_be_shared else 1)
+        return ProcessPool(worth if can_be_shared else 1)
 
     def _function(self, exec_properties: Mapping[str, object], schema_file: str) -> Any:
         """Return the user's preprocessing_fn, found as TFX finds it."""

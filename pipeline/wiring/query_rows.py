@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from slipway.components.ingest.query import duck, kept
-from slipway.components.ingest.query.kept import Result
+from slipway.components.ingest.query import duck, result_cache
 from slipway.components.ingest.query.relations import open_table
+from slipway.components.ingest.query.result_cache import Result
 from slipway.components.ingest.query.table_spans import at_one_span
 from slipway.components.ingest.query.tables import QueryError, Table
 from slipway.components.ingest.source import SourceError, resolve_source, shown
@@ -57,11 +57,11 @@ def query_rows(data: DataConfig, *, workload: str, root: Path, output: Path) -> 
         for table in tables
     }
     read = {name: each.identity for name, each in opened.items()}
-    asked = {"query": text, "tables": read, "span": span, "duckdb": duck.version()}
-    key = None if None in read.values() else kept.key_of(asked)
-    found = kept.recall(folder / workload, key) if key else None
+    query_identity = {"query": text, "tables": read, "span": span, "duckdb": duck.version()}
+    key = None if None in read.values() else result_cache.key_of(query_identity)
+    found = result_cache.recall(folder / workload, key) if key else None
     if found is None:
-        with sign_of_life(f"{workload}: runs its query"), kept.draft(folder / workload) as draft:
+        with sign_of_life(f"{workload}: runs its query"), result_cache.draft(folder / workload) as draft:
             rows = draft / "rows"
             rows.mkdir()
             relations = {name: each.relation(draft / "copies" / name) for name, each in opened.items()}
@@ -71,7 +71,9 @@ def query_rows(data: DataConfig, *, workload: str, root: Path, output: Path) -> 
                 raise QueryError("files were written to while the query read them", hint="run again later")
             if not written.rows:
                 raise QueryError("the query gives no row", hint="try it with fewer conditions")
-            found = kept.keep(folder / workload, rows, key=key, written=written, span=span, about=asked)
+            found = result_cache.keep(
+                folder / workload, rows, key=key, written=written, span=span, about=query_identity
+            )
     if data.label not in found.columns:
         close = nearest(data.label, found.columns)
         raise QueryError(

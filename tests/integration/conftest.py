@@ -37,7 +37,7 @@ def beside(monkeypatch):
     from slipway.components import worker_pool
 
     pids = set()
-    share_out, do = worker_pool.SideBySide.map, worker_pool._Worker.do
+    share_out, do = worker_pool.ProcessPool.map, worker_pool._Worker.do
 
     def when_all_are_ready(self, *given, **more):
         wait(self._started.values())
@@ -48,7 +48,7 @@ def beside(monkeypatch):
         pids.add(self.pid)
         return done
 
-    monkeypatch.setattr(worker_pool.SideBySide, "map", when_all_are_ready)
+    monkeypatch.setattr(worker_pool.ProcessPool, "map", when_all_are_ready)
     monkeypatch.setattr(worker_pool._Worker, "do", noted)
     return pids
 

@@ -91,7 +91,7 @@ def rows_of_server(table: Table) -> Iterator[Batches]:
     """
     address = address_of(table)
     read = _postgresql if address.scheme in _POSTGRESQL else _mysql
-    with told(table, address), read(table, address) as found:
+    with as_query_errors(table, address), read(table, address) as found:
         yield found
 
 
@@ -253,7 +253,7 @@ def batches_of(
 
 
 @contextmanager
-def told(table: Table, address: SplitResult | None) -> Iterator[None]:
+def as_query_errors(table: Table, address: SplitResult | None) -> Iterator[None]:
     """Turn a driver's errors into QueryErrors without the password."""
     try:
         yield

@@ -31,7 +31,7 @@ def of_lake(table: Table, place: Path) -> Opened:
         QueryError: the package is missing, the folder holds no such table, the snapshot does not exist, the
             table names files elsewhere, or it needs features that its library lacks.
     """
-    with _told(table):
+    with _as_query_errors(table):
         return (_delta if table.kind == "delta" else _iceberg)(table, place)
 
 
@@ -53,7 +53,7 @@ def _delta(table: Table, place: Path) -> Opened:
         _within(place, uri, table)
 
     def relation(_: Path) -> Relation:
-        with _told(table):
+        with _as_query_errors(table):
             return found.to_pyarrow_dataset()
 
     # A copied table keeps its id, but its later versions differ, so the files are part of the identity.
@@ -96,7 +96,7 @@ def _iceberg(table: Table, place: Path) -> Opened:
         from slipway.components.ingest.query.parquet_parts import write_parts
 
         copy.mkdir(parents=True)
-        with _told(table):
+        with _as_query_errors(table):
             reader = found.scan(snapshot_id=snapshot.snapshot_id).to_arrow_batch_reader()
             _, parts = write_parts(reader.schema, reader, copy)
         return Files("parquet", parts)
@@ -138,7 +138,7 @@ def _within(folder: Path, uri: str, table: Table) -> Path:
 
 
 @contextmanager
-def _told(table: Table) -> Iterator[None]:
+def _as_query_errors(table: Table) -> Iterator[None]:
     """Turn the libraries' errors into QueryErrors."""
     try:
         yield

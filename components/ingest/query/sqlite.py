@@ -13,10 +13,10 @@ from slipway.components.ingest.query.databases import (
     BATCH_ROWS,
     Batches,
     Convert,
+    as_query_errors,
     batches_of,
     chunks_of,
     select_of,
-    told,
 )
 from slipway.components.ingest.query.stoppable import stoppable
 from slipway.components.ingest.query.tables import Table
@@ -32,7 +32,7 @@ def rows_of_sqlite(table: Table, file: Path) -> Iterator[Batches]:
     # Without its last semicolon the query can be put in brackets, which only a SELECT allows.
     query = f"({select_of(table)})"
     with (
-        told(table, None),
+        as_query_errors(table, None),
         closing(sqlite3.connect(_sqlite_uri(file), uri=True, check_same_thread=False)) as database,
     ):
 

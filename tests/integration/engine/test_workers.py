@@ -9,7 +9,7 @@ from itertools import islice
 
 import pytest
 
-from slipway.components.shards import WORTH_VARIABLE
+from slipway.components.shards import BYTES_PER_PROCESS_VARIABLE
 
 pytestmark = [pytest.mark.slow, pytest.mark.external]
 
@@ -51,7 +51,7 @@ def test_nodes_of_a_run_give_the_same_by_two_processes_as_by_one(trips, warm_run
             *("run", "taxi", "--profile", "dev", "--output", str(output), *nodes),
             *("--set", f"data.source={trips}/*.csv", "--set", "data.min_shards=6", "--accept-data", "a test"),
             *("--set", f"beam.options={{direct_num_workers: {processes}}}"),
-            **{WORTH_VARIABLE: "1"},
+            **{BYTES_PER_PROCESS_VARIABLE: "1"},
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return max((output / "runs").iterdir())

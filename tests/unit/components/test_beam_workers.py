@@ -12,9 +12,11 @@ def engine(tmp_path):
     """Beam's other runner inside the process, whose results go through files as those of any other."""
     import apache_beam as beam
 
-    from slipway.components.beam_workers import OnEngine
+    from slipway.components.beam_workers import BeamEngineWorkers
 
-    with OnEngine(lambda: beam.Pipeline("BundleBasedDirectRunner"), str(tmp_path / "engine")) as workers:
+    with BeamEngineWorkers(
+        lambda: beam.Pipeline("BundleBasedDirectRunner"), str(tmp_path / "engine")
+    ) as workers:
         yield workers
     assert not (tmp_path / "engine").exists()
 
@@ -92,7 +94,7 @@ def test_a_folder_is_copied_only_where_the_engine_cannot_read_it(engine, monkeyp
     assert engine.reachable(str(tmp_path)) == str(tmp_path)
     assert engine.reachable("gs://bucket/graph") == "gs://bucket/graph"
     assert copied == []
-    in_a_bucket = beam_workers.OnEngine(lambda: None, "gs://bucket/engine")
+    in_a_bucket = beam_workers.BeamEngineWorkers(lambda: None, "gs://bucket/engine")
     assert in_a_bucket.reachable("/local/graph-1") == "gs://bucket/engine/graph-1"
     assert in_a_bucket.reachable("gs://bucket/graph") == "gs://bucket/graph"
     assert copied == [("/local/graph-1", "gs://bucket/engine/graph-1")]

@@ -7,16 +7,16 @@ import pytest
 from slipway.components import python_process, shards
 from slipway.components.errors import ComponentError
 from slipway.components.shards import (
+    BYTES_PER_PROCESS_VARIABLE,
     LEAST_BYTES,
     MOST_SHARDS,
-    WORTH_VARIABLE,
     Rows,
     process_count,
     redone_in_words,
     shards_of,
 )
 
-WORTH = 10_000
+BYTES_PER_PROCESS = 10_000
 
 
 @pytest.fixture(autouse=True)
@@ -63,45 +63,47 @@ def test_no_files_make_no_shards():
     ],
 )
 def test_as_many_processes_as_cores_or_as_asked(args, expected):
-    assert process_count(dealt(*[LEAST_BYTES] * 8), args, worth_bytes=WORTH) == expected
+    assert process_count(dealt(*[LEAST_BYTES] * 8), args, bytes_per_process=BYTES_PER_PROCESS) == expected
 
 
 def test_no_more_processes_than_shards_data_and_memory(monkeypatch):
     large = dealt(*[LEAST_BYTES] * 8)
-    assert process_count(large[:3], (), worth_bytes=WORTH) == 3
-    assert process_count(dealt(LEAST_BYTES, LEAST_BYTES), (), worth_bytes=LEAST_BYTES) == 2
-    assert process_count(dealt(LEAST_BYTES, 10), (), worth_bytes=LEAST_BYTES) == 1
-    assert process_count([], (), worth_bytes=WORTH) == 1
+    assert process_count(large[:3], (), bytes_per_process=BYTES_PER_PROCESS) == 3
+    assert process_count(dealt(LEAST_BYTES, LEAST_BYTES), (), bytes_per_process=LEAST_BYTES) == 2
+    assert process_count(dealt(LEAST_BYTES, 10), (), bytes_per_process=LEAST_BYTES) == 1
+    assert process_count([], (), bytes_per_process=BYTES_PER_PROCESS) == 1
     monkeypatch.setattr(shards, "available_memory_bytes", lambda: (1 << 30) + 1)
-    assert process_count(large, (), worth_bytes=WORTH) == 2
+    assert process_count(large, (), bytes_per_process=BYTES_PER_PROCESS) == 2
     monkeypatch.setattr(shards, "available_memory_bytes", lambda: 0)
-    assert process_count(large, (), worth_bytes=WORTH) == 1
+    assert process_count(large, (), bytes_per_process=BYTES_PER_PROCESS) == 1
 
 
 def test_without_the_engine_a_process_is_worth_more_data(monkeypatch):
     several = dealt(*[LEAST_BYTES] * 2)
-    assert process_count(several, (), worth_bytes=LEAST_BYTES) == 2
+    assert process_count(several, (), bytes_per_process=LEAST_BYTES) == 2
     monkeypatch.setattr(python_process, "fork_channel", None)
-    assert process_count(several, (), worth_bytes=LEAST_BYTES) == 1
+    assert process_count(several, (), bytes_per_process=LEAST_BYTES) == 1
 
 
 def test_a_variable_says_what_a_process_is_worth(monkeypatch):
-    monkeypatch.setenv(WORTH_VARIABLE, "100")
+    monkeypatch.setenv(BYTES_PER_PROCESS_VARIABLE, "100")
     small = dealt(100, 50, 50, 100)
     assert [shard.files for shard in small] == [("f0",), ("f1", "f2"), ("f3",)]
-    assert process_count(small, (), worth_bytes=LEAST_BYTES) == 3
-    monkeypatch.setenv(WORTH_VARIABLE, str(10 * LEAST_BYTES))
+    assert process_count(small, (), bytes_per_process=LEAST_BYTES) == 3
+    monkeypatch.setenv(BYTES_PER_PROCESS_VARIABLE, str(10 * LEAST_BYTES))
     assert len(dealt(LEAST_BYTES, LEAST_BYTES)) == 2
-    assert process_count(dealt(LEAST_BYTES, LEAST_BYTES), (), worth_bytes=LEAST_BYTES) == 1
+    assert process_count(dealt(LEAST_BYTES, LEAST_BYTES), (), bytes_per_process=LEAST_BYTES) == 1
 
 
 @pytest.mark.parametrize("named", ["8MB", "0", "-1", "1.5"])
 def test_a_variable_that_names_no_number_of_bytes_is_refused(monkeypatch, named):
-    monkeypatch.setenv(WORTH_VARIABLE, named)
-    with pytest.raises(ComponentError, match=f"{WORTH_VARIABLE} is '{named}', but must be a number of bytes"):
+    monkeypatch.setenv(BYTES_PER_PROCESS_VARIABLE, named)
+    with pytest.raises(
+        ComponentError, match=f"{BYTES_PER_PROCESS_VARIABLE} is '{named}', but must be a number of bytes"
+    ):
         dealt(10)
     with pytest.raises(ComponentError):
-        process_count([], (), worth_bytes=WORTH)
+        process_count([], (), bytes_per_process=BYTES_PER_PROCESS)
 
 
 def test_rows_of_all_shards_are_told(monkeypatch):

@@ -11,7 +11,7 @@ import pytest
 
 from slipway.components import worker_pool
 from slipway.components.errors import ComponentError
-from slipway.components.worker_pool import SideBySide, WorkerDiedError
+from slipway.components.worker_pool import ProcessPool, WorkerDiedError
 
 # What is to be done, in a module that the workers find too; a task is a number here.
 WORKS = """
@@ -155,7 +155,7 @@ def works(tmp_path, monkeypatch):
 @pytest.fixture
 def processes():
     """Two of them, both ready."""
-    with SideBySide(2) as both:
+    with ProcessPool(2) as both:
         for started in both._started.values():
             started.result(timeout=60)
         yield both
@@ -234,16 +234,16 @@ def test_what_a_worker_could_not_do_is_done_again_alone(works, processes, caplog
 
 
 def test_no_task_is_lost_to_a_worker_whose_turn_comes_late(works, monkeypatch):
-    go_on = worker_pool._Turns.go_on_beside
+    go_on = worker_pool._Turns.give_next_task
 
     def late(*given):
         time.sleep(0.1)
         go_on(*given)
 
-    with SideBySide(4) as all_four:
+    with ProcessPool(4) as all_four:
         for started in all_four._started.values():
             started.result(timeout=60)
-        monkeypatch.setattr(worker_pool._Turns, "go_on_beside", late)
+        monkeypatch.setattr(worker_pool._Turns, "give_next_task", late)
         found = all_four.map(works.die_in_one_worker, range(1, 31), progress=_ignore, again=works.once)
         assert [abs(task) for task in found] == list(range(1, 31))
         assert all_four.redone == 1
@@ -278,12 +278,12 @@ def test_refused_rows_are_not_tried_again(works, processes):
 
 
 def test_one_process_does_what_it_has_no_memory_for_again(works):
-    with SideBySide(1) as one:
+    with ProcessPool(1) as one:
         assert list(one.map(works.out_of_memory_at_2, range(4), progress=_ignore, again=works.once)) == [
             0, 1, -2, -3
         ]  # fmt: skip
         assert one.redone == 1
-    with SideBySide(1) as one, pytest.raises(ValueError, match="task 1"):
+    with ProcessPool(1) as one, pytest.raises(ValueError, match="task 1"):
         list(one.map(works.fail_at_2_and_late_at_1, range(4), progress=_ignore, again=works.once))
 
 
@@ -299,24 +299,24 @@ def test_nobody_waits_for_a_worker_that_starts_late(works, tmp_path, monkeypatch
     module = "import os, sys\nwhile os.read(int(sys.argv[1]), 1):\n    pass\n"
     (tmp_path / "late.py").write_text(module, encoding="utf-8")
     monkeypatch.setattr(worker_pool, "WORKER", "late")
-    with SideBySide(2) as both:
+    with ProcessPool(2) as both:
         assert set(both.map(works.who, range(4), progress=_ignore)) == {os.getpid()}
 
 
 def test_worker_that_cannot_start_is_an_error(works, monkeypatch):
     monkeypatch.setattr(worker_pool, "WORKER", "slipway.components.no_such_module")
-    with SideBySide(2) as both, pytest.raises(WorkerDiedError):
+    with ProcessPool(2) as both, pytest.raises(WorkerDiedError):
         list(both.map(works.who, range(500), progress=_ignore))
 
 
 def test_workers_end_with_the_context(works):
-    with SideBySide(3) as all_three:
+    with ProcessPool(3) as all_three:
         started = list(all_three._started)
     assert [worker._process.returncode for worker in started] == [0, 0]
 
 
 def test_an_interrupt_waits_for_nobody(works):
-    both = SideBySide(2)
+    both = ProcessPool(2)
 
     def interrupted():
         with both:
@@ -334,8 +334,8 @@ def test_an_interrupt_waits_for_nobody(works):
 def test_worker_outlives_nobody(works, is_busy):
     program = """
 import sys, time, works
-from slipway.components.worker_pool import SideBySide
-with SideBySide(2) as both:
+from slipway.components.worker_pool import ProcessPool
+with ProcessPool(2) as both:
     [(worker, started)] = both._started.items()
     started.result()
     print(worker._process.pid, flush=True)
@@ -361,7 +361,7 @@ with SideBySide(2) as both:
 
 
 def test_worker_of_ingest_imports_no_pandas(works):
-    with SideBySide(2, worker="slipway.components.ingest.worker") as both:
+    with ProcessPool(2, worker="slipway.components.ingest.worker") as both:
         [started] = both._started.values()
         started.result(timeout=60)
         assert set(both.map(works.has_pandas, range(4), progress=_ignore)) == {False, None}

@@ -104,7 +104,7 @@ REASONS = {
         "slipway.pipeline.start.writing",
         "slipway.components.data_gate.statistics",
         "slipway.components.data_profile.columns",
-        "slipway.components.ingest.cell_letters",
+        "slipway.components.ingest.string_buffers",
         "slipway.components.ingest.compression",
         "slipway.components.ingest.convert",
         "slipway.components.ingest.float32_fit",

@@ -16,7 +16,7 @@ from slipway.components.ingest.options import Options
 from slipway.components.ingest.planning import TASK_BYTES, Task
 from slipway.components.ingest.storage import StoredFile, list_files
 from slipway.components.progress import PROGRESS_VARIABLE
-from slipway.components.worker_pool import SideBySide
+from slipway.components.worker_pool import ProcessPool
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def run(tmp_path):
     return ran
 
 
-class _Punctual(SideBySide):
+class _Punctual(ProcessPool):
     """Begins when all of its processes have started: these files are so small that one would do them all."""
 
     def map(self, *args, **settings):
@@ -55,7 +55,7 @@ class _Punctual(SideBySide):
 
 @pytest.fixture(autouse=True)
 def punctual(monkeypatch):
-    monkeypatch.setattr(here, "SideBySide", _Punctual)
+    monkeypatch.setattr(here, "ProcessPool", _Punctual)
 
 
 @pytest.fixture

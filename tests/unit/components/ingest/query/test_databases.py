@@ -2,7 +2,7 @@
 
 import pytest
 
-from slipway.components.ingest.query.databases import address_of, identity_of, rows_of_server, told
+from slipway.components.ingest.query.databases import address_of, as_query_errors, identity_of, rows_of_server
 from slipway.components.ingest.query.tables import QueryError, Table
 
 SECRET = "s3cr%40t"  # noqa: S105  (of no server)
@@ -83,7 +83,7 @@ def test_a_password_with_spaces_is_not_told(server):
     table = server("postgresql://u:my%20%20secret%0Aword@host/shop")
     with (
         pytest.raises(QueryError, match=r"cannot be read: login of u by \*\*\* failed") as refused,
-        told(table, address_of(table)),
+        as_query_errors(table, address_of(table)),
     ):
         raise OSError("login of u by my  secret\nword\nfailed")
     assert "secret" not in str(refused.value)

@@ -58,13 +58,13 @@ class Result:
         return tuple(sorted(self.folder.rglob(PATTERN)))
 
 
-def key_of(asked: Mapping[str, object]) -> str:
+def key_of(query_identity: Mapping[str, object]) -> str:
     """Return the key of a query, a hex sha256.
 
     Args:
-        asked: the query and everything that its rows depend on, as plain data.
+        query_identity: the query and everything that its rows depend on, as plain data.
     """
-    return hashlib.sha256(json.dumps([_FORM, asked], sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([_FORM, query_identity], sort_keys=True).encode()).hexdigest()
 
 
 def recall(folder: Path, key: str) -> Result | None:

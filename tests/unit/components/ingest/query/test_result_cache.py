@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from slipway.components.ingest.query.duck import Written
-from slipway.components.ingest.query.kept import draft, keep, key_of, recall
+from slipway.components.ingest.query.result_cache import draft, keep, key_of, recall
 
 
 def kept(folder, *, key="k", checksum="c", ids=(1, 2), span=None):
