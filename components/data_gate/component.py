@@ -17,9 +17,9 @@ from slipway.components.data_gate.protos import anomalies as read_anomalies
 from slipway.components.data_gate.protos import schema_features
 from slipway.components.data_gate.raw_rows import with_rows
 from slipway.components.data_gate.reference import find_reference, read_statistics
-from slipway.components.data_gate.rules.rows import BadRows
+from slipway.components.data_gate.rules.rows import QuarantineSummary
 from slipway.components.data_gate.span_strategy import SPAN
-from slipway.components.data_gate.transformed_label import made_label
+from slipway.components.data_gate.transformed_label import compute_transformed_label
 from slipway.components.data_gate.verdict import BLESSED, DataGateVerdict, Evidence, judge
 from slipway.components.data_profile.profile import (
     BLESSED_DATA,
@@ -112,9 +112,9 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
     sample = read_sample(examples.uri, splits, rows=sample_rows)
     [schema_name] = fileio.listdir(schema.uri)
     schema_text = _text(f"{schema.uri}/{schema_name}")
-    made = None
+    values = None
     if preprocessing_fn:
-        made = made_label(
+        values = compute_transformed_label(
             sample.records, preprocessing_fn=preprocessing_fn, label=label_feature, schema=schema_text
         )
     evidence = Evidence(
@@ -134,8 +134,8 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
         reference_label_score=then.profile.label_score,
         reference_at_s=then.profile.at_s,
         serving=_serving(serving_folder),
-        bad=_bad_rows(summary),
-        made=made if made is None else (label_feature, made),
+        quarantine=_quarantine_summary(summary),
+        transformed_label=None if values is None else (label_feature, values),
         sample={name: column for name, column in sample.columns.items() if name not in (pass_through or ())},
         repeated=sample.repeated,
         first_repeated=sample.first_repeated,
@@ -167,11 +167,11 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
         verdict.set_string_custom_property("accepted", answer.accepted)
 
 
-def _bad_rows(summary: Mapping[str, Any]) -> BadRows:
+def _quarantine_summary(summary: Mapping[str, Any]) -> QuarantineSummary:
     if not summary:
-        return BadRows()
+        return QuarantineSummary()
     first = tuple(summary["first_rejected"])
-    return BadRows(summary["rows_in"], summary["rejected"], first, summary.get("notes", {}))
+    return QuarantineSummary(summary["rows_in"], summary["rejected"], first, summary.get("notes", {}))
 
 
 def _serving(folder: str) -> Any:

@@ -174,7 +174,7 @@ def percent(part: float) -> str:
     return f"{part:.0%}" if part >= 0.1 and round(part * 100, 1) % 1 == 0 else f"{part:.2%}"
 
 
-def raised(key: str, distance: float) -> str:
+def advice_to_raise(key: str, distance: float) -> str:
     """Return the advice to raise a limit so that a distance, from 0 to 1, passes."""
     if distance >= _ALL:
         return f"set {key} to 1, which lets any difference pass"

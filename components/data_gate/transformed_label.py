@@ -30,7 +30,9 @@ _log = logging.getLogger(__name__)
 _NAMES = ("name", "vocab_filename")
 
 
-def made_label(records: Sequence[bytes], *, preprocessing_fn: str, label: str, schema: str) -> Column | None:
+def compute_transformed_label(
+    records: Sequence[bytes], *, preprocessing_fn: str, label: str, schema: str
+) -> Column | None:
     """Return the transformed label of some rows; None if it needs an analyzer, or cannot be computed here.
 
     Args:
@@ -45,19 +47,17 @@ def made_label(records: Sequence[bytes], *, preprocessing_fn: str, label: str, s
         # Import the module before tft is patched: its own imports from tft must be the real functions.
         function = getattr(importlib.import_module(module), name)
         try:
-            with _each_kind_once():
-                return _made_label(function, records, label, spec)
+            with _deduplicated_analyzers():
+                return _compute(function, records, label, spec)
         except Exception:
             # A placeholder lacks what Transform records about a result, such as the size of a vocabulary.
-            return _made_label(function, records, label, spec)
+            return _compute(function, records, label, spec)
     except Exception as error:  # the Transform node will report any error in the user's function
         _log.warning("the label %s was not checked: %s", label, error)
         return None
 
 
-def _made_label(
-    function: Any, records: Sequence[bytes], label: str, spec: Mapping[str, Any]
-) -> Column | None:
+def _compute(function: Any, records: Sequence[bytes], label: str, spec: Mapping[str, Any]) -> Column | None:
     with tempfile.TemporaryDirectory() as folder:
         graph, inputs, outputs = impl_helper.trace_preprocessing_function(
             function,
@@ -69,7 +69,7 @@ def _made_label(
 
 
 @contextmanager
-def _each_kind_once() -> Iterator[None]:
+def _deduplicated_analyzers() -> Iterator[None]:
     """Patch tft so that of several like calls that need an analysis, only the first creates its operations.
 
     Those operations are most of the cost of tracing a wide table. The other calls return placeholders, since
@@ -81,7 +81,7 @@ def _each_kind_once() -> Iterator[None]:
     modules = {analyzers.__name__, mappers.__name__}
     calls = _Calls()
     functions = {
-        name: partial(_once, calls, each)
+        name: partial(_call_once, calls, each)
         for name, each in vars(tft).items()
         if callable(each) and not isinstance(each, type) and each.__module__ in modules
     }
@@ -100,7 +100,7 @@ class _Calls:
     is_over: bool = False
 
 
-def _once(calls: _Calls, function: Callable[..., Any], *args: Any, **more: Any) -> Any:
+def _call_once(calls: _Calls, function: Callable[..., Any], *args: Any, **more: Any) -> Any:
     if calls.is_over:
         return function(*args, **more)
     known = calls.known

@@ -17,10 +17,10 @@ from slipway.components.data_gate.rules.label_noise import find_label_noise
 from slipway.components.data_gate.rules.leak import find_leaks
 from slipway.components.data_gate.rules.missing import find_missing
 from slipway.components.data_gate.rules.rows import (
-    BadRows,
+    QuarantineSummary,
     find_bad_rows,
+    find_conversion_notes,
     find_duplicates,
-    find_read_otherwise,
     find_row_counts,
 )
 from slipway.components.data_gate.rules.schema_violations import find_anomalies
@@ -56,9 +56,9 @@ class Evidence:
         reference_label_score: how well its columns explained its label; None if unknown.
         reference_at_s: when it was judged, in seconds since 1970; None if unknown.
         serving: the statistics of serving requests; None if unknown.
-        bad: the summary of Ingest's quarantine.
+        quarantine: the summary of Ingest's quarantine.
         sample: some rows of the data, by column.
-        made: the name of the transformed label, and its values for the rows of the sample; None if unknown.
+        transformed_label: its name, and its values for the rows of the sample; None if unknown.
         repeated: the number of rows of the sample that repeat an earlier one.
         first_repeated: the first few of them, as row numbers in the sample.
         sampled: the number of rows of the sample.
@@ -76,9 +76,9 @@ class Evidence:
     reference_label_score: LabelScore | None = None
     reference_at_s: float | None = None
     serving: SplitStatistics | None = None
-    bad: BadRows = field(default_factory=BadRows)
+    quarantine: QuarantineSummary = field(default_factory=QuarantineSummary)
     sample: Mapping[str, Column] = field(default_factory=dict)
-    made: tuple[str, Column] | None = None
+    transformed_label: tuple[str, Column] | None = None
     repeated: int = 0
     first_repeated: Sequence[int] = ()
     sampled: int = 0
@@ -172,8 +172,8 @@ def judge(evidence: Evidence, *, accepted: str = "") -> DataGateVerdict:
 
 
 def _find(e: Evidence, scores: Mapping[str, float], explained: LabelScore | None) -> Iterator[Finding]:
-    yield from find_bad_rows(e.bad, e.limits)
-    yield from find_read_otherwise(e.bad)
+    yield from find_bad_rows(e.quarantine, e.limits)
+    yield from find_conversion_notes(e.quarantine)
     yield from find_row_counts(e.statistics, e.reference, e.limits)
     repeats = [row_at(e.sample, row) for row in e.first_repeated] if e.sample else []
     yield from find_duplicates(e.repeated, e.sampled, e.limits, examples=repeats)
@@ -185,8 +185,8 @@ def _find(e: Evidence, scores: Mapping[str, float], explained: LabelScore | None
     found = find_missing(e.statistics, e.reference, e.schema, e.limits, schema_file=e.schema_file)
     missing = [finding for finding in found if finding.feature != e.label]
     yield from missing
-    told = {finding.feature for finding in missing} | {e.label}
-    context = Context(e.statistics, e.schema, e.limits, e.schema_file, e.sample, told)
+    already_reported = {finding.feature for finding in missing} | {e.label}
+    context = Context(e.statistics, e.schema, e.limits, e.schema_file, e.sample, already_reported)
     from_schema = list(find_anomalies(e.anomalies, context))
     yield from from_schema
     lost = {finding.feature for finding in from_schema}
@@ -200,18 +200,20 @@ def _find(e: Evidence, scores: Mapping[str, float], explained: LabelScore | None
     yield from find_serving_skew(e.statistics, e.serving, e.limits, skip=skip)
     leaks = list(find_leaks(scores, e.label, e.limits))
     yield from leaks
-    yield from _leaks_of_made(e, told={finding.feature for finding in leaks})
+    yield from _leaks_of_transformed_label(e, already_reported={finding.feature for finding in leaks})
     elapsed_s = None if e.reference_at_s is None else e.now_s - e.reference_at_s
     yield from find_staleness(
         e.statistics, e.reference, e.limits.freshness, now_s=e.now_s, elapsed_s=elapsed_s
     )
 
 
-def _leaks_of_made(e: Evidence, *, told: Collection[str]) -> Iterator[Finding]:
+def _leaks_of_transformed_label(e: Evidence, *, already_reported: Collection[str]) -> Iterator[Finding]:
     """Find features that leak the transformed label; the raw label itself is not a feature of the model."""
-    if e.made is None or e.label not in e.sample or np.array_equal(e.made[1], e.sample[e.label]):
+    if e.transformed_label is None or e.label not in e.sample:
         return
-    name, column = e.made
+    name, column = e.transformed_label
+    if np.array_equal(column, e.sample[e.label]):
+        return
     features = {key: values for key, values in e.sample.items() if key not in (e.label, name)}
     found = find_leaks(single_scores({**features, name: column}, name), name, e.limits, beside=e.label)
-    yield from (finding for finding in found if finding.feature not in told)
+    yield from (finding for finding in found if finding.feature not in already_reported)

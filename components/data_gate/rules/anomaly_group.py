@@ -20,7 +20,7 @@ class Context:
         limits: uses `anomalies` and `max_out_of_domain_share`.
         schema_file: the user's name for the schema file; empty if the schema is inferred from the data.
         sample: some rows of the data, by column.
-        told: features whose missing values have been reported.
+        already_reported: features whose missing values have been reported.
     """
 
     statistics: Statistics
@@ -28,7 +28,7 @@ class Context:
     limits: Limits
     schema_file: str
     sample: Mapping[str, Column] = field(default_factory=dict)
-    told: Collection[str] = ()
+    already_reported: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class AnomalyGroup:
             return f"{otherwise}; the schema is inferred from the data itself (schema: null)"
         return f"{otherwise}, or in {self.context.schema_file}: {edit}"
 
-    def in_words_of_tfdv(self) -> Finding:
+    def tfdv_finding(self) -> Finding:
         """Return a finding in TFDV's own words, for anomalies about which no rule can say more."""
         anomaly = self.anomalies[0]
         return Finding(

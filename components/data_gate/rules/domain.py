@@ -22,7 +22,7 @@ def outside_domain(group: AnomalyGroup) -> Finding | None:
     """
     name, allowed, found, context = group.feature, group.allowed, group.statistics, group.context
     if allowed is None or allowed.domain is None or not found:
-        return group.in_words_of_tfdv()
+        return group.tfdv_finding()
     outside: dict[str, float] = {}
     for feature in found:
         for value, count in feature.counts.items():
@@ -32,7 +32,7 @@ def outside_domain(group: AnomalyGroup) -> Finding | None:
     own = context.limits.of(name, "max_out_of_domain_share")
     if not values:
         # The statistics list only the most frequent texts; only TFDV has seen these rarer ones.
-        return None if own else group.in_words_of_tfdv()
+        return None if own else group.tfdv_finding()
     part, whole = sum(outside.values()), sum(feature.values for feature in found)
     measured = part / whole
     limit = 1 - allowed.min_domain_mass + own
@@ -71,7 +71,7 @@ def outside_range(group: AnomalyGroup) -> Finding | None:
     # If all cells are empty, TFDV reports 0 as the least and the largest value.
     found = [feature for feature in group.statistics if feature.present]
     if allowed is None or not found:
-        return None if allowed is not None else group.in_words_of_tfdv()
+        return None if allowed is not None else group.tfdv_finding()
     low, high = min(feature.min for feature in found), max(feature.max for feature in found)
     too_low = allowed.min is not None and low < allowed.min
     too_high = allowed.max is not None and high > allowed.max

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from slipway.components.data_gate.finding import Finding, RowQuery, Rule, plain, raised
+from slipway.components.data_gate.finding import Finding, RowQuery, Rule, advice_to_raise, plain
 from slipway.components.data_gate.limits import Limits
 from slipway.components.data_gate.rules.distances import (
     jensen_shannon,
@@ -101,7 +101,7 @@ def _texts_differ(
         measured=distance,
         limit=limit,
         key=key,
-        remedy=f"find out why; if it is right, {raised(key, distance)}",
+        remedy=f"find out why; if it is right, {advice_to_raise(key, distance)}",
         query=RowQuery(now.name, values=(risen,)),
     )
 
@@ -130,7 +130,7 @@ def _numbers_differ(
         measured=distance,
         limit=limit,
         key=key,
-        remedy=f"find out why; if it is right, {raised(key, distance)}",
+        remedy=f"find out why; if it is right, {advice_to_raise(key, distance)}",
         query=query,
     )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from slipway.components.data_gate.finding import Finding, RowQuery, plain, raised
+from slipway.components.data_gate.finding import Finding, RowQuery, advice_to_raise, plain
 from slipway.components.data_gate.limits import Limits, key
 from slipway.components.data_gate.rules.distances import (
     jensen_shannon,
@@ -163,7 +163,7 @@ def _shift(
         measured=distance,
         limit=limits.max_label_shift,
         key=name,
-        remedy=f"find out why the labels shifted; if correct, {raised(name, distance)}",
+        remedy=f"find out why the labels shifted; if correct, {advice_to_raise(name, distance)}",
         query=query,
     )
 

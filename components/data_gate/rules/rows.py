@@ -10,7 +10,7 @@ from slipway.components.data_gate.statistics import Statistics, total_rows
 
 
 @dataclass(frozen=True, slots=True)
-class BadRows:
+class QuarantineSummary:
     """The summary of Ingest's quarantine.
 
     Attributes:
@@ -97,19 +97,19 @@ def find_duplicates(
         )
 
 
-def find_bad_rows(bad: BadRows, limits: Limits) -> Iterator[Finding]:
+def find_bad_rows(quarantine: QuarantineSummary, limits: Limits) -> Iterator[Finding]:
     """Report rows in quarantine: a finding above the limit, a note below it."""
-    rejected = sum(bad.rejected.values())
+    rejected = sum(quarantine.rejected.values())
     if not rejected:
         return
-    measured = rejected / bad.rows_in
-    reasons = ", ".join(f"{count:,} {reason}" for reason, count in bad.rejected.items())
+    measured = rejected / quarantine.rows_in
+    reasons = ", ".join(f"{count:,} {reason}" for reason, count in quarantine.rejected.items())
     yield Finding(
         rule="bad rows",
         feature="",
         splits=(),
-        what=f"{share(rejected, bad.rows_in)} {agreeing(rejected, 'are')} in quarantine ({reasons}), "
-        f"first: {'; '.join(bad.first)}",
+        what=f"{share(rejected, quarantine.rows_in)} {agreeing(rejected, 'are')} in quarantine ({reasons}), "
+        f"first: {'; '.join(quarantine.first)}",
         measured=measured,
         limit=limits.max_bad_share,
         key=key("max_bad_share"),
@@ -118,7 +118,7 @@ def find_bad_rows(bad: BadRows, limits: Limits) -> Iterator[Finding]:
     )
 
 
-def find_read_otherwise(bad: BadRows) -> Iterator[Finding]:
+def find_conversion_notes(quarantine: QuarantineSummary) -> Iterator[Finding]:
     """Report values that Ingest reads differently from how they are written, one note per column."""
-    for column, what in bad.notes.items():
+    for column, what in quarantine.notes.items():
         yield Finding(rule="read otherwise", feature=column, splits=(), what=what, stops=False)

@@ -26,7 +26,7 @@ def find_anomalies(anomalies: Sequence[Anomaly], context: Context) -> Iterator[F
         kind = "range" if anomaly.type in _RANGES else anomaly.type
         groups.setdefault((anomaly.feature, kind), []).append(anomaly)
     for (feature, kind), found in groups.items():
-        if kind in _ABOUT_PRESENCE and feature in context.told:
+        if kind in _ABOUT_PRESENCE and feature in context.already_reported:
             continue
         finding = _finding(kind, AnomalyGroup(found, context))
         if finding is not None:
@@ -63,7 +63,7 @@ def _finding(kind: str, group: AnomalyGroup) -> Finding | None:
             query=RowQuery(group.feature),
             stops=group.stops,
         )
-    return group.in_words_of_tfdv()
+    return group.tfdv_finding()
 
 
 def _type(found: Sequence[FeatureStatistics]) -> str:

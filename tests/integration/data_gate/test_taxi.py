@@ -289,14 +289,16 @@ def test_span_that_was_named_and_never_passed_is_no_silent_pass(gate):
 
 
 def test_label_that_depends_on_what_transform_has_yet_to_find_is_not_guessed(validated, project):
-    from slipway.components.data_gate.transformed_label import made_label
+    from slipway.components.data_gate.transformed_label import compute_transformed_label
     from slipway.components.data_profile.sample import read_sample
 
     sample = read_sample(str(validated.examples), ["train"], rows=2000)
     schema = (project / "schemas/taxi.pbtxt").read_text(encoding="utf-8")
 
     def made(label, function="workloads.taxi.preprocessing.preprocessing_fn"):
-        return made_label(sample.records, preprocessing_fn=function, label=label, schema=schema)
+        return compute_transformed_label(
+            sample.records, preprocessing_fn=function, label=label, schema=schema
+        )
 
     tips, fare = sample.columns["tips"], sample.columns["fare"]
     assert (made("big_tip") == (np.round(tips * 100) * 5 > np.round(fare * 100))).all()

@@ -40,7 +40,7 @@ def test_columns_of_one_kind_are_traced_once_and_the_label_is_what_it_was(record
     import tfx.components  # noqa: F401  (first: it patches what data validation imports)
     from tensorflow_transform import analyzers
 
-    from slipway.components.data_gate.transformed_label import made_label
+    from slipway.components.data_gate.transformed_label import compute_transformed_label
 
     (tmp_path / "wide.py").write_text(FUNCTION, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
@@ -55,7 +55,9 @@ def test_columns_of_one_kind_are_traced_once_and_the_label_is_what_it_was(record
         monkeypatch.setattr(analyzers, name, noted)
 
     def made(label):
-        return made_label(records, preprocessing_fn="wide.preprocessing_fn", label=label, schema=SCHEMA)
+        return compute_transformed_label(
+            records, preprocessing_fn="wide.preprocessing_fn", label=label, schema=SCHEMA
+        )
 
     assert made("y").tolist() == [0, 0, 0, 1, 1, 1]
     assert sorted(traced) == ["_mean_and_var"] * 2 + ["quantiles"] * 2
@@ -85,9 +87,11 @@ def test_a_function_that_the_user_took_from_tft_stays_the_real_one(records, tmp_
 
     (tmp_path / "taken.py").write_text(TAKEN, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    from slipway.components.data_gate.transformed_label import made_label
+    from slipway.components.data_gate.transformed_label import compute_transformed_label
 
-    made = made_label(records, preprocessing_fn="taken.preprocessing_fn", label="y", schema=SCHEMA)
+    made = compute_transformed_label(
+        records, preprocessing_fn="taken.preprocessing_fn", label="y", schema=SCHEMA
+    )
     assert made.tolist() == [0, 0, 0, 1, 1, 1]
 
     import taken
@@ -118,9 +122,11 @@ def preprocessing_fn(inputs):
 def test_a_label_is_checked_where_the_function_asks_what_transform_recorded(records, tmp_path, monkeypatch):
     import tfx.components  # noqa: F401  (first: it patches what data validation imports)
 
-    from slipway.components.data_gate.transformed_label import made_label
+    from slipway.components.data_gate.transformed_label import compute_transformed_label
 
     (tmp_path / "sized.py").write_text(SIZED, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    made = made_label(records, preprocessing_fn="sized.preprocessing_fn", label="y", schema=SCHEMA)
+    made = compute_transformed_label(
+        records, preprocessing_fn="sized.preprocessing_fn", label="y", schema=SCHEMA
+    )
     assert made.tolist() == [0, 0, 0, 1, 1, 1]

@@ -9,7 +9,7 @@ from counted import lines_run, peak_bytes
 
 from slipway.components.data_gate.finding import Edit, Finding, RowQuery, SampleRow, percent, plain, quoted
 from slipway.components.data_gate.limits import Freshness, Limits
-from slipway.components.data_gate.rules.rows import BadRows
+from slipway.components.data_gate.rules.rows import QuarantineSummary
 from slipway.components.data_gate.schema import Anomaly, FeatureSchema
 from slipway.components.data_gate.verdict import BLESSED, DataGateVerdict
 from slipway.components.data_profile.label_score import LabelScore
@@ -42,11 +42,13 @@ def test_clean_data_passes_without_a_reference_and_says_so(split, verdict):
 
 def test_findings_stop_and_what_is_only_worth_knowing_does_not(split, verdict):
     limits = Limits(max_bad_share=0.001)
-    answer = verdict(trips(split), bad=BadRows(10_000, {"not a number": 1}, ("line 7",)), limits=limits)
+    answer = verdict(
+        trips(split), quarantine=QuarantineSummary(10_000, {"not a number": 1}, ("line 7",)), limits=limits
+    )
     assert answer.passed
     assert [finding.stops for finding in answer.findings] == [False]
-    some = BadRows(100, {"not a number": 1}, ("line 7",))
-    assert not verdict(trips(split), bad=some, limits=limits).passed
+    some = QuarantineSummary(100, {"not a number": 1}, ("line 7",))
+    assert not verdict(trips(split), quarantine=some, limits=limits).passed
 
 
 def test_accepted_data_passes_with_its_findings_and_the_reason_on_record(split, verdict):
@@ -74,14 +76,16 @@ def test_feature_that_gives_away_what_is_made_of_the_label_is_told_once(split, v
     fare, tips = RNG.lognormal(2, 0.5, 3000), RNG.lognormal(1, 0.5, 3000)
     big = (tips > 0.5 * fare).astype(float)
     sample = {"fare": fare, "flag": big, "copy": tips, "label": tips}
-    made = verdict(trips(split), sample=sample, made=("big_tip", big))
+    made = verdict(trips(split), sample=sample, transformed_label=("big_tip", big))
     assert [(f.rule, f.feature) for f in made.findings] == [("leak", "copy"), ("leak", "flag")]
     assert "predicts big_tip" in made.findings[1].what
     assert made.findings[1].query == RowQuery("flag", beside="label")
     [copy] = verdict(trips(split), sample=sample).findings
     assert (copy.feature, copy.what.partition(" with ")[0]) == ("copy", "alone it predicts label")
-    assert [f.feature for f in verdict(trips(split), sample=sample, made=("tip", tips)).findings] == ["copy"]
-    assert not verdict(trips(split), sample={"flag": big}, made=("big_tip", big)).findings
+    assert [
+        f.feature for f in verdict(trips(split), sample=sample, transformed_label=("tip", tips)).findings
+    ] == ["copy"]
+    assert not verdict(trips(split), sample={"flag": big}, transformed_label=("big_tip", big)).findings
 
 
 def test_train_is_compared_with_what_is_served_but_for_the_label(split, verdict):
@@ -258,7 +262,7 @@ def wide(split, feature, features, kind):
         "serving": statistics(),
         "sample": sample,
         "sampled": 10_000,
-        "made": ("big", 1.0 - (sample["label"] > 0.5)),
+        "transformed_label": ("big", 1.0 - (sample["label"] > 0.5)),
     }
 
 

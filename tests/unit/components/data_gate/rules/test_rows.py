@@ -4,7 +4,12 @@ import pytest
 
 from slipway.components.data_gate.finding import Finding, RowQuery
 from slipway.components.data_gate.limits import Limits
-from slipway.components.data_gate.rules.rows import BadRows, find_bad_rows, find_duplicates, find_row_counts
+from slipway.components.data_gate.rules.rows import (
+    QuarantineSummary,
+    find_bad_rows,
+    find_duplicates,
+    find_row_counts,
+)
 from slipway.components.data_gate.statistics import SplitStatistics
 
 
@@ -60,8 +65,8 @@ def test_repeated_rows_are_held_against_their_limit(repeated, is_found):
 
 @pytest.mark.parametrize(("rejected", "stops"), [(1, False), (2, True)])
 def test_bad_rows_are_told_and_stop_above_their_limit(rejected, stops):
-    bad = BadRows(1000, {"not a number": rejected}, ("trips.csv line 7: not a number",))
-    [finding] = find_bad_rows(bad, Limits(max_bad_share=0.001))
+    quarantine = QuarantineSummary(1000, {"not a number": rejected}, ("trips.csv line 7: not a number",))
+    [finding] = find_bad_rows(quarantine, Limits(max_bad_share=0.001))
     assert finding.stops == stops
     assert "trips.csv line 7" in finding.what
     assert f"{rejected} not a number" in finding.what
@@ -69,7 +74,7 @@ def test_bad_rows_are_told_and_stop_above_their_limit(rejected, stops):
 
 
 def test_without_bad_rows_there_is_nothing_to_tell():
-    assert not list(find_bad_rows(BadRows(1000), Limits()))
+    assert not list(find_bad_rows(QuarantineSummary(1000), Limits()))
 
 
 def test_row_counts_are_told_whole(split):
@@ -154,8 +159,10 @@ def test_repeated_rows_are_told_whole():
 
 
 def test_bad_rows_are_told_whole():
-    bad = BadRows(1000, {"not a number": 1, "too long": 2}, ("trips.csv line 7: a", "line 8: b"))
-    assert list(find_bad_rows(bad, Limits(max_bad_share=0.001))) == [
+    quarantine = QuarantineSummary(
+        1000, {"not a number": 1, "too long": 2}, ("trips.csv line 7: a", "line 8: b")
+    )
+    assert list(find_bad_rows(quarantine, Limits(max_bad_share=0.001))) == [
         Finding(
             "bad rows",
             "",

@@ -74,10 +74,10 @@ def test_anomaly_that_no_rule_knows_is_told_in_the_words_of_tfdv():
 
 def test_missing_values_are_not_told_twice(split):
     found = [anomaly("x", "INVALID_FEATURE_SHAPE"), anomaly("x", "FEATURE_TYPE_LOW_FRACTION_PRESENT")]
-    assert not find(found, {"train": split(x=[1])}, told={"x"})
+    assert not find(found, {"train": split(x=[1])}, already_reported={"x"})
     assert len(find(found, {"train": split(x=[1])})) == 2
     others = [*found, anomaly("x", "SCHEMA_NEW_COLUMN")]
-    assert len(find(others, {"train": split(x=[1])}, told={"x"})) == 1
+    assert len(find(others, {"train": split(x=[1])}, already_reported={"x"})) == 1
 
 
 def test_inferred_schema_has_no_file_to_edit(split):
