@@ -151,7 +151,7 @@ def _answer(question: Question) -> Answer:
     except ComponentError as error:
         layer = re.search(r"the layer '([^']*)'", error.message)
         return refused(error.message, layer=layer[1] if layer else "", remedy=error.hint)
-    if words := _foreign_step(model):
+    if words := _wrong_train_step(model):
         return refused(words, cause="tensorflow", remedy=JAX_STEP)
     try:
         step = TrainingStep(model, features, question)
@@ -180,7 +180,7 @@ def _answer(question: Question) -> Answer:
     return Answer(step=first, fits_batch=sizes[0], fails_batch=sizes[1], **facts)
 
 
-def _foreign_step(model: Any) -> str:
+def _wrong_train_step(model: Any) -> str:
     """Return what is wrong with a custom train_step written for another backend; "" if nothing is."""
     import keras
 
@@ -265,7 +265,7 @@ class TrainingStep:
         except (jax.errors.JaxRuntimeError, ValueError, NotImplementedError) as error:
             return _refusal(batch_size, str(error), compile_s=time.monotonic() - began)
         compile_s = time.monotonic() - began
-        return counted(program, batch_size=batch_size, where=self._question.slice, compile_s=compile_s)
+        return program_costs(program, batch_size=batch_size, where=self._question.slice, compile_s=compile_s)
 
     @property
     def undivided(self) -> str:
@@ -378,7 +378,7 @@ def topology_devices(wanted: Slice) -> Any:
     return devices
 
 
-def counted(program: Any, *, batch_size: int, where: Slice, compile_s: float = 0.0) -> Compiled:
+def program_costs(program: Any, *, batch_size: int, where: Slice, compile_s: float = 0.0) -> Compiled:
     """Count what a compiled JAX program holds, computes, moves and sends.
 
     For the CPU, memory and collectives are not counted.

@@ -43,7 +43,7 @@ def package_versions(interpreter: Path) -> dict[str, str]:
     return {each.name: each.version for each in metadata.distributions(path=folders) if each.name in wanted}
 
 
-def as_asked(question: Question, compiler: str) -> Question:
+def adapt_to_compiler(question: Question, compiler: str) -> Question:
     """Return the question in the form that this compiler can answer.
 
     Without libtpu the question becomes one about the CPU, whatever the slice is, compiled with full effort.
@@ -58,13 +58,13 @@ def as_asked(question: Question, compiler: str) -> Question:
     return replace(question, batch_size=-(-question.batch_size // parts) * parts)
 
 
-def ask(
+def run_compiler(
     question: Question, compiler: str, *, import_roots: Sequence[Path], limit_s: float
 ) -> Answer | Unanswered:
     """Compile the step in a separate process, and return its answer.
 
     Args:
-        question: a question returned by `as_asked`.
+        question: a question returned by `adapt_to_compiler`.
         compiler: one of `COMPILERS`.
         import_roots: folders that the user's model is imported from.
         limit_s: the time after which the process is killed.

@@ -13,7 +13,7 @@ from slipway.components.data_profile.profile import split_rows
 from slipway.components.errors import GateStopError
 from slipway.components.parameters import from_parameter
 from slipway.components.preflight.advice import slice_lines
-from slipway.components.preflight.compiler import Unanswered, as_asked, ask, find_compiler
+from slipway.components.preflight.compiler import Unanswered, adapt_to_compiler, find_compiler, run_compiler
 from slipway.components.preflight.judge import Training, judge
 from slipway.components.preflight.question_and_answer import Question
 from slipway.components.preflight.result import Preflight as Result
@@ -85,7 +85,9 @@ def Preflight(  # noqa: N802 (component constructors are nouns)
         verdict = judge(question, None, known)
     else:
         roots = [source_root(model)]
-        answer = ask(as_asked(question, interpreter), interpreter, import_roots=roots, limit_s=limit_s)
+        answer = run_compiler(
+            adapt_to_compiler(question, interpreter), interpreter, import_roots=roots, limit_s=limit_s
+        )
         if isinstance(answer, Unanswered):
             verdict = judge(question, None, known, unanswered=(answer.reason, answer.remedy))
         else:

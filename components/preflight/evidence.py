@@ -28,7 +28,7 @@ class Finding:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case:
+class Evidence:
     """The facts that the rules examine.
 
     Attributes:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from slipway.components.errors import ComponentError
 from slipway.components.preflight import input_and_runtime_rules, trait_rules
 from slipway.components.preflight.chips import CHIPS, GIB
-from slipway.components.preflight.evidence import Case, Finding
+from slipway.components.preflight.evidence import Evidence, Finding
 from slipway.components.preflight.memory_fit import state_shortage
 from slipway.components.preflight.padding import wastes
 from slipway.components.trainer.global_batch import padding_advice, require_divisible
@@ -15,24 +15,26 @@ DISPATCH_S = 1e-4
 """Below this order of magnitude, calling the compiled step from Python takes longer than the step itself."""
 
 
-def findings(case: Case) -> tuple[Finding, ...]:
+def findings(evidence: Evidence) -> tuple[Finding, ...]:
     """Return the findings of all rules, errors first, then warnings, then notes."""
     order = ("error", "warning", "note")
-    found = [finding for rule in RULES for finding in rule(case)]
+    found = [finding for rule in RULES for finding in rule(evidence)]
     return tuple(sorted(found, key=lambda finding: order.index(finding.severity)))
 
 
-def _backend(case: Case) -> Iterator[Finding]:
-    name, hosts = case.question.slice.name, case.question.slice.hosts
+def _backend(evidence: Evidence) -> Iterator[Finding]:
+    name, hosts = evidence.question.slice.name, evidence.question.slice.hosts
     # A run refuses this, too: Keras 3 trains on several hosts with JAX only.
-    if case.backend == "torch" or (case.backend == "tensorflow" and (not case.has_tensorflow or hosts > 1)):
+    if evidence.backend == "torch" or (
+        evidence.backend == "tensorflow" and (not evidence.has_tensorflow or hosts > 1)
+    ):
         yield Finding(
             rule="backend",
             severity="error",
-            message=f"train.backend is {case.backend}, which does not train on {name} here",
+            message=f"train.backend is {evidence.backend}, which does not train on {name} here",
             remedy="--set train.backend=jax; Keras code stays as it is",
         )
-    elif case.backend == "tensorflow" and case.answer is None:
+    elif evidence.backend == "tensorflow" and evidence.answer is None:
         yield Finding(
             rule="backend",
             severity="note",
@@ -40,16 +42,16 @@ def _backend(case: Case) -> Iterator[Finding]:
             f"{name} was not checked",
             remedy="a compiler checks the same model with Keras on JAX; --set train.backend=jax trains that",
         )
-    elif _is_tensorflows_own(case):
+    elif _is_tensorflows_own(evidence):
         yield Finding(
             rule="backend",
             severity="note",
             message="train.backend is tensorflow; what is compiled here is the same model with Keras on JAX, "
             f"and this one is TensorFlow's own: whether it trains on {name} is not known. "
-            f"{_error(case)[:1].upper()}{_error(case)[1:]}",
+            f"{_error(evidence)[:1].upper()}{_error(evidence)[1:]}",
             remedy="--set train.backend=jax and keras.ops instead of tf, which can be checked",
         )
-    elif case.backend == "tensorflow":
+    elif evidence.backend == "tensorflow":
         yield Finding(
             rule="backend",
             severity="note",
@@ -58,26 +60,26 @@ def _backend(case: Case) -> Iterator[Finding]:
         )
 
 
-def _compiler(case: Case) -> Iterator[Finding]:
-    if not case.interpreter and not case.unanswered[0]:
+def _compiler(evidence: Evidence) -> Iterator[Finding]:
+    if not evidence.interpreter and not evidence.unanswered[0]:
         yield Finding(
             rule="interpreter",
             severity="note",
             message="no interpreter here has libtpu: memory, time and cost on a TPU were not checked",
             remedy="make tpu-compiler",
         )
-    reason, remedy = case.unanswered
+    reason, remedy = evidence.unanswered
     if reason:
         yield Finding(
             rule="not_compiled",
             severity="note",
-            message=f"{case.question.slice.name}: {reason}, so nothing is known about it",
+            message=f"{evidence.question.slice.name}: {reason}, so nothing is known about it",
             remedy=remedy,
         )
 
 
-def _fast(case: Case) -> Iterator[Finding]:
-    if case.answer is not None and case.answer.is_fast:
+def _fast(evidence: Evidence) -> Iterator[Finding]:
+    if evidence.answer is not None and evidence.answer.is_fast:
         yield Finding(
             rule="fast",
             severity="note",
@@ -87,8 +89,8 @@ def _fast(case: Case) -> Iterator[Finding]:
         )
 
 
-def _batch(case: Case) -> Iterator[Finding]:
-    asked = case.question
+def _batch(evidence: Evidence) -> Iterator[Finding]:
+    asked = evidence.question
     try:
         require_divisible(asked.batch_size, replicas=asked.replicas, hosts=asked.slice.hosts)
     except ComponentError as error:
@@ -99,8 +101,8 @@ def _batch(case: Case) -> Iterator[Finding]:
         yield Finding(rule="batch_padding", severity="warning", message=message, remedy=remedy)
 
 
-def _model_parallel(case: Case) -> Iterator[Finding]:
-    asked = case.question
+def _model_parallel(evidence: Evidence) -> Iterator[Finding]:
+    asked = evidence.question
     if asked.slice.devices % asked.model_parallel:
         yield Finding(
             rule="model_parallel",
@@ -109,34 +111,37 @@ def _model_parallel(case: Case) -> Iterator[Finding]:
             f"{asked.slice.devices} devices of {asked.slice.name}",
             remedy=f"use a divisor of {asked.slice.devices}",
         )
-    if case.answer is None or asked.model_parallel == 1:
+    if evidence.answer is None or asked.model_parallel == 1:
         return
     for pattern in asked.layout:
-        if not any(re.fullmatch(pattern, path) for path in case.answer.variables):
+        if not any(re.fullmatch(pattern, path) for path in evidence.answer.variables):
             yield Finding(
                 rule="layout",
                 severity="error",
                 message=f"train.layout: {pattern!r} matches no weight, and would be ignored",
-                remedy=f"a pattern matches the whole path; there are {', '.join(case.answer.variables[:6])}",
+                remedy="a pattern matches the whole path; there are "
+                f"{', '.join(evidence.answer.variables[:6])}",
             )
 
 
-def _precision(case: Case) -> Iterator[Finding]:
-    if case.question.precision == "float32":
+def _precision(evidence: Evidence) -> Iterator[Finding]:
+    if evidence.question.precision == "float32":
         yield Finding(
             rule="float32",
             severity="warning",
             message="train.precision is float32: a TPU multiplies bfloat16, at half the memory and traffic",
             remedy="train.precision: auto, which is mixed_bfloat16 on a TPU; weights stay float32",
         )
-    if case.question.precision == "mixed_float16":
+    if evidence.question.precision == "mixed_float16":
         yield Finding(
             rule="float16",
             severity="warning",
             message="train.precision is mixed_float16, which a TPU has no unit for",
             remedy="train.precision: auto",
         )
-    if case.answer and (wide := [each.name for each in case.answer.layers if each.dtype == "float64"]):
+    if evidence.answer and (
+        wide := [each.name for each in evidence.answer.layers if each.dtype == "float64"]
+    ):
         yield Finding(
             rule="float64",
             severity="error",
@@ -146,40 +151,42 @@ def _precision(case: Case) -> Iterator[Finding]:
         )
 
 
-def _is_tensorflows_own(case: Case) -> bool:
+def _is_tensorflows_own(evidence: Evidence) -> bool:
     """Return True if JAX refused TensorFlow's own operations, and TensorFlow is the backend that trains."""
-    refused = case.answer.step if case.answer else None
-    return case.backend == "tensorflow" and refused is not None and refused.error_cause == "tensorflow"
+    refused = evidence.answer.step if evidence.answer else None
+    return evidence.backend == "tensorflow" and refused is not None and refused.error_cause == "tensorflow"
 
 
-def _error(case: Case) -> str:
-    step = case.answer.step if case.answer else None
+def _error(evidence: Evidence) -> str:
+    step = evidence.answer.step if evidence.answer else None
     if step is None:
         return ""
     where = f"layer {step.error_layer}: " if step.error_layer and step.error_layer not in step.error else ""
     return f"{where}{step.error}"
 
 
-def _compiles(case: Case) -> Iterator[Finding]:
-    if case.answer is None:
+def _compiles(evidence: Evidence) -> Iterator[Finding]:
+    if evidence.answer is None:
         return
-    step, name = case.answer.step, case.question.slice.name
+    step, name = evidence.answer.step, evidence.question.slice.name
     # Without libtpu a whole copy of the model was measured; a layout divides it by model_parallel at best.
-    held_bytes = case.answer.state_bytes
-    if case.answer.target != "tpu":
-        held_bytes //= case.question.model_parallel
-    lacks = state_shortage(held_bytes, case.question.slice.memory_bytes)
+    held_bytes = evidence.answer.state_bytes
+    if evidence.answer.target != "tpu":
+        held_bytes //= evidence.question.model_parallel
+    lacks = state_shortage(held_bytes, evidence.question.slice.memory_bytes)
     if not step.is_out_of_memory and not lacks:
         if step.error_cause == "layout":
             yield Finding(rule="layout", severity="error", message=step.error, remedy=step.error_remedy)
-        elif step.error and not _is_tensorflows_own(case):
+        elif step.error and not _is_tensorflows_own(evidence):
             instead = (
-                step.error_cause == "tensorflow" and case.has_tensorflow and case.question.slice.hosts == 1
+                step.error_cause == "tensorflow"
+                and evidence.has_tensorflow
+                and evidence.question.slice.hosts == 1
             )
             yield Finding(
                 rule="does_not_compile",
                 severity="error",
-                message=f"the step does not compile for {name}: {_error(case)}",
+                message=f"the step does not compile for {name}: {_error(evidence)}",
                 remedy=(
                     step.error_remedy
                     or "fixed shapes, numbers instead of strings, keras.ops instead of Python and NumPy"
@@ -192,27 +199,28 @@ def _compiles(case: Case) -> Iterator[Finding]:
             rule="does_not_fit",
             severity="error",
             message=f"the weights and the optimizer's state need {held_bytes / GIB:.2f} GiB of the "
-            f"{case.question.slice.memory_bytes / GIB:.2f} GiB of a device of {name}, whatever the batch is",
+            f"{evidence.question.slice.memory_bytes / GIB:.2f} GiB of a device of {name}, whatever the batch "
+            "is",
             remedy="train.model_parallel with a train.layout that divides the largest weights, an optimizer "
             "with fewer numbers for each weight (adafactor, sgd), fewer weights, or a slice with more memory",
         )
         return
     needed = f"{step.peak_bytes / GIB:.2f} GiB" if step.peak_bytes else "more"
-    fits = case.answer.fits_batch
-    fully = "run without --fast, which needs less memory; " if case.answer.is_fast else ""
+    fits = evidence.answer.fits_batch
+    fully = "run without --fast, which needs less memory; " if evidence.answer.is_fast else ""
     larger = "a slice with more devices or memory, train.accumulate_steps, or train.model_parallel"
     yield Finding(
         rule="does_not_fit",
         severity="error",
-        message=f"{case.question.batch_size} examples a step need {needed} of the "
-        f"{case.question.slice.memory_bytes / GIB:.2f} GiB of a device of {name}",
+        message=f"{evidence.question.batch_size} examples a step need {needed} of the "
+        f"{evidence.question.slice.memory_bytes / GIB:.2f} GiB of a device of {name}",
         remedy=fully
         + (f"train.batch_size: {fits}, which was compiled and fits; or {larger}" if fits else larger),
     )
 
 
-def _callbacks(case: Case) -> Iterator[Finding]:
-    for callback in case.answer.callbacks if case.answer else ():
+def _callbacks(evidence: Evidence) -> Iterator[Finding]:
+    for callback in evidence.answer.callbacks if evidence.answer else ():
         yield Finding(
             rule="callback",
             severity="error" if "debug" not in callback else "warning",
@@ -221,11 +229,11 @@ def _callbacks(case: Case) -> Iterator[Finding]:
         )
 
 
-def _padding(case: Case) -> Iterator[Finding]:
-    chip = CHIPS.get(case.question.slice.generation)
-    if case.answer is None or chip is None:
+def _padding(evidence: Evidence) -> Iterator[Finding]:
+    chip = CHIPS.get(evidence.question.slice.generation)
+    if evidence.answer is None or chip is None:
         return
-    for waste in wastes(case.answer.layers, unit=chip.unit):
+    for waste in wastes(evidence.answer.layers, unit=chip.unit):
         yield Finding(
             rule="padding",
             severity="warning",
@@ -236,18 +244,18 @@ def _padding(case: Case) -> Iterator[Finding]:
         )
 
 
-def _too_small(case: Case) -> Iterator[Finding]:
-    if case.step_s is not None and case.step_s < DISPATCH_S:
+def _too_small(evidence: Evidence) -> Iterator[Finding]:
+    if evidence.step_s is not None and evidence.step_s < DISPATCH_S:
         yield Finding(
             rule="too_small",
             severity="note",
-            message=f"the step's own work takes about {case.step_s * 1e6:.1f} µs, less than it takes to "
+            message=f"the step's own work takes about {evidence.step_s * 1e6:.1f} µs, less than it takes to "
             "start and feed a step: its real time will differ from this estimate",
             remedy="a larger batch, or a CPU: a TPU gains nothing on a model this small",
         )
 
 
-RULES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
+RULES: tuple[Callable[[Evidence], Iterator[Finding]], ...] = (
     _backend,
     _batch,
     _model_parallel,

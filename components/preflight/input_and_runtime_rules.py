@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from slipway.components.preflight.evidence import Case, Finding
+from slipway.components.preflight.evidence import Evidence, Finding
 
 SMALL_FILE_BYTES, MANY_BYTES = 10 * 2**20, 2**30
 """Files smaller than the first cost more to open than to read; it matters from the second, a total size, on.
@@ -18,49 +18,50 @@ RUNTIME_REMEDIES = {
 _CONTINENTS = {"us": "us", "nam": "us", "eu": "europe", "eur": "europe", "asia": "asia"}
 
 
-def _files(case: Case) -> Iterator[Finding]:
-    hosts = case.question.slice.hosts
-    if hosts == 1 or case.train_files is None:
+def _files(evidence: Evidence) -> Iterator[Finding]:
+    hosts = evidence.question.slice.hosts
+    if hosts == 1 or evidence.train_files is None:
         return
-    if case.train_files < hosts:
+    if evidence.train_files < hosts:
         yield Finding(
             rule="files",
             severity="error",
-            message=f"{case.train_files} files of training examples for {hosts} hosts: some have none",
+            message=f"{evidence.train_files} files of training examples for {hosts} hosts: some have none",
             remedy="more Beam shards in Transform, or train.input.cache: memory, which every host fills",
         )
-    elif case.train_files % hosts:
+    elif evidence.train_files % hosts:
         yield Finding(
             rule="files",
             severity="warning",
-            message=f"{case.train_files} files of training examples are not shared evenly by {hosts} hosts",
+            message=f"{evidence.train_files} files of training examples are not shared evenly by {hosts} "
+            "hosts",
             remedy=f"a multiple of {hosts}",
         )
 
 
-def _small_files(case: Case) -> Iterator[Finding]:
-    if not case.train_files or not case.train_bytes or case.train_bytes < MANY_BYTES:
+def _small_files(evidence: Evidence) -> Iterator[Finding]:
+    if not evidence.train_files or not evidence.train_bytes or evidence.train_bytes < MANY_BYTES:
         return
-    each = case.train_bytes / case.train_files
+    each = evidence.train_bytes / evidence.train_files
     if each < SMALL_FILE_BYTES:
         yield Finding(
             rule="files",
             severity="warning",
-            message=f"{case.train_files} files of training examples of {each / 2**20:.1f} MiB each: "
+            message=f"{evidence.train_files} files of training examples of {each / 2**20:.1f} MiB each: "
             "opening them takes longer than reading",
             remedy="files of about 100 MB: fewer Beam shards in Transform",
         )
 
 
-def _region(case: Case) -> Iterator[Finding]:
-    for address, region in case.data_regions.items():
-        if case.tpu_region and not _covers(region, case.tpu_region):
+def _region(evidence: Evidence) -> Iterator[Finding]:
+    for address, region in evidence.data_regions.items():
+        if evidence.tpu_region and not _covers(region, evidence.tpu_region):
             yield Finding(
                 rule="region",
                 severity="warning",
-                message=f"{address} is in {region}, but the slice is requested in {case.tpu_region}: "
+                message=f"{address} is in {region}, but the slice is requested in {evidence.tpu_region}: "
                 "data is read across regions, which is slow and costs money",
-                remedy=f"a bucket in {case.tpu_region}, or a slice in {region.lower()}",
+                remedy=f"a bucket in {evidence.tpu_region}, or a slice in {region.lower()}",
             )
 
 
@@ -71,18 +72,18 @@ def _covers(place: str, region: str) -> bool:
     return place == region or region.startswith(f"{_CONTINENTS.get(wide, wide)}-")
 
 
-def _runtime(case: Case) -> Iterator[Finding]:
-    needed = NEEDED.get(case.backend, ())
-    missing = [name for name in needed if case.runtime is not None and name not in case.runtime]
+def _runtime(evidence: Evidence) -> Iterator[Finding]:
+    needed = NEEDED.get(evidence.backend, ())
+    missing = [name for name in needed if evidence.runtime is not None and name not in evidence.runtime]
     if missing:
-        python = case.training_interpreter or "the pipeline's own"
+        python = evidence.training_interpreter or "the pipeline's own"
         yield Finding(
             rule="runtime",
             severity="note",
             message=f"the training's Python, {python}, lacks {' and '.join(missing)}: on a TPU's own "
             "machine this training would not start",
-            remedy=RUNTIME_REMEDIES[case.backend],
+            remedy=RUNTIME_REMEDIES[evidence.backend],
         )
 
 
-RULES: tuple[Callable[[Case], Iterator[Finding]], ...] = (_files, _small_files, _region, _runtime)
+RULES: tuple[Callable[[Evidence], Iterator[Finding]], ...] = (_files, _small_files, _region, _runtime)

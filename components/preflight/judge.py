@@ -6,7 +6,7 @@ from typing import Any
 
 from slipway.components.preflight.advice import SliceVerdict
 from slipway.components.preflight.chips import CHIPS, Price
-from slipway.components.preflight.evidence import Case
+from slipway.components.preflight.evidence import Evidence
 from slipway.components.preflight.findings import findings
 from slipway.components.preflight.question_and_answer import Answer, Question
 from slipway.components.preflight.roofline import estimate
@@ -69,7 +69,7 @@ def judge(
     estimated = None
     if answer is not None and is_tpu and answer.step.compiles:
         estimated = estimate(answer.step, question.slice, chip)
-    case = Case(
+    evidence = Evidence(
         question=question,
         answer=answer,
         backend=training.backend,
@@ -88,7 +88,7 @@ def judge(
     return SliceVerdict(
         question=question,
         answer=answer,
-        findings=findings(case),
+        findings=findings(evidence),
         estimate=estimated,
         examples=rows * training.epochs if rows else None,
         example_bytes=training.train_bytes / rows if rows and training.train_bytes else None,

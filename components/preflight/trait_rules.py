@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from slipway.components.preflight.evidence import Case, Finding, Severity
+from slipway.components.preflight.evidence import Evidence, Finding, Severity
 
 
 class Words(NamedTuple):
@@ -73,12 +73,12 @@ WORDS: Mapping[str, Words] = {
 """The words by kind of trait. Kinds whose finding depends on more than the trait have a separate rule."""
 
 
-def _traits(case: Case) -> Iterator[Finding]:
-    if case.answer is None:
+def _traits(evidence: Evidence) -> Iterator[Finding]:
+    if evidence.answer is None:
         return
     # The rule "float64" has already reported layers that compute in float64.
-    wide = [f"the layer {each.name!r} " for each in case.answer.layers if each.dtype == "float64"]
-    for trait in case.answer.traits:
+    wide = [f"the layer {each.name!r} " for each in evidence.answer.layers if each.dtype == "float64"]
+    for trait in evidence.answer.traits:
         if trait.kind == "cast" and trait.where.startswith(tuple(wide)):
             continue
         if words := WORDS.get(trait.kind):
@@ -91,19 +91,20 @@ def _traits(case: Case) -> Iterator[Finding]:
             )
 
 
-def _batch_norm(case: Case) -> Iterator[Finding]:
-    if case.backend != "tensorflow" or case.answer is None:
+def _batch_norm(evidence: Evidence) -> Iterator[Finding]:
+    if evidence.backend != "tensorflow" or evidence.answer is None:
         return
-    for trait in case.answer.traits:
+    for trait in evidence.answer.traits:
         if trait.kind == "batch_norm":
-            each = case.question.batch_size // case.question.replicas
+            each = evidence.question.batch_size // evidence.question.replicas
             yield Finding(
                 rule="batch_norm",
                 severity="note",
-                message=f"{trait.where}: with train.backend tensorflow each of the {case.question.replicas} "
-                f"replicas normalises its own {each} examples; with jax, all are normalised together",
+                message=f"{trait.where}: with train.backend tensorflow each of the "
+                f"{evidence.question.replicas} replicas normalises its own {each} examples; with jax, all "
+                "are normalised together",
                 remedy="synchronized=True, or --set train.backend=jax",
             )
 
 
-RULES: tuple[Callable[[Case], Iterator[Finding]], ...] = (_traits, _batch_norm)
+RULES: tuple[Callable[[Evidence], Iterator[Finding]], ...] = (_traits, _batch_norm)

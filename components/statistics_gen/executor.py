@@ -19,7 +19,7 @@ from slipway.components.beam_workers import BeamEngineWorkers, most_shards, runs
 from slipway.components.counted_words import counted
 from slipway.components.progress import report as tell
 from slipway.components.shards import Rows, Shard, process_count, redone_in_words, shards_of
-from slipway.components.statistics_gen.executor_choice import OPTIONS, why_stock
+from slipway.components.statistics_gen.executor_choice import OPTIONS, reason_for_stock_executor
 from slipway.components.statistics_gen.reading import batches
 from slipway.components.statistics_gen.tally import States, Tally
 from slipway.components.worker_pool import ProcessPool, TaskProgress, Workers
@@ -82,7 +82,9 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
         has_two_schemas = bool(given and options.schema)
         if given and not has_two_schemas:
             options.schema = _schema(given)
-        why = self._why_stock(examples, options, splits, exec_properties, has_two_schemas=has_two_schemas)
+        why = self._reason_for_stock_executor(
+            examples, options, splits, exec_properties, has_two_schemas=has_two_schemas
+        )
         if why is not None:
             logging.info("StatisticsGen runs TFX's own executor: %s", why)
             super().Do(input_dict, output_dict, exec_properties)
@@ -122,7 +124,7 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
             process_count(dealt, self._beam_pipeline_args, bytes_per_process=_BYTES_PER_PROCESS)
         )
 
-    def _why_stock(
+    def _reason_for_stock_executor(
         self,
         examples: Any,
         options: Any,
@@ -134,7 +136,7 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
         payload = example_gen_pb2.PayloadFormat.Name(examples_utils.get_payload_format(examples))
         config = options.slicing_config
         by_sql = any(each.slice_keys_sql for each in config.slicing_specs) if config else False
-        return why_stock(
+        return reason_for_stock_executor(
             examples=(payload, str(examples_utils.get_file_format(examples))),
             has_patterns=examples.has_custom_property(examples_utils.CUSTOM_SPLIT_PATTERN_PROPERTY_NAME),
             splits=splits,

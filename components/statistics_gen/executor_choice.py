@@ -19,7 +19,7 @@ OPTIONS = {
 reason to log."""
 
 
-def why_stock(
+def reason_for_stock_executor(
     *,
     examples: tuple[str, str],
     has_patterns: bool,

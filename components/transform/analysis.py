@@ -23,7 +23,7 @@ from slipway.components.shards import Rows, Shard
 from slipway.components.transform.examples import BATCH_ROWS, Columns
 from slipway.components.transform.failed_rows import told_in_words
 from slipway.components.transform.graph import Apply, Preprocessing, Replacements, loaded
-from slipway.components.transform.operations import Accumulator, Values, accumulator, evaluator, together
+from slipway.components.transform.operations import Accumulator, Values, accumulator, evaluator, merge_states
 from slipway.components.worker_pool import TaskProgress, Workers
 
 _SMALLER = 8
@@ -130,7 +130,7 @@ class Gather:
 
 
 @dataclass
-class _Later:
+class _Lazy:
     """A collection that is evaluated on demand, once."""
 
     evaluate: Callable[[], Values]
@@ -145,7 +145,7 @@ class _Graph:
     """The preprocessing_fn with the results of the analyzers up to a phase."""
 
     tensors: Mapping[str, TensorType]
-    bindings: Sequence[_Later]
+    bindings: Sequence[_Lazy]
 
     def replacements(self) -> Replacements:
         bound = [binding.values[0] for binding in self.bindings]
@@ -161,10 +161,10 @@ class _Pass:
     graph: _Graph
     kept: list[tuple[Any, Any, Callable[[], Accumulator]]] = field(default_factory=list)
 
-    def keep(self, keys: Any, operation: Any) -> _Later:
+    def keep(self, keys: Any, operation: Any) -> _Lazy:
         place = len(self.kept)
         self.kept.append((keys, operation, accumulator(operation)))
-        return _Later(lambda: self._results[place])
+        return _Lazy(lambda: self._results[place])
 
     @cached_property
     def _results(self) -> list[Values]:
@@ -200,8 +200,8 @@ class _Evaluate(nodes.Visitor):  # type: ignore[misc]
             return (inputs[0].of.keep(inputs[0].keys, operation),)
         graph = self._preprocessing.concrete.graph
         evaluate = evaluator(operation, folder=self._preprocessing.temporary, graph=graph)
-        outputs = _Later(lambda: list(evaluate([each.values for each in inputs])))
-        return tuple(_Later(lambda i=i: outputs.values[i]) for i in range(operation.num_outputs))  # type: ignore[misc]
+        outputs = _Lazy(lambda: list(evaluate([each.values for each in inputs])))
+        return tuple(_Lazy(lambda i=i: outputs.values[i]) for i in range(operation.num_outputs))  # type: ignore[misc]
 
     def validate_value(self, value: Any) -> None:
         """Do nothing; TFT requires this method."""
@@ -222,7 +222,7 @@ class _Evaluate(nodes.Visitor):  # type: ignore[misc]
         )
         parts = list(self._reading.gather(gather))
         return [
-            together(operation, [part[place] for part in parts])
+            merge_states(operation, [part[place] for part in parts])
             for place, (_, operation, _) in enumerate(one.kept)
         ]
 

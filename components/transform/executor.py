@@ -24,7 +24,7 @@ from slipway.components.progress import report as tell
 from slipway.components.shards import Rows, Shard, process_count, redone_in_words, shards_of
 from slipway.components.transform.analysis import Reading, analyze
 from slipway.components.transform.examples import Columns
-from slipway.components.transform.executor_choice import why_stock
+from slipway.components.transform.executor_choice import reason_for_stock_executor
 from slipway.components.transform.graph import Preprocessing, trace
 from slipway.components.transform.materialize import Materialize
 from slipway.components.transform.operations import UnknownOperationError
@@ -51,7 +51,7 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
         Raises:
             ComponentError: the preprocessing_fn returns nothing that can be written, or fails at some rows.
         """
-        why = self._why_stock(input_dict, output_dict, exec_properties)
+        why = self._reason_for_stock_executor(input_dict, output_dict, exec_properties)
         if why is None:
             try:
                 self._transform(input_dict, output_dict, exec_properties)
@@ -62,14 +62,14 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
         logging.info("Transform runs TFX's own executor: %s", why)
         super().Do(input_dict, output_dict, exec_properties)
 
-    def _why_stock(
+    def _reason_for_stock_executor(
         self,
         input_dict: Mapping[str, Sequence[Any]],
         output_dict: Mapping[str, Sequence[Any]],
         exec_properties: Mapping[str, object],
     ) -> str | None:
         examples = input_dict[standard_component_specs.EXAMPLES_KEY]
-        return why_stock(
+        return reason_for_stock_executor(
             examples=[
                 (
                     example_gen_pb2.PayloadFormat.Name(examples_utils.get_payload_format(each)),

@@ -10,7 +10,7 @@ _KNOWN = frozenset(
 )
 
 
-def why_stock(
+def reason_for_stock_executor(
     *,
     examples: Collection[tuple[str, str]],
     outputs: Collection[str],

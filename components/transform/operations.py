@@ -131,7 +131,7 @@ def accumulator(operation: Any) -> Callable[[], Accumulator]:
     raise UnknownOperationError(f"{type(operation).__name__} of {operation.label}")
 
 
-def together(operation: Any, parts: Sequence[Values]) -> Values:
+def merge_states(operation: Any, parts: Sequence[Values]) -> Values:
     """Merge the states of one operation's accumulators over different rows."""
     values = [value for part in parts for value in part]
     if not isinstance(operation, analyzer_nodes.VocabularyAccumulate):

@@ -18,10 +18,10 @@ from slipway.components.preflight.chips import CHIPS, Price
 from slipway.components.preflight.compiler import (
     WITH_LIBTPU,
     Unanswered,
-    as_asked,
-    ask,
+    adapt_to_compiler,
     find_compiler,
     package_versions,
+    run_compiler,
 )
 from slipway.components.preflight.input_and_runtime_rules import NEEDED
 from slipway.components.preflight.judge import Training, judge
@@ -137,7 +137,7 @@ def _answers(
     compiler = find_compiler()
     if compiler is None:
         return [None for _ in questions]
-    asked = [as_asked(question, compiler) for question in questions]
+    asked = [adapt_to_compiler(question, compiler) for question in questions]
     root = source_root(questions[0].model)
     keys = _keys(asked, compiler, root)
     kept = {key: _kept(history, key) for key in keys}
@@ -147,7 +147,7 @@ def _answers(
 
         def answer(key: str) -> Answer | Unanswered:
             print(f"compiling for {missing[key].slice.name} with {compiler}", file=sys.stderr)
-            said = ask(missing[key], compiler, import_roots=[root], limit_s=limit_s)
+            said = run_compiler(missing[key], compiler, import_roots=[root], limit_s=limit_s)
             if isinstance(said, Answer):
                 _keep(history, key, said)
             return said

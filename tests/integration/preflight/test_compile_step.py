@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from slipway.components.preflight.chips import CHIPS
-from slipway.components.preflight.compiler import WITH_LIBTPU, as_asked
-from slipway.components.preflight.evidence import Case
+from slipway.components.preflight.compiler import WITH_LIBTPU, adapt_to_compiler
+from slipway.components.preflight.evidence import Evidence
 from slipway.components.preflight.expected import kind_of
 from slipway.components.preflight.findings import findings
 from slipway.components.preflight.published_steps import PUBLISHED
@@ -73,7 +73,7 @@ FINE = (*FINE_AND_QUICK, *map(question, ("embedding", "convolution", "attention"
 
 
 def found(asked_for, answer) -> list[tuple[str, str]]:
-    case = Case(question=asked_for, answer=answer, backend="jax", has_tensorflow=True, interpreter="it")
+    case = Evidence(question=asked_for, answer=answer, backend="jax", has_tensorflow=True, interpreter="it")
     return [(each.rule, each.message) for each in findings(case)]
 
 
@@ -93,7 +93,7 @@ def check_all(questions, answers) -> None:
 def test_without_libtpu_each_wrong_model_gets_its_finding_and_fine_ones_none(asked, jax_python):
     questions = [*(each for each, _, _ in WRONG), *FINE_AND_QUICK]
 
-    answers = asked(jax_python, [as_asked(each, "") for each in questions])
+    answers = asked(jax_python, [adapt_to_compiler(each, "") for each in questions])
 
     check_all(questions, answers)
     assert {answer.target for answer in answers} == {"cpu"}
@@ -103,7 +103,7 @@ def test_without_libtpu_each_wrong_model_gets_its_finding_and_fine_ones_none(ask
 def test_for_a_tpu_each_wrong_model_gets_its_finding_and_fine_ones_none(asked, tpu_python):
     questions = [*(each for each, _, _ in WRONG), *FINE]
 
-    answers = asked(tpu_python, [as_asked(each, WITH_LIBTPU) for each in questions])
+    answers = asked(tpu_python, [adapt_to_compiler(each, WITH_LIBTPU) for each in questions])
 
     check_all(questions, answers)
     assert all(answer.step.peak_bytes > 0 for answer in answers if answer.step.compiles)
@@ -133,7 +133,7 @@ def test_resnet50_of_small_images_goes_through(asked, request, python):
     small = resnet(ONE_CHIP, side=32, classes=10, batch_size=64)
     compiler = WITH_LIBTPU if python == "tpu_python" else ""
 
-    (answer,) = asked(request.getfixturevalue(python), [as_asked(small, compiler)])
+    (answer,) = asked(request.getfixturevalue(python), [adapt_to_compiler(small, compiler)])
 
     assert found(small, answer) == []
     assert answer.target == ("tpu" if compiler else "cpu")

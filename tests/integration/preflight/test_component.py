@@ -93,7 +93,7 @@ def test_own_prices_and_the_rows_of_the_training_reach_the_estimate_of_the_node(
     from slipway.components.preflight.question_and_answer import Answer, Compiled
 
     step = Compiled(batch_size=512, peak_bytes=2**20, flops=1e9, moved_bytes=1e9)
-    monkeypatch.setattr(component, "ask", lambda *_, **__: Answer(step=step, target="tpu"))
+    monkeypatch.setattr(component, "run_compiler", lambda *_, **__: Answer(step=step, target="tpu"))
 
     (found,) = preflight("fine")["slices"]
 

@@ -5,17 +5,17 @@ from typing import Any
 import pytest
 
 from slipway.components.preflight.chips import CHIPS
-from slipway.components.preflight.evidence import Case
+from slipway.components.preflight.evidence import Evidence
 from slipway.components.preflight.question_and_answer import Answer, Compiled, Layer, Question, Slice
 
 V5E = Slice(name="v5e-8", generation="v5e", devices=8, topology="2x4", memory_bytes=CHIPS["v5e"].usable_bytes)
 
 
 @pytest.fixture
-def case() -> Callable[..., Case]:
-    """A case that nothing is wrong with; keywords of `Question`, `Answer` and `Case` change it."""
+def case() -> Callable[..., Evidence]:
+    """A case that nothing is wrong with; keywords of `Question`, `Answer` and `Evidence` change it."""
 
-    def make(**changes: Any) -> Case:
+    def make(**changes: Any) -> Evidence:
         question = Question(
             slice=V5E, model="a.b", hyperparameters={}, features=(), label="y", batch_size=1024
         )
@@ -25,7 +25,7 @@ def case() -> Callable[..., Case]:
         )
         step = Compiled(batch_size=1024, peak_bytes=2**20, flops=1e9, moved_bytes=1e7)
         answer = Answer(step=step, target="tpu", layers=layers, variables=("hidden/kernel",))
-        plain = Case(
+        plain = Evidence(
             question=question, answer=answer, backend="jax", has_tensorflow=True, interpreter="python"
         )
 

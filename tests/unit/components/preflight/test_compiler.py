@@ -7,14 +7,14 @@ from slipway.components.preflight.compiler import (
     COMPILERS,
     WITH_LIBTPU,
     Unanswered,
-    as_asked,
-    ask,
+    adapt_to_compiler,
     package_versions,
+    run_compiler,
 )
 
 
 def test_without_libtpu_the_question_is_for_a_cpu_whatever_the_slice_is(case):
-    asked = as_asked(case().question, COMPILERS[1])
+    asked = adapt_to_compiler(case().question, COMPILERS[1])
 
     assert (asked.slice.generation, asked.slice.devices, asked.batch_size) == ("", 1, 1024)
     assert asked.slice.name == "a CPU"
@@ -23,17 +23,17 @@ def test_without_libtpu_the_question_is_for_a_cpu_whatever_the_slice_is(case):
 def test_only_libtpu_is_asked_for_less_effort(case):
     fast = case(is_fast=True).question
 
-    assert as_asked(fast, WITH_LIBTPU).is_fast
-    assert not as_asked(fast, COMPILERS[1]).is_fast
+    assert adapt_to_compiler(fast, WITH_LIBTPU).is_fast
+    assert not adapt_to_compiler(fast, COMPILERS[1]).is_fast
 
 
 @pytest.mark.parametrize(("batch_size", "compiled"), [(1024, 1024), (1001, 1008), (3, 8)])
 def test_a_batch_that_the_replicas_cannot_share_is_compiled_rounded_up(case, batch_size, compiled):
-    assert as_asked(case(batch_size=batch_size).question, WITH_LIBTPU).batch_size == compiled
+    assert adapt_to_compiler(case(batch_size=batch_size).question, WITH_LIBTPU).batch_size == compiled
 
 
 def test_devices_that_cannot_be_divided_are_not_compiled_for(case):
-    said = ask(case(model_parallel=3).question, WITH_LIBTPU, import_roots=[], limit_s=1.0)
+    said = run_compiler(case(model_parallel=3).question, WITH_LIBTPU, import_roots=[], limit_s=1.0)
 
     assert isinstance(said, Unanswered)
 
@@ -43,7 +43,7 @@ def test_a_compiling_process_that_was_killed_is_told_as_one(case, tmp_path, monk
     (tmp_path / "python").chmod(0o755)
     monkeypatch.setattr(compiler, "PROJECT_ROOT", tmp_path)
 
-    said = ask(case().question, "python", import_roots=[], limit_s=9.0)
+    said = run_compiler(case().question, "python", import_roots=[], limit_s=9.0)
 
     assert isinstance(said, Unanswered)
     assert "this machine's memory is short" in said.reason
@@ -56,7 +56,7 @@ def test_a_compiling_process_finds_an_installed_slipway(case, monkeypatch):
     )
     monkeypatch.setattr(compiler, "PROJECT_ROOT", Path("/"))
 
-    ask(case().question, "bin/true", import_roots=[], limit_s=9.0)
+    run_compiler(case().question, "bin/true", import_roots=[], limit_s=9.0)
 
     assert asked == [False]
 

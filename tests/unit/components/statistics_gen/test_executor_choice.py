@@ -2,7 +2,7 @@
 
 import pytest
 
-from slipway.components.statistics_gen.executor_choice import why_stock
+from slipway.components.statistics_gen.executor_choice import reason_for_stock_executor
 
 OURS = {
     "examples": ("FORMAT_TF_EXAMPLE", "tfrecords_gzip"),
@@ -14,7 +14,7 @@ OURS = {
 
 
 def test_ours_does_what_a_workload_asks_for():
-    assert why_stock(**OURS) is None
+    assert reason_for_stock_executor(**OURS) is None
 
 
 @pytest.mark.parametrize(
@@ -35,4 +35,4 @@ def test_ours_does_what_a_workload_asks_for():
     ],
 )
 def test_what_it_does_not_know_is_left_to_tfx(changed, why):
-    assert why_stock(**{**OURS, **changed}) == why
+    assert reason_for_stock_executor(**{**OURS, **changed}) == why

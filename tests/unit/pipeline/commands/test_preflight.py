@@ -45,7 +45,7 @@ def asked(monkeypatch):
             return self.answer or Answer(step=step, target="tpu", is_fast=question.is_fast)
 
     asked = Asked()
-    monkeypatch.setattr(command, "ask", asked)
+    monkeypatch.setattr(command, "run_compiler", asked)
     monkeypatch.setattr(command, "find_compiler", lambda: ".venv-tpu/bin/python")
     return asked
 
