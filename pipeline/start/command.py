@@ -25,7 +25,7 @@ from slipway.pipeline.start.facts import Facts, facts_of
 from slipway.pipeline.start.images.begin import BegunImages, new_images
 from slipway.pipeline.start.images.looking import check_folder, divided, holds_images
 from slipway.pipeline.start.label import OneCsv, decide_task
-from slipway.pipeline.start.notes import stand_in_notes, width_notes
+from slipway.pipeline.start.notes import placeholder_notes, width_notes
 from slipway.pipeline.start.reading import Table, iconv, read_table
 from slipway.pipeline.start.rendering import utf8
 from slipway.pipeline.start.splitting import Split, decide_split
@@ -186,7 +186,7 @@ def new(
         leaks=leaks,
         kept=keep,
         label_moments=(float(numbers.mean()), float(numbers.std())),
-        forms=table.forms.words,
+        formats=table.value_formats.words,
         suspicions=suspicions,
         unread=table.unread,
         weight=weight,
@@ -199,7 +199,7 @@ def new(
         told.append(
             "Fields are quoted with apostrophes (data.quote); if these are part of the text, remove that key."
         )
-    told += [*stand_in_notes(used, is_csv=table.file_format == "csv"), *width_notes(len(used) - 1)]
+    told += [*placeholder_notes(used, is_csv=table.file_format == "csv"), *width_notes(len(used) - 1)]
     plan = replace(plan, notes=(*plan.notes, *told))
     plan = replace(plan, is_skewed=decided == "regression" and _is_skewed(numbers))
     plan, split = decide_split(plan, table.columns, is_whole=table.is_whole)

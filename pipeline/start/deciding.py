@@ -137,7 +137,7 @@ def decide(
     suspicions: Mapping[str, str] | None = None,
     unread: Mapping[str, str] | None = None,
     label_moments: tuple[float, float] = (0.0, 1.0),
-    forms: Mapping[str, str] | None = None,
+    formats: Mapping[str, str] | None = None,
     weight: str | None = None,
 ) -> Plan:
     """Decide the role of every column.
@@ -151,7 +151,7 @@ def decide(
         suspicions: column that comes close to giving the label away -> why, as text.
         unread: column that is not read -> what it holds, as text.
         label_moments: mean and standard deviation of the label, for a regression.
-        forms: column -> how its values are written, as text, if they are not written plainly.
+        formats: column -> how its values are written, as text, if they are not written plainly.
         weight: name of the column that holds the weight of each row; None: all rows have the same weight.
 
     Raises:
@@ -195,7 +195,7 @@ def decide(
         classes=classes,
         mean=label_moments[0],
         deviation=label_moments[1] or 1.0,
-        decisions=tuple(_as_written(decision, forms or {}) for decision in decisions),
+        decisions=tuple(_as_written(decision, formats or {}) for decision in decisions),
         notes=tuple(notes_of(wanted, task, suspicious, unread or {}, kept_leaks)),
         kept_leaks=kept_leaks,
     )
@@ -210,9 +210,9 @@ def _way_to_keep(column: Facts) -> str:
     return f"empty the cells of {name} with {worst!r}; in a CSV: add --null-value={worst!r}, as it is written"
 
 
-def _as_written(decision: Decision, forms: Mapping[str, str]) -> Decision:
-    form = forms.get(decision.facts.name)
-    return replace(decision, why=f"{decision.why}; {form}") if form else decision
+def _as_written(decision: Decision, formats: Mapping[str, str]) -> Decision:
+    words = formats.get(decision.facts.name)
+    return replace(decision, why=f"{decision.why}; {words}") if words else decision
 
 
 def _decision(column: Facts, leaks: Mapping[str, str], is_kept: bool) -> Decision:

@@ -30,7 +30,7 @@ _TIME_WORDS = ("time", "date", "_at", "_ts")
 _MOST_VALUES = 1000
 _NINES = re.compile(r"9{2,}(\.9+)?")
 # A number that means a missing value recurs, and other numbers occur beside it.
-_LEAST_STAND_INS, _LEAST_OTHERS = 5, 5
+_LEAST_PLACEHOLDERS, _LEAST_OTHERS = 5, 5
 _FLOAT32_MAX = 3.4e38
 _SHOWN = 3
 _WORD = re.compile(r"[^\W_]+")
@@ -50,8 +50,8 @@ class Facts:
         least: the smallest number; 0 for text.
         greatest: the largest number; 0 for text.
         median: the median of the numbers; 0 for text.
-        stand_ins: number that may mean a missing value, such as -999 beside 0 to 40 -> rows; see
-            `_stand_ins`.
+        missing_value_placeholders: number that may mean a missing value, such as -999 beside 0 to 40 -> rows;
+            see `_missing_value_placeholders`.
         words: the mean number of words of a text.
         others: the distinct values of a text that are not numbers, if nearly all are numbers; at most 1,000.
         ngrams: the 99% quantile of the number of words and word pairs in a text.
@@ -68,7 +68,7 @@ class Facts:
     least: float = 0.0
     greatest: float = 0.0
     median: float = 0.0
-    stand_ins: Mapping[float, int] = field(default_factory=dict)
+    missing_value_placeholders: Mapping[float, int] = field(default_factory=dict)
     words: float = 0.0
     others: tuple[str, ...] = ()
     ngrams: int = 0
@@ -135,12 +135,12 @@ def facts_of(name: str, kind: str, values: Values) -> Facts:
         least=float(found[0]) if len(found) else 0.0,
         greatest=float(found[-1]) if len(found) else 0.0,
         median=float(np.median(numbers)) if len(numbers) else 0.0,
-        stand_ins=_stand_ins(found.tolist(), rows.tolist()),
+        missing_value_placeholders=_missing_value_placeholders(found.tolist(), rows.tolist()),
         moment=_moment_of_numbers(name, found),
     )
 
 
-def _stand_ins(found: list[float], rows: list[int]) -> dict[float, int]:
+def _missing_value_placeholders(found: list[float], rows: list[int]) -> dict[float, int]:
     """Return outlying numbers that recur and look like placeholders for a missing value, with their rows.
 
     Args:
@@ -148,23 +148,23 @@ def _stand_ins(found: list[float], rows: list[int]) -> dict[float, int]:
         rows: the number of rows of each.
     """
     low, high = 0, len(found)
-    stand_ins: dict[float, int] = {}
+    placeholders: dict[float, int] = {}
     while high - low > _LEAST_OTHERS:
         first, last = found[low], found[high - 1]
         inner = found[low + 1 : high]
         if (
-            rows[low] >= _LEAST_STAND_INS
+            rows[low] >= _LEAST_PLACEHOLDERS
             and first < 0
             and ((_are_nines(first) and inner[0] > first / 2) or inner[0] - first > inner[-1] - inner[0])
         ):
-            stand_ins[first] = rows[low]
+            placeholders[first] = rows[low]
             low += 1
-        elif rows[high - 1] >= _LEAST_STAND_INS and _are_nines(last) and found[high - 2] < last / 2:
-            stand_ins[last] = rows[high - 1]
+        elif rows[high - 1] >= _LEAST_PLACEHOLDERS and _are_nines(last) and found[high - 2] < last / 2:
+            placeholders[last] = rows[high - 1]
             high -= 1
         else:
             break
-    return stand_ins
+    return placeholders
 
 
 def _are_nines(number: float) -> bool:

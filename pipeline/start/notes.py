@@ -92,21 +92,23 @@ def width_notes(features: int) -> list[str]:
     ]
 
 
-def stand_in_notes(columns: Sequence[Facts], *, is_csv: bool) -> list[str]:
+def placeholder_notes(columns: Sequence[Facts], *, is_csv: bool) -> list[str]:
     """Return a note for each column with numbers that may stand for a missing value.
 
     Args:
         columns: the columns' properties.
         is_csv: whether the files are CSV, for which `--null-value` can name such numbers.
     """
-    return [_stand_in_note(column, is_csv=is_csv) for column in columns if column.stand_ins]
+    return [
+        _placeholder_note(column, is_csv=is_csv) for column in columns if column.missing_value_placeholders
+    ]
 
 
-def _stand_in_note(column: Facts, *, is_csv: bool) -> str:
-    numbers = [f"{number:.15g}" for number in column.stand_ins]
+def _placeholder_note(column: Facts, *, is_csv: bool) -> str:
+    numbers = [f"{number:.15g}" for number in column.missing_value_placeholders]
     options = " ".join(f"--null-value={number}" for number in numbers)
     remedy = f"start again with {options}" if is_csv else "empty these cells"
-    rows = counted(sum(column.stand_ins.values()), "row")
+    rows = counted(sum(column.missing_value_placeholders.values()), "row")
     return (
         f"{column.name} holds {' and '.join(numbers)} in {rows}, far from its other values. If it "
         f"means a missing value, {remedy}; otherwise it is treated as a number."

@@ -26,7 +26,7 @@ _ORDER_NAME = re.compile(
 _MOST_COLUMNS, _FIRST_ROWS = 20, 2_000
 
 
-def has_rows_of_groups(facts: Facts) -> bool:
+def identifies_small_groups(facts: Facts) -> bool:
     """Whether a column has a value in every row, and many values that recur in a few rows each."""
     if facts.kind == "float" or facts.missing or facts.distinct < LEAST_GROUPS:
         return False
@@ -43,7 +43,7 @@ def find_panel(facts: Sequence[Facts], columns: Mapping[str, Values]) -> tuple[s
         facts: the properties of the columns to consider.
         columns: their values, of equal length, in the order of the file.
     """
-    groups = [each for each in facts if has_rows_of_groups(each) and not _is_order(each)]
+    groups = [each for each in facts if identifies_small_groups(each) and not _is_order(each)]
     orders = [each for each in facts if not each.missing and (each.kind != "text" or each.moment)]
     for group in islice(groups, _MOST_COLUMNS):
         for order in islice((each for each in orders if _may_order(each, group)), _MOST_COLUMNS):

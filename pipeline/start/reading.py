@@ -28,8 +28,13 @@ from slipway.components.ingest.storage import StoredFile, fetched, list_files
 from slipway.components.ingest.typed_rows import typed_rows
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start.dialect import dialect_of
-from slipway.pipeline.start.forms import Forms, distinct_texts, forms_of, whole_days
 from slipway.pipeline.start.number_like import codes, words
+from slipway.pipeline.start.value_formats import (
+    ValueFormats,
+    detect_value_formats,
+    distinct_texts,
+    whole_days,
+)
 
 # Enough to detect types, dates and rare categories; half a million rows of 20 columns are read in seconds.
 MOST_ROWS = 500_000
@@ -80,7 +85,7 @@ class Table:
         quote: the quote character of a CSV.
         first_reject: the first rejected row, as text; empty if there is none.
         unread: column that `new` cannot use -> what it holds, as text.
-        forms: the settings that Ingest needs to parse the values; `columns` hold the parsed values.
+        value_formats: the settings that Ingest needs to parse the values; `columns` hold the parsed values.
         notes: values that Ingest reads differently from how they are written.
         has_empty_end: whether rows end with a delimiter that nothing follows.
         texts: columns of bytes that are text in nearly all rows; other rows are among the rejected.
@@ -97,7 +102,7 @@ class Table:
     quote: str = '"'
     first_reject: str = ""
     unread: Mapping[str, str] = field(default_factory=dict)
-    forms: Forms = field(default_factory=Forms)
+    value_formats: ValueFormats = field(default_factory=ValueFormats)
     notes: ColumnNotes = field(default_factory=ColumnNotes)
     has_empty_end: bool = False
     texts: tuple[str, ...] = ()
@@ -170,17 +175,17 @@ def read_table(
     texts = {name: values for name, values in table.columns.items() if table.kinds[name] == "text"}
     whole = {name: values for name, values in table.columns.items() if table.kinds[name] == "int"}
     distinct = {**distinct_texts(texts), **whole_days(whole)}
-    forms = forms_of(distinct, has_types=file_format != "csv")
-    forms = replace(forms, null_values=tuple(sorted({*null_values, *forms.null_values})))
-    named = replace(options, null_values=forms.null_values, numbers=forms.numbers, dates=forms.dates)
-    if forms.words:
+    formats = detect_value_formats(distinct, has_types=file_format != "csv")
+    formats = replace(formats, null_values=tuple(sorted({*null_values, *formats.null_values})))
+    named = replace(options, null_values=formats.null_values, numbers=formats.numbers, dates=formats.dates)
+    if formats.words:
         table = _table(files, named, most_rows, most_bytes)
     notes = table.notes
     if texts_of := codes(notes):
         named = replace(named, types={**named.types, **dict.fromkeys(texts_of, "text")})
         table = _table(files, named, most_rows, most_bytes)
-    forms = replace(forms, words={**words(notes), **forms.words})
-    return replace(table, forms=forms, texts=texts_of_bytes, unread={**table.unread, **nested})
+    formats = replace(formats, words={**words(notes), **formats.words})
+    return replace(table, value_formats=formats, texts=texts_of_bytes, unread={**table.unread, **nested})
 
 
 def _as_written(null_values: Sequence[str]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from slipway.components.counted_words import counted
 from slipway.components.data_profile.columns import categories
 from slipway.pipeline.start.deciding import Decision, Plan, Role
-from slipway.pipeline.start.panels import find_panel, has_rows_of_groups
+from slipway.pipeline.start.panels import find_panel, identifies_small_groups
 
 Values = npt.NDArray[Any]
 
@@ -43,16 +43,16 @@ class Split:
         by: `data.split_by`; empty: by a hash of the whole row.
         why: the reason, as text; may be empty.
         gate: limits of the data gate that must be raised for this way of splitting.
-        units: the number of units that are assigned to a split, each with all of its rows.
-        keeps_neighbours: whether rows that belong together, such as those of a person or a time, stay in one
-            split.
+        unit_count: the number of units that are assigned to a split, each with all of its rows.
+        keeps_groups_together: whether rows that belong together, such as those of a person or a time, stay in
+            one split.
     """
 
     by: Mapping[str, object] = field(default_factory=dict)
     why: str = ""
     gate: Mapping[str, float] = field(default_factory=dict)
-    units: int = 0
-    keeps_neighbours: bool = False
+    unit_count: int = 0
+    keeps_groups_together: bool = False
 
 
 def decide_split(plan: Plan, columns: Mapping[str, Values], *, is_whole: bool) -> tuple[Plan, Split]:
@@ -87,7 +87,7 @@ def decide_split(plan: Plan, columns: Mapping[str, Values], *, is_whole: bool) -
         return plan, Split(
             {"row": True}, f"by a hash of the row's position in its file{told}", gate, plan.rows
         )
-    return plan, Split(units=plan.rows)
+    return plan, Split(unit_count=plan.rows)
 
 
 def repeated_share(columns: list[Values]) -> float:
@@ -127,7 +127,7 @@ def _by_time(plan: Plan, columns: Mapping[str, Values], labels: Values) -> tuple
         why = f"by time: rows from {first} on are for evaluation, earlier ones for training"
         shares = dict.fromkeys(("max_skew_l_infinity", "max_skew_jensen_shannon", "max_label_shift"), 1.0)
         by = {"time": name, "starts": {"train": None, "eval": first}}
-        return Split(by, why, shares, plan.rows, keeps_neighbours=True), ""
+        return Split(by, why, shares, plan.rows, keeps_groups_together=True), ""
     return None, moved
 
 
@@ -168,7 +168,7 @@ def _moved(later: npt.NDArray[np.bool_], labels: Values, *, is_number: bool) -> 
 def _by_group(plan: Plan, columns: Mapping[str, Values]) -> tuple[Plan, Split | None]:
     """Return the split by groups: by an ID column, or by the column that identifies the things of a panel."""
     may_be = [d.facts for d in plan.decisions if d.role is not Role.LABEL and not d.is_kept]
-    named = [each for each in may_be if _GROUP_NAME.search(each.name) and has_rows_of_groups(each)]
+    named = [each for each in may_be if _GROUP_NAME.search(each.name) and identifies_small_groups(each)]
     panel = find_panel(may_be, columns) if not named else None
     for name in [each.name for each in named] or list(panel or ())[:1]:
         decision = next(each for each in plan.decisions if each.facts.name == name)
@@ -185,7 +185,7 @@ def _by_group(plan: Plan, columns: Mapping[str, Values]) -> tuple[Plan, Split | 
             f"by {facts.name}: the rows of each of its {counted(facts.distinct, 'value')} stay together",
             {},
             facts.distinct,
-            keeps_neighbours=True,
+            keeps_groups_together=True,
         )
         return replace(plan, decisions=decisions), split
     return plan, None

@@ -86,7 +86,7 @@ MANY = np.arange(-2.0, 40.0, 0.5).tolist()
 
 
 @pytest.mark.parametrize(
-    ("values", "stand_ins"),
+    ("values", "missing_value_placeholders"),
     [
         ([*MANY, *[-999] * 7], {-999: 7}),
         ([*MANY, *[999.9] * 5], {999.9: 5}),
@@ -101,5 +101,5 @@ MANY = np.arange(-2.0, 40.0, 0.5).tolist()
         ([0] * 90 + MANY, {}),
     ],
 )
-def test_numbers_that_look_like_no_value_are_found(values, stand_ins):
-    assert facts_of("x", "float", _numbers(*values)).stand_ins == stand_ins
+def test_numbers_that_look_like_no_value_are_found(values, missing_value_placeholders):
+    assert facts_of("x", "float", _numbers(*values)).missing_value_placeholders == missing_value_placeholders

@@ -61,7 +61,7 @@ def test_texts_that_only_look_like_numbers_are_read_as_text_with_the_reason(tmp_
     }  # fmt: skip
     assert table.columns["phone"][3] == "+4915100000003"
     assert table.columns["change"][3] == 3.5
-    assert table.forms.words == {
+    assert table.value_formats.words == {
         "phone": "30 values with + in front (as '+4915100000000'): text, to keep them as they are",
         "code": "15 values with an exponent, but neither point nor sign (as '11E4'): text, to keep them as "
         "they are",

@@ -30,9 +30,9 @@ def _split(kept=(), label=LABEL, task="binary", is_whole=True, **columns):
 
 
 def test_rows_that_are_all_different_are_split_by_their_content():
-    assert _split(x=NOISE)[1] == Split(units=ROWS)
+    assert _split(x=NOISE)[1] == Split(unit_count=ROWS)
     # A gap is a value like others where rows are compared.
-    assert _split(x=np.where(np.arange(ROWS) == 5, np.nan, NOISE))[1] == Split(units=ROWS)
+    assert _split(x=np.where(np.arange(ROWS) == 5, np.nan, NOISE))[1] == Split(unit_count=ROWS)
 
 
 def test_rows_of_a_coarse_table_are_split_by_their_place_and_may_repeat():
@@ -71,7 +71,7 @@ def test_rows_in_order_of_time_are_judged_by_the_latest():
         "by time: rows from 2022-08-24 on are for evaluation, earlier ones for training",
         {"max_skew_l_infinity": 1.0, "max_skew_jensen_shannon": 1.0, "max_label_shift": 1.0},
         ROWS,
-        keeps_neighbours=True,
+        keeps_groups_together=True,
     )
     assert DAYS[ROWS * 2 // 3] == "2022-08-24"
     assert "time" not in _split(day=DAYS, x=NOISE, is_whole=False)[1].by, "the last rows are not known"
@@ -231,7 +231,7 @@ def test_rows_of_one_person_stay_together_and_the_person_is_no_feature():
     plan, split = _split(nr=[13.0 + row // 8 * 7 for row in range(ROWS)], x=NOISE)
     told = "by nr: the rows of each of its 113 values stay together"
     assert split == Split(
-        {"key": "nr"}, told, {}, len({row // 8 for row in range(ROWS)}), keeps_neighbours=True
+        {"key": "nr"}, told, {}, len({row // 8 for row in range(ROWS)}), keeps_groups_together=True
     )
     [person] = [d for d in plan.decisions if d.facts.name == "nr"]
     assert person.role is Role.LEFT_OUT
@@ -244,7 +244,7 @@ def test_rows_of_one_person_stay_together_and_the_person_is_no_feature():
 def test_a_panel_is_seen_whatever_its_columns_are_called():
     pig, week = np.repeat(np.arange(90), 10), np.tile(np.arange(10), 90)
     plan, split = _split(Pig=4600 + pig, week=week, x=NOISE)
-    assert (split.by, split.units, split.keeps_neighbours) == ({"key": "Pig"}, 90, True)
+    assert (split.by, split.unit_count, split.keeps_groups_together) == ({"key": "Pig"}, 90, True)
     [left] = [d for d in plan.decisions if d.facts.name == "Pig"]
     assert (left.role, left.why) == (
         Role.LEFT_OUT,

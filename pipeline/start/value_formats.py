@@ -1,6 +1,6 @@
 """Detects how a column's numbers and dates are written, if Ingest needs settings to parse them. Pure.
 
-A form is recognised only if every value of the column has it, except words for a missing value.
+A format is recognised only if every value of the column has it, except words for a missing value.
 """
 
 import re
@@ -66,7 +66,7 @@ _FEW = 50
 
 
 @dataclass(frozen=True)
-class Forms:
+class ValueFormats:
     """The workload's settings for how values are written.
 
     Attributes:
@@ -83,8 +83,8 @@ class Forms:
 
 
 @dataclass(frozen=True)
-class _Form:
-    """The form in which one column is written."""
+class _ColumnFormat:
+    """The format in which one column is written."""
 
     words: str
     number: Mapping[str, str | bool] | None = None
@@ -92,29 +92,31 @@ class _Form:
     missing: tuple[str, ...] = ()
 
 
-def forms_of(texts: Mapping[str, pa.Array], *, has_types: bool) -> Forms:
-    """Detect the forms of text columns.
+def detect_value_formats(texts: Mapping[str, pa.Array], *, has_types: bool) -> ValueFormats:
+    """Detect the formats of text columns.
 
     Args:
         texts: column -> distinct values, Arrow large_string without null.
         has_types: whether the file format has types (JSON Lines, Parquet). Then a text column of numbers
             needs a setting, even if the numbers are written plainly.
     """
-    found = {name: form for name, values in texts.items() if (form := _form(values, has_types=has_types))}
-    missing = tuple(sorted({word for form in found.values() for word in form.missing}))
+    found = {
+        name: each for name, values in texts.items() if (each := _column_format(values, has_types=has_types))
+    }
+    missing = tuple(sorted({word for each in found.values() for word in each.missing}))
     for name, values in {} if has_types else {n: v for n, v in texts.items() if n not in found}.items():
         # In a CSV, words for a missing value apply to every column.
         if words := [word for word in missing if word in values.to_pylist()]:
-            found[name] = _Form(f"{' and '.join(words)} for no value, as in the columns of numbers")
-    return Forms(
+            found[name] = _ColumnFormat(f"{' and '.join(words)} for no value, as in the columns of numbers")
+    return ValueFormats(
         null_values=missing,
-        numbers={name: form.number for name, form in found.items() if form.number is not None},
-        dates={name: form.date for name, form in found.items() if form.date is not None},
-        words={name: form.words for name, form in found.items()},
+        numbers={name: each.number for name, each in found.items() if each.number is not None},
+        dates={name: each.date for name, each in found.items() if each.date is not None},
+        words={name: each.words for name, each in found.items()},
     )
 
 
-def _form(values: pa.Array, *, has_types: bool) -> _Form | None:
+def _column_format(values: pa.Array, *, has_types: bool) -> _ColumnFormat | None:
     trimmed = pc.unique(pc.utf8_trim_whitespace(values))
     lower = pc.utf8_lower(trimmed)
     is_word = pc.is_in(lower, value_set=pa.array(["", *_MISSING_WORDS], trimmed.type))
@@ -122,20 +124,20 @@ def _form(values: pa.Array, *, has_types: bool) -> _Form | None:
     words = tuple(word for word in trimmed.filter(is_word).to_pylist() if word)
     if not len(present):
         return None
-    form = _day_of_digits(present) or _number(present) or _clock(present) or _date(present)
-    if form is None:
+    found = _day_of_digits(present) or _number(present) or _clock(present) or _date(present)
+    if found is None:
         return None
-    is_plain = not form.words
-    if is_plain and not words and not (has_types and form.number is not None):
+    is_plain = not found.words
+    if is_plain and not words and not (has_types and found.number is not None):
         return None
-    number = None if is_plain and not has_types else form.number
-    date = form.date or ("%Y-%m-%d" if form.date == "" and has_types else None)
-    said = [form.words] if form.words else []
+    number = None if is_plain and not has_types else found.number
+    date = found.date or ("%Y-%m-%d" if found.date == "" and has_types else None)
+    said = [found.words] if found.words else []
     said += [f"{' and '.join(words)} for no value"] if words else []
-    return _Form(", ".join(said), number, date, words)
+    return _ColumnFormat(", ".join(said), number, date, words)
 
 
-def _number(present: pa.Array) -> _Form | None:
+def _number(present: pa.Array) -> _ColumnFormat | None:
     if pc.any(pc.match_substring_regex(present, _NO_NUMBER)).as_py():
         return None
     shown = next((text for text in present.to_pylist() if _UNIT.search(text)), "")
@@ -144,10 +146,10 @@ def _number(present: pa.Array) -> _Form | None:
     has_lone_zero = pc.any(pc.match_substring_regex(present, _LONE_ZERO)).as_py()
     fitting = []
     for decimal, thousands in _SEPARATORS:
-        form = NumberFormat(decimal, thousands, named.get("unit", ""))
+        number_format = NumberFormat(decimal, thousands, named.get("unit", ""))
         if (
             not (has_lone_zero and thousands in (",", "."))
-            and pc.all(written_numbers(present, form)[1]).as_py()
+            and pc.all(written_numbers(present, number_format)[1]).as_py()
         ):
             fitting.append((decimal, thousands))
     if not fitting:
@@ -158,7 +160,7 @@ def _number(present: pa.Array) -> _Form | None:
     if negative and all(text.startswith("(") for text in texts):
         return None  # numbering such as (1), (2)
     if (decimal, thousands) == (".", "") and not unit and not negative:
-        return _Form("", {})
+        return _ColumnFormat("", {})
     others = [text for text in texts if text not in negative] or texts
     words = f"written as {next((t for t in others if (thousands or decimal) in t), shown or others[0])}"
     if negative:
@@ -166,38 +168,38 @@ def _number(present: pa.Array) -> _Form | None:
     if thousands and len(fitting) > 1 and (thousands, "") in fitting:
         words += f", {thousands!r} read as the thousands separator"
     settings = {"decimal": decimal} if decimal != "." else {}
-    return _Form(words, settings | ({"thousands": thousands} if thousands else {}) | named)
+    return _ColumnFormat(words, settings | ({"thousands": thousands} if thousands else {}) | named)
 
 
-def _day_of_digits(present: pa.Array) -> _Form | None:
-    """Return the form of dates that are written as integers, or None."""
+def _day_of_digits(present: pa.Array) -> _ColumnFormat | None:
+    """Return the format of dates that are written as integers, or None."""
     is_whole = pc.all(pc.match_substring_regex(present, _DIGITS_DAY)).as_py()
     if not is_whole or len(present) < _LEAST_DAYS or not _are_dates(present, _DAY_OF_DIGITS):
         return None
-    return _Form(f"dates as {present[0].as_py()}", date=_DAY_OF_DIGITS)
+    return _ColumnFormat(f"dates as {present[0].as_py()}", date=_DAY_OF_DIGITS)
 
 
-def _clock(present: pa.Array) -> _Form | None:
-    """Return the form of durations or times of day, or None."""
+def _clock(present: pa.Array) -> _ColumnFormat | None:
+    """Return the format of durations or times of day, or None."""
     plain, fits = written_numbers(present, NumberFormat(clock=True))
     if not pc.all(fits).as_py():
         return None
     first = max(present.to_pylist(), key=len)
     seconds = plain[present.index(first).as_py()].as_py()
-    return _Form(f"written as {first}, read as {seconds} seconds", {"clock": True})
+    return _ColumnFormat(f"written as {first}, read as {seconds} seconds", {"clock": True})
 
 
-def _date(present: pa.Array) -> _Form | None:
+def _date(present: pa.Array) -> _ColumnFormat | None:
     few = present.slice(0, _FEW)
     if not all(_DATE_LIKE.fullmatch(text) for text in few.to_pylist()):
         return None
     is_iso = pc.all(pc.match_substring_regex(present, _ISO_DATE)).as_py()
     if is_iso and not pc.any(pc.match_substring_regex(present, _OF_12_HOURS)).as_py():
-        return _Form("", date="")
+        return _ColumnFormat("", date="")
     fitting = [
-        form
-        for form in (day + time for time in _TIMES for day in _DAYS)
-        if _are_dates(few, form) and _are_dates(present, form)
+        date_format
+        for date_format in (day + time for time in _TIMES for day in _DAYS)
+        if _are_dates(few, date_format) and _are_dates(present, date_format)
     ]
     if not fitting:
         return None
@@ -205,11 +207,11 @@ def _date(present: pa.Array) -> _Form | None:
     others = [other for first, other in _OTHER_ORDER.items() if fitting[0].startswith(first)]
     if others and (other := others[0] + fitting[0][len(others[0]) :]) in fitting:
         words += f", assuming that the month comes first (otherwise write {other!r} in data.dates)"
-    return _Form(words, date=fitting[0])
+    return _ColumnFormat(words, date=fitting[0])
 
 
-def _are_dates(texts: pa.Array, form: str) -> bool:
-    plain = plain_dates(texts, form)
+def _are_dates(texts: pa.Array, date_format: str) -> bool:
+    plain = plain_dates(texts, date_format)
     return bool(pc.all(pc.match_substring_regex(plain, _PLAIN_DATE)).as_py())
 
 

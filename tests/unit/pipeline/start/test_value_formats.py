@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 
-from slipway.pipeline.start.forms import distinct_texts, forms_of, whole_days
+from slipway.pipeline.start.value_formats import detect_value_formats, distinct_texts, whole_days
 
 
 def _forms(values, *, has_types=False, **others):
     columns = {"x": values, **others}
     arrays = {name: np.array(each, dtype=object) for name, each in columns.items()}
-    return forms_of(distinct_texts(arrays), has_types=has_types)
+    return detect_value_formats(distinct_texts(arrays), has_types=has_types)
 
 
 @pytest.mark.parametrize(
