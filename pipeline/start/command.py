@@ -23,7 +23,7 @@ from slipway.pipeline.errors import UsageError, raised_as
 from slipway.pipeline.start.deciding import Plan, Role, Task, check_rows, decide
 from slipway.pipeline.start.facts import Facts, facts_of
 from slipway.pipeline.start.images.begin import BegunImages, new_images
-from slipway.pipeline.start.images.looking import check_folder, divided, holds_images
+from slipway.pipeline.start.images.inspection import check_folder, existing_splits, holds_images
 from slipway.pipeline.start.label import OneCsv, decide_task
 from slipway.pipeline.start.notes import placeholder_notes, width_notes
 from slipway.pipeline.start.reading import Table, iconv, read_table
@@ -130,7 +130,7 @@ def new(
     if "://" not in data:
         data = str(Path(data).absolute())  # relative to the current folder, as typed in a shell
         utf8(data)  # raises if workload.yaml could not hold this path
-        if holds_images(Path(data)) or divided(Path(data)):
+        if holds_images(Path(data)) or existing_splits(Path(data)):
             if keep:
                 raise UsageError(f"--keep {keep[0]}: images have no columns.", hint="leave --keep out")
             if weight is not None:

@@ -7,7 +7,7 @@ from slipway.components.errors import ComponentError
 from slipway.components.ingest.source import resolve_source
 from slipway.pipeline.errors import UsageError, raised_as
 from slipway.pipeline.start.images.deciding import ImagePlan, decide
-from slipway.pipeline.start.images.looking import LABEL, divided, look_at
+from slipway.pipeline.start.images.inspection import LABEL, existing_splits, inspect_images
 from slipway.pipeline.start.images.writing import files_of
 from slipway.pipeline.start.writing import write_files, written_lines
 from slipway.pipeline.terminal.invocation import command
@@ -82,10 +82,10 @@ def new_images(
         raise UsageError(f"--task {task}: images have a class, not a number.", hint="leave --task out")
     with raised_as(UsageError, ComponentError):
         # Rejects what a run would reject, such as a folder whose name is a pattern.
-        patterns = [f"{source}/{part}/*/*" for part in divided(data).values()] or [source]
+        patterns = [f"{source}/{part}/*/*" for part in existing_splits(data).values()] or [source]
         for pattern in patterns:
             resolve_source(pattern, root=root, file_format="npz" if data.is_file() else "images")
-        facts = look_at(data)
+        facts = inspect_images(data)
     plan = decide(facts, label=LABEL, data=source)
     if task == "binary" and plan.task != task:
         raise UsageError(f"--task binary: there are {len(plan.classes)} classes.", hint="leave --task out")

@@ -7,7 +7,7 @@ from typing import Literal
 from slipway.components.counted_words import agreeing, counted
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start.deciding import LEAST_ROWS
-from slipway.pipeline.start.images.looking import Class, ImageFacts
+from slipway.pipeline.start.images.inspection import Class, ImageFacts
 from slipway.pipeline.start.writing import bad_share_limit
 
 Network = Literal["cnn", "residual"]
@@ -160,7 +160,7 @@ def _channels(facts: ImageFacts) -> tuple[int, str]:
 
 
 def _notes(facts: ImageFacts) -> list[str]:
-    notes = list(facts.passed_over)
+    notes = list(facts.ignored)
     if facts.unreadable_count:
         some = "; ".join(f"{name} ({why})" for name, why in facts.unreadable)
         more = ", and others" if facts.unreadable_count > len(facts.unreadable) else ""

@@ -2,7 +2,7 @@ import pytest
 
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start.images.deciding import decide
-from slipway.pipeline.start.images.looking import ImageFacts
+from slipway.pipeline.start.images.inspection import ImageFacts
 
 
 def _plan(**given):

@@ -4,7 +4,7 @@ from PIL import Image
 
 from slipway.components.errors import ComponentError
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.start.images.looking import divided, holds_images, look_at
+from slipway.pipeline.start.images.inspection import existing_splits, holds_images, inspect_images
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_classes_sizes_and_colours_of_a_folder_are_counted(picture, tmp_path):
     picture("cats of mine/1.png")
     picture("cats of mine/2.png", size=(8, 9), mode="L")
     picture("犬/1.jpg")
-    found = look_at(tmp_path)
+    found = inspect_images(tmp_path)
     assert found.classes == {"cats of mine": 2, "犬": 1}
     assert found.sizes == {(10, 20): 2, (9, 8): 1}
     assert found.modes == {"colour": 2, "grey": 1}
@@ -43,7 +43,7 @@ def test_a_broken_image_is_named_with_its_reason_and_not_counted(picture, tmp_pa
     whole = picture("dogs/1.png", size=(200, 200)).read_bytes()
     (tmp_path / "dogs" / "2.png").write_bytes(whole[: len(whole) // 2])
     (tmp_path / "dogs" / "notes.txt").write_text("of the vet")
-    found = look_at(tmp_path)
+    found = inspect_images(tmp_path)
     assert found.classes == {"cats": 1, "dogs": 1}
     assert [name for name, _ in found.unreadable] == ["dogs/2.png", "dogs/notes.txt"]
     assert dict(found.unreadable)["dogs/notes.txt"] == "of no known format"
@@ -55,14 +55,14 @@ def test_hidden_files_are_passed_over_as_by_ingest(picture, tmp_path):
     picture("dogs/1.png")
     (tmp_path / "dogs" / ".DS_Store").write_bytes(b"x")
     picture(".thumbs/1.png")
-    assert look_at(tmp_path).classes == {"cats": 1, "dogs": 1}
+    assert inspect_images(tmp_path).classes == {"cats": 1, "dogs": 1}
 
 
 def test_what_lies_elsewhere_is_told(picture, tmp_path):
     picture("cats/1.png")
     picture("dogs/young/1.png")
     picture("stray.png")
-    told = " ".join(look_at(tmp_path).passed_over)
+    told = " ".join(inspect_images(tmp_path).ignored)
     assert "such as stray.png: without a class folder" in told
     assert "dogs contains folders" in told
 
@@ -71,16 +71,16 @@ def test_a_divided_set_keeps_its_division(picture, tmp_path):
     for part in ("train", "test", "val"):
         for name in ("cats", "dogs"):
             picture(f"{part}/{name}/1.png")
-    assert divided(tmp_path) == {"train": "train", "eval": "val"}
-    found = look_at(tmp_path)
+    assert existing_splits(tmp_path) == {"train": "train", "eval": "val"}
+    found = inspect_images(tmp_path)
     assert found.classes == {"cats": 2, "dogs": 2}
-    assert found.passed_over == ("test is left out: one folder is for training and one for evaluation.",)
+    assert found.ignored == ("test is left out: one folder is for training and one for evaluation.",)
 
 
 def test_only_some_of_many_images_are_opened(picture, tmp_path):
     for number in range(30):
         picture(f"{'cats' if number % 2 else 'dogs'}/{number}.png")
-    found = look_at(tmp_path, most_images=10)
+    found = inspect_images(tmp_path, most_images=10)
     assert sum(found.sizes.values()) == 10
     assert found.classes == {"cats": 15, "dogs": 15}
     assert not found.is_whole
@@ -100,7 +100,7 @@ def test_images_in_folders_are_told_from_tables(tmp_path, name, is_images):
     [((6, 5, 4), (5, 4), "grey"), ((6, 5, 4, 3), (5, 4), "colour"), ((6, 25), (5, 5), "grey")],
 )
 def test_arrays_tell_their_size(arrays, shape, size, mode):
-    found = look_at(arrays(x_train=np.full(shape, 7, np.uint8), y_train=np.arange(6) % 2))
+    found = inspect_images(arrays(x_train=np.full(shape, 7, np.uint8), y_train=np.arange(6) % 2))
     assert found.sizes == {size: 6}
     assert found.modes == {mode: 6}
     assert found.classes == {0: 3, 1: 3}
@@ -109,15 +109,15 @@ def test_arrays_tell_their_size(arrays, shape, size, mode):
 
 def test_parts_of_an_npz_are_the_splits(arrays):
     x, y = np.zeros((4, 3, 3)), np.arange(4) % 2
-    found = look_at(arrays(x_train=x, y_train=y, x_test=x + 1, y_test=y))
+    found = inspect_images(arrays(x_train=x, y_train=y, x_test=x + 1, y_test=y))
     assert found.parts == {"train": "train", "eval": "test"}
     assert (found.has_fractions, found.highest) == (True, 1.0)
 
 
 def test_arrays_that_are_no_images_are_refused(arrays):
     with pytest.raises(UsageError, match="which is not an array of images"):
-        look_at(arrays(x_train=np.zeros((4, 7), np.uint8), y_train=np.zeros(4, np.uint8)))
+        inspect_images(arrays(x_train=np.zeros((4, 7), np.uint8), y_train=np.zeros(4, np.uint8)))
     with pytest.raises(UsageError, match="are fractions"):
-        look_at(arrays(x_train=np.zeros((4, 3, 3)), y_train=np.zeros(4)))
+        inspect_images(arrays(x_train=np.zeros((4, 3, 3)), y_train=np.zeros(4)))
     with pytest.raises(ComponentError, match="holds no x_train"):
-        look_at(arrays(pictures=np.zeros((4, 3, 3))))
+        inspect_images(arrays(pictures=np.zeros((4, 3, 3))))

@@ -46,7 +46,7 @@ class ImageFacts:
         highest: the largest pixel value in an npz.
         has_fractions: whether an npz holds pixels as floats.
         is_whole: whether all images were examined.
-        passed_over: a sentence about each part of the data that is not used.
+        ignored: a sentence about each part of the data that is not used.
     """
 
     file_format: str
@@ -60,7 +60,7 @@ class ImageFacts:
     highest: float = 255.0
     has_fractions: bool = False
     is_whole: bool = True
-    passed_over: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
 
     @property
     def images(self) -> int:
@@ -98,8 +98,8 @@ def check_folder(path: Path) -> None:
         )
 
 
-def look_at(path: Path, *, most_images: int = MOST_IMAGES) -> ImageFacts:
-    """Examine an npz or a folder for which `holds_images` is true or `divided` is not empty.
+def inspect_images(path: Path, *, most_images: int = MOST_IMAGES) -> ImageFacts:
+    """Examine an npz or a folder for which `holds_images` is true or `existing_splits` is not empty.
 
     Args:
         path: the npz, or a folder with a subfolder for each class, or with train/ and test/ that hold these.
@@ -109,10 +109,10 @@ def look_at(path: Path, *, most_images: int = MOST_IMAGES) -> ImageFacts:
         UsageError: the npz holds no images with integer classes.
         ComponentError: the npz cannot be read.
     """
-    return _look_at_arrays(path) if path.suffix.lower() == ".npz" else _look_at_folder(path, most_images)
+    return _inspect_arrays(path) if path.suffix.lower() == ".npz" else _inspect_folder(path, most_images)
 
 
-def divided(path: Path) -> dict[str, str]:
+def existing_splits(path: Path) -> dict[str, str]:
     """Return the folders of data that is already split, as {"train": "train", "eval": "test"}; else {}."""
     if not path.is_dir():
         return {}
@@ -120,8 +120,8 @@ def divided(path: Path) -> dict[str, str]:
     return parts if all(any(map(_is_image, (path / part).glob("*/*"))) for part in parts.values()) else {}
 
 
-def _look_at_folder(path: Path, most_images: int) -> ImageFacts:
-    parts = divided(path)
+def _inspect_folder(path: Path, most_images: int) -> ImageFacts:
+    parts = existing_splits(path)
     tops = [path / part for part in parts.values()] if parts else [path]
     folders = [
         folder for top in tops for folder in sorted(top.iterdir()) if _is_taken(folder) and folder.is_dir()
@@ -152,11 +152,11 @@ def _look_at_folder(path: Path, most_images: int) -> ImageFacts:
         unreadable_count=len(unreadable),
         parts=parts,
         is_whole=every == 1,
-        passed_over=tuple(_passed_over(path, tops, folders)),
+        ignored=tuple(_ignored(path, tops, folders)),
     )
 
 
-def _passed_over(path: Path, tops: list[Path], folders: list[Path]) -> Iterator[str]:
+def _ignored(path: Path, tops: list[Path], folders: list[Path]) -> Iterator[str]:
     if len(tops) > 1 and (others := sorted(_folders(path) - {top.name for top in tops})):
         yield f"{', '.join(others)} is left out: one folder is for training and one for evaluation."
     for top in tops:
@@ -199,11 +199,11 @@ def _folders(path: Path) -> set[str]:
 def _parts(names: list[str]) -> dict[str, str]:
     train = next((name for name in _TRAIN_PARTS if name in names), "")
     held = next((name for name in _EVAL_PARTS if name in names), "")
-    is_divided = train and held and set(names) <= {*_TRAIN_PARTS, *_EVAL_PARTS}
-    return {"train": train, "eval": held} if is_divided else {}
+    is_split = train and held and set(names) <= {*_TRAIN_PARTS, *_EVAL_PARTS}
+    return {"train": train, "eval": held} if is_split else {}
 
 
-def _look_at_arrays(path: Path) -> ImageFacts:
+def _inspect_arrays(path: Path) -> ImageFacts:
     file, options = InputFile(name=path.name, path=path), Options(format="npz", label=LABEL)
     kinds = FORMATS["npz"].infer(file, options, {})
     if kinds[LABEL] != ColumnType.INT:
@@ -239,7 +239,7 @@ def _look_at_arrays(path: Path) -> ImageFacts:
         lowest=lowest,
         highest=highest,
         has_fractions=kinds["image"] == ColumnType.FLOAT,
-        passed_over=tuple(
+        ignored=tuple(
             f"x_{part} is left out: one part is for training, one for evaluation." for part in left_out
         ),
     )
