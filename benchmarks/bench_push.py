@@ -136,11 +136,12 @@ def one_by_one(model_folder, csv, rows):
     from slipway.components.predictor.predict_files import predict_rows
     from slipway.components.pusher.manifest import read_manifest
     from slipway.components.saved_model.loading import LoadedModel
-    from slipway.pipeline.commands.predict import _columns, _schema_types
+    from slipway.components.saved_model.reading import read_signatures
+    from slipway.pipeline.commands.model_columns import columns_with_types, schema_types
 
     model = LoadedModel(model_folder)
-    schema = _schema_types(read_manifest(model_folder))
-    columns = _columns(model.signatures, schema, "csv")
+    schema = schema_types(read_manifest(model_folder))
+    columns = columns_with_types(read_signatures(model_folder), schema, "csv")
     [found, *_] = example_rows(InputFile(str(csv), csv), Options(), columns, known=schema)
     records = found.records[:rows]
     predict_rows(model, records[:1])
@@ -152,11 +153,11 @@ def predict(model_folder, csv, out):
     from slipway.components.ingest.options import Options
     from slipway.components.ingest.storage import list_files
     from slipway.components.pusher.manifest import read_manifest
-    from slipway.pipeline.commands.predict import _predict
+    from slipway.pipeline.commands.predict import _Logged, _predict, _Reading
 
-    files = tuple(list_files(str(csv)))
+    reading = _Reading(tuple(list_files(str(csv))), Options(), pass_through=())
     began = time.perf_counter()
-    counts = _predict(read_manifest(model_folder), model_folder, files, Options(), out, [])
+    counts = _predict(read_manifest(model_folder), model_folder, reading, out, [], _Logged(None, 0))
     took = time.perf_counter() - began
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
