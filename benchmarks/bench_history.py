@@ -1,4 +1,4 @@
-"""Times an unchanged taxi run, its plan and the list of runs when there have been thousands of runs.
+"""Times an unchanged taxi run, its plan, the list and the page of runs after thousands of runs.
 
     .venv/bin/python benchmarks/bench_history.py [--runs 0 2000]
 
@@ -20,7 +20,13 @@ from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parent.parent
 FIRST = datetime(2020, 1, 1, tzinfo=UTC)
-COMMANDS = (("run", "--set", "train.epochs=1"), ("plan", "--set", "train.epochs=1"), ("runs",), ("show",))
+COMMANDS = (
+    ("run", "--set", "train.epochs=1"),
+    ("plan", "--set", "train.epochs=1"),
+    ("runs",),
+    ("report", "--index"),
+    ("show",),
+)
 
 
 def call(command: tuple[str, ...], output: Path) -> float:

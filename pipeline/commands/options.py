@@ -114,7 +114,7 @@ Since = Annotated[
     typer.Option(metavar="TIME", help="Only runs since then: 12h, 7d, 2w ago, or a date, 2026-11-20."),
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
-Index = Annotated[bool, typer.Option("--index", help="Write one page of all runs, with their trends.")]
+Index = Annotated[bool, typer.Option("--index", help="Write one page of all runs, as a table to sort.")]
 PageFile = Annotated[
     Path | None,
     typer.Option("-o", "--to", metavar="FILE", help="File to write; by default in the run's folder."),

@@ -1,20 +1,27 @@
-"""The index page: all runs of an output folder, with the trends of their metrics and times."""
+"""All runs of an output folder on one page: a table of them, and the trends of their metrics and times."""
 
 import math
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
-from slipway.pipeline.report.page_head import COUNT, one_line
+from slipway.components.counted_words import counted
+from slipway.pipeline.report.artifacts import first_json
+from slipway.pipeline.report.page_head import COUNT, one_line, what_failed
+from slipway.pipeline.report.trend import Trend, training_trend, trend
+from slipway.pipeline.runs.comparison import cell, changed_keys, compare_runs, number, short_names
 from slipway.pipeline.runs.record import RunRecord
-from slipway.pipeline.screen.wording import MARKS
+from slipway.pipeline.screen.wording import MARKS, rollback_line
 from slipway.pipeline.terminal.durations import seconds
 
-WIDTH_PX, HEIGHT_PX = 200.0, 40.0
 PAGE_NAME = "report.html"
 _TREND_RUNS = 60
+_SHOWN_METRICS = 12
+_SHOWN_CHANGES = 6
 _MARK_OF = {"complete": MARKS["complete"], "failed": MARKS["failed"], "stopped": MARKS["failed"]}
 
 
@@ -42,26 +49,22 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Trend:
-    """One number over the runs of a pipeline, oldest run first.
+class IndexRow:
+    """One run in the table of all runs.
 
     Attributes:
-        name: the metric, or `wall time`.
-        points: the `points` of an SVG polyline.
-        low: the smallest value, as text.
-        high: the largest value, as text.
-        first: the value of the oldest run, as text.
-        last: the value of the newest run, as text.
-        runs: the number of runs.
+        run: what every table tells of it; `told` is only what went wrong, or the rollback.
+        metrics: for each of the table's metrics its value, in words and as a number; empty texts for none.
+        version: the pushed version; empty if none was.
+        changed: the keys that differ from the pipeline's run before, with both values, in words.
+        curve: the course of its training; None if it has none.
     """
 
-    name: str
-    points: str
-    low: str
-    high: str
-    first: str
-    last: str
-    runs: int
+    run: Row
+    metrics: tuple[tuple[str, str], ...]
+    version: str
+    changed: tuple[str, ...]
+    curve: Trend | None
 
 
 @dataclass(frozen=True)
@@ -69,11 +72,15 @@ class Index:
     """The content of the index page.
 
     Attributes:
-        rows: the runs, newest first.
+        rows: the newest first.
+        metrics: the columns of metrics: at most 12, those that the most runs have first.
+        other_metrics: the number of those that are not shown.
         trends: pipeline -> its trends.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[IndexRow, ...]
+    metrics: tuple[str, ...]
+    other_metrics: int
     trends: dict[str, tuple[Trend, ...]]
 
 
@@ -87,13 +94,23 @@ def index(records: Sequence[RunRecord], output: Path, path: Path) -> Index:
     """
     workloads = dict.fromkeys(record.workload for record in records)
     trends = {w: tuple(_trends([r for r in records if r.workload == w])) for w in workloads}
-    return Index(
-        tuple(_linked(record, output, path) for record in records), {w: t for w, t in trends.items() if t}
+    every = Counter(name for record in records for name in record.metrics if name != COUNT).most_common()
+    names = tuple(name for name, _ in every[:_SHOWN_METRICS])
+    curves = _Curves()
+    runs_folder, page_folder = str(output / "runs"), str(path.parent)
+    rows = tuple(
+        _index_row(record, names, changed, curves, _link(record, runs_folder, page_folder))
+        for record, changed in zip(records, _changes(records), strict=True)
     )
+    return Index(rows, names, len(every) - len(names), {w: t for w, t in trends.items() if t})
 
 
-def row_of(record: RunRecord, *, link: str = "") -> Row:
-    """Return a run as a row of a table."""
+def row_of(record: RunRecord) -> Row:
+    """A run as a row of a table."""
+    return _row(record, one_line(record))
+
+
+def _row(record: RunRecord, told: str, link: str = "") -> Row:
     return Row(
         run_id=record.run_id,
         workload=record.workload,
@@ -102,16 +119,80 @@ def row_of(record: RunRecord, *, link: str = "") -> Row:
         started_at=record.started_at,
         wall_s=record.wall_s,
         wall=seconds(record.wall_s),
-        told=one_line(record),
+        told=told,
         link=link,
     )
 
 
-def _linked(record: RunRecord, output: Path, path: Path) -> Row:
-    page = output / "runs" / record.run_id / PAGE_NAME
-    # With "./" in front, no browser takes a folder name that contains a colon for a URL scheme.
-    link = f"./{quote(os.path.relpath(page, path.parent))}" if page.is_file() else ""
-    return row_of(record, link=link)
+def _index_row(
+    record: RunRecord, names: Sequence[str], changed: tuple[str, ...], curves: "_Curves", link: str
+) -> IndexRow:
+    curve, problem = curves.of(record)
+    told = ", ".join(filter(None, [rollback_line(record) or what_failed(record), problem]))
+    found = record.metrics
+    metrics = tuple(_metric(found[name]) if name in found else ("", "") for name in names)
+    version = record.pushed["version"] if record.pushed else ""
+    return IndexRow(_row(record, told, link), metrics, version, changed, curve)
+
+
+def _metric(value: float) -> tuple[str, str]:
+    """A metric in words, and as the number to sort by; without that if it is not finite."""
+    return number(value), repr(value) if math.isfinite(value) else ""
+
+
+def _link(record: RunRecord, runs_folder: str, page_folder: str) -> str:
+    page = f"{runs_folder}/{record.run_id}/{PAGE_NAME}"
+    # In a form in which no browser takes a folder's name with a colon for a scheme.
+    return f"./{quote(os.path.relpath(page, page_folder))}" if os.path.isfile(page) else ""  # noqa: PTH113
+
+
+class _Curves:
+    """Reads the course of trainings, each file once: runs with a cached Trainer share theirs."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[Trend | None, str]] = {}
+
+    def of(self, record: RunRecord) -> tuple[Trend | None, str]:
+        """The course of a run's training, or None; and why it cannot be shown, in words, if so."""
+        trained = next((artifact["uri"] for _, artifact in record.outputs_of("ModelRun")), None)
+        if trained is None:
+            return None, ""
+        if trained not in self._known:
+            self._known[trained] = _curve(record)
+        return self._known[trained]
+
+
+def _curve(record: RunRecord) -> tuple[Trend | None, str]:
+    try:
+        return training_trend(first_json(record, "ModelRun", "history.json").get("epochs")), ""
+    except (OSError, ValueError, RecursionError) as error:  # of another version, or damaged
+        return None, f"its curve cannot be shown: {error}"
+
+
+def _changes(records: Sequence[RunRecord]) -> list[tuple[str, ...]]:
+    """For each run the keys that differ from its pipeline's run before, in words; rollbacks have none."""
+    at_runs = [at for at, record in enumerate(records) if not record.rollback]
+    compared = compare_runs([records[at] for at in at_runs])
+    shown = short_names(compared.keys, among=dict.fromkeys(key for found in compared.values for key in found))
+    told: list[tuple[str, ...]] = [()] * len(records)
+    before: dict[str, Mapping[str, Any]] = {}
+    for at, values in reversed(list(zip(at_runs, compared.values, strict=True))):
+        workload = records[at].workload
+        if workload in before:
+            told[at] = _changed(before[workload], values, shown)
+        before[workload] = values
+    return told
+
+
+def _changed(old: Mapping[str, Any], new: Mapping[str, Any], shown: Mapping[str, str]) -> tuple[str, ...]:
+    keys = changed_keys(old, new, shown)
+    told = [f"{shown[key]} {_value(old, key)} → {_value(new, key)}" for key in keys[:_SHOWN_CHANGES]]
+    more = [f"and {counted(len(keys) - _SHOWN_CHANGES, 'more key')}"] if len(keys) > _SHOWN_CHANGES else []
+    return (*told, *more)
+
+
+def _value(values: Mapping[str, Any], key: str) -> str:
+    return cell(values[key]) if key in values else "-"
 
 
 def _trends(records: Sequence[RunRecord]) -> list[Trend]:
@@ -121,24 +202,3 @@ def _trends(records: Sequence[RunRecord]) -> list[Trend]:
     made = [trend(name, [r.metrics[name] for r in done if name in r.metrics]) for name in names]
     ran = [r.wall_s for r in done if any(node.state == "complete" for node in r.nodes)]
     return [found for found in (*made, trend("wall time", ran, unit=" s")) if found is not None]
-
-
-def trend(name: str, values: Sequence[float], *, unit: str = "") -> Trend | None:
-    """Return the trend of a number, or None if it has fewer than two finite values.
-
-    Args:
-        name: the name of the trend.
-        values: oldest first; values that are not finite are ignored.
-        unit: appended to each number.
-    """
-    known = [value for value in values if math.isfinite(value)]
-    if len(known) < 2:
-        return None
-    low, high = min(known), max(known)
-    height = high - low or 1.0
-    points = " ".join(
-        f"{WIDTH_PX * at / (len(known) - 1):.1f},{HEIGHT_PX * (1 - (value - low) / height):.1f}"
-        for at, value in enumerate(known)
-    )
-    least, most, first, last = (f"{value:.4g}{unit}" for value in (low, high, known[0], known[-1]))
-    return Trend(name, points, least, most, first, last, len(known))

@@ -190,11 +190,11 @@ def one_line(record: RunRecord) -> str:
     if record.rollback:
         return rollback_line(record)
     pushed = f"pushed {record.pushed['version']}" if record.pushed else ""
-    return ", ".join(filter(None, [_what_failed(record), metrics_line(record.metrics), pushed]))
+    return ", ".join(filter(None, [what_failed(record), metrics_line(record.metrics), pushed]))
 
 
-def _what_failed(record: RunRecord) -> str:
-    """Return the first failed node and the first line of its cause; empty if no node failed."""
+def what_failed(record: RunRecord) -> str:
+    """The first node that failed, and the first line of its cause; empty if none did."""
     failed = next((node for node in record.nodes if node.state == "failed"), None)
     if failed is None:
         return ""

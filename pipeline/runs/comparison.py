@@ -127,6 +127,11 @@ def settings_of(record: RunRecord) -> Mapping[str, Any]:
     return _flat_config(target.config) if isinstance(target, OfWorkload) else record.target.parameters
 
 
+def changed_keys(old: Mapping[str, Any], new: Mapping[str, Any], keys: Iterable[str]) -> list[str]:
+    """Return those of the keys whose values differ; a key that only one side has differs."""
+    return [] if old is new else [key for key in keys if old.get(key, _ABSENT) != new.get(key, _ABSENT)]
+
+
 def short_names(keys: Iterable[str], *, among: Iterable[str] = ()) -> dict[str, str]:
     """Return for each dotted key as few of its last words as make it unique, also within `among`."""
     keys = list(keys)

@@ -160,6 +160,32 @@ def test_a_header_sorts_its_table_and_a_box_opens_its_node(visit, tmp_path):
     assert (found["before"], found["after"]) == (False, True)
 
 
+@pytest.mark.slow
+def test_the_table_of_all_runs_is_sorted_by_any_column_with_what_is_empty_last(visit, tmp_path):
+    runs = [
+        RunRecord("20260101-000003-a", "b", metrics={"auc": 0.9}, started_at="2026-01-01T00:03:00+00:00"),
+        RunRecord("20260101-000002-b", "a", started_at="2026-01-01T00:02:00+00:00"),
+        RunRecord("20260101-000001-c", "b", metrics={"auc": 0.10}, started_at="2026-01-01T00:01:00+00:00"),
+    ]
+    look = """(() => {
+      const table = page.querySelector("table.sortable"), seen = {};
+      for (const button of table.querySelectorAll("th button")) {
+        const rows = () => Array.from(table.tBodies[0].rows);
+        const order = () => rows().map(row => row.cells[0].textContent.at(-1)).join("");
+        const orders = [];
+        for (const turn of [1, 2]) { button.focus(); button.click(); orders.push(order()); }
+        seen[button.textContent] = [...orders, page.activeElement === button];
+      }
+      return seen;
+    })()"""
+
+    found = visit(write_index(runs, tmp_path), width_px=1000, look=look).found
+
+    assert found["run"] == found["started"] == ["cba", "abc", True]
+    assert found["auc"] == ["cab", "acb", True]
+    assert found["pipeline"] == ["bac", "acb", True]
+
+
 @pytest.fixture
 def violations(visit, tmp_path):
     """What axe-core, a checker of accessibility, has against a page: its rule and the elements.
@@ -205,6 +231,10 @@ def test_a_checker_of_accessibility_has_nothing_against_the_page_of_a_run(
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_nor_against_the_index_and_the_page_of_a_difference(violations, report_run, tmp_path, dark):
     old, new = report_run("old", "complete"), report_run("new", "complete")
+    new.workload, new.metrics = old.workload, {"auc": 0.5, LONG: 0.25}
+    new.target = Asked(
+        workload="w", target=WorkloadRun(config=json.dumps({"train": {"seed": 2, LONG: LONG}}))
+    )
     write_page(new, tmp_path)
     pages = [
         write_index([new, old, new], tmp_path),

@@ -2,22 +2,22 @@
 /* The page is readable without this script. It lets a header's button sort its table, opens the details that a
    link leads to, and opens for printing the details whose content is nowhere else on the page. */
 function key(row, column) {
-  const cell = row.cells[column];
-  const number = parseFloat(cell.dataset.value ?? cell.textContent);
-  return Number.isNaN(number) ? cell.textContent.trim() : number;
+  const cell = row.cells[column], value = cell.dataset.value, text = value ?? cell.textContent.trim();
+  const number = value === undefined ? parseFloat(text) : value === "" ? NaN : Number(value);
+  return Number.isNaN(number) ? text : number;
+}
+function compare(a, b) {
+  return typeof a === typeof b ? (a < b ? -1 : a > b ? 1 : 0) : typeof a === "number" ? -1 : 1;
 }
 function sort(button) {
   const header = button.closest("th"), table = header.closest("table"), column = header.cellIndex;
   const up = header.getAttribute("aria-sort") !== "ascending";
   for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
   header.setAttribute("aria-sort", up ? "ascending" : "descending");
-  const rows = Array.from(table.tBodies[0].rows);
-  rows.sort((first, second) => {
-    const a = key(first, column), b = key(second, column);
-    const order = typeof a === typeof b ? (a < b ? -1 : a > b ? 1 : 0) : typeof a === "number" ? -1 : 1;
-    return up ? order : -order;
-  });
-  table.tBodies[0].append(...rows);
+  const rows = Array.from(table.tBodies[0].rows, row => [key(row, column), row]);
+  /* What is empty comes last, either way. */
+  rows.sort(([a], [b]) => (a === "") - (b === "") || (up ? compare(a, b) : compare(b, a)));
+  table.tBodies[0].append(...rows.map(([, row]) => row));
 }
 for (const header of document.querySelectorAll("table.sortable thead th")) {
   const button = document.createElement("button");
