@@ -7,6 +7,7 @@ if __name__ == "__main__":  # before the slow imports
     answer_at_once()
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -124,6 +125,13 @@ def rehearse(
     )
 
 
+Output = Annotated[
+    Path,
+    typer.Option(
+        help="Folder of the local runs; what trackers get of followed runs is kept in cloud/ in it.",
+        show_default="output in the project",
+    ),
+]
 Run = Annotated[str, typer.Argument(metavar="RUN", help="The run's name: the last part of its link.")]
 
 
@@ -133,13 +141,14 @@ def submit_command(
     sets: Sets = None,
     profile: Profile = None,
     wait: Annotated[bool, typer.Option("--wait", help="Follow the run; end with its exit code.")] = False,
+    output: Output = DEFAULT_OUTPUT,
     accept_data: o.AcceptData = None,
     bless: o.Bless = None,
     verbose: Verbose = False,
 ) -> None:
     """Start a run on Vertex AI Pipelines or Kubeflow, and print the link to it."""
     chosen = _chosen(workload, sets, profile, **o.overrides(accept_data, bless))
-    raise typer.Exit(submit.submit_workload(chosen, wait=wait))
+    raise typer.Exit(submit.submit_workload(replace(chosen, output=output), wait=wait))
 
 
 @app.command("follow")
@@ -148,10 +157,11 @@ def follow_command(
     workload: Workload = DEFAULT_WORKLOAD,
     sets: Sets = None,
     profile: Profile = None,
+    output: Output = DEFAULT_OUTPUT,
     verbose: Verbose = False,
 ) -> None:
     """Show a submitted run, as `submit --wait` does."""
-    raise typer.Exit(submit.follow_run(run, _chosen(workload, sets, profile)))
+    raise typer.Exit(submit.follow_run(run, replace(_chosen(workload, sets, profile), output=output)))
 
 
 @app.command("cancel")

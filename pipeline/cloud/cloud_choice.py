@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from slipway.pipeline.config import WorkloadChoice
-from slipway.pipeline.terminal.invocation import CLOUD, command
+from slipway.pipeline.terminal.invocation import CLOUD, DEFAULT_OUTPUT, command
+
+_WITH_OUTPUT = ("submit", "follow")  # the commands that have the option
 
 
 @dataclass(frozen=True)
@@ -14,12 +17,15 @@ class CloudChoice(WorkloadChoice):
     Attributes:
         schedule: the name of the schedule; None means the workload's name.
         overrides: reasons to let a run pass a gate despite its findings; see `Request`.
+        output: the folder of the local runs, in which followed runs are kept for trackers.
     """
 
     schedule: str | None = None
     overrides: Mapping[str, str] = field(default_factory=dict)
+    output: Path = DEFAULT_OUTPUT
 
     def command(self, verb: str, *words: str) -> str:
         """Return a command to paste: `verb`, this workload with its options, and `words`; no overrides."""
         name = ("--name", self.schedule) if self.schedule else ()
-        return command(*verb.split(), str(self.workload), *self.options, *name, *words, program=CLOUD)
+        words = (*verb.split(), str(self.workload), *self.options, *name, *words)
+        return command(*words, output=self.output if words[0] in _WITH_OUTPUT else None, program=CLOUD)

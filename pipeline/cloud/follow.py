@@ -1,11 +1,11 @@
 """Reports a service's run in the engine's terms: its record, its changes and its outcome."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 
 from slipway.pipeline.cloud.complete_job import executor_of, looks_up, producers_of, tasks_of
 from slipway.pipeline.cloud.container.kubeflow_input import ABSENT
-from slipway.pipeline.cloud.pipeline_job import PipelineJob, PipelineTaskSpec
+from slipway.pipeline.cloud.pipeline_job import PipelineJob
 from slipway.pipeline.cloud.services.service import JobState, TaskState
 from slipway.pipeline.exit_codes import DONE, FAILED, GATE_STOPPED
 from slipway.pipeline.runs.outcome import conclude, read_verdict, read_verdicts
@@ -24,9 +24,16 @@ _SHOWN_LINES = 12
 def new_record(job: PipelineJob, *, run_id: str) -> RunRecord:
     """Return the record of a run that was just submitted: all tasks wait, in topological order."""
     spec = job["pipelineSpec"]
+    needs = {
+        name: {*task.get("dependentTasks", ()), *producers_of(task)} for name, task in tasks_of(spec).items()
+    }
     nodes = [
-        NodeRecord(id=name, type="Resolver" if looks_up(executor_of(spec, name)) else "")
-        for name in _in_order(tasks_of(spec))
+        NodeRecord(
+            id=name,
+            type="Resolver" if looks_up(executor_of(spec, name)) else "",
+            upstream=sorted(needs[name] & needs.keys()),
+        )
+        for name in _in_order(needs)
     ]
     return RunRecord(run_id=run_id, workload=spec["pipelineInfo"]["name"], nodes=nodes)
 
@@ -132,9 +139,8 @@ def _explain(node: NodeRecord, task: TaskState) -> None:
         node.why = "its condition was not met"
 
 
-def _in_order(tasks: Mapping[str, PipelineTaskSpec]) -> list[str]:
+def _in_order(needs: Mapping[str, Set[str]]) -> list[str]:
     """Return the names of tasks, each after those that it needs; otherwise by name."""
-    needs = {name: {*task.get("dependentTasks", ()), *producers_of(task)} for name, task in tasks.items()}
     ordered: list[str] = []
     while len(ordered) < len(needs):
         ready = sorted(name for name in needs if name not in ordered and needs[name] <= set(ordered))

@@ -9,12 +9,12 @@ from slipway.components.pusher.versions import GS
 from slipway.pipeline.runs.record import Artifact, RunRecord
 
 _FILES = {
-    "ModelBlessing": "verdict.json",
-    "InfraBlessing": "verdict.json",
-    "schemas.DataVerdict": "verdict.json",
-    "ModelRun": "result.json",
+    "ModelBlessing": ("verdict.json",),
+    "InfraBlessing": ("verdict.json",),
+    "schemas.DataVerdict": ("verdict.json",),
+    "ModelRun": ("result.json", "history.json"),
 }
-"""The report file in each type of artifact."""
+"""The report files in each type of artifact."""
 _TIMEOUT_S = 20.0
 _RETRY_S = 30.0
 
@@ -40,25 +40,26 @@ def bring_reports(record: RunRecord, folder: Path) -> str:
 
     try:
         client = storage.Client(project=None, credentials=find_credentials("Cloud Storage"))
-        for number, (artifact, file) in enumerate(found):
-            here = folder / str(number)
+        retry = DEFAULT_RETRY.with_timeout(_RETRY_S)
+        for number, (artifact, files) in enumerate(found):
+            here, there = folder / str(number), artifact["uri"]
             here.mkdir()
-            bucket, _, path = artifact["uri"].removeprefix(GS).partition("/")
-            blob = client.bucket(bucket).blob(f"{path.rstrip('/')}/{file}")
-            retry = DEFAULT_RETRY.with_timeout(_RETRY_S)
-            try:
-                content = blob.download_as_bytes(timeout=_TIMEOUT_S, retry=retry, checksum=None)
-            except NotFound:  # another pipeline's gate writes none
-                continue
-            (here / file).write_bytes(content)
-            artifact["uri"] = str(here)
+            bucket, _, path = there.removeprefix(GS).partition("/")
+            for file in files:
+                blob = client.bucket(bucket).blob(f"{path.rstrip('/')}/{file}")
+                try:
+                    content = blob.download_as_bytes(timeout=_TIMEOUT_S, retry=retry, checksum=None)
+                except NotFound:  # another pipeline's gate or Trainer writes none
+                    continue
+                (here / file).write_bytes(content)
+                artifact["uri"], artifact["copy_of"] = str(here), there
     except (ComponentError, GoogleAPIError, GoogleAuthError, requests.RequestException, OSError) as error:
         return f"not shown: the gates' reasons and the metrics: {' '.join(str(error).split())[:300]}"
     return ""
 
 
-def _reports(record: RunRecord) -> Iterator[tuple[Artifact, str]]:
-    for kind, file in _FILES.items():
+def _reports(record: RunRecord) -> Iterator[tuple[Artifact, tuple[str, ...]]]:
+    for kind, files in _FILES.items():
         for _, artifact in record.outputs_of(kind):
             if artifact["uri"].startswith(GS):
-                yield artifact, file
+                yield artifact, files

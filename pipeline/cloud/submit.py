@@ -12,6 +12,7 @@ from slipway.pipeline.cloud.follow import ending, finish, new_record, update
 from slipway.pipeline.cloud.pipeline_job import PipelineJob
 from slipway.pipeline.cloud.reports import bring_reports
 from slipway.pipeline.cloud.services.service import JobState, Service, Submitted
+from slipway.pipeline.cloud.tracked_run import Followed, hand_over, keep_settings, trackers_of
 from slipway.pipeline.cloud.workload_in_image import Target
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.engine.signal_handlers import answered_by, raise_interrupt
@@ -22,7 +23,6 @@ from slipway.pipeline.runs.run_id import new_run_id
 from slipway.pipeline.screen.display import RunDisplay
 from slipway.pipeline.screen.run_display import stderr_display
 from slipway.pipeline.terminal.printable import printable
-from slipway.pipeline.tracking.handover import TRACKERS
 
 # Seconds between two checks of a run; a short run is reported at once, a long one costs the service little.
 _FIRST_LOOK_S, _LONGEST_LOOK_S = 1.0, 15.0
@@ -43,7 +43,7 @@ def submit_workload(chosen: CloudChoice, *, wait: bool) -> int:
         try:
             target = target_of(chosen)
             service = service_of(target.config)
-            check(service, target)
+            check(service, target, is_followed=wait)
             job = service.request(compiled_job(target))
         except KeyboardInterrupt:
             say("Interrupted; no run was started.")
@@ -55,6 +55,8 @@ def submit_workload(chosen: CloudChoice, *, wait: bool) -> int:
             say(f"Interrupted while the run {name} was being started: {service.title} may have begun it.")
             return INTERRUPTED
         print(submitted.link, flush=True)
+        if problem := keep_settings(target.config, submitted.name, chosen=chosen):
+            say(problem)
         if not wait:
             return DONE
         return follow(service, job, submitted, chosen=chosen, display=stderr_display(), config=target.config)
@@ -117,16 +119,19 @@ def service_of(config: WorkloadConfig) -> Service:
     return Vertex(config)
 
 
-def check(service: Service, target: Target) -> None:
+def check(service: Service, target: Target, *, is_followed: bool = False) -> None:
     """Let the service check what a run needs; print its warnings, and a note if trackers are configured.
+
+    Args:
+        is_followed: whether this command follows the run, at whose end trackers are told of it.
 
     Raises:
         PipelineError: something is missing; the message says what.
     """
     for note in service.check(root=target.root, images=target.images):
         say(note)
-    if named := [f"track.{name}" for name in TRACKERS if getattr(target.config.track, name)]:
-        say(f"note: {', '.join(named)}: cloud runs are not sent to trackers; see docs/tracking.md")
+    if (named := trackers_of(target.config)) and not is_followed:
+        say(f"note: {named}: a cloud run is sent once `follow` has seen its end")
 
 
 def run_name(config: WorkloadConfig) -> str:
@@ -147,8 +152,8 @@ def follow(
 
     Args:
         chosen: its workload, for the commands in hints.
-        config: the workload's settings, which may name an experiment; None means that the run is logged to
-            none.
+        config: the workload's settings, which may name an experiment and trackers; None means that the run
+            is logged to none.
 
     Raises:
         PipelineError: the service no longer answers; the run itself continues.
@@ -168,7 +173,7 @@ def follow(
         display.close()
         _say_it_goes_on(submitted, chosen)
         raise
-    wall_s = time.monotonic() - began
+    wall_s = state.took_s if state.took_s is not None else time.monotonic() - began
     bless = chosen.command("submit", "--bless", WHY)
     with tempfile.TemporaryDirectory(prefix="slipway-reports-") as folder:
         missing = bring_reports(record, Path(folder))
@@ -176,8 +181,10 @@ def follow(
         width = display.leave_table(record)
         for line in ending(record, state, link=submitted.link, bless=bless, width=width):
             say(line)
+        seen = Followed(record, state, reports=Path(folder), is_whole=not missing)
+        handed = hand_over(seen, config, chosen=chosen) if config else ""
     noted = note_in_experiment(config, record, state.phase) if config else ""
-    for line in filter(None, (missing, noted)):
+    for line in filter(None, (missing, noted, handed)):
         say(line)
     return code
 

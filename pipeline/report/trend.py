@@ -1,7 +1,7 @@
 """One number over time as a small line: from run to run, or in a training from epoch to epoch. Pure."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 WIDTH_PX, HEIGHT_PX = 200.0, 40.0
@@ -72,8 +72,7 @@ def training_trend(epochs: object) -> Trend | None:
     records = [each for each in epochs if isinstance(each, Mapping)] if isinstance(epochs, Sequence) else []
     names = dict.fromkeys(str(name) for record in records for name in record if name != "epoch")
     for name in sorted(names, key=_distance):
-        values = [float(v) for record in records if _is_number(v := record.get(name))]
-        if found := trend(name, values):
+        if found := trend(name, list(_numbers(records, name))):
             return found
     return None
 
@@ -83,5 +82,7 @@ def _distance(name: str) -> int:
     return wanted.index(True) if True in wanted else len(wanted)
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _numbers(records: Iterable[Mapping[str, object]], name: str) -> Iterator[float]:
+    for value in (record.get(name) for record in records):
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            yield float(value)

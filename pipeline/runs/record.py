@@ -25,11 +25,15 @@ WHY = "why it is right"
 
 
 class Artifact(TypedDict):
-    """An output of a node: its URI, its TFX type, and its custom properties."""
+    """An output of a node: its URI, its TFX type, and its custom properties.
+
+    `copy_of` is where it lies if `uri` is a folder with copies of its reports only.
+    """
 
     uri: str
     type: str
     properties: dict[str, Any]
+    copy_of: NotRequired[str]
 
 
 Outputs = Mapping[str, Sequence[Artifact]]

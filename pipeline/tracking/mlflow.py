@@ -165,7 +165,7 @@ def _tags(record: RunRecord) -> dict[str, str]:
     tags = {
         "slipway.workload": record.workload,
         "slipway.state": record.state,
-        "mlflow.source.name": run_command(record),
+        "mlflow.source.name": record.target.again or run_command(record),
         "mlflow.source.type": "JOB",
         "mlflow.note.content": outcome,
     }

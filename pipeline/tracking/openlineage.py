@@ -13,7 +13,7 @@ from typing import cast
 from urllib.parse import urlsplit
 
 from slipway.pipeline.runs.diff import read_fingerprints
-from slipway.pipeline.runs.record import NodeRecord, RunRecord
+from slipway.pipeline.runs.record import Artifact, NodeRecord, RunRecord
 from slipway.pipeline.tracking.facts import data_digests
 from slipway.pipeline.tracking.http_client import HttpClient
 from slipway.pipeline.tracking.node_times import ran, run_times
@@ -89,13 +89,13 @@ def _of_nodes(record: RunRecord) -> Iterator[tuple[datetime, Event]]:
         job = _job(f"{record.workload}.{node.id}", kind="TASK")
         run: dict[str, object] = {"runId": _id(record, node.id), "facets": {"parent": parent}}
         inputs = [
-            _dataset(artifact["uri"])
+            _of_artifact(artifact)
             for name in node.upstream
             for artifacts in record.node(name).outputs.values()
             for artifact in artifacts
         ]
         yield times.begin, _event("START", times.begin, run, job, inputs=inputs)
-        outputs = [_dataset(each["uri"]) for artifacts in node.outputs.values() for each in artifacts]
+        outputs = [_of_artifact(each) for artifacts in node.outputs.values() for each in artifacts]
         yield (
             times.end,
             _event(
@@ -142,6 +142,10 @@ def _event(
 def _job(name: str, *, kind: str) -> dict[str, object]:
     job_type = _facet("JobTypeJobFacet", processingType="BATCH", integration="SLIPWAY", jobType=kind)
     return {"namespace": _NAMESPACE, "name": name, "facets": {"jobType": job_type}}
+
+
+def _of_artifact(artifact: Artifact) -> dict[str, object]:
+    return _dataset(artifact.get("copy_of") or artifact["uri"])
 
 
 def _dataset(uri: str, *, version: str = "") -> dict[str, object]:

@@ -70,8 +70,8 @@ def trace(record: RunRecord) -> dict[str, object]:
             "slipway.component": node.type,
             "slipway.state": node.state,
             "slipway.why": node.why,
-            "slipway.attempts": node.attempts,
-            "slipway.peak_bytes": node.peak_bytes,
+            "slipway.attempts": node.attempts or None,  # not known of a cloud run
+            "slipway.peak_bytes": node.peak_bytes or None,
         })  # fmt: skip
         said = (node.failure["message"] or node.why).splitlines()[:1]
         span["status"] = {"code": _OK} if node.is_done else {"code": _ERROR, "message": "".join(said)}

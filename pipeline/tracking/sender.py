@@ -36,15 +36,22 @@ def send_all(output: Path) -> list[Waiting] | None:
     Raises:
         OSError: the output folder cannot be written.
     """
+    # Both are tried, also where another process is at work in the first.
+    is_done = [_send_folder(folder) for folder in spool.folders(output)]
+    return spool.all_waiting(output) if all(is_done) else None
+
+
+def _send_folder(output: Path) -> bool:
+    """Send all runs of one spool, trying each once; return False if another process is sending them."""
     tried: set[tuple[str, int]] = set()
-    while fresh := {_key(each) for each in spool.all_waiting(output)} - tried:
+    while fresh := {_key(each) for each in spool.waiting_in(output)} - tried:
         with spool.alone(output) as is_alone:
             # The other process checks the spool again after it has released the lock.
             if not is_alone:
-                return None
+                return False
             _send(output, fresh)
         tried |= fresh
-    return spool.all_waiting(output)
+    return True
 
 
 def _key(entry: Waiting) -> tuple[str, int]:
@@ -55,7 +62,7 @@ def _send(output: Path, fresh: set[tuple[str, int]]) -> None:
     history, away = History(output), dict[tuple[str, str], str]()
     unwritten: OSError | None = None
     # A run that a server rejects, or hangs on, might keep others from being sent, so it comes after them.
-    for entry in sorted(spool.all_waiting(output), key=lambda each: each.failed):
+    for entry in sorted(spool.waiting_in(output), key=lambda each: each.failed):
         if _key(entry) not in fresh:
             continue
         record = _record(history, entry.run_id)

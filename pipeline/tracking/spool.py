@@ -1,5 +1,7 @@
 """The spool of runs that are not yet sent to trackers: one small file per run, in OUTPUT/tracking/.
 
+Followed cloud runs have theirs in OUTPUT/cloud/tracking/.
+
 The files hold no addresses or credentials: addresses are in the run's record, credentials in the environment
 of the sending process.
 """
@@ -16,6 +18,8 @@ from slipway.pipeline.runs.record import write_json
 from slipway.pipeline.runs.typed_json import DocumentError, read_document
 
 FOLDER = "tracking"
+CLOUD = "cloud"
+"""The folder in an output folder with the records of followed cloud runs, and a spool of its own."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +58,19 @@ def put(output: Path, waiting: Waiting) -> None:
         path.unlink(missing_ok=True)
 
 
+def folders(output: Path) -> tuple[Path, Path]:
+    """Return the folders with a spool: the output folder, and the one in it for cloud runs."""
+    return output, output / CLOUD
+
+
 def all_waiting(output: Path) -> list[Waiting]:
-    """Return all entries, oldest run first; one that cannot be read is left out."""
-    found = (_read(path) for path in sorted((output / FOLDER).glob("*.json")))
+    """Return all entries, those of cloud runs last; one that cannot be read is left out."""
+    return [entry for folder in folders(output) for entry in waiting_in(folder)]
+
+
+def waiting_in(folder: Path) -> list[Waiting]:
+    """Return the entries of one spool, oldest run first; one that cannot be read is left out."""
+    found = (_read(path) for path in sorted((folder / FOLDER).glob("*.json")))
     return [entry for entry in found if entry is not None]
 
 
@@ -90,11 +104,16 @@ def alone(output: Path) -> Iterator[bool]:
 
 
 def who_sends(output: Path) -> str:
-    """Return which process last held the lock of `alone`, by process id and machine."""
+    """Return which processes last held the locks of `alone`, by process id and machine."""
+    found = dict.fromkeys(filter(None, (_owner(folder) for folder in folders(output))))
+    return " or ".join(found) or "which one is not known"
+
+
+def _owner(folder: Path) -> str:
     try:
-        return (output / FOLDER / ".lock").read_text(encoding="utf-8", errors="replace")[:200]
+        return (folder / FOLDER / ".lock").read_text(encoding="utf-8", errors="replace")[:200]
     except OSError:
-        return "which one is not known"
+        return ""
 
 
 def _read(path: Path) -> Waiting | None:

@@ -360,6 +360,8 @@ def _state(found: Any) -> JobState:
         phase=_PHASES.get(found.state or "PENDING", "running"),
         error=found.error.message if found.error else "",
         tasks=tuple(_task(each) for each in details or ()),
+        began=_utc(found.created_at),
+        ended=_utc(found.finished_at),
     )
 
 
@@ -372,4 +374,6 @@ def _task(found: Any) -> TaskState:
         state=state,
         error=error if state == "failed" else "",
         wall_s=max(0.0, (end - found.start_time).total_seconds()) if end and found.start_time else 0.0,
+        began=_utc(found.start_time),
+        ended=_utc(found.end_time),
     )

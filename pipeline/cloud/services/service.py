@@ -32,6 +32,7 @@ class TaskState:
     Attributes:
         error: the service's message about a failure.
         wall_s: seconds that the task took, or has taken so far; 0 if unknown.
+        began, ended: when, in UTC; None if it has not, or if unknown.
         outputs: output key -> artifacts, each `{uri, type, properties}`; empty if unknown.
     """
 
@@ -40,6 +41,8 @@ class TaskState:
     error: str = ""
     wall_s: float = 0.0
     outputs: Outputs = field(default_factory=dict)
+    began: datetime | None = None
+    ended: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -50,16 +53,26 @@ class JobState:
         phase: the state of the run as a whole.
         error: the service's message about a failure.
         tasks: the tasks that the service has reported so far.
+        began, ended: when, in UTC; None if it has not, or if unknown.
     """
 
     phase: JobPhase
     error: str = ""
     tasks: tuple[TaskState, ...] = ()
+    began: datetime | None = None
+    ended: datetime | None = None
 
     @property
     def is_over(self) -> bool:
         """Whether the run has ended."""
         return self.phase in ("complete", "failed", "cancelled")
+
+    @property
+    def took_s(self) -> float | None:
+        """Seconds from begin to end; None while it runs, or if the service does not say."""
+        if self.began is None or self.ended is None or self.ended < self.began:
+            return None
+        return (self.ended - self.began).total_seconds()
 
 
 @dataclass(frozen=True)

@@ -249,9 +249,7 @@ class Vertex:
             name=found.display_name,
             state=found.state.name.lower(),
             cron=found.cron,
-            next_run=datetime.fromtimestamp(found.next_run_time.timestamp(), UTC)
-            if found.next_run_time
-            else None,
+            next_run=_utc(found.next_run_time),
             link=schedule_link(self._region, self._project, name),
         )
 
@@ -261,6 +259,8 @@ def _state(found: Any) -> JobState:
         phase=_PHASES.get(found.state.name, "running"),
         error=found.error.message,
         tasks=tuple(_task(each) for each in found.job_detail.task_details),
+        began=_utc(found.start_time),
+        ended=_utc(found.end_time),
     )
 
 
@@ -278,7 +278,13 @@ def _task(found: Any) -> TaskState:
         outputs={
             key: [_artifact(each) for each in listed.artifacts] for key, listed in found.outputs.items()
         },
+        began=_utc(found.start_time),
+        ended=_utc(found.end_time),
     )
+
+
+def _utc(moment: Any) -> datetime | None:
+    return datetime.fromtimestamp(moment.timestamp(), UTC) if moment else None
 
 
 def _artifact(found: Any) -> Artifact:

@@ -1,9 +1,11 @@
 """Runs and recurring runs on Kubeflow Pipelines, against the API's own models on loopback."""
 
 import io
+import json
 from datetime import UTC, datetime
 
 import pytest
+from tracker_double import Collector, served
 
 from slipway.pipeline.cloud import back_fill, schedule
 from slipway.pipeline.cloud.cloud_choice import CloudChoice
@@ -12,6 +14,8 @@ from slipway.pipeline.cloud.submit import cancel_run, follow, follow_run, submit
 from slipway.pipeline.config import read_assignments
 from slipway.pipeline.errors import ConfigError, PipelineError, UsageError
 from slipway.pipeline.screen.run_display import LineDisplay
+from slipway.pipeline.tracking import handover
+from slipway.pipeline.tracking.sender import send_all
 
 pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
 
@@ -172,6 +176,30 @@ def test_run_is_followed_to_its_end(service, client, golden, submit, monkeypatch
         == code
     )
     assert words in capsys.readouterr().err
+
+
+def test_run_is_handed_to_the_tracker_with_the_times_of_its_tasks(
+    service, workload, submit, monkeypatch, tmp_path, capsys
+):
+    monkeypatch.setattr(handover, "start", send_all)
+    submit()
+    took = {"start_time": "2027-01-01T00:01:00Z", "end_time": "2027-01-01T00:02:00Z"}
+    tasks = [{"display_name": "Ingest", "state": "SUCCEEDED", **took}, {"display_name": "root", **took}]
+    service.lives = [
+        {"state": "SUCCEEDED", "finished_at": "2027-01-01T00:10:00Z", "run_details": {"task_details": tasks}}
+    ]
+    with served(Collector()) as collector:
+        sets = read_assignments((f"track.opentelemetry={collector.address}",))
+        chosen = CloudChoice(workload, sets, "prod", output=tmp_path / "output")
+        assert [follow_run("r0", chosen), follow_run("r0", chosen)] == [0, 0]
+
+    assert "Handed to track.opentelemetry before" in capsys.readouterr().err
+    [(_, path, _, body)] = collector.got
+    spans = json.loads(body)["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    took_s = [(int(each["endTimeUnixNano"]) - int(each["startTimeUnixNano"])) / 1e9 for each in spans]
+    assert (path, [each["name"] for each in spans], took_s) == (
+        "/v1/traces", ["run taxi", "Ingest"], [600.0, 60.0],
+    )  # fmt: skip
 
 
 def test_run_is_followed_again_and_cancelled(service, workload, submit, capsys):

@@ -219,11 +219,13 @@ def test_submitting_asks_for_each_thing_once(google, workload, name):
     assert made.display_name == name
 
 
-def test_that_trackers_are_not_told_of_it_is_said(capsys):
+def test_when_trackers_are_told_of_it_is_said(capsys):
     track = TrackConfig(mlflow="http://127.0.0.1:5000", opentelemetry="http://127.0.0.1:4318")
     target = SimpleNamespace(root="", images={}, config=SimpleNamespace(track=track))
     check(SimpleNamespace(check=lambda **_: ["from the service"]), target)
     assert capsys.readouterr().err.splitlines() == [
         "from the service",
-        "note: track.mlflow, track.opentelemetry: cloud runs are not sent to trackers; see docs/tracking.md",
+        "note: track.mlflow, track.opentelemetry: a cloud run is sent once `follow` has seen its end",
     ]
+    check(SimpleNamespace(check=lambda **_: []), target, is_followed=True)
+    assert capsys.readouterr().err == ""

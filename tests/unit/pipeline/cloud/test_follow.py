@@ -1,6 +1,7 @@
 """A run at a service, told in the engine's words."""
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 
@@ -106,6 +107,14 @@ def test_gate_that_stopped_a_run_is_told_from_a_fault_by_its_exit_code(record):
         "  DataGate: - fare: below 0",
         "    hint: look at them",
     ]
+
+
+@pytest.mark.parametrize(
+    ("began", "ended", "took_s"), [(0, 90, 90.0), (90, 0, None), (0, None, None), (None, 90, None)]
+)
+def test_time_of_a_run_is_known_if_the_service_tells_begin_and_end(began, ended, took_s):
+    at = [None if each is None else datetime.fromtimestamp(each, UTC) for each in (began, ended)]
+    assert JobState("complete", began=at[0], ended=at[1]).took_s == took_s
 
 
 def test_task_that_failed_is_a_failure_also_beside_a_gate(record):

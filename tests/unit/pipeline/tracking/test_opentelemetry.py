@@ -28,6 +28,7 @@ def test_a_workload_that_names_no_collector_has_none(make_run):
 
 def test_each_node_that_ran_is_a_span_of_its_run(collector, failed_run):
     record = failed_run(opentelemetry=collector.address)
+    record.node("Trainer").peak_bytes = 4096
     connect(record).send(record)
     [[run, trainer, gate]] = spans(collector)
     assert [each["name"] for each in (run, trainer, gate)] == ["run taxi", "Trainer", "Gate"]
@@ -46,7 +47,7 @@ def test_each_node_that_ran_is_a_span_of_its_run(collector, failed_run):
     }  # fmt: skip
     assert attributes(trainer) == {
         "slipway.node": "Trainer", "slipway.component": "Trainer", "slipway.state": "complete",
-        "slipway.why": "first run", "slipway.attempts": "2", "slipway.peak_bytes": "0",
+        "slipway.why": "first run", "slipway.attempts": "2", "slipway.peak_bytes": "4096",
     }  # fmt: skip
 
 
