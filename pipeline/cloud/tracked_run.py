@@ -69,7 +69,7 @@ def keep_settings(config: WorkloadConfig, run: str, *, chosen: CloudChoice) -> s
         with locked(history.folder(run), run_id=f"submit {run}", wait_s=_LOCK_WAIT_S):
             if _kept(history, run) is None:
                 history.save(_new(config, run, chosen=chosen))
-    except (OSError, PipelineError) as error:
+    except Exception as error:  # the run was started, whatever becomes of this
         return f"warning: a later follow takes the settings of its own time: {_in_words(error)}"
     return ""
 
@@ -102,7 +102,7 @@ def hand_over(seen: Followed, config: WorkloadConfig, *, chosen: CloudChoice) ->
             is_new = _leave(seen, config, history, chosen=chosen)
         if spool.all_waiting(chosen.output.absolute()):
             handover.start(chosen.output.absolute())
-    except (OSError, PipelineError) as error:
+    except Exception as error:  # such as a damaged record: the run's exit code stays
         return f"not sent to {names}: {_in_words(error)}; again: {again}"
     return f"Handed to {names}." if is_new else f"Handed to {names} before; nothing is sent twice."
 
@@ -116,13 +116,13 @@ def _leave(seen: Followed, config: WorkloadConfig, history: History, *, chosen: 
         return False
     record = _told(seen, before or _new(config, run, chosen=chosen), config)
     record.resumed = before.resumed + 1 if before is not None and was_left else 0
+    # The sender leaves a running run alone. So a process that is killed in what follows loses nothing: the
+    # next `follow` does all of it again.
+    ended, record.state = record.state, "running"
+    history.save(record)
     _keep_reports(record, seen.reports, folder / (_WHOLE if seen.is_whole else _IN_PART))
     lines = "".join(f"{json.dumps(event)}\n" for event in _events(seen))
     (folder / "events.jsonl").write_text(lines, encoding="utf-8")
-    # The sender leaves a running run alone. So a process that is killed here loses nothing: the next `follow`
-    # does all of it again.
-    ended, record.state = record.state, "running"
-    history.save(record)
     handover.leave(record)
     record.state = ended
     history.save(record)
@@ -194,5 +194,6 @@ def _iso(at: datetime) -> str:
     return at.isoformat(timespec="milliseconds")
 
 
-def _in_words(error: OSError | PipelineError) -> str:
-    return " ".join(str(error).split())
+def _in_words(error: Exception) -> str:
+    kind = "" if isinstance(error, OSError | PipelineError) else f"{type(error).__name__}: "
+    return kind + " ".join(str(error).split())

@@ -284,13 +284,37 @@ def with_many_classes(record: RunRecord) -> RunRecord:
 PAPER_PX = 703
 
 
-@pytest.mark.slow
-def test_on_paper_no_table_is_cut_and_nothing_is_left_that_only_a_screen_can_use(visit, report_run, tmp_path):
-    page = write_page(with_many_classes(report_run()), tmp_path)
-    # Its rules for print hold on the screen, as nothing in here can be asked for the layout of a real print.
+def on_paper(page: Path) -> Path:
+    """Has a page's rules for print hold on the screen: nothing in here lays out a real print."""
     text = re.sub(POLICY, "", page.read_text(encoding="utf-8"))
     text = text.replace("@media screen", "@media not all").replace("@media print", "@media all")
     page.write_text(text, encoding="utf-8")
+    return page
+
+
+@pytest.mark.slow
+def test_on_paper_the_table_of_all_runs_is_not_cut_however_many_metrics_it_has(visit, report_run, tmp_path):
+    record = report_run("plain", "complete")
+    record.metrics = {f"output_{at}/binary_accuracy": 0.5 for at in range(20)}
+    page = on_paper(write_index([record, record], tmp_path))
+
+    look = """({
+      cut: [...page.querySelectorAll("table, svg, .wide")].filter(each =>
+        each.getBoundingClientRect().right > root.clientWidth
+        || each.scrollWidth > each.clientWidth + 1).length,
+      row: page.querySelector("tbody tr").innerText,
+      empty: [...page.querySelectorAll("td:empty")].filter(each => each.checkVisibility()).length,
+    })"""
+    found = visit(page, width_px=PAPER_PX, look=look).found
+
+    assert found["cut"] == 0
+    assert found["row"].startswith(record.run_id)
+    assert found["empty"] == 0
+
+
+@pytest.mark.slow
+def test_on_paper_no_table_is_cut_and_nothing_is_left_that_only_a_screen_can_use(visit, report_run, tmp_path):
+    page = on_paper(write_page(with_many_classes(report_run()), tmp_path))
 
     look = """(() => {
       const styled = name => getComputedStyle(page.querySelector(name));

@@ -198,6 +198,35 @@ def test_command_that_was_killed_while_it_handed_over_loses_nothing(
     assert len(tracker.runs) == 1
 
 
+def test_command_that_was_killed_while_it_completed_a_run_loses_nothing_either(
+    tracker, settings, chosen, seen, monkeypatch
+):
+    config = settings(mlflow=tracker.address)
+    hand_over(seen(is_whole=False), config, chosen=chosen)
+
+    def killed(_seen):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tracked_run, "_events", killed)
+        with pytest.raises(KeyboardInterrupt):
+            hand_over(seen(), config, chosen=chosen)
+    assert hand_over(seen(), config, chosen=chosen) == "Handed to track.mlflow."
+    [run] = tracker.runs.values()
+    assert "auc" in {name for name, *_ in run["metrics"]}
+
+
+def test_damaged_settings_are_told_and_nothing_fails(settings, chosen, seen):
+    config = settings(mlflow="http://127.0.0.1:9")
+    keep_settings(config, RUN, chosen=chosen)
+    path = History(chosen.output / spool.CLOUD).folder(RUN) / "run.json"
+    damaged = json.loads(path.read_text())
+    damaged["target"]["config"] = "{"
+    path.write_text(json.dumps(damaged))
+
+    assert "not sent to track.mlflow: JSONDecodeError: " in hand_over(seen(), config, chosen=chosen)
+
+
 def test_cancelled_run_is_one_that_was_ended(tracker, settings, chosen, seen):
     state = replace(STATE, phase="cancelled", tasks=TASKS[:2])
 
