@@ -106,7 +106,7 @@ def index(records: Sequence[RunRecord], output: Path, path: Path) -> Index:
 
 
 def row_of(record: RunRecord) -> Row:
-    """A run as a row of a table."""
+    """Return a run as a row of a table."""
     return _row(record, one_line(record))
 
 
@@ -136,7 +136,7 @@ def _index_row(
 
 
 def _metric(value: float) -> tuple[str, str]:
-    """A metric in words, and as the number to sort by; without that if it is not finite."""
+    """Return a metric in words, and as the number to sort by; without that if it is not finite."""
     return number(value), repr(value) if math.isfinite(value) else ""
 
 

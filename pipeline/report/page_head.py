@@ -194,7 +194,7 @@ def one_line(record: RunRecord) -> str:
 
 
 def what_failed(record: RunRecord) -> str:
-    """The first node that failed, and the first line of its cause; empty if none did."""
+    """Return the first failed node and the first line of its cause; empty if no node failed."""
     failed = next((node for node in record.nodes if node.state == "failed"), None)
     if failed is None:
         return ""
