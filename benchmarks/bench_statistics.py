@@ -55,9 +55,9 @@ def statistics(_: Path, folder: Path, *, stock: bool) -> dict[str, float]:
     import tensorflow_data_validation as tfdv  # isort: skip  (after tfx, which patches what it imports)
 
     from slipway.components.statistics_gen.executor import Executor
-    from slipway.pipeline.engine.tfx.beam_answers import keep_beams_answers
+    from slipway.pipeline.engine.tfx.beam_caching import cache_beam_lookups
 
-    keep_beams_answers()  # as in a run; TFX's own executor gains from it
+    cache_beam_lookups()  # as in a run; TFX's own executor gains from it
     inputs = {"examples": examples_in(folder / "examples", _SPLITS)}
     outputs = {"statistics": artifact(standard_artifacts.ExampleStatistics, folder / f"statistics-{stock}")}
     options = tfdv.StatsOptions(num_quantiles_histogram_buckets=100)

@@ -64,9 +64,9 @@ def transform(output: Path, folder: Path, *, stock: bool) -> dict[str, float]:
     from tfx.types import standard_artifacts
 
     from slipway.components.transform.executor import Executor
-    from slipway.pipeline.engine.tfx.beam_answers import keep_beams_answers
+    from slipway.pipeline.engine.tfx.beam_caching import cache_beam_lookups
 
-    keep_beams_answers()  # as in a run; TFX's own executor gains from it
+    cache_beam_lookups()  # as in a run; TFX's own executor gains from it
 
     schema = folder / "schema"
     is_wide = schema.is_dir()

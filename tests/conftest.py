@@ -353,12 +353,12 @@ def report_run(tmp_path: Path) -> Callable[..., "RunRecord"]:
     from slipway.pipeline.fingerprint.parts import Fingerprint
     from slipway.pipeline.runs.history import History
     from slipway.pipeline.runs.record import NodeRecord
-    from slipway.pipeline.runs.run_target import Asked, WorkloadRun
+    from slipway.pipeline.runs.run_target import RecordedRequest, WorkloadRun
 
     def make(text: str = "plain", state: str = "failed") -> "RunRecord":
         history = History(tmp_path)
         config = json.dumps({"transform": {"classes": [text, text]}})
-        target = Asked(workload=text, output=tmp_path, target=WorkloadRun(config=config))
+        target = RecordedRequest(workload=text, output=tmp_path, target=WorkloadRun(config=config))
         record = history.new_run(text, target)
         record.nodes = [
             NodeRecord("first" + text, type=text, state="complete", why=text, started_s=0.0, wall_s=2.0),

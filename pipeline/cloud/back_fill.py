@@ -20,7 +20,7 @@ from slipway.pipeline.cloud.follow import ending, finish, new_record, update
 from slipway.pipeline.cloud.services.service import JobPhase, JobState, Service, Submitted
 from slipway.pipeline.cloud.submit import check, say, service_of, target_of
 from slipway.pipeline.cloud.workload_in_image import Target
-from slipway.pipeline.engine.signal_handlers import answered_by, raise_interrupt
+from slipway.pipeline.engine.signal_handlers import raise_interrupt, signals_handled_by
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.exit_codes import INTERRUPTED
 from slipway.pipeline.runs.record import WHY, RunRecord
@@ -153,7 +153,7 @@ class _Backfill:
 
     def run(self) -> int:
         try:
-            with answered_by(raise_interrupt):
+            with signals_handled_by(raise_interrupt):
                 code = self._run_all()
         except KeyboardInterrupt:
             self._say_what_goes_on()

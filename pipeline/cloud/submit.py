@@ -15,7 +15,7 @@ from slipway.pipeline.cloud.services.service import JobState, Service, Submitted
 from slipway.pipeline.cloud.tracked_run import Followed, hand_over, keep_settings, trackers_of
 from slipway.pipeline.cloud.workload_in_image import Target
 from slipway.pipeline.config import WorkloadConfig
-from slipway.pipeline.engine.signal_handlers import answered_by, raise_interrupt
+from slipway.pipeline.engine.signal_handlers import raise_interrupt, signals_handled_by
 from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.exit_codes import DONE, INTERRUPTED
 from slipway.pipeline.runs.record import WHY, RunRecord
@@ -39,7 +39,7 @@ def submit_workload(chosen: CloudChoice, *, wait: bool) -> int:
         UsageError: the workload cannot run in containers, or a setting is missing; the message says which.
         PipelineError: the service refused, could not be reached, or something that a run needs is missing.
     """
-    with answered_by(raise_interrupt):
+    with signals_handled_by(raise_interrupt):
         try:
             target = target_of(chosen)
             service = service_of(target.config)
@@ -161,7 +161,7 @@ def follow(
     began = time.monotonic()
     record = new_record(job, run_id=submitted.name)
     try:
-        with answered_by(raise_interrupt):
+        with signals_handled_by(raise_interrupt):
             display.begins(record)
             display.planned(record, {})
             state = _watch(service, submitted.name, record, display)

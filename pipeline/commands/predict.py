@@ -34,7 +34,7 @@ from slipway.pipeline.commands.model_columns import (
 from slipway.pipeline.commands.unfinished import unfinished
 from slipway.pipeline.commands.versions import no_version
 from slipway.pipeline.config import WorkloadConfig
-from slipway.pipeline.engine.signal_handlers import answered_by, raise_interrupt
+from slipway.pipeline.engine.signal_handlers import raise_interrupt, signals_handled_by
 from slipway.pipeline.errors import UsageError, raised_as
 from slipway.pipeline.terminal.invocation import command
 from slipway.pipeline.terminal.sign_of_life import sign_of_life
@@ -208,7 +208,7 @@ def predict(
     target = (to or output / "predictions" / config.name / _now()).absolute()
     doing = f"{config.name} version {number}: predicts {source}"
     # SIGTERM, for instance from a system that shuts down, must not leave anything half done either.
-    with unfinished(target) as partial, answered_by(raise_interrupt):
+    with unfinished(target) as partial, signals_handled_by(raise_interrupt):
         wrong_input = raised_as(UsageError, FileError, InputError, UntrustedError)
         with sign_of_life(doing), wrong_input, shelf.fetched(number) as model:
             reading = _Reading(files, options, config.transform.copied)

@@ -12,7 +12,7 @@ from slipway.components.pusher.version_store import shelf_at
 from slipway.components.request_log.request_log import BackgroundLog, RequestLog
 from slipway.pipeline.commands.versions import no_version
 from slipway.pipeline.config import WorkloadConfig
-from slipway.pipeline.engine.signal_handlers import answered_by, raise_interrupt
+from slipway.pipeline.engine.signal_handlers import raise_interrupt, signals_handled_by
 from slipway.pipeline.errors import UsageError, raised_as
 from slipway.pipeline.terminal.printable import printable
 from slipway.pipeline.wiring.pushed_versions import serving_base, trusted_versions
@@ -70,7 +70,7 @@ def serve(
         )
         try:
             # Services are stopped by SIGTERM; requests already answered must still be logged then.
-            with answered_by(raise_interrupt):
+            with signals_handled_by(raise_interrupt):
                 server.serve_forever(poll_interval=0.2)
         except KeyboardInterrupt:
             _tell("Ended.")

@@ -40,7 +40,7 @@ def listed(output: Path) -> list[RunRecord]:
 def find(name: str | None, output: Path) -> RunRecord:
     """Return a run by its id or the start of it; without a name, the latest."""
     record = _as_it_is(History(output.absolute()).find(name), output)
-    record.target = record.target.lying_in(record.output)
+    record.target = record.target.with_output(record.output)
     return record
 
 

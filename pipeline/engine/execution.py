@@ -9,7 +9,7 @@ from slipway.components.serving_check.clean_process import CLIENT
 from slipway.pipeline.engine.docker import check_docker
 from slipway.pipeline.engine.graphs import check_nodes
 from slipway.pipeline.engine.journal import Journal
-from slipway.pipeline.engine.processes.client import Server
+from slipway.pipeline.engine.processes.client import ForkServerClient
 from slipway.pipeline.engine.processes.os_processes import default_jobs, end_leftovers
 from slipway.pipeline.engine.processes.temporary import remove_left, temporary_folder
 from slipway.pipeline.engine.processes.warm import WarmProcess
@@ -65,7 +65,7 @@ def execute(
         record = (
             _continued(resumed)
             if resumed
-            else history.new_run(request.workload, request.asked, run_id=run_id)
+            else history.new_run(request.workload, request.recorded, run_id=run_id)
         )
         record.overrides = dict(request.overrides)
         if request.ir is not None:
@@ -100,7 +100,7 @@ def _run(
     folder = history.folder(record.run_id)
     with (
         temporary_folder(folder) as temporary,
-        Server(folder, temporary=temporary, warm=warm, is_ours=request.is_workload) as server,
+        ForkServerClient(folder, temporary=temporary, warm=warm, is_ours=request.is_workload) as server,
     ):
         # Another core is idle while TFX is imported.
         if may_start_ahead and _will_check_serving(request, history, known):
@@ -175,7 +175,7 @@ def prepare(
     history: History,
     record: RunRecord,
     display: RunDisplay,
-    server: Server,
+    server: ForkServerClient,
     *,
     alive: Callable[[], None] = lambda: None,
 ) -> Plan:
@@ -218,7 +218,9 @@ def _resumed(record: RunRecord) -> RunRecord | None:
     return record if record.resumed else None
 
 
-def _take_up(record: RunRecord, server: Server, history: History, *, tick: Callable[[], None]) -> None:
+def _take_up(
+    record: RunRecord, server: ForkServerClient, history: History, *, tick: Callable[[], None]
+) -> None:
     """Record results of nodes that completed after a killed engine could no longer record them."""
     last = record.run_id if record.resumed == 1 else f"{record.run_id}.{record.resumed - 1}"
     published = server.published([last], tick=tick)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from slipway.pipeline.engine.processes.client import Server
+from slipway.pipeline.engine.processes.client import ForkServerClient
 from slipway.pipeline.plan.assemble import Plan, keep_graph, known_graph, make_plan
 from slipway.pipeline.plan.run_request import Request
 from slipway.pipeline.runs.graph import Graph
@@ -15,7 +15,7 @@ def plan_only(request: Request, history: History) -> Plan:
     """Plan what `execute` would do.
 
     Raises:
-        UsageError: the metadata store is damaged; or as `Server.compile`.
+        UsageError: the metadata store is damaged; or as `ForkServerClient.compile`.
     """
     check_undamaged(request.output / "metadata.db")
     return make_plan(request, history, find_graph(request))
@@ -39,7 +39,7 @@ def find_graph(request: Request) -> Graph:
     if graph is None:
         with (
             history.scratch() as folder,
-            Server(folder, temporary=folder / "tmp", is_ours=request.is_workload) as server,
+            ForkServerClient(folder, temporary=folder / "tmp", is_ours=request.is_workload) as server,
         ):
             order = request.order(run_id="plan", folder=folder)
             graph = keep_graph(request, history, server.compile(order, tick=lambda: None))

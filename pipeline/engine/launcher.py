@@ -6,7 +6,7 @@ from typing import Protocol
 
 from slipway.pipeline.engine.failure import Failed
 from slipway.pipeline.errors import PipelineError
-from slipway.pipeline.runs.record import Made
+from slipway.pipeline.runs.record import NodeOutputs
 
 
 class LauncherLostError(PipelineError):
@@ -54,11 +54,11 @@ class Exited:
     node: str
     code: int
     peak_bytes: int
-    result: Made | Failed | None
+    result: NodeOutputs | Failed | None
 
 
 class Launcher(Protocol):
-    """Starts nodes and reports how they end; `processes.client.Server` does so on this machine."""
+    """Starts nodes and reports how they end; `processes.client.ForkServerClient` does so on this machine."""
 
     def start(self, start: Start) -> None:
         """Start a node whose previous attempt, if any, has ended.

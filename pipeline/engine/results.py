@@ -8,7 +8,7 @@ from typing import Protocol
 from slipway.pipeline.engine.journal import Journal, writing
 from slipway.pipeline.fingerprint.parts import Fingerprint
 from slipway.pipeline.plan.assemble import Plan
-from slipway.pipeline.plan.kept_states import KeptStates, stays
+from slipway.pipeline.plan.kept_states import KeptStates, is_state_kept
 from slipway.pipeline.plan.node_fingerprints import found_key, with_found
 from slipway.pipeline.runs.graph import Node
 from slipway.pipeline.runs.history import result_of
@@ -75,7 +75,7 @@ class CachedResults:
         decisions = self.plan.decisions
         for entry in self.record.nodes:
             was_begun = entry.started_s is not None
-            if not stays(entry.id, self.plan.graph, decisions, was_begun=was_begun):
+            if not is_state_kept(entry.id, self.plan.graph, decisions, was_begun=was_begun):
                 self._forget_state(entry.id)
         return {node_id for node_id, decision in decisions.items() if decision.is_unmet}
 

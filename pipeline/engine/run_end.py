@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from slipway.pipeline.engine.processes.client import RefusedError
-from slipway.pipeline.engine.signal_handlers import answered_by, raise_interrupt
+from slipway.pipeline.engine.signal_handlers import raise_interrupt, signals_handled_by
 from slipway.pipeline.errors import PipelineError, UsageError, of_the_machine
 from slipway.pipeline.exit_codes import FAILED
 from slipway.pipeline.runs.history import History
@@ -46,7 +46,7 @@ def closed_at_end(
     """
     end = Ending()
     try:
-        with answered_by(raise_interrupt):
+        with signals_handled_by(raise_interrupt):
             yield end
     except KeyboardInterrupt:
         end.interrupted = True

@@ -15,10 +15,10 @@ from slipway.pipeline.engine.journal import Journal
 from slipway.pipeline.engine.launcher import Exited, Launcher, LauncherLostError, Started
 from slipway.pipeline.engine.processes.os_processes import is_stopped
 from slipway.pipeline.engine.results import Results
-from slipway.pipeline.engine.signal_handlers import Interruptions, answered_by
+from slipway.pipeline.engine.signal_handlers import Interruptions, signals_handled_by
 from slipway.pipeline.engine.transitions import Transition, after_attempt, blocked, due
 from slipway.pipeline.runs.graph import Graph
-from slipway.pipeline.runs.outcome import withhold
+from slipway.pipeline.runs.outcome import discard_results_behind_stopped_gates
 from slipway.pipeline.runs.record import Failure, NodeRecord, RunRecord
 from slipway.pipeline.screen.display import RunDisplay
 
@@ -71,7 +71,7 @@ class Engine:
         """
         self._unmet = self.results.begin()
         try:
-            with answered_by(self._signals):
+            with signals_handled_by(self._signals):
                 self._loop()
         except KeyboardInterrupt:  # the second Ctrl-C: kill without grace period
             self.interrupted = True
@@ -82,7 +82,7 @@ class Engine:
         for node in self.record.nodes:
             if node.state in ("waiting", "running"):
                 self._skip(node, "interrupted" if self.interrupted else why)
-        for entry in withhold(self.record, self.graph):
+        for entry in discard_results_behind_stopped_gates(self.record, self.graph):
             self._changed(entry)
 
     def _loop(self) -> None:

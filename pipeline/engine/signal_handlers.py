@@ -9,7 +9,7 @@ _ENDING = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
-def answered_by(handler: Callable[..., object]) -> Iterator[None]:
+def signals_handled_by(handler: Callable[..., object]) -> Iterator[None]:
     """Call `handler(signum, frame)` for Ctrl-C and SIGTERM; restore the previous handlers at the end.
 
     Also applies if SIGINT is ignored, as shells set it for background jobs of a script: a signal sent to a

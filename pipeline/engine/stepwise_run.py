@@ -14,14 +14,14 @@ from pathlib import Path
 
 from slipway.pipeline.engine.execution import is_all_known, known_plan, prepare
 from slipway.pipeline.engine.journal import Journal
-from slipway.pipeline.engine.processes.client import Server
+from slipway.pipeline.engine.processes.client import ForkServerClient
 from slipway.pipeline.engine.processes.os_processes import end_leftovers
 from slipway.pipeline.engine.processes.temporary import temporary_folder
 from slipway.pipeline.engine.processes.warm import Warm
 from slipway.pipeline.engine.results import CachedResults
 from slipway.pipeline.engine.run_end import Listener, close, give_up
 from slipway.pipeline.engine.scheduler import Engine
-from slipway.pipeline.engine.signal_handlers import answered_by, raise_interrupt
+from slipway.pipeline.engine.signal_handlers import raise_interrupt, signals_handled_by
 from slipway.pipeline.engine.transitions import passed_on
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.exit_codes import DONE, FAILED, GATE_STOPPED, INTERRUPTED
@@ -32,7 +32,7 @@ from slipway.pipeline.runs.diff import read_fingerprints
 from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import check_store, locked, working
-from slipway.pipeline.runs.outcome import withhold
+from slipway.pipeline.runs.outcome import discard_results_behind_stopped_gates
 from slipway.pipeline.runs.record import Failure, NodeRecord, RunRecord, file_name, write_json
 from slipway.pipeline.runs.shared_history import SharedHistory
 from slipway.pipeline.runs.typed_json import DocumentError, read_document
@@ -70,7 +70,7 @@ def begin(
     run_id = history.new_run_id()
     with working(request.output, request.workload, run_id=run_id, in_steps=True):
         check_store(request.output / "metadata.db")
-        record = history.new_run(request.workload, request.asked, run_id=run_id)
+        record = history.new_run(request.workload, request.recorded, run_id=run_id)
         record.overrides, record.in_steps, record.airflow = dict(request.overrides), True, airflow
         history.save(record)
         display.begins(record)
@@ -79,9 +79,11 @@ def begin(
             if not is_all_known(known_plan(request, history, record), request, history, record, display):
                 own = _step_folder(folder, "begin")
                 with (
-                    answered_by(raise_interrupt),
+                    signals_handled_by(raise_interrupt),
                     temporary_folder(own) as temporary,
-                    Server(own, temporary=temporary, warm=warm, is_ours=request.is_workload) as server,
+                    ForkServerClient(
+                        own, temporary=temporary, warm=warm, is_ours=request.is_workload
+                    ) as server,
                 ):
                     plan = prepare(request, history, record, display, server)
                 write_json(folder / _GRAPH, plan.graph.to_json())
@@ -124,12 +126,14 @@ def run_node(
             return record, DONE
         folder = _step_folder(history.folder(run_id), node_id)
         try:
-            with answered_by(raise_interrupt), locked(folder, run_id=run_id):
+            with signals_handled_by(raise_interrupt), locked(folder, run_id=run_id):
                 end_leftovers(folder)  # of an earlier attempt whose process was killed
                 check_store(output / "metadata.db")
                 with (
                     temporary_folder(folder) as temporary,
-                    Server(folder, temporary=temporary, warm=warm, is_ours=request.is_workload) as server,
+                    ForkServerClient(
+                        folder, temporary=temporary, warm=warm, is_ours=request.is_workload
+                    ) as server,
                 ):
                     _run(request, history, record, node_id, server, display)
         except KeyboardInterrupt:  # before the node began, or the second signal
@@ -142,7 +146,7 @@ def _run(
     history: SharedHistory,
     record: RunRecord,
     node_id: str,
-    server: Server,
+    server: ForkServerClient,
     display: RunDisplay,
 ) -> None:
     tick = functools.partial(display.waiting, record, "importing TFX")
@@ -200,7 +204,7 @@ def finish(
                 node.state, node.error = "failed", _LOST
         if graph := _graph_of(history.folder(run_id)):  # without a graph, no node had to run
             _skip_rest(record, graph, history)
-            withhold(record, graph)
+            discard_results_behind_stopped_gates(record, graph)
         has_failed = any(node.state == "failed" for node in record.nodes)
         is_partial = not has_failed and any(node.why == _NOT_TAKEN for node in record.nodes)
         began = _began(record)

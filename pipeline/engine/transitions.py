@@ -10,7 +10,7 @@ from slipway.pipeline.engine.attempt import Attempt
 from slipway.pipeline.engine.failure import Failed
 from slipway.pipeline.engine.retries import Retry, next_attempt
 from slipway.pipeline.runs.graph import Graph, Node, ready
-from slipway.pipeline.runs.record import Failure, Made, NodeRecord, NodeState, RunRecord
+from slipway.pipeline.runs.record import Failure, NodeOutputs, NodeRecord, NodeState, RunRecord
 
 _UNMET = "its condition was not met"
 
@@ -85,7 +85,7 @@ def blocked(node: Node, graph: Graph, record: RunRecord, unmet: Collection[str])
 def after_attempt(
     entry: NodeRecord,
     node: Node,
-    result: Made | Failed,
+    result: NodeOutputs | Failed,
     attempt: Attempt,
     *,
     interrupted: bool,

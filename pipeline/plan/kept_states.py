@@ -50,7 +50,7 @@ def key_of(folder: Path) -> str:
     return folder.name.partition(".")[0]
 
 
-def stays(node_id: str, graph: Graph, decisions: Mapping[str, Decision], *, was_begun: bool) -> bool:
+def is_state_kept(node_id: str, graph: Graph, decisions: Mapping[str, Decision], *, was_begun: bool) -> bool:
     """Return True if the state of a node's earlier attempts is kept when a run begins or is resumed. Pure.
 
     It is not kept if the node is forced to run again, or if a node upstream runs, whose new result gets the

@@ -21,11 +21,11 @@ from slipway.pipeline.config import DataConfig, WorkloadChoice, WorkloadConfig, 
 from slipway.pipeline.errors import ConfigError, UsageError, raised_as
 from slipway.pipeline.runs.record import OVERRIDES, WHY, RunRecord
 from slipway.pipeline.runs.run_target import (
-    Asked,
     ModuleRun,
     NodeLimits,
     Order,
     Origin,
+    RecordedRequest,
     Source,
     Target,
     WorkloadRun,
@@ -49,8 +49,8 @@ class Options(TypedDict, total=False):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request(Asked):
-    """A request to run a pipeline; see `Asked`.
+class Request(RecordedRequest):
+    """A request to run a pipeline; see `RecordedRequest`.
 
     Attributes:
         target: what is compiled, and how it was made.
@@ -61,9 +61,9 @@ class Request(Asked):
     ir: bytes | None = field(default=None, repr=False)
 
     @property
-    def asked(self) -> Asked:
+    def recorded(self) -> RecordedRequest:
         """The part that the run's record keeps."""
-        return Asked(**{each.name: getattr(self, each.name) for each in fields(Asked)})
+        return RecordedRequest(**{each.name: getattr(self, each.name) for each in fields(RecordedRequest)})
 
     @property
     def is_workload(self) -> bool:
@@ -166,13 +166,13 @@ class Request(Asked):
         Raises:
             UsageError: the record does not say what was run.
         """
-        asked = record.target.lying_in(record.output)
-        if asked.target is None:
+        recorded = record.target.with_output(record.output)
+        if recorded.target is None:
             raise UsageError(
                 f"The record of run {record.run_id} does not say what was run.",
                 hint="start a new run; finished nodes stay cached",
             )
-        return cls(**{each.name: getattr(asked, each.name) for each in fields(Asked)})
+        return cls(**{each.name: getattr(recorded, each.name) for each in fields(RecordedRequest)})
 
 
 def _check_credentials() -> None:

@@ -17,7 +17,7 @@ from slipway.pipeline.fingerprint.parts import Fingerprint
 from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.record import Files, NodeRecord, Result, RunRecord, verdict_path, write_json
 from slipway.pipeline.runs.run_id import new_run_id, parts_of
-from slipway.pipeline.runs.run_target import NOTHING, Asked
+from slipway.pipeline.runs.run_target import NOTHING, RecordedRequest
 from slipway.pipeline.runs.typed_json import DocumentError, read_document
 from slipway.pipeline.terminal.invocation import command
 
@@ -72,7 +72,7 @@ class History:
         names = os.listdir(self._runs) if self._runs.is_dir() else []  # noqa: PTH208
         return new_run_id(after=next(filter(parts_of, sorted(names, reverse=True)), ""))
 
-    def new_run(self, workload: str, target: Asked = NOTHING, *, run_id: str = "") -> RunRecord:
+    def new_run(self, workload: str, target: RecordedRequest = NOTHING, *, run_id: str = "") -> RunRecord:
         """Create the folder of a new run.
 
         Args:

@@ -152,21 +152,21 @@ def _read(path: Path) -> dict[str, object]:
         return {"reasons": [error.message], "lines": [error.message]}
 
 
-def withhold(record: RunRecord, graph: Graph) -> list[NodeRecord]:
+def discard_results_behind_stopped_gates(record: RunRecord, graph: Graph) -> list[NodeRecord]:
     """Remove earlier results behind a gate that has stopped the run: they are not results of this run.
 
     Returns:
         The nodes that were cached and are skipped now.
     """
-    held = []
+    discarded = []
     for gate in [node.id for node in record.nodes if node.is_stop]:
         for node_id in sorted(graph.downstream_of([gate]) - {gate}):
             entry = record.node(node_id)
             if entry.state == "cached":
                 entry.outputs, entry.execution_id = {}, None
                 entry.state, entry.why = "skipped", f"{gate} stopped the run"
-                held.append(entry)
-    return held
+                discarded.append(entry)
+    return discarded
 
 
 def exit_code(record: RunRecord) -> int:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, NotRequired, Self, TypedDict
 
 from slipway.components.model_gate.answers import Counts
 from slipway.pipeline.runs.preflight_document import PreflightResult
-from slipway.pipeline.runs.run_target import NOTHING, Asked
+from slipway.pipeline.runs.run_target import NOTHING, RecordedRequest
 from slipway.pipeline.runs.typed_json import plain, typed
 from slipway.pipeline.terminal.invocation import DEFAULT_OUTPUT
 
@@ -153,7 +153,7 @@ class Result(TypedDict):
     made_s: NotRequired[float]
 
 
-class Made(TypedDict):
+class NodeOutputs(TypedDict):
     """The outputs of a node that did not fail, as its process reports them.
 
     `execution_id` is None if there is no execution.
@@ -280,7 +280,7 @@ class RunRecord:
     overrides: dict[str, str] = field(default_factory=dict)
     reference: str = ""
     baseline: str = ""
-    target: Asked = NOTHING
+    target: RecordedRequest = NOTHING
     resumed: int = 0
     rollback: Rollback = field(default_factory=lambda: Rollback())
     in_steps: bool = False

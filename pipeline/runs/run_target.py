@@ -237,7 +237,7 @@ class NodeLimits:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class RecordedRequest:
     """The original request of a run, as its record keeps it; empty for a rollback.
 
     Attributes:
@@ -279,7 +279,7 @@ class Asked:
         """The workload's settings as far as readers of a record need them; None if it is not a workload."""
         return self.target.kept if isinstance(self.target, OfWorkload) else None
 
-    def lying_in(self, output: Path) -> Self:
+    def with_output(self, output: Path) -> Self:
         """Return the request for another folder, because an output folder may be moved or copied."""
         target = self.target
         if isinstance(target, (WorkloadRun, ModuleRun, IrRun)):
@@ -292,7 +292,11 @@ class Asked:
             return {}
         if self.again:
             return {**(plain(self.target) or {}), "output": str(self.output), "again": self.again}
-        return {each.name: plain(getattr(self, each.name)) for each in fields(Asked) if each.name != "again"}
+        return {
+            each.name: plain(getattr(self, each.name))
+            for each in fields(RecordedRequest)
+            if each.name != "again"
+        }
 
     @staticmethod
     def from_document(document: dict[str, object]) -> dict[str, object]:
@@ -303,7 +307,7 @@ class Asked:
         return {**document, "target": _known(document.get("target"))}
 
 
-NOTHING = Asked()
+NOTHING = RecordedRequest()
 """The request of a rollback, which compiles nothing."""
 
 

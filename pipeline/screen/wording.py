@@ -250,11 +250,11 @@ def run_command(record: RunRecord) -> str:
 
 
 def _begin_command(record: RunRecord, *verb: str, options: Sequence[str] = ()) -> str:
-    asked, origin = record.target, record.target.origin
+    request, origin = record.target, record.target.origin
     words = _workload_words(record)
-    if isinstance(asked.target, ModuleRun) and not asked.again:
-        words += ["--pipeline", asked.target.pipeline]
-    given = [f"{key}={value}" for key, value in asked.parameters.items()]
+    if isinstance(request.target, ModuleRun) and not request.again:
+        words += ["--pipeline", request.target.pipeline]
+    given = [f"{key}={value}" for key, value in request.parameters.items()]
     words += [word for item in (origin.sets if origin else given) for word in ("--set", item)]
     words += ["--profile", origin.profile] if origin and origin.profile else []
     return command(*verb, *words, *options, output=record.output)

@@ -15,7 +15,7 @@ from slipway.components.project import PROJECT_ROOT
 from slipway.pipeline.cloud.commands import rehearse_request
 from slipway.pipeline.cloud.rehearsal.services import ServiceName
 from slipway.pipeline.commands.gc.gc import collect
-from slipway.pipeline.engine.processes.client import Server
+from slipway.pipeline.engine.processes.client import ForkServerClient
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.plan.run_request import pipeline_request
 from slipway.pipeline.runs.history import History
@@ -147,7 +147,7 @@ def test_what_a_packed_module_file_imports_beyond_its_wheel_counts(place, warm, 
     history = History(tmp_path)
     with (
         history.scratch() as folder,
-        Server(folder, temporary=folder / "tmp", warm=warm, is_ours=False) as server,
+        ForkServerClient(folder, temporary=folder / "tmp", warm=warm, is_ours=False) as server,
     ):
         graph = server.compile(request.order(run_id="plan", folder=folder), tick=lambda: None)
     prints = fingerprints(graph, roots=request.code_roots, memo=None, baseline="")
@@ -185,7 +185,9 @@ def refusals(place, tmp_path, warm):
             (folder / "r").mkdir()
             place = str(tmp_path)
             module = "slipway.pipeline.cloud.rehearsal.task_server"
-            server = Server(folder, temporary=folder / "tmp", warm=warm, module=module, is_ours=False)
+            server = ForkServerClient(
+                folder, temporary=folder / "tmp", warm=warm, module=module, is_ours=False
+            )
             with server:
                 for name, parameters in asked.items():
                     target = ImageModuleRun(

@@ -18,7 +18,7 @@ from slipway.pipeline.report.page import write_difference, write_index, write_pa
 from slipway.pipeline.runs.diff import compare
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
-from slipway.pipeline.runs.run_target import Asked, WorkloadRun
+from slipway.pipeline.runs.run_target import RecordedRequest, WorkloadRun
 
 pytestmark = pytest.mark.external
 
@@ -269,7 +269,7 @@ def with_many_classes(record: RunRecord) -> RunRecord:
     """The same with a model of twenty classes whose names are long, and trials of many hyperparameters."""
     names = [f"class {number} of a name_that_goes_on_and_on" for number in range(20)]
     config = json.dumps({"transform": {"classes": names}})
-    record.target = Asked(target=WorkloadRun(config=config))
+    record.target = RecordedRequest(target=WorkloadRun(config=config))
     [made] = record.nodes[0].outputs["ModelBlessing"]
     verdict, trials = (Path(made["uri"]) / name for name in ("verdict.json", "tuner_results.json"))
     cells = [[label, answer, 1234] for label in range(20) for answer in range(20)]

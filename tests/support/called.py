@@ -15,7 +15,7 @@ import pytest
 from watched import Finished
 
 from slipway.components.project import PROJECT_ROOT
-from slipway.pipeline.engine.processes.client import Server
+from slipway.pipeline.engine.processes.client import ForkServerClient
 from slipway.pipeline.engine.processes.warm import Warm
 
 _TESTS = str(Path(__file__).resolve().parent.parent)
@@ -72,10 +72,10 @@ def forked_servers(warm: Callable[[], Warm]) -> Iterator[None]:
     Args:
         warm: gives the process that they are forked from; asked where there is something to fork.
     """
-    original = Server.__init__
+    original = ForkServerClient.__init__
 
     @functools.wraps(original)
-    def begin(self: Server, *arguments: Any, **options: Any) -> None:
+    def begin(self: ForkServerClient, *arguments: Any, **options: Any) -> None:
         if staged := _STAGED.get(options.get("module", "slipway.pipeline.engine.processes.fork_server")):
             given = options.get("environment") or os.environ
             path = os.pathsep.join([given["PYTHONPATH"], str(Path(__file__).parent)])
@@ -83,5 +83,5 @@ def forked_servers(warm: Callable[[], Warm]) -> Iterator[None]:
         original(self, *arguments, **{**options, "warm": options.get("warm") or warm()})
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Server, "__init__", begin)
+        patch.setattr(ForkServerClient, "__init__", begin)
         yield

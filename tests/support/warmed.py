@@ -61,14 +61,14 @@ def lent(line: int, pid: int) -> "WarmProcess":
 
 def fork_servers(line: int, pid: int) -> None:
     """From now on, fork the servers of this process's runs from the warm one; see `lent`."""
-    from slipway.pipeline.engine.processes.client import Server
+    from slipway.pipeline.engine.processes.client import ForkServerClient
 
-    original, warm = Server.__init__, lent(line, pid)
+    original, warm = ForkServerClient.__init__, lent(line, pid)
 
-    def begin(self: Server, *arguments: Any, **options: Any) -> None:
+    def begin(self: ForkServerClient, *arguments: Any, **options: Any) -> None:
         original(self, *arguments, **{**options, "warm": warm})
 
-    Server.__init__ = begin  # type: ignore[method-assign]
+    ForkServerClient.__init__ = begin  # type: ignore[method-assign]
 
 
 def main(line: int, pid: int, words: Sequence[str]) -> None:

@@ -23,7 +23,7 @@ from slipway.pipeline.cloud.rehearsal.rehearsal_target import rehearsal_target, 
 from slipway.pipeline.cloud.rehearsal.services import ServiceName
 from slipway.pipeline.cloud.rehearsal.tasks import EXIT_HANDLER, STATUS_FILE
 from slipway.pipeline.engine.journal import Journal
-from slipway.pipeline.engine.processes.client import Server
+from slipway.pipeline.engine.processes.client import ForkServerClient
 from slipway.pipeline.engine.processes.os_processes import default_jobs, end_leftovers
 from slipway.pipeline.engine.processes.temporary import remove_left as remove_left_temporary
 from slipway.pipeline.engine.processes.temporary import temporary_folder
@@ -36,7 +36,7 @@ from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import locked
 from slipway.pipeline.runs.record import NodeRecord, RunRecord, write_json
-from slipway.pipeline.runs.run_target import Asked, ImageModuleRun, ImageRun, Order
+from slipway.pipeline.runs.run_target import ImageModuleRun, ImageRun, Order, RecordedRequest
 from slipway.pipeline.screen.display import RunDisplay
 
 _STAGED = "image"
@@ -87,7 +87,7 @@ def rehearse(
         end_leftovers(output / "runs")
         remove_left_temporary(output / "runs")
         record = history.new_run(
-            request.workload, Asked(target=target, output=output, again=again), run_id=run_id
+            request.workload, RecordedRequest(target=target, output=output, again=again), run_id=run_id
         )
         record.overrides = dict(request.overrides)
         history.save(record)
@@ -143,7 +143,7 @@ def _run(
         environment |= {name: os.environ[name] for name in ("HOME", "PATH") if name in os.environ}
     with (
         temporary_folder(folder) as temporary,
-        Server(
+        ForkServerClient(
             folder,
             temporary=temporary,
             module="slipway.pipeline.cloud.rehearsal.task_server",

@@ -17,18 +17,18 @@ from slipway.components.pusher.provenance import RUN_VARIABLE
 from slipway.pipeline.engine.processes import fork_server
 from slipway.pipeline.engine.processes.fork_server import ForkServer
 from slipway.pipeline.engine.processes.node_process import NodeProcess
-from slipway.pipeline.runs.record import Made
+from slipway.pipeline.runs.record import NodeOutputs
 from slipway.pipeline.runs.run_target import ImageModuleRun, ImageRun, Order
 
 
 class TaskProcess(NodeProcess):
     """The process of one task."""
 
-    def launch(self, compiled: Any) -> Made:
+    def launch(self, compiled: Any) -> NodeOutputs:
         """Run the task as its container would, without the variables that the engine sets for a node."""
         for variable in (STATE_VARIABLE, LEFT_VARIABLE, RUN_VARIABLE):
             del os.environ[variable]
-        result: Made = compiled.run_task(self.start.node, attempt=self.start.attempt)
+        result: NodeOutputs = compiled.run_task(self.start.node, attempt=self.start.attempt)
         return result
 
 
@@ -53,7 +53,7 @@ class TaskServer(ForkServer):
         from slipway.pipeline.cloud.services.kubeflow_job import kubeflow_job
         from slipway.pipeline.cloud.workload_in_image import Target
         from slipway.pipeline.engine.processes.listeners import bind_to_loopback
-        from slipway.pipeline.engine.tfx.beam_answers import keep_beams_answers
+        from slipway.pipeline.engine.tfx.beam_caching import cache_beam_lookups
         from slipway.pipeline.errors import UsageError
         from slipway.pipeline.wiring.beam_options import run_in_process_by_default
 
@@ -83,7 +83,7 @@ class TaskServer(ForkServer):
             run_every_task(job["pipelineSpec"])
         if wrong := list(check_wiring(job["pipelineSpec"])):
             raise UsageError(f"the service would refuse the job: {'; '.join(wrong)}")
-        keep_beams_answers()
+        cache_beam_lookups()
         bind_to_loopback()
         run_in_process_by_default()
         find_our_types()  # also for a user's own pipeline, whose tasks TFX's entry point runs

@@ -147,7 +147,7 @@ class Rehearsed:
                 if _EXECUTOR_FLAG in words:
                     yield words[words.index(_EXECUTOR_FLAG) + 1].rpartition(".")[0]
 
-    def run_task(self, name: str, *, attempt: int) -> record.Made:
+    def run_task(self, name: str, *, attempt: int) -> record.NodeOutputs:
         """Run one task to its end, in this process.
 
         Args:
@@ -186,7 +186,7 @@ class Rehearsed:
 
     def _resolve(
         self, name: str, resolver: ResolverSpec, given: ExecutorInput, tasks: DoneTasks
-    ) -> record.Made:
+    ) -> record.NodeOutputs:
         found = {}
         for key, query in resolver["outputArtifactQueries"].items():
             inputs = given["inputs"]["artifacts"].values()
@@ -198,7 +198,7 @@ class Rehearsed:
 
     def _import(
         self, name: str, importer: ImporterSpec, given: ExecutorInput, tasks: DoneTasks
-    ) -> record.Made:
+    ) -> record.NodeOutputs:
         address = importer["artifactUri"]
         uri = address.get("constant") or given["inputs"]["parameterValues"][address["runtimeParameter"]]
         made = self.service.imported(given, uri, importer)
@@ -212,7 +212,7 @@ class Rehearsed:
         given: ExecutorInput,
         tasks: DoneTasks,
         attempt: int,
-    ) -> record.Made:
+    ) -> record.NodeOutputs:
         output_file: str = given["outputs"]["outputFile"]
         driver = container.get("lifecycle", {}).get("preCacheCheck")
         if driver:
@@ -252,7 +252,7 @@ class Rehearsed:
 
     def _result(
         self, name: str, made: Mapping[str, list[RuntimeArtifact]], *, is_new: bool = True
-    ) -> record.Made:
+    ) -> record.NodeOutputs:
         """Return the result for the engine, with local copies of remote artifacts, which can be inspected."""
         outputs = {
             key: [

@@ -38,7 +38,7 @@ from slipway.pipeline.engine.processes.os_processes import RUN_VARIABLE, end_lef
 from slipway.pipeline.engine.processes.warm import KERAS_VARIABLES, WarmProcess
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.runs.graph import Graph
-from slipway.pipeline.runs.record import Made, Result
+from slipway.pipeline.runs.record import NodeOutputs, Result
 from slipway.pipeline.runs.run_target import Order
 
 # Importing TFX takes 6 s on an idle machine with 2 cores; after a hundred times that, the server is stuck.
@@ -58,7 +58,7 @@ def keras_variables(given: Mapping[str, str], *, is_ours: bool) -> dict[str, str
 
     Args:
         given: the environment that the run was started in.
-        is_ours: as in `Server`.
+        is_ours: as in `ForkServerClient`.
     """
     return {name: value if is_ours else given.get(name, value) for name, value in KERAS_VARIABLES.items()}
 
@@ -80,7 +80,7 @@ def _start(
     )
 
 
-class Server:
+class ForkServerClient:
     """The fork server as the engine sees it: the `Launcher` of runs on this machine.
 
     Args:
@@ -232,7 +232,7 @@ class Server:
         """
         self._of_store(Settle(runs), Settled, tick)
 
-    def reuse(self, sources: Mapping[str, Result], *, tick: Callable[[], None]) -> dict[str, Made]:
+    def reuse(self, sources: Mapping[str, Result], *, tick: Callable[[], None]) -> dict[str, NodeOutputs]:
         """Register cached executions as this run's, and return their results by node id; see `launch.reuse`.
 
         Raises:
@@ -240,7 +240,7 @@ class Server:
         """
         return self._of_store(Reuse(dict(sources)), Reused, tick).results if sources else {}
 
-    def published(self, run_ids: Sequence[str], *, tick: Callable[[], None]) -> dict[str, Made]:
+    def published(self, run_ids: Sequence[str], *, tick: Callable[[], None]) -> dict[str, NodeOutputs]:
         """Return the results that nodes published under those run ids; see `launch.published`.
 
         Raises:

@@ -53,7 +53,7 @@ from slipway.pipeline.engine.processes.os_processes import (
     signal_group,
 )
 from slipway.pipeline.engine.tfx.load_pipeline import check_target
-from slipway.pipeline.engine.tfx.metadata_store_lock import take_turns
+from slipway.pipeline.engine.tfx.metadata_store_lock import serialize_store_calls
 from slipway.pipeline.runs.run_target import Order
 
 # getrusage(2) counts ru_maxrss in KiB on Linux.
@@ -141,19 +141,19 @@ class ForkServer:
         check_target(order.target)
 
         from slipway.pipeline.engine.processes.listeners import bind_to_loopback
-        from slipway.pipeline.engine.tfx.beam_answers import keep_beams_answers
+        from slipway.pipeline.engine.tfx.beam_caching import cache_beam_lookups
         from slipway.pipeline.engine.tfx.compile import compile_target
         from slipway.pipeline.engine.tfx.resolver_lookup import with_found
         from slipway.pipeline.wiring.beam_options import run_in_process_by_default
 
         # Imported once here; otherwise every node would spend 0.8 s on importing the launcher.
         importlib.import_module("slipway.pipeline.engine.tfx.launch")
-        keep_beams_answers()
+        cache_beam_lookups()
         bind_to_loopback()
         run_in_process_by_default()
         compiled = with_found(compile_target(order))
         if compiled.graph.store:
-            take_turns(importlib.import_module("ml_metadata").MetadataStore)
+            serialize_store_calls(importlib.import_module("ml_metadata").MetadataStore)
         return compiled
 
     def _import_ahead(self, module: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 from slipway.pipeline.engine.launcher import Exited, Start, Started
 from slipway.pipeline.runs.graph import Graph
-from slipway.pipeline.runs.record import Made, Result
+from slipway.pipeline.runs.record import NodeOutputs, Result
 from slipway.pipeline.runs.run_target import Order
 from slipway.pipeline.runs.typed_json import plain, typed
 
@@ -62,7 +62,7 @@ class Reuse:
 class Reused:
     """The registered results by node id; those that the store does not know are missing."""
 
-    results: dict[str, Made]
+    results: dict[str, NodeOutputs]
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class FindPublished:
 class Published:
     """The results found, by node id."""
 
-    results: dict[str, Made]
+    results: dict[str, NodeOutputs]
 
 
 @dataclass(frozen=True)

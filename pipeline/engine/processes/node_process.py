@@ -20,7 +20,7 @@ from slipway.pipeline.engine.launcher import Start
 from slipway.pipeline.engine.processes.os_processes import adopt_orphans, die_with_parent
 from slipway.pipeline.engine.tfx.beam_stages import report_stages
 from slipway.pipeline.runs.kept_files import kept_files
-from slipway.pipeline.runs.record import Made
+from slipway.pipeline.runs.record import NodeOutputs
 
 
 def _result_file() -> int:
@@ -42,12 +42,12 @@ class NodeProcess:
     result: int = field(default_factory=_result_file)
     was_told_to_end: bool = False
 
-    def take_result(self) -> Made | Failed | None:
+    def take_result(self) -> NodeOutputs | Failed | None:
         """Return the result that the process left; None if it died before. Can be called once."""
         with os.fdopen(self.result, "rb") as stream:
             stream.seek(0)
             try:
-                told: Made | Failed = json.loads(stream.read())
+                told: NodeOutputs | Failed = json.loads(stream.read())
             except ValueError:  # nothing was written, or only a part
                 return None
         return told
@@ -79,7 +79,7 @@ class NodeProcess:
             _flush()
             os._exit(code)
 
-    def _run(self, compiled: Any) -> Made | Failed:
+    def _run(self, compiled: Any) -> NodeOutputs | Failed:
         try:
             _redirect_output(Path(self.start.log))
             os.environ[PROGRESS_VARIABLE] = self.start.progress
@@ -99,7 +99,7 @@ class NodeProcess:
                 return {**failed(PREEMPTED), "is_preempted": True}
             return failed(cause)
 
-    def launch(self, compiled: Any) -> Made | Failed:
+    def launch(self, compiled: Any) -> NodeOutputs | Failed:
         """Run the node with `slipway.pipeline.engine.tfx.launch.launch`, and add the files of its outputs."""
         from slipway.pipeline.engine.tfx.launch import launch
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from slipway.components.import_path import import_path
 from slipway.components.project import OWN_FOLDER, PROJECT_ROOT
 from slipway.pipeline.engine.processes.os_processes import children, is_stopped
-from slipway.pipeline.engine.processes.warm import KERAS_VARIABLES, Forking, WarmProcess, import_ahead
+from slipway.pipeline.engine.processes.warm import KERAS_VARIABLES, WarmProcess, WarmServer, import_ahead
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.fingerprint.parts import canonical_json
 
@@ -293,16 +293,16 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def _serve(listener: socket.socket, idle_s: float) -> None:
-    forking = Forking()
+    server = WarmServer()
     used = time.monotonic()
     while (left_s := used + idle_s - time.monotonic()) > 0:
-        if forking.serve(listener.fileno(), timeout_s=left_s):
+        if server.serve(listener.fileno(), timeout_s=left_s):
             line, _ = listener.accept()
             if _peer(line)[1] == os.getuid():
-                forking.add(line)
+                server.add(line)
             else:
                 line.close()
-        if forking.is_used:
+        if server.is_used:
             used = time.monotonic()
 
 

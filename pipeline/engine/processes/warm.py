@@ -121,10 +121,10 @@ def main() -> None:
     line = socket.socket(fileno=int(sys.argv[1]))
     die_with_parent(signal.SIGTERM, parent=int(sys.argv[2]))
     import_ahead()
-    forking = Forking()
-    forking.add(line)
-    while forking.is_used:
-        forking.serve()
+    server = WarmServer()
+    server.add(line)
+    while server.is_used:
+        server.serve()
 
 
 def import_ahead() -> None:
@@ -136,7 +136,7 @@ def import_ahead() -> None:
         gc.freeze()
 
 
-class Forking:
+class WarmServer:
     """The server side of a warm process: forks what clients request, and ends what has lost its client."""
 
     def __init__(self) -> None:

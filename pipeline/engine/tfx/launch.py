@@ -18,7 +18,7 @@ from tfx.types.value_artifact import ValueArtifact
 from slipway.pipeline.engine.failure import Failed
 from slipway.pipeline.engine.processes.listeners import watch_no_executions
 from slipway.pipeline.engine.tfx.compile import RESOLVER, Compiled
-from slipway.pipeline.runs.record import Artifact, Made, Outputs, Result
+from slipway.pipeline.runs.record import Artifact, NodeOutputs, Outputs, Result
 
 _Execution, _Event = metadata_store_pb2.Execution, metadata_store_pb2.Event
 _SUCCESSFUL = (_Execution.COMPLETE, _Execution.CACHED)
@@ -31,7 +31,7 @@ _ERROR_CLASS = re.compile(r"^[\w.]+(Error|Exception): ")
 _OBJECT = re.compile(r"<(?:\w+\.)*(\w+) object at 0x\w+>")
 
 
-def launch(compiled: Compiled, node_id: str, *, attempt: int) -> Made | Failed:
+def launch(compiled: Compiled, node_id: str, *, attempt: int) -> NodeOutputs | Failed:
     """Run one node through TFX's launcher.
 
     Args:
@@ -104,7 +104,7 @@ def _remove(artifact: Any) -> None:
         fileio.rmtree(artifact.uri)
 
 
-def reuse(compiled: Compiled, sources: Mapping[str, Result]) -> dict[str, Made]:
+def reuse(compiled: Compiled, sources: Mapping[str, Result]) -> dict[str, NodeOutputs]:
     """Register the outputs of earlier executions as those of this run's nodes, as TFX does for its cache.
 
     Args:
@@ -116,7 +116,7 @@ def reuse(compiled: Compiled, sources: Mapping[str, Result]) -> dict[str, Made]:
         that counts from 1 again, and every node that depends on such a node. They have to run; nothing is
         registered for them.
     """
-    results: dict[str, Made] = {}
+    results: dict[str, NodeOutputs] = {}
     lost: set[str] = set()
     with metadata.Metadata(compiled.connection) as handle:
         for node in compiled.graph.nodes:
@@ -172,7 +172,7 @@ def _register_copy(handle: metadata.Metadata, node: Any, execution: metadata_sto
     )
 
 
-def published(compiled: Compiled, run_ids: Sequence[str]) -> dict[str, Made]:
+def published(compiled: Compiled, run_ids: Sequence[str]) -> dict[str, NodeOutputs]:
     """Return the results of nodes that completed in those runs, even if the engine died before noting them.
 
     Args:
@@ -182,7 +182,7 @@ def published(compiled: Compiled, run_ids: Sequence[str]) -> dict[str, Made]:
         Node id -> result as `launch` returns it. If several runs have one, that of the last run id in the
         list.
     """
-    results: dict[str, Made] = {}
+    results: dict[str, NodeOutputs] = {}
     with metadata.Metadata(compiled.connection) as handle:
         for run_id in run_ids:
             run = handle.store.get_context_by_type_and_name(constants.PIPELINE_RUN_CONTEXT_TYPE_NAME, run_id)
@@ -207,7 +207,7 @@ def _node_of(store: mlmd.MetadataStore, execution_id: int, compiled: Compiled) -
     )
 
 
-def _result(store: mlmd.MetadataStore, execution_id: int) -> Made:
+def _result(store: mlmd.MetadataStore, execution_id: int) -> NodeOutputs:
     events = [
         event
         for event in store.get_events_by_execution_ids([execution_id])

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 
-def take_turns(store: Any) -> None:
+def serialize_store_calls(store: Any) -> None:
     """Make this process and its later forks call the store one at a time.
 
     Args:

@@ -9,7 +9,7 @@ import pytest
 
 from slipway.pipeline.config import read_parameters
 from slipway.pipeline.engine.execution import execute
-from slipway.pipeline.engine.processes.client import RefusedError, Server
+from slipway.pipeline.engine.processes.client import ForkServerClient, RefusedError
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.plan.run_request import pipeline_request
 from slipway.pipeline.runs.history import History
@@ -80,7 +80,7 @@ def test_nodes_sleep_side_by_side(in_process, watcher):
 
 def test_what_cannot_be_compiled_is_refused_in_words(in_process, tmp_path):
     history = History(in_process.output)
-    with history.scratch() as folder, Server(folder, temporary=folder / "tmp") as server:
+    with history.scratch() as folder, ForkServerClient(folder, temporary=folder / "tmp") as server:
         for name, sets, message in (
             ("broken", {}, r"toy_pipeline.py:\d+: KeyError: 'no such setting'"),
             ("leaves", {}, r"SystemExit: 3"),
@@ -116,7 +116,10 @@ def test_what_the_store_lost_is_not_reused_nor_what_follows(in_process, watcher)
     executions = {node.id: node.execution_id for node in record.nodes}
     request = request_for("chain", in_process)
     order = Order(target=request.target, run_id="later")
-    with History(in_process.output).scratch() as folder, Server(folder, temporary=folder / "tmp") as server:
+    with (
+        History(in_process.output).scratch() as folder,
+        ForkServerClient(folder, temporary=folder / "tmp") as server,
+    ):
         server.compile(order, tick=lambda: None)
         sources = {
             n.id: {"run_id": record.run_id, "execution_id": n.execution_id, "outputs": n.outputs}

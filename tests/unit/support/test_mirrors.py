@@ -29,7 +29,7 @@ REASONS = {
         "slipway.pipeline.cloud.container.local_files",
         "slipway.pipeline.cloud.container.span_driver",
         "slipway.pipeline.cloud.rehearsal.task_server",
-        "slipway.pipeline.engine.tfx.beam_answers",
+        "slipway.pipeline.engine.tfx.beam_caching",
         "slipway.pipeline.engine.tfx.compile",
         "slipway.pipeline.engine.processes.fork_server",
         "slipway.pipeline.engine.tfx.handover",

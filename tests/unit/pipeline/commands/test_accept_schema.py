@@ -8,7 +8,7 @@ from slipway.components.data_gate.finding import Edit, Finding
 from slipway.pipeline.commands.accept_schema import accept, propose
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.runs.record import NodeRecord, RunRecord, verdict_path
-from slipway.pipeline.runs.run_target import Asked, WorkloadRun
+from slipway.pipeline.runs.run_target import RecordedRequest, WorkloadRun
 
 SCHEMA = """# by hand
 feature {
@@ -31,7 +31,7 @@ def stopped(tmp_path):
     def call(*edits, schema=SCHEMA):
         path = tmp_path / "taxi.pbtxt"
         path.write_text(schema, encoding="utf-8")
-        target = Asked(target=WorkloadRun(config=json.dumps({"schema": str(path)})))
+        target = RecordedRequest(target=WorkloadRun(config=json.dumps({"schema": str(path)})))
         node = NodeRecord("DataGate", state="failed", is_stop=True)
         record = RunRecord("run-1", "taxi", nodes=[node], target=target, output=tmp_path)
         kept = verdict_path(tmp_path / "runs" / "run-1", "DataGate")
@@ -117,6 +117,6 @@ def test_windows_line_ends_and_foreign_letters_stay(stopped):
 
 def test_workload_with_an_inferred_schema_has_no_file(stopped):
     record, _ = stopped(PCARD)
-    record.target = Asked(target=WorkloadRun(config=json.dumps({"schema": None})))
+    record.target = RecordedRequest(target=WorkloadRun(config=json.dumps({"schema": None})))
     with pytest.raises(UsageError, match="inferred"):
         propose(record)

@@ -12,7 +12,7 @@ import pytest
 from slipway.pipeline.commands import notify as module
 from slipway.pipeline.commands.notify import message, notify
 from slipway.pipeline.runs.record import RunRecord
-from slipway.pipeline.runs.run_target import Asked, ModuleRun, WorkloadRun
+from slipway.pipeline.runs.run_target import ModuleRun, RecordedRequest, WorkloadRun
 
 PATH = "B024/whole-path-is-secret"
 
@@ -21,7 +21,7 @@ def _record(state="complete", **config):
     record = RunRecord(run_id="20261121-050000-abcd", workload="taxi", started_at="2026-11-21T05:00:00Z")
     record.state, record.exit_code = state, 0
     given = {"when": ["complete", "failed", "stopped"], "command": [], "webhook_env": None, **config}
-    record.target = Asked(target=WorkloadRun(config=json.dumps({"notify": given})))
+    record.target = RecordedRequest(target=WorkloadRun(config=json.dumps({"notify": given})))
     return record
 
 
@@ -112,7 +112,7 @@ def test_ends_that_nobody_asked_for_are_not_told(hook):
 
 def test_a_pipeline_without_a_workload_tells_nobody():
     record = _record()
-    record.target = Asked(target=ModuleRun(pipeline="mine:make"))
+    record.target = RecordedRequest(target=ModuleRun(pipeline="mine:make"))
     assert list(notify(record)) == []
 
 

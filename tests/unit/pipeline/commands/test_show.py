@@ -10,7 +10,7 @@ from slipway.pipeline.errors import UsageError
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import locked
 from slipway.pipeline.runs.record import NodeRecord
-from slipway.pipeline.runs.run_target import Asked, ModuleRun
+from slipway.pipeline.runs.run_target import ModuleRun, RecordedRequest
 
 
 @pytest.fixture
@@ -84,12 +84,12 @@ def test_damaged_record_is_told_beside_the_runs_that_can_be_listed(begun, tmp_pa
 def test_run_in_a_folder_that_was_moved_keeps_its_verdicts_and_names_the_folder_as_it_is(begun, tmp_path):
     begun.state, begun.target = (
         "stopped",
-        Asked(output=Path("/gone"), target=ModuleRun(output=Path("/gone"), pipeline="a:b")),
+        RecordedRequest(output=Path("/gone"), target=ModuleRun(output=Path("/gone"), pipeline="a:b")),
     )
     begun.nodes = [NodeRecord("DataGate", state="failed", is_stop=True, error={"message": "drift"})]
     History(tmp_path).save(begun)
     History(tmp_path).keep_verdict(begun.run_id, "DataGate", {"message": "drift", "lines": ["fare: 0.4"]})
     found = show.find(None, tmp_path)
-    assert found.target == Asked(output=tmp_path, target=ModuleRun(output=tmp_path, pipeline="a:b"))
+    assert found.target == RecordedRequest(output=tmp_path, target=ModuleRun(output=tmp_path, pipeline="a:b"))
     assert "    fare: 0.4" in show.show_text(found).splitlines()
     assert History(tmp_path).find(None).target.output == Path("/gone")

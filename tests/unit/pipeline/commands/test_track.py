@@ -8,7 +8,7 @@ import pytest
 from slipway.pipeline.commands.track import Sent, track, waiting_line
 from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.runs.history import History
-from slipway.pipeline.runs.run_target import Asked, WorkloadRun
+from slipway.pipeline.runs.run_target import RecordedRequest, WorkloadRun
 from slipway.pipeline.tracking import spool
 from slipway.pipeline.tracking.spool import Waiting
 
@@ -50,7 +50,7 @@ def test_other_commands_name_the_command_that_sends(tmp_path, count, words):
 def test_the_command_says_what_still_waits_by_its_exit_code(tmp_path, local_runner, warm_runner):
     done = local_runner("track", "--output", str(tmp_path))
     assert (done.returncode, done.stdout, done.stderr) == (0, "All runs were sent to their trackers.\n", "")
-    record = History(tmp_path).new_run("taxi", Asked(target=WorkloadRun(config=json.dumps(NOBODY))))
+    record = History(tmp_path).new_run("taxi", RecordedRequest(target=WorkloadRun(config=json.dumps(NOBODY))))
     record.state = "failed"
     History(tmp_path).save(record)
     spool.put(tmp_path, Waiting(record.run_id, 0, {"mlflow": ""}))

@@ -23,8 +23,8 @@ def test_a_place_that_no_model_can_be_pushed_to_is_refused_before_anything_runs(
     project, tmp_path, monkeypatch, begin
 ):
     (tmp_path / "file").touch()
-    monkeypatch.delattr(execution, "Server")
-    monkeypatch.delattr(steps, "Server")
+    monkeypatch.delattr(execution, "ForkServerClient")
+    monkeypatch.delattr(steps, "ForkServerClient")
     workload, output = project / "workloads/taxi/workload.yaml", tmp_path / "output"
     sets = [f"push.destination={tmp_path / 'file'}"]
     request = workload_request(WorkloadChoice(workload, read_assignments(sets)), output=output, beam_args=())

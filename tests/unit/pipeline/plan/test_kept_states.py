@@ -4,7 +4,7 @@ import pytest
 
 from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.plan.decide import Decision
-from slipway.pipeline.plan.kept_states import KeptStates, key_of, stays
+from slipway.pipeline.plan.kept_states import KeptStates, is_state_kept, key_of
 from slipway.pipeline.runs.graph import Graph, Node
 
 GRAPH = Graph(
@@ -25,7 +25,7 @@ def may_go_on(node="Trainer", *, transform="reuse", trainer="run", is_forced=Fal
         "Trainer": Decision("Trainer", trainer, "", is_forced=is_forced),
         "Evaluator": Decision("Evaluator", "skip", ""),
     }
-    return stays(node, GRAPH, decisions, was_begun=was_begun)
+    return is_state_kept(node, GRAPH, decisions, was_begun=was_begun)
 
 
 def test_node_goes_on_where_all_upstream_is_kept_and_a_resolver_only_looks():

@@ -39,7 +39,7 @@ def test_override_travels_with_its_reason_and_survives_a_resume(request_for, tmp
     made = request_for(accept_data=" seen with the owner ")
     assert made.overrides == {"accept_data": "seen with the owner"}
     assert made.target.overrides == made.overrides
-    resumed = again(recorded(made.asked.to_json(), tmp_path), jobs=None)
+    resumed = again(recorded(made.recorded.to_json(), tmp_path), jobs=None)
     assert (resumed.overrides, resumed.target) == (made.overrides, made.target)
 
 
@@ -90,7 +90,7 @@ def test_the_words_that_stand_for_the_reason_in_a_hint_are_none(request_for, rea
 
 
 def test_request_recorded_before_there_were_overrides_is_read(request_for, tmp_path):
-    data = request_for().asked.to_json()
+    data = request_for().recorded.to_json()
     del data["overrides"], data["target"]["overrides"]
     assert Request.of(recorded(data, tmp_path)) == request_for()
 
@@ -217,7 +217,7 @@ def test_results_are_looked_up_in_the_store_that_the_pipeline_names(
 )
 def test_record_that_does_not_say_what_was_run_is_refused_in_words(request_for, tmp_path, change, words):
     with pytest.raises(DocumentError) as refused:
-        recorded({**request_for().asked.to_json(), **change}, tmp_path)
+        recorded({**request_for().recorded.to_json(), **change}, tmp_path)
     assert refused.value.message == words
 
 

@@ -5,7 +5,7 @@ import pytest
 from slipway.pipeline.report.class_names import class_names
 from slipway.pipeline.report.page import write_page
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
-from slipway.pipeline.runs.run_target import NOTHING, Asked, WorkloadRun
+from slipway.pipeline.runs.run_target import NOTHING, RecordedRequest, WorkloadRun
 
 SCHEMA = """feature {{
   name: "{name}" type: INT
@@ -14,7 +14,7 @@ SCHEMA = """feature {{
 
 
 def run_of(**config) -> RunRecord:
-    target = Asked(target=WorkloadRun(config=json.dumps(config))) if config else NOTHING
+    target = RecordedRequest(target=WorkloadRun(config=json.dumps(config))) if config else NOTHING
     return RunRecord("run-1", "animals", target=target)
 
 

@@ -9,12 +9,12 @@ from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.runs.comparison import compare_runs, is_lower_better, short_names
 from slipway.pipeline.runs.record import RunRecord
-from slipway.pipeline.runs.run_target import Asked, ModuleRun, WorkloadRun
+from slipway.pipeline.runs.run_target import ModuleRun, RecordedRequest, WorkloadRun
 
 
 def run(run_id, *, workload="taxi", auc=None, wall_s=10.0, **train):
     config = {"name": workload, "train": {"batch_size": 256, "hyperparameters": {}, **train}}
-    asked = Asked(workload=workload, target=WorkloadRun(config=json.dumps(config)))
+    asked = RecordedRequest(workload=workload, target=WorkloadRun(config=json.dumps(config)))
     metrics = {} if auc is None else {"example_count": 10.0, "auc": auc, "loss": 1 - auc}
     return RunRecord(run_id, workload, state="complete", metrics=metrics, wall_s=wall_s, target=asked)
 
@@ -86,7 +86,9 @@ def test_parameters_of_any_pipeline_are_compared():
         RunRecord(
             name,
             "m:p",
-            target=Asked(workload="m:p", target=ModuleRun(pipeline="m:p"), parameters={"depth": depth}),
+            target=RecordedRequest(
+                workload="m:p", target=ModuleRun(pipeline="m:p"), parameters={"depth": depth}
+            ),
         )
         for name, depth in (("b", "3"), ("a", "4"))
     ]
@@ -109,7 +111,7 @@ def test_of_many_keys_the_table_shows_some_and_says_so():
 
 def test_a_damaged_config_has_no_keys():
     record = run("a", auc=0.5)
-    record.target = Asked(workload="taxi", target=WorkloadRun(config="{"))
+    record.target = RecordedRequest(workload="taxi", target=WorkloadRun(config="{"))
     assert compare_runs([record]).keys == ()
 
 
@@ -144,7 +146,7 @@ def of_taxi(run_id, *, lacks="", **train):
     config = json.loads(WorkloadConfig.model_validate_json(json.dumps(valid)).model_dump_json(by_alias=True))
     config.pop(lacks, None)
     return RunRecord(
-        run_id, "taxi", target=Asked(workload="taxi", target=WorkloadRun(config=json.dumps(config)))
+        run_id, "taxi", target=RecordedRequest(workload="taxi", target=WorkloadRun(config=json.dumps(config)))
     )
 
 

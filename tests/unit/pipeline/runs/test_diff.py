@@ -12,7 +12,7 @@ from slipway.pipeline.fingerprint.parts import Fingerprint
 from slipway.pipeline.runs.diff import SECTIONS, compare, read_fingerprints
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
-from slipway.pipeline.runs.run_target import Asked, Origin
+from slipway.pipeline.runs.run_target import Origin, RecordedRequest
 
 PARTS = {
     "SchemaGen": {
@@ -200,15 +200,17 @@ def test_node_of_another_component_is_told_once():
 
 
 def test_options_of_the_command_are_told():
-    old = run(target=Asked(output=Path("/a")))
-    new = run("new", target=Asked(output=Path("/b"), end="Trainer"))
+    old = run(target=RecordedRequest(output=Path("/a")))
+    new = run("new", target=RecordedRequest(output=Path("/b"), end="Trainer"))
     assert changes(difference(old, new)) == [("options", "end", None, '"Trainer"')]
 
 
 def test_of_where_the_settings_came_from_the_profile_is_told_and_nothing_twice():
     origin = Origin("workloads/taxi/workload.yaml")
-    old = run(target=Asked(origin=origin))
-    new = run("new", target=Asked(origin=replace(origin, sets=("train.batch_size=1",), profile="dev")))
+    old = run(target=RecordedRequest(origin=origin))
+    new = run(
+        "new", target=RecordedRequest(origin=replace(origin, sets=("train.batch_size=1",), profile="dev"))
+    )
 
     assert changes(difference(old, new)) == [("options", "profile", None, '"dev"')]
 

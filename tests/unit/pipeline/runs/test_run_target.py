@@ -7,7 +7,6 @@ import pytest
 
 from slipway.pipeline.runs.run_target import (
     NOTHING,
-    Asked,
     ImageModuleRun,
     ImageRun,
     IrRun,
@@ -17,6 +16,7 @@ from slipway.pipeline.runs.run_target import (
     NodeLimits,
     Order,
     Origin,
+    RecordedRequest,
     Source,
     WorkloadRun,
 )
@@ -54,12 +54,12 @@ def test_target_is_the_same_in_a_record_and_on_the_way_to_the_process_that_compi
     again = "python cloud_runner.py rehearse taxi"
     is_rehearsed = isinstance(target, (ImageRun, ImageModuleRun))
     options = {"again": again, "output": OUTPUT} if is_rehearsed else OPTIONS
-    asked = Asked(target=target, **options)
-    assert through_json(Asked, asked.to_json()) == asked
+    asked = RecordedRequest(target=target, **options)
+    assert through_json(RecordedRequest, asked.to_json()) == asked
 
 
 def test_record_of_a_local_run_is_written_with_the_keys_that_it_always_had():
-    document = Asked(target=TARGETS[0], **OPTIONS).to_json()
+    document = RecordedRequest(target=TARGETS[0], **OPTIONS).to_json()
     assert list(document) == [
         "workload", "target", "output", "nodes", "parameters", "beam_args", "origin", "overrides", "start",
         "end", "no_cache", "jobs", "fail_fast",
@@ -69,7 +69,7 @@ def test_record_of_a_local_run_is_written_with_the_keys_that_it_always_had():
 
 
 def test_record_of_a_rehearsal_holds_its_target_beside_the_command_that_repeats_it():
-    document = Asked(target=TARGETS[3], output=OUTPUT, again="rehearse").to_json()
+    document = RecordedRequest(target=TARGETS[3], output=OUTPUT, again="rehearse").to_json()
     assert document == {
         "config": "{}",
         "overrides": {},
@@ -87,21 +87,21 @@ def test_record_of_a_rehearsal_holds_its_target_beside_the_command_that_repeats_
 
 def test_nothing_was_asked_of_a_rollback():
     assert NOTHING.to_json() == {}
-    assert typed(Asked, {}) == NOTHING == NOTHING.lying_in(OUTPUT)
+    assert typed(RecordedRequest, {}) == NOTHING == NOTHING.with_output(OUTPUT)
 
 
 def test_kind_of_target_that_a_later_version_wrote_leaves_the_rest_of_the_record_readable():
-    found = typed(Asked, {"workload": "taxi", "target": {"bazel": "//taxi"}, "end": "Trainer"})
-    assert found == Asked(workload="taxi", end="Trainer")
+    found = typed(RecordedRequest, {"workload": "taxi", "target": {"bazel": "//taxi"}, "end": "Trainer"})
+    assert found == RecordedRequest(workload="taxi", end="Trainer")
 
 
 def test_damaged_target_is_refused_by_its_key():
     with pytest.raises(DocumentError, match=r"^target\.folder is 7, where text belongs$"):
-        typed(Asked, {"target": {"pipeline": "mine:make", "folder": 7}})
+        typed(RecordedRequest, {"target": {"pipeline": "mine:make", "folder": 7}})
 
 
 def test_moved_output_folder_is_taken_by_the_target_too():
-    moved = Asked(target=TARGETS[1], **OPTIONS).lying_in(Path("/moved"))
+    moved = RecordedRequest(target=TARGETS[1], **OPTIONS).with_output(Path("/moved"))
     assert (moved.output, moved.target.output) == (Path("/moved"), Path("/moved"))
 
 
@@ -112,12 +112,12 @@ def test_settings_of_another_version_are_read_as_far_as_a_record_needs_them():
         "transform": {"classes": ["a"], "label": "tips"},
         "notify": {"when": ["failed"], "command": ["mail"]},
     }
-    kept = Asked(target=WorkloadRun(config=json.dumps(settings))).settings
+    kept = RecordedRequest(target=WorkloadRun(config=json.dumps(settings))).settings
     assert kept == KeptSettings(
         schema="taxi.pbtxt", transform=kept.transform, notify=KeptNotify(("failed",), ("mail",))
     )
     assert kept.transform.classes == ("a",)
-    assert Asked(target=TARGETS[1]).settings is None
+    assert RecordedRequest(target=TARGETS[1]).settings is None
     with pytest.raises(DocumentError, match="not JSON"):
         _ = WorkloadRun(config="{").kept
 

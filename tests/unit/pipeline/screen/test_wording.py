@@ -10,7 +10,15 @@ import pytest
 
 from slipway.pipeline.commands import show
 from slipway.pipeline.runs.record import WHY, NodeRecord, RunRecord
-from slipway.pipeline.runs.run_target import NOTHING, Asked, ImageRun, IrRun, ModuleRun, Origin, WorkloadRun
+from slipway.pipeline.runs.run_target import (
+    NOTHING,
+    ImageRun,
+    IrRun,
+    ModuleRun,
+    Origin,
+    RecordedRequest,
+    WorkloadRun,
+)
 from slipway.pipeline.screen.run_display import LineDisplay, TableDisplay, choose_display
 from slipway.pipeline.screen.wording import (
     DONE_BEFORE,
@@ -111,7 +119,7 @@ def stopped():
     run = record("stopped")
     run.nodes[1] = NodeRecord("DataGate", state="failed", is_stop=True, error={"message": "2 findings"})
     origin = Origin("/work/churn/workload.yaml", ("train.epochs=1",), "dev")
-    run.target = Asked(target=WorkloadRun(config="{}"), origin=origin)
+    run.target = RecordedRequest(target=WorkloadRun(config="{}"), origin=origin)
     return run
 
 
@@ -157,7 +165,7 @@ def test_gate_that_stops_in_steps_of_another_program_names_the_step_that_begins_
 
 def test_gate_that_stops_in_a_rehearsal_names_the_rehearsal_that_passes_it(stopped):
     rehearsed = ImageRun(config="{}", source=("", {}), image="i:1", root="/")
-    stopped.target = Asked(target=rehearsed, again="python cloud_runner.py rehearse churn")
+    stopped.target = RecordedRequest(target=rehearsed, again="python cloud_runner.py rehearse churn")
     said = list(summary(stopped, stops=STOP))
     assert said[-1] == (
         "hint: python cloud_runner.py rehearse churn --accept-data 'why it is right'   "
@@ -202,20 +210,20 @@ def test_failure_names_node_cause_place_log_and_the_command_to_go_on():
 
 def test_failure_that_resume_would_meet_again_names_the_command_that_starts_earlier():
     error = {"message": "it changed", "hint": "train again", "where": "", "start": "Trainer"}
-    run = record("failed", target=Asked(origin=Origin("/work/churn/workload.yaml")))
+    run = record("failed", target=RecordedRequest(origin=Origin("/work/churn/workload.yaml")))
     run.nodes.append(NodeRecord("Pusher", state="failed", error=error))
     run_command = "python local_runner.py run /work/churn/workload.yaml --from Trainer --output /data/output"
     last = text(run).splitlines()[-1]
     assert last == f"hint: {run_command}   # resume would fail the same way; this runs again from Trainer"
-    run.target = Asked(target=ModuleRun(pipeline="pkg:make"), parameters={"a": "1"})
+    run.target = RecordedRequest(target=ModuleRun(pipeline="pkg:make"), parameters={"a": "1"})
     assert "run --pipeline pkg:make --set a=1 --from Trainer" in text(run).splitlines()[-1]
-    run.target = Asked(target=IrRun(ir=True))
+    run.target = RecordedRequest(target=IrRun(ir=True))
     assert "resume run-1" in text(run).splitlines()[-1]
 
 
 def test_failed_run_with_set_also_names_the_command_to_run_with_another_value():
     origin = Origin("/work/churn/workload.yaml", ("train.batch_size=999999",), "dev")
-    target = Asked(origin=origin, end="Trainer", beam_args=("--a=1",))
+    target = RecordedRequest(origin=origin, end="Trainer", beam_args=("--a=1",))
     run = record("failed", target=target, overrides={"accept_data": "seen"})
     run.nodes[1].state = "failed"
     again, resume = text(run).splitlines()[-2:]
@@ -232,10 +240,10 @@ def test_failed_run_with_set_also_names_the_command_to_run_with_another_value():
 
 def test_resume_is_all_there_is_to_do_where_no_set_or_no_failure_was():
     origin = Origin("/work/churn/workload.yaml")
-    failed = record("failed", target=Asked(origin=origin))
+    failed = record("failed", target=RecordedRequest(origin=origin))
     failed.nodes[1].state = "failed"
     origin = replace(origin, sets=("train.epochs=3",))
-    interrupted = record("interrupted", target=Asked(origin=origin))
+    interrupted = record("interrupted", target=RecordedRequest(origin=origin))
     for run in (failed, interrupted):
         hints = [line for line in text(run).splitlines() if line.startswith("hint: ")]
         assert hints == ["hint: python local_runner.py resume run-1 --output /data/output"]
@@ -372,7 +380,7 @@ def test_refused_model_is_shown_as_a_table_with_the_command_that_blesses_it():
     reasons = ["auc 0.71, needs at least 0.94", "auc 0.5 on pay=Cash, needs at least 0.8"]
     run = record("stopped", blessed=False, blessing_reasons=reasons)
     origin = Origin("/work/churn/workload.yaml")
-    run.target = Asked(target=WorkloadRun(config="{}"), origin=origin)
+    run.target = RecordedRequest(target=WorkloadRun(config="{}"), origin=origin)
     check = {"metric": "auc", "slice": "overall", "required": "at least 0.94", "got": 0.71, "passed": False}
     passed = [{**check, "passed": True, "slice": f"pay={number}"} for number in range(60)]
     said = list(summary(run, verdict={"checks": [*passed, check], "warnings": ["m 1, needs above 2"]}))
@@ -403,7 +411,7 @@ def test_evaluator_that_fails_beside_a_baseline_names_how_to_retire_it():
     error = {"message": "InvalidArgumentError: Feature: company is required", "hint": "", "where": ""}
     run.nodes.append(NodeRecord("Evaluator", type="Evaluator", state="failed", error=error))
     assert "    hint: python local_runner.py baseline --clear --output /data/output" in summary(run)
-    run.target = Asked(again="python cloud_runner.py rehearse taxi")
+    run.target = RecordedRequest(again="python cloud_runner.py rehearse taxi")
     assert "baseline --clear" not in text(run)  # a rehearsal has a baseline of its own
     run.target = NOTHING
     run.nodes[2].outputs = {}

@@ -9,7 +9,7 @@ from slipway.components.pusher.manifest import FileEntry, Manifest, sha256
 from slipway.pipeline.fingerprint.parts import Fingerprint
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import NodeRecord
-from slipway.pipeline.runs.run_target import Asked, WorkloadRun
+from slipway.pipeline.runs.run_target import RecordedRequest, WorkloadRun
 
 DIGEST = "5" * 64
 SIGNATURE = {
@@ -84,7 +84,7 @@ def make_run(tmp_path):
             "evaluate": {"metrics": ["auc"]}, "notify": {"command": ["hunter2"]}, "track": track,
         }  # fmt: skip
         target = WorkloadRun(config=json.dumps(config), output=tmp_path)
-        record = history.new_run(workload, Asked(workload=workload, target=target, output=tmp_path))
+        record = history.new_run(workload, RecordedRequest(workload=workload, target=target, output=tmp_path))
         record.state, record.exit_code, record.wall_s = "complete", 0, 2.5
         record.started_at = "2026-11-24T03:00:00+00:00"
         record.metrics = {"auc": 0.95, "lost": float("nan")}

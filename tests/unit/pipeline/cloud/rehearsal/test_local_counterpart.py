@@ -23,9 +23,9 @@ def request_for(tmp_path):
 
 
 def test_pipeline_of_the_users_own_is_found_under_the_name_it_has_itself(request_for, tmp_path, monkeypatch):
-    asked = request_for()
+    request = request_for()
     history = History(tmp_path)
-    record = history.new_run(asked.workload, asked.asked)
+    record = history.new_run(request.workload, request.recorded)
     record.workload = "penguin"  # as its own function calls it
     history.save(record)
     here, there = tmp_path / "here", tmp_path / "there"
@@ -35,10 +35,10 @@ def test_pipeline_of_the_users_own_is_found_under_the_name_it_has_itself(request
     made = {"examples": [{"uri": str(here), "type": "Examples", "properties": {}}], **cache}
     plan = Plan({}, {}, {"Gen": Decision("Gen", "reuse", "", {"outputs": made})}, "", "")
     monkeypatch.setattr(compare, "plan_kept", lambda *_: plan)
-    rehearsed = RunRecord("1", asked.workload)
+    rehearsed = RunRecord("1", request.workload)
     outputs = {"examples": [{"uri": str(there), "type": "Examples", "properties": {}}], **cache}
     rehearsed.nodes = [NodeRecord("Gen", state="complete", outputs=outputs)]
-    found = compare_with_local(asked, rehearsed)
+    found = compare_with_local(request, rehearsed)
     assert list(found.lines()) == [
         "Equal to the local run in content: Gen.examples",
         "Not compared, because there is no rule for their types: Gen.cache (TransformCache)",
@@ -46,15 +46,15 @@ def test_pipeline_of_the_users_own_is_found_under_the_name_it_has_itself(request
 
 
 def test_rehearsal_of_what_cannot_be_planned_here_has_still_succeeded(request_for, tmp_path, monkeypatch):
-    asked = request_for()
+    request = request_for()
     history = History(tmp_path)
-    history.save(history.new_run(asked.workload, asked.asked))
+    history.save(history.new_run(request.workload, request.recorded))
 
     def refuse(*_):
         raise PipelineError("ValueError: unsupported parameter")
 
     monkeypatch.setattr(compare, "plan_kept", refuse)
-    found = compare_with_local(asked, RunRecord("1", asked.workload))
+    found = compare_with_local(request, RunRecord("1", request.workload))
     assert not found.differs
     assert list(found.lines()) == [
         "Not compared with a local run, which would fail: ValueError: unsupported parameter"
@@ -62,8 +62,8 @@ def test_rehearsal_of_what_cannot_be_planned_here_has_still_succeeded(request_fo
 
 
 def test_hint_is_a_command_that_runs_the_same_pipeline(request_for, tmp_path):
-    asked = request_for("steps=3", beam=["--direct_num_workers=1"])
-    found = compare_with_local(asked, RunRecord("1", asked.workload))
+    request = request_for("steps=3", beam=["--direct_num_workers=1"])
+    found = compare_with_local(request, RunRecord("1", request.workload))
     assert found.hint == (
         "python local_runner.py run --pipeline mine.penguin:create --set steps=3 "
         f"--beam --direct_num_workers=1 --output {tmp_path}"

@@ -19,7 +19,7 @@ from slipway.pipeline.plan.resolver_keys import baseline_key
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import locked
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
-from slipway.pipeline.runs.run_target import Asked, ModuleRun, WorkloadRun
+from slipway.pipeline.runs.run_target import ModuleRun, RecordedRequest, WorkloadRun
 
 # Of ML Metadata's tables what gc reads; two types of contexts, and those of artifacts.
 TABLES = """
@@ -103,7 +103,7 @@ class Folder:
             workload=workload,
             state=state,
             started_at=f"2026-11-2{number // 10}T00:00:0{number % 10}+00:00",
-            target=Asked(target=WorkloadRun(config="{}"), output=self.path),
+            target=RecordedRequest(target=WorkloadRun(config="{}"), output=self.path),
             **facts,
         )
         (self.history.folder(record.run_id) / "logs").mkdir(parents=True)
@@ -327,7 +327,7 @@ def test_latest_verdict_about_each_span_stays_to_be_compared_with(folder, store)
 def test_resolver_of_a_pipeline_of_the_users_own_finds_the_latest_model(folder):
     runs = [folder.run(i, seed=i % 2, trains=i < 2) for i in range(3)]
     for run in runs:  # the third took the first one's model
-        run.target = Asked(target=ModuleRun(pipeline="m:f"), output=folder.path)
+        run.target = RecordedRequest(target=ModuleRun(pipeline="m:f"), output=folder.path)
         run.nodes.append(NodeRecord("Latest", type="Resolver", state="complete"))
         run.nodes[0].execution_id = 1 + int(run.nodes[0].outputs["model"][0]["uri"].rpartition("/")[2])
         folder.history.save(run)

@@ -4,7 +4,7 @@ import pytest
 
 from slipway.pipeline.engine.launcher import Start
 from slipway.pipeline.engine.processes import client as servers
-from slipway.pipeline.engine.processes.client import Server, keras_variables
+from slipway.pipeline.engine.processes.client import ForkServerClient, keras_variables
 from slipway.pipeline.errors import PipelineError
 
 START = Start("A", 1, log="", progress="", left="", state="")
@@ -51,7 +51,7 @@ def test_server_without_a_node_is_killed_at_once_and_another_may_end_in_order(
     process = Told()
     monkeypatch.setattr(servers, "_start", lambda *_, **__: process)
     (tmp_path / "logs").mkdir()
-    with Server(tmp_path, temporary=tmp_path) as server:
+    with ForkServerClient(tmp_path, temporary=tmp_path) as server:
         server._channel.close()
         server._channel = Told()
         ask(server)
@@ -73,8 +73,8 @@ def test_run_does_without_a_spare_process_that_is_gone(tmp_path, monkeypatch, is
     warm = Gone()
     warm.is_spare = is_spare
     if is_spare:
-        Server(tmp_path, temporary=tmp_path, warm=warm).close()
+        ForkServerClient(tmp_path, temporary=tmp_path, warm=warm).close()
     else:
         with pytest.raises(PipelineError, match="is gone"):
-            Server(tmp_path, temporary=tmp_path, warm=warm)
+            ForkServerClient(tmp_path, temporary=tmp_path, warm=warm)
     assert started == [1] * is_spare

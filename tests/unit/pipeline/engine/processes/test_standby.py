@@ -147,7 +147,7 @@ def test_another_users_connection_is_closed_unheard(listening, monkeypatch):
         def accept(self):
             return theirs, ""
 
-    class Forking:
+    class WarmServer:
         is_used = False
         times = iter([[3], []])
 
@@ -158,7 +158,7 @@ def test_another_users_connection_is_closed_unheard(listening, monkeypatch):
             raise AssertionError("it must not be served")
 
     clock = iter([0.0, 0.0, 0.5, 2.0])
-    monkeypatch.setattr(standby, "Forking", Forking)
+    monkeypatch.setattr(standby, "WarmServer", WarmServer)
     monkeypatch.setattr(standby.time, "monotonic", lambda: next(clock))
     standby._serve(Listener(), 1.0)
     with ours:

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from slipway.pipeline.engine.tfx.metadata_store_lock import take_turns
+from slipway.pipeline.engine.tfx.metadata_store_lock import serialize_store_calls
 
 
 def store_class(told):
@@ -24,8 +24,8 @@ def store_class(told):
             os.write(told, b")")
             return what
 
-    take_turns(Store)
-    take_turns(Store)  # as each run of a process does
+    serialize_store_calls(Store)
+    serialize_store_calls(Store)  # as each run of a process does
     return Store
 
 

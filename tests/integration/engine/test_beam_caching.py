@@ -1,4 +1,4 @@
-"""What is kept of Beam's answers is what Beam would answer again."""
+"""What is cached of Beam's lookups is what Beam would find again."""
 
 import functools
 import gc
@@ -11,21 +11,21 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def answers():
-    return pytest.importorskip("slipway.pipeline.engine.tfx.beam_answers")
+def caching():
+    return pytest.importorskip("slipway.pipeline.engine.tfx.beam_caching")
 
 
 @pytest.fixture(scope="module")
-def core(answers):
+def core(caching):
     from apache_beam.transforms import core
 
     return core
 
 
 @pytest.fixture
-def signature_of(answers, core):
+def signature_of(caching, core):
     original = getattr(core.get_function_args_defaults, "original", core.get_function_args_defaults)
-    kept = answers.keep_signatures(original)
+    kept = caching.cache_signatures(original)
 
     def call(function):
         first, again, fresh = kept(function), kept(function), original(function)
@@ -67,14 +67,14 @@ def test_method_counts_bound_and_unbound(signature_of):
     assert signature_of(Thing().method) == (["element", "window"], [3])
 
 
-def test_caller_may_change_what_it_got(answers, core):
-    kept = answers.keep_signatures(lambda _function: (["a"], [1]))
+def test_caller_may_change_what_it_got(caching, core):
+    kept = caching.cache_signatures(lambda _function: (["a"], [1]))
     kept(plain)[0].append("b")
     assert kept(plain) == (["a"], [1])
 
 
-def test_function_is_forgotten_with_its_owner(answers):
-    kept = answers.keep_signatures(lambda _function: ([], []))
+def test_function_is_forgotten_with_its_owner(caching):
+    kept = caching.cache_signatures(lambda _function: ([], []))
 
     def short_lived():
         return None
@@ -86,11 +86,11 @@ def test_function_is_forgotten_with_its_owner(answers):
     assert gone() is None
 
 
-def test_views_share_values_and_secrets_stay_out_of_pickles(answers, monkeypatch):
+def test_views_share_values_and_secrets_stay_out_of_pickles(caching, monkeypatch):
     from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions, TypeOptions
 
     original = getattr(PipelineOptions.view_as, "original", PipelineOptions.view_as)
-    monkeypatch.setattr(PipelineOptions, "view_as", answers.keep_views(original))
+    monkeypatch.setattr(PipelineOptions, "view_as", caching.cache_views(original))
     options = PipelineOptions(["--impersonate_service_account=someone", "--project=mine"])
     view = options.view_as(TypeOptions)
     assert options.view_as(TypeOptions) is view
@@ -103,12 +103,12 @@ def test_views_share_values_and_secrets_stay_out_of_pickles(answers, monkeypatch
     assert other.view_as(TypeOptions).pipeline_type_check is True
 
 
-def test_answers_are_kept_once_however_often_it_is_asked_for(answers, core, monkeypatch):
+def test_lookups_are_cached_once_however_often_it_is_asked_for(caching, core, monkeypatch):
     monkeypatch.setattr(core, "get_function_args_defaults", core.get_function_args_defaults)
     from apache_beam.options.pipeline_options import PipelineOptions
 
     monkeypatch.setattr(PipelineOptions, "view_as", PipelineOptions.view_as)
-    answers.keep_beams_answers()
+    caching.cache_beam_lookups()
     first = core.get_function_args_defaults
-    answers.keep_beams_answers()
+    caching.cache_beam_lookups()
     assert core.get_function_args_defaults is first

@@ -1,4 +1,4 @@
-"""Caches two results that Beam otherwise recomputes thousands of times.
+"""Caches two lookups that Beam otherwise repeats thousands of times.
 
 While it builds and translates a pipeline, Beam 2.77 reads the signatures of the same methods again and
 again (146,000 times for the taxi workload's Transform, a fifth of its CPU time), and parses its options to
@@ -17,18 +17,18 @@ from apache_beam.transforms import core
 _Signature = tuple[list[str], list[Any]]
 
 
-def keep_beams_answers() -> None:
+def cache_beam_lookups() -> None:
     """Cache the results in this process and in its later forks."""
     for owner, name, keep in (
-        (core, "get_function_args_defaults", keep_signatures),
-        (PipelineOptions, "view_as", keep_views),
+        (core, "get_function_args_defaults", cache_signatures),
+        (PipelineOptions, "view_as", cache_views),
     ):
         original = getattr(owner, name, None)
         if original is not None and not hasattr(original, "original"):
             setattr(owner, name, keep(original))
 
 
-def keep_signatures(original: Callable[[Any], _Signature]) -> Callable[[Any], _Signature]:
+def cache_signatures(original: Callable[[Any], _Signature]) -> Callable[[Any], _Signature]:
     """Cache the argument names and default values of each function."""
     # Weak references, so that the functions of a finished pipeline can be freed. A method is cached under its
     # function, bound and unbound separately, because a bound method has no `self`.
@@ -37,11 +37,11 @@ def keep_signatures(original: Callable[[Any], _Signature]) -> Callable[[Any], _S
 
     def get_function_args_defaults(function: Any) -> _Signature:
         plain = getattr(function, "__func__", function)
-        answers = unbound if plain is function else bound
+        cached = unbound if plain is function else bound
         try:
-            names, defaults = answers[plain]
+            names, defaults = cached[plain]
         except KeyError:
-            names, defaults = answers[plain] = original(function)
+            names, defaults = cached[plain] = original(function)
         except TypeError:  # not hashable or not weakly referenceable, such as a builtin
             return original(function)
         return list(names), list(defaults)  # copies, because the caller may change them
@@ -50,7 +50,7 @@ def keep_signatures(original: Callable[[Any], _Signature]) -> Callable[[Any], _S
     return get_function_args_defaults
 
 
-def keep_views(original: Callable[[Any, type], Any]) -> Callable[[Any, type], Any]:
+def cache_views(original: Callable[[Any, type], Any]) -> Callable[[Any, type], Any]:
     """Cache views by options and class; views share their values, so one per class is enough."""
 
     # Not stored in the options themselves: these are pickled with all attributes, except for the impersonated
