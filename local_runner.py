@@ -293,8 +293,7 @@ def sweep(
     verbose: Verbose = False,
 ) -> None:
     """Try many settings, as runs that share every cached node, and say which was best. Pushes nothing."""
-    from slipway.pipeline.commands.end_listeners import track as tell_trackers
-    from slipway.pipeline.commands.end_listeners import write_page
+    from slipway.pipeline.commands.end_listeners import hand_to_trackers, write_page
     from slipway.pipeline.sweep import command as sweeps
 
     folder = output.absolute()
@@ -305,7 +304,7 @@ def sweep(
             sets=sets or [], profile=profile, method=method, trials=trials, by=by, seed=seed, seeds=seeds
         )
         asked = sweeps.begin(workload, folder, options)
-    code = sweeps.carry_out(asked, jobs=jobs, listeners=[write_page, tell_trackers], tell=sweeps.to_stderr)
+    code = sweeps.carry_out(asked, jobs=jobs, listeners=[write_page, hand_to_trackers], tell=sweeps.to_stderr)
     if as_json:
         _print(asked.to_json())
     raise typer.Exit(code)

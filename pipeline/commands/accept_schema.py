@@ -16,7 +16,7 @@ from slipway.pipeline.commands.show import find
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.runs.outcome import read_stops, read_verdicts
 from slipway.pipeline.runs.record import RunRecord
-from slipway.pipeline.screen.wording import again_command
+from slipway.pipeline.screen.wording import rerun_command
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ def accept_schema(name: str | None, output: Path, *, agrees: Callable[[str], boo
     record = find(name, output)
     proposal = propose(record)
     if proposal.before == proposal.after:
-        return f"{proposal.path} already has these edits.\nhint: {again_command(record)}"
+        return f"{proposal.path} already has these edits.\nhint: {rerun_command(record)}"
     if not accept(proposal, agrees=agrees):
         return f"{proposal.path} is unchanged."
-    return f"{proposal.path} was changed.\nhint: {again_command(record)}"
+    return f"{proposal.path} was changed.\nhint: {rerun_command(record)}"

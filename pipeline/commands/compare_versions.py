@@ -14,15 +14,15 @@ from slipway.components.errors import ComponentError
 from slipway.components.evaluator.row_values import CONFUSION, CURVES
 from slipway.components.model_gate.metrics import metric_of
 from slipway.components.pusher.version_store import Shelf, shelf_at
-from slipway.pipeline.commands.logged_answers import AnsweredFile, answers_to, sufficient
+from slipway.pipeline.commands.logged_answers import AnsweredFile, answers_to, files_with_needed_columns
 from slipway.pipeline.commands.model_columns import taken_columns
 from slipway.pipeline.commands.versions import no_version
-from slipway.pipeline.commands.watch import Late, metrics_and_labels
+from slipway.pipeline.commands.watch import LateLabels, metrics_and_labels
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import UsageError, raised_as
 from slipway.pipeline.terminal.invocation import command
 from slipway.pipeline.watch.late_labels import labels_of_rows
-from slipway.pipeline.watch.log_folder import JSON_LINES, LogFile, Logs, open_logs, told_text
+from slipway.pipeline.watch.log_folder import JSON_LINES, LogFile, Logs, left_out_lines, open_logs
 from slipway.pipeline.watch.paired_metrics import paired_metrics
 from slipway.pipeline.watch.version_comparison import (
     Compared,
@@ -44,7 +44,7 @@ def compare(
     champion: int,
     challenger: int,
     on: Path | None,
-    late: Late | None = None,
+    late: LateLabels | None = None,
 ) -> Compared:
     """Compare the answers of two versions to the same logged rows, whichever version served these rows.
 
@@ -66,12 +66,12 @@ def compare(
     taken = [name for number in numbers for name in taken_columns(shelf.manifest(number))]
     columns = list(dict.fromkeys([*taken, *([late.key] if late else [])]))
     with open_logs(on.absolute() if on else request_folder(config, output), columns) as logs:
-        told = Counter(logs.told)
-        logs = sufficient(logs, shelf, numbers, told)
+        left_out_counts = Counter(logs.left_out_counts)
+        logs = files_with_needed_columns(logs, shelf, numbers, left_out_counts)
         by_row = labels_of_rows(logs, key=late.key, labels=labels) if late is not None else {}
-        theirs, ours = (answers_to(config.name, shelf, number, logs, told) for number in numbers)
+        theirs, ours = (answers_to(config.name, shelf, number, logs, left_out_counts) for number in numbers)
     rows = _in_both(theirs, ours)
-    _check_rows(config, rows, numbers, logs.folder, told)
+    _check_rows(config, rows, numbers, logs.folder, left_out_counts)
     are_classes = _are_classes(config, rows.champion.shape[1])
     difference = difference_of(rows.champion, rows.challenger, are_classes=are_classes)
     compared = Compared(
@@ -80,7 +80,7 @@ def compare(
         challenger=challenger,
         difference=difference,
         most=tuple(rows.shown(logs, difference)),
-        told=told,
+        left_out_counts=left_out_counts,
     )
     if late is None:
         return compared
@@ -156,14 +156,18 @@ def _in_both(champion: Sequence[AnsweredFile], challenger: Sequence[AnsweredFile
 
 
 def _check_rows(
-    config: WorkloadConfig, rows: _Rows, numbers: tuple[int, int], folder: Path, told: Mapping[str, int]
+    config: WorkloadConfig,
+    rows: _Rows,
+    numbers: tuple[int, int],
+    folder: Path,
+    left_out_counts: Mapping[str, int],
 ) -> None:
     least = max(config.data_gate.min_rows, 1)
     if len(rows.number) < least:
         raise UsageError(
             f"Both versions have answered {counted(len(rows.number), 'row')} of {folder}, too few to "
             f"compare; data_gate.min_rows is {config.data_gate.min_rows}.",
-            hint=" ".join(told_text(told)) or "wait until there are more",
+            hint=" ".join(left_out_lines(left_out_counts)) or "wait until there are more",
         )
     widths = rows.champion.shape[1], rows.challenger.shape[1]
     if widths[0] != widths[1]:

@@ -20,7 +20,7 @@ def write_page(record: RunRecord) -> None:
         print(printable(" ".join(message.split())), file=sys.stderr)
 
 
-def tell(record: RunRecord) -> None:
+def send_notifications(record: RunRecord) -> None:
     """Send the notifications that the run's workload configures; a failure is only reported."""
     try:
         for problem in notify(record):
@@ -31,7 +31,7 @@ def tell(record: RunRecord) -> None:
         )
 
 
-def track(record: RunRecord) -> None:
+def hand_to_trackers(record: RunRecord) -> None:
     """Have another process send the run to the workload's trackers; a failure is only reported."""
     outcome = "this run is sent to no tracker"
     try:
@@ -47,4 +47,4 @@ def track(record: RunRecord) -> None:
 
 # The report page is written first because trackers send it. Notifications come last because only they make
 # the run wait, and may be cut short.
-END_LISTENERS = (write_page, track, tell)
+END_LISTENERS = (write_page, hand_to_trackers, send_notifications)

@@ -44,11 +44,13 @@ class AnsweredFile:
     answers: Floats
 
 
-def sufficient(logs: Logs, shelf: Shelf, numbers: Sequence[int], told: Counter[str]) -> Logs:
+def files_with_needed_columns(
+    logs: Logs, shelf: Shelf, numbers: Sequence[int], left_out_counts: Counter[str]
+) -> Logs:
     """Return the log files that hold every column that the given versions take.
 
     Args:
-        told: counts by reason what is left out; files that lack a column are added here.
+        left_out_counts: counts by reason what is left out; files that lack a column are added here.
 
     Raises:
         UsageError: no file holds all of these columns.
@@ -66,7 +68,7 @@ def sufficient(logs: Logs, shelf: Shelf, numbers: Sequence[int], told: Counter[s
         lacking = [name for each in taken for name in each.missing(names)]
         missing |= dict.fromkeys(lacking)
         if lacking:
-            told["files without all columns that the versions take"] += 1
+            left_out_counts["files without all columns that the versions take"] += 1
         else:
             files.append(file)
     if files:
@@ -81,7 +83,7 @@ def sufficient(logs: Logs, shelf: Shelf, numbers: Sequence[int], told: Counter[s
 
 
 def answers_to(
-    workload: str, shelf: Shelf, number: int, logs: Logs, told: Counter[str]
+    workload: str, shelf: Shelf, number: int, logs: Logs, left_out_counts: Counter[str]
 ) -> list[AnsweredFile]:
     """Return a version's answers to the rows of each file.
 
@@ -89,7 +91,7 @@ def answers_to(
 
     Args:
         logs: files with all columns that the version takes.
-        told: counts the rows that have no answer, by reason.
+        left_out_counts: counts the rows that have no answer, by reason.
 
     Raises:
         UsageError: a file cannot be read, or the version does not answer every row with the same number of
@@ -110,7 +112,7 @@ def answers_to(
             try:
                 # Unlike `predict`, this accepts a file that grows while it is read: log files do.
                 read = example_rows(InputFile(file.path.name, file.path), options, columns, known=schema)
-                found.append(_answered(model, number, read, told))
+                found.append(_answered(model, number, read, left_out_counts))
             except FileError:
                 if file.path.exists():
                     raise
@@ -119,19 +121,19 @@ def answers_to(
 
 
 def _answered(
-    model: "LoadedModel", number: int, read: Iterable[ExampleRows], told: Counter[str]
+    model: "LoadedModel", number: int, read: Iterable[ExampleRows], left_out_counts: Counter[str]
 ) -> AnsweredFile:
     from slipway.components.predictor.predict_files import BATCH_ROWS, REFUSED, predict_rows
 
     rows, answers = [np.zeros(0, np.int64)], []
     for part in read:
         for _, reject in part.rejects:
-            told[f"rows for version {number}: {reject.reason}"] += 1
+            left_out_counts[f"rows for version {number}: {reject.reason}"] += 1
         for start in range(0, len(part.records), BATCH_ROWS):
             batch = predict_rows(model, part.records[start : start + BATCH_ROWS])
             sound = [place for place, answer in enumerate(batch) if not isinstance(answer, ComponentError)]
             if refused := len(batch) - len(sound):
-                told[f"rows for version {number}: {REFUSED}"] += refused
+                left_out_counts[f"rows for version {number}: {REFUSED}"] += refused
             if sound:
                 rows.append(part.rows[start : start + BATCH_ROWS][sound])
                 answers.append(_as_numbers([batch[place] for place in sound], number))

@@ -29,20 +29,20 @@ def notify(record: RunRecord) -> Iterator[str]:
     yield from send(config.command, config.webhook_env, message(record))
 
 
-def send(command: Sequence[str], webhook_env: str | None, told: Mapping[str, object]) -> Iterator[str]:
+def send(command: Sequence[str], webhook_env: str | None, payload: Mapping[str, object]) -> Iterator[str]:
     """Send a message to a command and to a webhook, as far as these are given.
 
     Args:
         webhook_env: the environment variable that holds the webhook's address.
-        told: the message.
+        payload: the message, as plain data.
 
     Yields:
         One line for each problem; it never contains the webhook's address.
     """
     if command:
-        yield from _command(command, told)
+        yield from _command(command, payload)
     if webhook_env:
-        yield from _webhook(webhook_env, told)
+        yield from _webhook(webhook_env, payload)
 
 
 def message(record: RunRecord) -> dict[str, object]:
@@ -62,10 +62,10 @@ def message(record: RunRecord) -> dict[str, object]:
     }
 
 
-def _command(command: Sequence[str], told: Mapping[str, object]) -> Iterator[str]:
+def _command(command: Sequence[str], payload: Mapping[str, object]) -> Iterator[str]:
     try:
         done = subprocess.run(
-            command, input=json.dumps(told), text=True, timeout=COMMAND_LIMIT_S, check=False
+            command, input=json.dumps(payload), text=True, timeout=COMMAND_LIMIT_S, check=False
         )
     except subprocess.TimeoutExpired:
         yield f"notify.command {command[0]!r} took longer than {COMMAND_LIMIT_S:g} s and was ended"
@@ -76,7 +76,7 @@ def _command(command: Sequence[str], told: Mapping[str, object]) -> Iterator[str
             yield f"notify.command {command[0]!r} ended with code {done.returncode}"
 
 
-def _webhook(variable: str, told: Mapping[str, object]) -> Iterator[str]:
+def _webhook(variable: str, payload: Mapping[str, object]) -> Iterator[str]:
     address = os.environ.get(variable, "")
     if not address.startswith(("https://", "http://")):
         held = "holds no http(s) address" if address else "is not set"
@@ -84,21 +84,21 @@ def _webhook(variable: str, told: Mapping[str, object]) -> Iterator[str]:
         return
     problems = ["did not answer in time"]
     # The timeout of `requests` restarts with every byte received; this one limits the total time.
-    poster = threading.Thread(target=_post, args=(address, told, problems), daemon=True)
+    poster = threading.Thread(target=_post, args=(address, payload, problems), daemon=True)
     poster.start()
     poster.join(WEBHOOK_LIMIT_S)
     if problem := problems[-1]:
         yield f"notify: the address in {variable} {problem}"
 
 
-def _post(address: str, told: Mapping[str, Any], problems: list[str]) -> None:
+def _post(address: str, payload: Mapping[str, Any], problems: list[str]) -> None:
     """Post the message; append "" to `problems`, or an error in words without the address."""
     import requests
 
     try:
         # No redirects: the message goes only to the address in the variable. The response is not read.
         with requests.post(
-            address, json=told, timeout=WEBHOOK_LIMIT_S, allow_redirects=False, stream=True
+            address, json=payload, timeout=WEBHOOK_LIMIT_S, allow_redirects=False, stream=True
         ) as answer:
             is_taken = answer.ok and not answer.is_redirect
             problems.append("" if is_taken else f"answered {answer.status_code}")

@@ -17,9 +17,9 @@ from slipway.pipeline.runs.kept_files import moved_from
 from slipway.pipeline.runs.outcome import read_stops, read_verdict
 from slipway.pipeline.runs.record import OVERRIDES, RunRecord
 from slipway.pipeline.screen.wording import (
-    again_command,
+    rerun_command,
+    step_continuation,
     step_lines,
-    steps_go_on,
     summary,
 )
 from slipway.pipeline.terminal.printable import printable
@@ -111,14 +111,14 @@ def resume(name: str | None, *, output: Path, jobs: int | None) -> int:
     if record.in_steps and record.state != "complete":
         raise UsageError(
             f"Run {record.run_id} is run step by step by another program; continue it there.",
-            hint=steps_go_on(record),
+            hint=step_continuation(record),
         )
     if record.state == "complete":
         _tell(f"Run {record.run_id} is complete: there is nothing to resume.")
         _tell(*summary(record, stops={}, verdict=read_verdict(record)))
         return 0
     if record.state == "stopped":
-        hint = again_command(record) if any(node.is_stop for node in record.nodes) else ""
+        hint = rerun_command(record) if any(node.is_stop for node in record.nodes) else ""
         raise UsageError(f"Run {record.run_id} is {record.state}: there is nothing to resume.", hint=hint)
     if record.target.again:
         raise UsageError(

@@ -23,7 +23,7 @@ from slipway.pipeline.watch.live_metrics import live_metrics
 from slipway.pipeline.watch.log_folder import Logs, open_logs
 from slipway.pipeline.watch.page import write_page
 from slipway.pipeline.watch.training_data import read_training, training_statistics
-from slipway.pipeline.watch.watching import Asked, Watched
+from slipway.pipeline.watch.watching import Watched, WatchRequest
 from slipway.pipeline.watch.watching import watch as watch_requests
 from slipway.pipeline.watch.windows import By
 from slipway.pipeline.wiring.gate_settings import data_gate_settings
@@ -32,14 +32,14 @@ from slipway.pipeline.wiring.request_log import request_folder
 
 
 @dataclass(frozen=True)
-class Late:
+class LateLabels:
     """Labels that arrived later: their file, and the column that joins them to the logged rows."""
 
     file: Path
     key: str
 
 
-def late_labels(file: Path | None, key: str | None) -> Late | None:
+def late_labels(file: Path | None, key: str | None) -> LateLabels | None:
     """Return the late labels that a command line names; None if it names none.
 
     Raises:
@@ -49,7 +49,7 @@ def late_labels(file: Path | None, key: str | None) -> Late | None:
         raise UsageError(
             "--labels and --key belong together: a file of labels, and the column that joins it."
         )
-    return Late(file, key) if file is not None and key is not None else None
+    return LateLabels(file, key) if file is not None and key is not None else None
 
 
 def watch(
@@ -60,7 +60,7 @@ def watch(
     version: int | None,
     by: By,
     reference: Path | None,
-    late: Late | None = None,
+    late: LateLabels | None = None,
 ) -> tuple[Watched, Path]:
     """Judge a version's logged requests, write the page, and notify if something has drifted.
 
@@ -106,7 +106,7 @@ def watch(
 
 def _watched(config: WorkloadConfig, version: int, logs: Logs, by: By, training: SplitStatistics) -> Watched:
     freshness = config.data_gate.freshness
-    asked = Asked(
+    request = WatchRequest(
         workload=config.name,
         version=version,
         logs=logs,
@@ -114,10 +114,10 @@ def _watched(config: WorkloadConfig, version: int, logs: Logs, by: By, training:
         limits=Limits.from_json(from_parameter(str(data_gate_settings(config)["limits"]))),
         skip={config.data.label, *config.transform.apart, *([freshness.column] if freshness else [])},
     )
-    return watch_requests(asked, training)
+    return watch_requests(request, training)
 
 
-def metrics_and_labels(config: WorkloadConfig, late: Late) -> tuple[list[str], dict[str, float]]:
+def metrics_and_labels(config: WorkloadConfig, late: LateLabels) -> tuple[list[str], dict[str, float]]:
     """Return the metrics that can be computed from late labels, and these labels by key.
 
     Raises:
@@ -134,9 +134,11 @@ def metrics_and_labels(config: WorkloadConfig, late: Late) -> tuple[list[str], d
     return names, read_labels(late.file, key=late.key, label=label, classes=config.transform.classes)
 
 
-def _with_live(config: WorkloadConfig, watched: Watched, late: Late, at_push: Mapping[str, float]) -> Watched:
+def _with_live(
+    config: WorkloadConfig, watched: Watched, late: LateLabels, at_push: Mapping[str, float]
+) -> Watched:
     names, labels = metrics_and_labels(config, late)
-    rows = join(watched.asked.logs, key=late.key, version=watched.asked.version, labels=labels)
+    rows = join(watched.request.logs, key=late.key, version=watched.request.version, labels=labels)
     live = live_metrics(rows, names, at_push)
     return replace(watched, live=live, labelled=len(rows.labels))
 
@@ -145,6 +147,6 @@ def _wake(config: WorkloadConfig, watched: Watched, page: Path) -> None:
     """Notify of drift as of a run that a gate stopped, without logged values; a failure is only reported."""
     if config.notify is None or watched.is_right or "stopped" not in config.notify.when:
         return
-    told = {**watched.message(), "page": str(page)}
-    for problem in send(config.notify.command, config.notify.webhook_env, told):
+    payload = {**watched.message(), "page": str(page)}
+    for problem in send(config.notify.command, config.notify.webhook_env, payload):
         print(printable(f"warning: {problem}."), file=sys.stderr)

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
-from slipway.pipeline.config.section import OneOf, Section, Text, VariableName, without_default
+from slipway.pipeline.config.section import OneOf, Section, Text, VariableName, drop_schema_default
 
 DEFAULT_PORTS = {"postgresql": 5432, "mysql": 3306}
 
@@ -32,7 +32,7 @@ class MetadataConfig(Section):
         le=65535,
         description="Port of the server; "
         f"{' and '.join(f'{port} for {name}' for name, port in DEFAULT_PORTS.items())} where not given.",
-        json_schema_extra=without_default,
+        json_schema_extra=drop_schema_default,
     )
     database: Text = Field(description="Name of the database; it must exist.", examples=["mlmd"])
     user: Text = Field(description="User that may create tables there.", examples=["slipway"])

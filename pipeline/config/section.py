@@ -94,7 +94,7 @@ class OneOf:
         return literal_schema(list(self.table))
 
 
-class _WrittenAsKeys:
+class _FromMapping:
     """Accepts a mapping for a dataclass; in strict mode pydantic would accept only instances of it."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -105,7 +105,7 @@ class _WrittenAsKeys:
 
 _Settings = TypeVar("_Settings")
 # A section whose keys are the fields of a component's settings dataclass.
-SettingsOf = Annotated[_Settings, _WrittenAsKeys()]
+SettingsOf = Annotated[_Settings, _FromMapping()]
 
 
 def setting_of(component: type, name: str, **rules: Any) -> Any:
@@ -123,7 +123,7 @@ def setting_of(component: type, name: str, **rules: Any) -> Any:
     return Field(**{**known, **setting.metadata, **rules})
 
 
-def without_default(schema: dict[str, Any]) -> None:
+def drop_schema_default(schema: dict[str, Any]) -> None:
     """Drop from the JSON Schema a default that depends on another key."""
     schema.pop("default", None)
 

@@ -43,8 +43,8 @@ from slipway.pipeline.config.section import (
     StepRange,
     Text,
     Texts,
+    drop_schema_default,
     setting_of,
-    without_default,
 )
 from slipway.pipeline.config.settings_errors import KeyRuleError
 
@@ -147,7 +147,7 @@ class TransformConfig(Section):
         description="The transformed feature that holds the label; by default the name in data.label. For "
         "a model with several outputs, one for each: {sold: sold, price: price_scaled}. If a row may have "
         "any of several labels, a column of 0 and 1 for each: [sport, music].",
-        json_schema_extra=without_default,
+        json_schema_extra=drop_schema_default,
     )
     weight: Column | None = Field(
         default=None,

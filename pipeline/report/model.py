@@ -9,7 +9,7 @@ from slipway.pipeline.report.artifacts import first_json
 from slipway.pipeline.report.page_head import COUNT, interval
 from slipway.pipeline.runs.outcome import read_verdict
 from slipway.pipeline.runs.record import Export, RunRecord, VerdictCheck
-from slipway.pipeline.screen.verdict_table import GRAVITIES, gravity, worst_first
+from slipway.pipeline.screen.verdict_table import SEVERITIES, severity, worst_first
 
 _SHOWN_SLICES = 300
 _SHOWN_CHECKS = 300
@@ -125,7 +125,7 @@ def model(record: RunRecord, names: Sequence[str] = ()) -> Model | None:
         reasons=tuple(record.blessing_reasons),
         notes=(*verdict.get("warnings", ()), *verdict.get("notes", ())),
         checks=tuple(
-            _check(c, verdict.get("intervals", {})) for c in sorted(checks, key=gravity)[:_SHOWN_CHECKS]
+            _check(c, verdict.get("intervals", {})) for c in sorted(checks, key=severity)[:_SHOWN_CHECKS]
         ),
         slices=slices(
             verdict.get("slices", {}),
@@ -159,7 +159,7 @@ def _check(check: VerdictCheck, intervals: Intervals) -> Check:
         required=check["required"],
         got=str(got).strip(),
         baseline=number(check.get("baseline")),
-        verdict=GRAVITIES[gravity(check)],
+        verdict=SEVERITIES[severity(check)],
         # The note says where to look, which helps only if something is wrong.
         note="" if check["passed"] else check.get("note", ""),
         interval=interval(bounds) if bounds else "",

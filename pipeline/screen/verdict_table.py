@@ -11,7 +11,7 @@ from slipway.pipeline.terminal.printable import printable
 # The numbers of lines that fit on a screen together with the nodes.
 _SHOWN_SLICES = 12
 SHOWN_CHECKS = 16
-GRAVITIES = ("FAILED", "warning", "passed")
+SEVERITIES = ("FAILED", "warning", "passed")
 # Cells up to this width, such as numbers, are not folded; a column with longer texts is at least this wide.
 _UNFOLDED = 12
 _GAP = "  "
@@ -48,7 +48,7 @@ def check_table(
         limit: the maximum number of checks; None for all.
         width: the maximum width in columns, within which long texts wrap; None: one line per check.
     """
-    ordered = sorted(checks, key=gravity)
+    ordered = sorted(checks, key=severity)
     shown = ordered if limit is None else ordered[:limit]
     if not shown:
         return
@@ -60,13 +60,13 @@ def check_table(
             c["required"],
             _got(c),
             _number(c.get("baseline")),
-            GRAVITIES[gravity(c)],
+            SEVERITIES[severity(c)],
         )
         for c in shown
     ]
     yield from _table(head, rows, width)
     if len(ordered) > len(shown):
-        passed = sum(gravity(c) == 2 for c in ordered[len(shown) :])
+        passed = sum(severity(c) == 2 for c in ordered[len(shown) :])
         yield f"and {len(ordered) - len(shown)} more, {passed} of them passed"
 
 
@@ -76,8 +76,8 @@ def _got(check: VerdictCheck) -> str:
     return " ".join(filter(None, (_number(check["got"]), check.get("unit", ""))))
 
 
-def gravity(check: VerdictCheck) -> int:
-    """Return the severity of a check's result, as an index of `GRAVITIES`."""
+def severity(check: VerdictCheck) -> int:
+    """Return the severity of a check's result, as an index of `SEVERITIES`."""
     if check["passed"]:
         return 2
     return 0 if check.get("stops", True) else 1

@@ -89,7 +89,7 @@ def summary(
             yield _pushed_line(record, record.pushed)
         yield from refusal_lines(record, verdict or Verdict(), width)
         if isinstance(record.target.target, OfWorkload):
-            yield f"hint: {again_command(record, bless=WHY)}   # blesses it, on the record"
+            yield f"hint: {rerun_command(record, bless=WHY)}   # blesses it, on the record"
     elif record.pushed:
         yield _pushed_line(record, record.pushed)
     else:
@@ -155,7 +155,7 @@ def _failure(record: RunRecord) -> Iterator[str]:
     for node in failed:
         yield from _failed_node(record, node)
     if record.in_steps:
-        yield f"hint: {steps_go_on(record)}"
+        yield f"hint: {step_continuation(record)}"
     else:
         yield from go_on_hints(record)
 
@@ -188,7 +188,7 @@ def step_lines(record: RunRecord, node_id: str, *, stops: Mapping[str, Verdict])
     elif node.state == "failed":
         yield f"Failed: {node_id}"
         yield from _failed_node(record, node)
-        yield f"hint: {steps_go_on(record, node_id)}"
+        yield f"hint: {step_continuation(record, node_id)}"
 
 
 def _stop(record: RunRecord, stops: Mapping[str, Verdict]) -> Iterator[str]:
@@ -227,10 +227,10 @@ def stop_hints(record: RunRecord, stops: Mapping[str, Verdict]) -> Iterator[str]
         if has_edits and not _is_rehearsal(record):  # a rehearsal uses a copy of the schema, as in an image
             yield f"hint: {_command(record, 'accept-schema')}   # shows the schema's edits, then asks"
         if name := verdict.get("override"):
-            yield f"hint: {again_command(record, **{name: WHY})}   # lets it pass once, on the record"
+            yield f"hint: {rerun_command(record, **{name: WHY})}   # lets it pass once, on the record"
 
 
-def again_command(record: RunRecord, **overrides: str) -> str:
+def rerun_command(record: RunRecord, **overrides: str) -> str:
     """Return the command that starts the same run again in the same way: here, in Airflow, or as a rehearsal.
 
     Args:
@@ -260,7 +260,7 @@ def _begin_command(record: RunRecord, *verb: str, options: Sequence[str] = ()) -
     return command(*verb, *words, *options, output=record.output)
 
 
-def steps_go_on(record: RunRecord, *node_ids: str) -> str:
+def step_continuation(record: RunRecord, *node_ids: str) -> str:
     """Return how to continue a run in steps after a fix, from the given nodes or all that failed."""
     if record.airflow:
         return "once it is fixed, clear the failed task and those after it in Airflow: the run continues"

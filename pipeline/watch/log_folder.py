@@ -41,12 +41,13 @@ class Logs:
     Attributes:
         folder: the folder.
         files: the log files.
-        told: counts, by reason in words, of TensorFlow Serving's requests that were left out or lack a time.
+        left_out_counts: counts, by reason in words, of TensorFlow Serving's requests that were left out or
+            lack a time.
     """
 
     folder: Path
     files: Sequence[LogFile]
-    told: Mapping[str, int] = field(default_factory=dict)
+    left_out_counts: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, folder: Path) -> Self:
@@ -55,13 +56,12 @@ class Logs:
         return cls(folder, [LogFile(file, file.name) for file in found])
 
 
-def told_text(told: Mapping[str, int]) -> list[str]:
+def left_out_lines(left_out_counts: Mapping[str, int]) -> list[str]:
     """Return a line about what was left out or is incomplete; no line if there is nothing."""
-    if not told:
+    if not left_out_counts:
         return []
-    return [
-        f"Left out or incomplete: {'; '.join(f'{what} ({many:,})' for what, many in sorted(told.items()))}."
-    ]
+    counts = "; ".join(f"{what} ({many:,})" for what, many in sorted(left_out_counts.items()))
+    return [f"Left out or incomplete: {counts}."]
 
 
 @contextmanager
@@ -82,14 +82,14 @@ def open_logs(folder: Path, columns: Sequence[str]) -> Iterator[Logs]:
         yield logs
         return
     columns = [name for name in columns if name not in OWN]
-    told: Counter[str] = Counter()
+    left_out_counts: Counter[str] = Counter()
     # A temporary folder is readable only by its owner.
     with tempfile.TemporaryDirectory(prefix="slipway-requests-") as own:
         files = list(logs.files)
         for path in theirs:
             converted = Path(own, f"{path.name}{JSON_LINES}")
             try:
-                _convert(path, converted, columns, told)
+                _convert(path, converted, columns, left_out_counts)
             except OSError as error:
                 if not path.exists():  # meanwhile removed to make room
                     continue
@@ -98,23 +98,23 @@ def open_logs(folder: Path, columns: Sequence[str]) -> Iterator[Logs]:
                     hint="make room there, or choose another folder with TMPDIR",
                 ) from error
             files.append(LogFile(converted, path.name))
-        yield Logs(folder, files, told)
+        yield Logs(folder, files, left_out_counts)
 
 
-def _convert(path: Path, target: Path, columns: Sequence[str], told: Counter[str]) -> None:
+def _convert(path: Path, target: Path, columns: Sequence[str], left_out_counts: Counter[str]) -> None:
     """Convert a PredictionLog file to JSON Lines in the format of `serve`."""
     of_file_s = int(path.stat().st_mtime)
     at_s, at = -1, ""
     with target.open("wb") as lines:
-        for request in read_predictions(InputFile(path.name, path), columns, told):
+        for request in read_predictions(InputFile(path.name, path), columns, left_out_counts):
             if not request.at_s:
-                told[NO_TIME] += 1
+                left_out_counts[NO_TIME] += 1
             if at_s != (request.at_s or of_file_s):
                 at_s = request.at_s or of_file_s
                 at = logged_time(at_s)
             for row, answer in zip(request.rows, request.answers, strict=True):
                 line = logged_line(at, request.version, row, answer)
                 if len(line) > MOST_LINE_BYTES:
-                    told[_TOO_LONG] += 1
+                    left_out_counts[_TOO_LONG] += 1
                 else:
                     lines.write(line)

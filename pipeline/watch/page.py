@@ -60,7 +60,7 @@ def write_page(watched: Watched, path: Path) -> Path:
 def gather(watched: Watched) -> WatchPage:
     """Return the content of the page."""
     return WatchPage(
-        title=f"{watched.asked.workload}: is version {watched.asked.version} still right?",
+        title=f"{watched.request.workload}: is version {watched.request.version} still right?",
         sentence=watched.sentence,
         is_right=watched.is_right,
         findings=tuple(map(_finding, watched.drifted)),
@@ -69,8 +69,8 @@ def gather(watched: Watched) -> WatchPage:
         ),
         columns=", ".join(watched.columns),
         not_logged=", ".join(watched.not_logged),
-        folder=str(watched.asked.logs.folder),
-        by=watched.asked.by,
+        folder=str(watched.request.logs.folder),
+        by=watched.request.by,
         least_rows=LEAST_ROWS,
     )
 

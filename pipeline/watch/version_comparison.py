@@ -10,7 +10,7 @@ from slipway.components.counted_words import agreeing, counted
 from slipway.components.data_profile.columns import Floats
 from slipway.components.saved_model.class_names import class_codes
 from slipway.pipeline.exit_codes import DONE, GATE_STOPPED
-from slipway.pipeline.watch.log_folder import told_text
+from slipway.pipeline.watch.log_folder import left_out_lines
 from slipway.pipeline.watch.paired_metrics import CONFIDENCE, PairedMetric, Verdict
 
 QUANTILES = (0.5, 0.9, 0.99, 1.0)
@@ -92,7 +92,7 @@ class Compared:
 
     Attributes:
         most: the rows that differ most.
-        told: counts, by reason, of what was left out of the logs or is incomplete.
+        left_out_counts: counts, by reason, of what was left out of the logs or is incomplete.
         metrics: the metrics of rows with late labels; empty if no labels were given.
         labelled: the number of these rows.
     """
@@ -102,7 +102,7 @@ class Compared:
     challenger: int
     difference: Difference
     most: tuple[DifferingRow, ...]
-    told: Mapping[str, int]
+    left_out_counts: Mapping[str, int]
     metrics: tuple[PairedMetric, ...] = ()
     labelled: int = 0
 
@@ -160,7 +160,7 @@ class Compared:
     def text(self) -> str:
         """Return the sentences, the rows that differ most, and what was left out."""
         most = ["The rows that differ most:", *(row.text for row in self.most)] if self.most else []
-        return "\n".join([self.sentence, *most, *told_text(self.told)])
+        return "\n".join([self.sentence, *most, *left_out_lines(self.left_out_counts)])
 
     def to_json(self) -> dict[str, object]:
         """Return the comparison as plain data."""
@@ -177,7 +177,7 @@ class Compared:
             "mean_absolute_difference": found.mean,
             "quantiles": dict(zip(map(str, QUANTILES), found.quantiles, strict=True)),
             "most": [asdict(row) for row in self.most],
-            "told": dict(self.told),
+            "told": dict(self.left_out_counts),
             "verdict": self.verdict,
             "labelled": self.labelled,
             "confidence": CONFIDENCE,

@@ -11,13 +11,13 @@ from slipway.pipeline.exit_codes import DONE, GATE_STOPPED
 from slipway.pipeline.watch.column_statistics import at_cuts_of, statistics_of
 from slipway.pipeline.watch.drift import Drifted, Judged, drifted, judge_window
 from slipway.pipeline.watch.live_metrics import LiveMetric
-from slipway.pipeline.watch.log_folder import Logs, told_text
+from slipway.pipeline.watch.log_folder import Logs, left_out_lines
 from slipway.pipeline.watch.requests import Requests, read_requests
 from slipway.pipeline.watch.windows import By, Window, windows
 
 
 @dataclass(frozen=True)
-class Asked:
+class WatchRequest:
     """The requests to judge, and the rules.
 
     Attributes:
@@ -42,7 +42,7 @@ class Watched:
     """The result of judging the requests.
 
     Attributes:
-        asked: the requests and rules.
+        request: the requests and rules.
         rows: the number of rows that the version has answered.
         columns: the compared columns.
         not_logged: columns of the training data that the requests lack, or that hold lists.
@@ -52,7 +52,7 @@ class Watched:
         labelled: the number of these rows.
     """
 
-    asked: Asked
+    request: WatchRequest
     rows: int
     columns: tuple[str, ...]
     not_logged: tuple[str, ...]
@@ -78,13 +78,13 @@ class Watched:
 
     @property
     def _of_drift(self) -> str:
-        asked = f"the requests to version {self.asked.version} of {self.asked.workload}"
+        judged = f"the requests to version {self.request.version} of {self.request.workload}"
         if not self.drifted:
             span = " to ".join(dict.fromkeys([self.windows[0].name, self.windows[-1].name]))
             compared = f"{counted(self.rows, 'row')}, {counted(len(self.columns), 'column')}, {span}"
-            return f"Nothing has drifted in {asked}: {compared}."
+            return f"Nothing has drifted in {judged}: {compared}."
         since = ", ".join(f"{each.column} {_since(each)}" for each in self.drifted)
-        return f"{len(self.drifted)} of {counted(len(self.columns), 'column')} drifted in {asked}: {since}."
+        return f"{len(self.drifted)} of {counted(len(self.columns), 'column')} drifted in {judged}: {since}."
 
     @property
     def _of_labels(self) -> str:
@@ -109,13 +109,13 @@ class Watched:
     def text(self) -> str:
         """Return the sentence, each finding with its rows, and what was left out."""
         found = (line for each in self.drifted for line in each.finding.lines())
-        return "\n".join([self.sentence, *found, *told_text(self.asked.logs.told)])
+        return "\n".join([self.sentence, *found, *left_out_lines(self.request.logs.left_out_counts)])
 
     def to_json(self) -> dict[str, object]:
         """Return the result as plain data."""
         return {
-            "workload": self.asked.workload,
-            "version": self.asked.version,
+            "workload": self.request.workload,
+            "version": self.request.version,
             "text": self.sentence,
             "exit_code": self.exit_code,
             "rows": self.rows,
@@ -127,40 +127,40 @@ class Watched:
             ],
             "live": [each.to_json() for each in self.live],
             "labelled": self.labelled,
-            "told": dict(self.asked.logs.told),
+            "told": dict(self.request.logs.left_out_counts),
             "windows": [
                 {"begin": each.name, "rows": each.rows, "drifted": sorted(each.findings)}
                 for each in self.windows
             ],
-            "limits": asdict(self.asked.limits),
+            "limits": asdict(self.request.limits),
         }
 
 
-def watch(asked: Asked, training: SplitStatistics) -> Watched:
+def watch(request: WatchRequest, training: SplitStatistics) -> Watched:
     """Read and judge the requests.
 
     Args:
-        asked: the requests and rules.
+        request: the requests and rules.
         training: the statistics of the version's training data.
 
     Raises:
         UsageError: there are no requests of the version, too few, or they cannot be read.
     """
-    known = {name: each for name, each in training.features.items() if name not in asked.skip}
+    known = {name: each for name, each in training.features.items() if name not in request.skip}
     kinds = {name: each.kind for name, each in known.items() if _is_single(each)}
-    requests = read_requests(asked.logs, kinds, asked.version)
+    requests = read_requests(request.logs, kinds, request.version)
     rows = len(requests.table)
-    if rows < asked.limits.min_rows:
+    if rows < request.limits.min_rows:
         raise UsageError(
-            f"{asked.logs.folder} holds {counted(rows, 'row')} that version {asked.version} has answered, "
-            f"too few to judge; data_gate.min_rows is {asked.limits.min_rows}.",
+            f"{request.logs.folder} holds {counted(rows, 'row')} that version {request.version} has "
+            f"answered, too few to judge; data_gate.min_rows is {request.limits.min_rows}.",
             hint="wait until there are more",
         )
-    cut = windows(requests.at_ms, asked.by)
-    judged = tuple(_judged(requests, window, training, asked.limits) for window in cut)
+    cut = windows(requests.at_ms, request.by)
+    judged = tuple(_judged(requests, window, training, request.limits) for window in cut)
     columns = tuple(requests.table.column_names)
     return Watched(
-        asked=asked,
+        request=request,
         rows=rows,
         columns=columns,
         not_logged=tuple(name for name in known if name not in columns),

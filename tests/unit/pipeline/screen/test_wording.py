@@ -22,8 +22,8 @@ from slipway.pipeline.runs.run_target import (
 from slipway.pipeline.screen.run_display import LineDisplay, TableDisplay, choose_display
 from slipway.pipeline.screen.wording import (
     DONE_BEFORE,
-    again_command,
     node_line,
+    rerun_command,
     step_lines,
     summary,
     training_lines,
@@ -153,7 +153,7 @@ def test_gate_that_stops_in_airflow_names_the_command_that_passes_it_there(stopp
     )
     assert list(step_lines(stopped, "DataGate", stops=STOP))[-1] == hint
     assert list(summary(stopped, stops=STOP))[-1] == hint
-    assert again_command(stopped) == "airflow dags trigger churn --conf '{}'"
+    assert rerun_command(stopped) == "airflow dags trigger churn --conf '{}'"
 
 
 def test_gate_that_stops_in_steps_of_another_program_names_the_step_that_begins_with_the_reason(stopped):

@@ -39,8 +39,8 @@ def test_requests_to_tensorflow_serving_are_read_like_ours(folder):
     assert found.table["fare"].to_pylist() == [1, 2, 3, 4, 5]
     assert found.at_ms.tolist() == [1_795_305_600_000] * 4 + [1_795_392_000_000]
     assert joined.answers.tolist() == [[0.5], [0.75], [1.0]]
-    assert logs.told == {NO_TIME: 1, "records that are no PredictionLog": 1}
-    assert module.told_text(logs.told) == [
+    assert logs.left_out_counts == {NO_TIME: 1, "records that are no PredictionLog": 1}
+    assert module.left_out_lines(logs.left_out_counts) == [
         "Left out or incomplete: records that are no PredictionLog (1); "
         "requests without a time, which have that of their file (1)."
     ]
@@ -51,7 +51,7 @@ def test_folder_without_them_is_as_it_is(folder):
     for name in ("a.tfrecord", "b.tfrecord"):
         (folder / name).unlink()
     with open_logs(folder, ["fare"]) as logs:
-        assert (len(logs.files), logs.files[0].path.parent, logs.told) == (1, folder, {})
+        assert (len(logs.files), logs.files[0].path.parent, logs.left_out_counts) == (1, folder, {})
     with open_logs(folder / "none", ["fare"]) as logs:
         assert not logs.files
 

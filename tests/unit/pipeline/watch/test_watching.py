@@ -8,18 +8,18 @@ from slipway.components.data_gate.statistics import FeatureStatistics, SplitStat
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.watch.log_folder import Logs
 from slipway.pipeline.watch.page import gather, write_page
-from slipway.pipeline.watch.watching import Asked, watch
+from slipway.pipeline.watch.watching import WatchRequest, watch
 
 
 @pytest.fixture
-def asked(tmp_path):
-    return lambda **more: Asked("taxi", 7, Logs.of(tmp_path / "log"), "day", Limits(), **more)
+def watch_request(tmp_path):
+    return lambda **more: WatchRequest("taxi", 7, Logs.of(tmp_path / "log"), "day", Limits(), **more)
 
 
-def test_nothing_has_drifted_in_more_of_the_same(asked, training, write_log):
+def test_nothing_has_drifted_in_more_of_the_same(watch_request, training, write_log):
     for day in range(3):
         write_log(day)
-    found = watch(asked(), training)
+    found = watch(watch_request(), training)
     assert found.sentence == (
         "Nothing has drifted in the requests to version 7 of taxi: 3,000 rows, 2 columns, "
         "2026-11-22 to 2026-11-24."
@@ -27,10 +27,10 @@ def test_nothing_has_drifted_in_more_of_the_same(asked, training, write_log):
     assert found.exit_code == 0
 
 
-def test_what_drifted_is_told_since_when_and_with_rows(asked, training, write_log):
+def test_what_drifted_is_told_since_when_and_with_rows(watch_request, training, write_log):
     for day in range(4):
         write_log(day, factor=1.0 if day < 2 else 2.0)
-    found = watch(asked(), training)
+    found = watch(watch_request(), training)
     assert found.sentence == (
         "1 of 2 columns drifted in the requests to version 7 of taxi: fare since 2026-11-24."
     )
@@ -41,29 +41,29 @@ def test_what_drifted_is_told_since_when_and_with_rows(asked, training, write_lo
     assert [each["drifted"] for each in told["windows"]] == [[], [], ["fare"], ["fare"]]
 
 
-def test_columns_that_are_skipped_or_not_logged_are_not_compared(asked, training, write_log):
+def test_columns_that_are_skipped_or_not_logged_are_not_compared(watch_request, training, write_log):
     write_log(0, factor=2.0)
-    found = watch(asked(skip={"fare"}), training)
+    found = watch(watch_request(skip={"fare"}), training)
     assert (found.columns, found.not_logged, found.exit_code) == (("company",), (), 0)
 
 
-def test_column_of_lists_that_are_mostly_empty_is_not_compared(asked, training, write_log):
+def test_column_of_lists_that_are_mostly_empty_is_not_compared(watch_request, training, write_log):
     write_log(0, tags=["a", "b"])
     tags = FeatureStatistics("tags", "text", 10_000, 500, 1_000, unique=2, most_values=2)
     mostly_empty = SplitStatistics(10_000, {**training.features, "tags": tags})
-    found = watch(asked(), mostly_empty)
+    found = watch(watch_request(), mostly_empty)
     assert (found.columns, found.not_logged) == (("fare", "company"), ("tags",))
 
 
-def test_few_requests_are_not_judged(asked, training, write_log):
+def test_few_requests_are_not_judged(watch_request, training, write_log):
     write_log(0, rows=19)
     with pytest.raises(UsageError, match=r"19 rows .* too few to judge; data_gate.min_rows is 20"):
-        watch(asked(), training)
+        watch(watch_request(), training)
 
 
-def test_page_shows_all_and_escapes_it(asked, training, write_log, tmp_path):
+def test_page_shows_all_and_escapes_it(watch_request, training, write_log, tmp_path):
     write_log(0, factor=2.0)
-    found = watch(replace(asked(), workload="<b>"), training)
+    found = watch(replace(watch_request(), workload="<b>"), training)
     text = write_page(found, tmp_path / "watch/page.html").read_text()
     assert "<b>" not in text
     assert "with at least 500 rows" in text
