@@ -64,7 +64,7 @@ def cloud_target(
     """
     refuse_sql(chosen.config())  # before its query would run
     request = workload_request(chosen, output=Path("/"), beam_args=(), overrides=overrides)
-    target = Target.of(request, read_image(), is_sent=is_sent)
+    target = Target.for_cloud_run(request, read_image(), is_sent=is_sent)
     require_kfp()
     return target
 

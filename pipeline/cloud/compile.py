@@ -10,7 +10,7 @@ from tfx.dsl.component.experimental.utils import ArgFormats
 from tfx.orchestration.data_types import RuntimeParameter
 from tfx.orchestration.kubeflow.v2 import kubeflow_v2_dag_runner, pipeline_builder
 
-from slipway.pipeline.cloud.complete_job import TASK, complete, container_tasks, mend
+from slipway.pipeline.cloud.complete_job import TASK, complete, complete_any_job, container_tasks
 from slipway.pipeline.cloud.pipeline_job import PipelineJob
 from slipway.pipeline.cloud.rehearsal.rehearsable import check_jobs, redirect_pushes, runtime_values
 from slipway.pipeline.cloud.workload_in_image import Target
@@ -69,7 +69,7 @@ def compile_other(target: ImageModuleRun) -> PipelineJob:
     pipeline, parameters = load_pipeline(target, {**known, **target.parameters})
     _check_name(pipeline.pipeline_info.pipeline_name)
     _check_values(pipeline)
-    job = mend(_compiled(pipeline, name=target.pipeline, image=target.image), root=target.root)
+    job = complete_any_job(_compiled(pipeline, name=target.pipeline, image=target.image), root=target.root)
     wanted = completed_args(pipeline.beam_pipeline_args, target.beam_args)
     for _, container in container_tasks(job["pipelineSpec"]):
         for part in (container, container.get("lifecycle", {}).get("preCacheCheck", {})):

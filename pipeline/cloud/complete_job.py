@@ -74,10 +74,10 @@ def complete(job: PipelineJob, config: WorkloadConfig, *, root: str) -> Pipeline
             limit(task, container, config.nodes[name])
     for driver in drivers(spec):
         driver["command"] = list(DRIVER)
-    return mend(job, root=root)
+    return complete_any_job(job, root=root)
 
 
-def mend(job: PipelineJob, *, root: str) -> PipelineJob:
+def complete_any_job(job: PipelineJob, *, root: str) -> PipelineJob:
     """Fill in what any job needs to run; it is changed in place and returned."""
     spec = job["pipelineSpec"]
     job["runtimeConfig"] = {**job.get("runtimeConfig", {}), "gcsOutputDirectory": root}
@@ -112,7 +112,7 @@ def executor_of(spec: PipelineSpec, name: str) -> ExecutorSpec:
     return spec["deploymentSpec"]["executors"][component["executorLabel"]]
 
 
-def looks_up(executor: ExecutorSpec) -> bool:
+def is_lookup_executor(executor: ExecutorSpec) -> bool:
     """Return True if a task only finds artifacts of earlier runs: a resolver, or our own container for it."""
     return "resolver" in executor or FIND in executor.get("container", {}).get("command", ())
 

@@ -113,7 +113,7 @@ class PipelineTaskFinalStatus(TypedDict):
     error: NotRequired[Status]
 
 
-class Done(TypedDict):
+class TaskOutputs(TypedDict):
     """The outputs of a finished task, by key; only the task that wraps all others has a `status`."""
 
     artifacts: Mapping[str, list[RuntimeArtifact]]
@@ -152,7 +152,12 @@ def check_wiring(spec: PipelineSpec) -> Iterator[str]:
 
 
 def executor_input(
-    spec: PipelineSpec, name: str, *, done: Mapping[str, Done], parameters: Mapping[str, object], folder: str
+    spec: PipelineSpec,
+    name: str,
+    *,
+    done: Mapping[str, TaskOutputs],
+    parameters: Mapping[str, object],
+    folder: str,
 ) -> ExecutorInput:
     """Return the ExecutorInput of a task.
 
@@ -196,7 +201,7 @@ def _new(uri: str, entry: ArtifactSpec) -> RuntimeArtifact:
     return {"name": name, "uri": uri, "type": entry["artifactType"], "metadata": metadata}
 
 
-def _output(done: Mapping[str, Done], source: TaskOutputArtifactSpec) -> list[RuntimeArtifact]:
+def _output(done: Mapping[str, TaskOutputs], source: TaskOutputArtifactSpec) -> list[RuntimeArtifact]:
     return list(done[source["producerTask"]]["artifacts"].get(source["outputArtifactKey"], ()))
 
 
@@ -204,7 +209,7 @@ def _value(
     name: str,
     key: str,
     source: InputParameterSpec,
-    done: Mapping[str, Done],
+    done: Mapping[str, TaskOutputs],
     parameters: Mapping[str, object],
 ) -> object:
     if "componentInputParameter" in source:
@@ -266,7 +271,7 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def fold(given: ExecutorInput, output: ExecutorOutput) -> None:
+def apply_executor_output(given: ExecutorInput, output: ExecutorOutput) -> None:
     """Apply an executor's or driver's output file to `given`, which is changed.
 
     Args:

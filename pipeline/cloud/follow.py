@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Set
 
-from slipway.pipeline.cloud.complete_job import executor_of, looks_up, producers_of, tasks_of
+from slipway.pipeline.cloud.complete_job import executor_of, is_lookup_executor, producers_of, tasks_of
 from slipway.pipeline.cloud.container.kubeflow_input import ABSENT
 from slipway.pipeline.cloud.pipeline_job import PipelineJob
 from slipway.pipeline.cloud.services.service import JobState, TaskState
@@ -30,7 +30,7 @@ def new_record(job: PipelineJob, *, run_id: str) -> RunRecord:
     nodes = [
         NodeRecord(
             id=name,
-            type="Resolver" if looks_up(executor_of(spec, name)) else "",
+            type="Resolver" if is_lookup_executor(executor_of(spec, name)) else "",
             upstream=sorted(needs[name] & needs.keys()),
         )
         for name in _in_order(needs)

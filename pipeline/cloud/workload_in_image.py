@@ -76,7 +76,7 @@ class Target:
         return cls(run.settings, run.source, run.image, run.root, run.overrides)
 
     @classmethod
-    def of(cls, request: Request, image: Image, *, is_sent: bool = False) -> Self:
+    def for_cloud_run(cls, request: Request, image: Image, *, is_sent: bool = False) -> Self:
         """Return the target of a cloud run.
 
         Args:
@@ -104,7 +104,7 @@ class Target:
             lambda: _source(request, config, image),
         )
         require(needed, who="a cloud run", wrong=list(wrong))
-        target = cls.at(
+        target = cls.with_places(
             request,
             image,
             name=str(config.cloud.image),
@@ -118,11 +118,13 @@ class Target:
         return replace(target, config=target.config.model_copy(update={"train": train}), training_job=job)
 
     @classmethod
-    def at(cls, request: Request, image: Image, *, name: str, root: str, destination: str) -> Self:
-        """Return the target of a run whose artifacts and models go to the given places; otherwise like `of`.
+    def with_places(cls, request: Request, image: Image, *, name: str, root: str, destination: str) -> Self:
+        """Return the target of a run whose artifacts and models go to the given places.
+
+        Otherwise it is like `for_cloud_run`.
 
         Raises:
-            ConfigError: the first problem that `of` would report in the workload.
+            ConfigError: the first problem that `for_cloud_run` would report in the workload.
         """
         config = request.workload_run.settings
         _refuse_interpreter_here(config)

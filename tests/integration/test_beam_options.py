@@ -56,7 +56,7 @@ def test_every_container_of_a_job_gets_the_engine_and_so_does_the_driver_of_inge
     from slipway.pipeline.cloud.image import read_image
     from slipway.pipeline.cloud.workload_in_image import Target
 
-    target = Target.of(requested(FLINK, *CLOUD), read_image())
+    target = Target.for_cloud_run(requested(FLINK, *CLOUD), read_image())
     containers = dict(container_tasks(compile_job(target)["pipelineSpec"]))
     assert containers.keys() >= BEAM_NODES
     driver = containers["Ingest"]["lifecycle"]["preCacheCheck"]

@@ -13,7 +13,7 @@ FAILURE_VARIABLE = "SLIPWAY_FAILURE"
 """The environment variable that names the file, in a container that a rehearsal started."""
 
 
-def leave_failure(error: SlipwayError) -> None:
+def write_failure_file(error: SlipwayError) -> None:
     """Write an error into the file that the rehearsal named; do nothing elsewhere."""
     if file := os.environ.get(FAILURE_VARIABLE):
         verdict = error.verdict if isinstance(error, GateStopError) else None
@@ -22,7 +22,7 @@ def leave_failure(error: SlipwayError) -> None:
         Path(file).write_text(json.dumps(left), encoding="utf-8")
 
 
-def left_failure(file: Path) -> GateStopError | ComponentError | None:
+def read_failure_file(file: Path) -> GateStopError | ComponentError | None:
     """Return the error that a container left; None if it left none.
 
     Args:

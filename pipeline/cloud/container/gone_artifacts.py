@@ -15,7 +15,7 @@ from slipway.pipeline.cloud.container.kubeflow_input import FILES, RECORD, local
 from slipway.pipeline.cloud.execution import ExecutorInput, ExecutorOutput, RuntimeArtifact
 
 
-def note_files(output: ExecutorOutput, given: ExecutorInput, *, place: str = "") -> None:
+def record_file_counts(output: ExecutorOutput, given: ExecutorInput, *, place: str = "") -> None:
     """Record in the metadata of each output how many files it has; `output` is changed.
 
     Args:
@@ -34,7 +34,7 @@ def note_files(output: ExecutorOutput, given: ExecutorInput, *, place: str = "")
                 new["metadata"] = {**new.get("metadata", {}), FILES: float(_files_in(folder))}
 
 
-def refuse_gone(given: ExecutorInput, *, producers: Mapping[str, str], place: str = "") -> None:
+def require_complete_inputs(given: ExecutorInput, *, producers: Mapping[str, str], place: str = "") -> None:
     """Reject a task if files of its inputs are missing.
 
     Args:

@@ -18,7 +18,7 @@ from tfx.orchestration.kubeflow.v2.container import kubeflow_v2_run_executor as 
 from slipway.pipeline.cloud.complete_job import title_of
 from slipway.pipeline.cloud.container import task
 from slipway.pipeline.cloud.container.artifact_records import ArtifactRecords
-from slipway.pipeline.cloud.container.gone_artifacts import note_files, refuse_gone
+from slipway.pipeline.cloud.container.gone_artifacts import record_file_counts, require_complete_inputs
 from slipway.pipeline.cloud.container.kubeflow_input import PLACE_VARIABLE, for_launcher, for_tfx
 from slipway.pipeline.cloud.execution import ExecutorInput, ExecutorOutput
 
@@ -51,8 +51,8 @@ def main(parsed: tuple[argparse.Namespace, Any]) -> None:
     declared = json.loads(flags.json_serialized_inputs_spec_args or "{}")
     place = os.environ.get(PLACE_VARIABLE, "")
     producers = dict(pair.split("=", 1) for pair in own.producers.split(",") if pair)
-    with task.errors_in_words():
-        refuse_gone(given, producers=producers, place=place)
+    with task.exit_on_known_errors():
+        require_complete_inputs(given, producers=producers, place=place)
     understood = for_tfx(given, declared, place=place)
     flags.json_serialized_invocation_args = json.dumps(understood)
     for entry in understood["outputs"]["artifacts"].values():
@@ -62,7 +62,7 @@ def main(parsed: tuple[argparse.Namespace, Any]) -> None:
     task.main((flags, beam_args))
     file = Path(given["outputs"]["outputFile"])
     output = for_launcher(json.loads(file.read_text(encoding="utf-8")), given, place=place)
-    note_files(output, given, place=place)
+    record_file_counts(output, given, place=place)
     file.write_text(json.dumps(output), encoding="utf-8")
     if own.records:
         keep_records(given, output, records=ArtifactRecords(own.records), titles=own.keep.split(","))

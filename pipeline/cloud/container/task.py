@@ -19,7 +19,7 @@ from typing import Any
 
 from slipway.components.collector_pause import collector_paused
 from slipway.components.errors import GateStopError, SlipwayError
-from slipway.pipeline.cloud.container.failure import leave_failure
+from slipway.pipeline.cloud.container.failure import write_failure_file
 from slipway.pipeline.exit_codes import FAILED, GATE_STOPPED
 from slipway.pipeline.runs.record import OVERRIDES, WHY
 from slipway.pipeline.terminal.printable import printable
@@ -124,12 +124,12 @@ def main(parsed: Any) -> None:
     entrypoint.translate_executor_output = _with_names
     find_our_types()
     entrypoint.parse_execution_properties = lambda *given: decode_parameters(_parse(*given), executor_class)
-    with errors_in_words():
+    with exit_on_known_errors():
         executor.main(parsed)
 
 
 @contextmanager
-def errors_in_words() -> Iterator[None]:
+def exit_on_known_errors() -> Iterator[None]:
     """End the process with a readable message on an error that a user can act on.
 
     Raises:
@@ -139,7 +139,7 @@ def errors_in_words() -> Iterator[None]:
         yield
     except SlipwayError as error:
         lines = error.verdict.get("lines", ()) if isinstance(error, GateStopError) else ()
-        leave_failure(error)
+        write_failure_file(error)
         print(printable("\n".join([f"error: {error.message}", *lines])), file=sys.stderr)
         if hint := error.hint or _passed_by(error):
             print(printable(f"hint: {hint}"), file=sys.stderr)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slipway.components.errors import ComponentError, GateStopError
-from slipway.pipeline.cloud.container.failure import FAILURE_VARIABLE, left_failure
+from slipway.pipeline.cloud.container.failure import FAILURE_VARIABLE, read_failure_file
 from slipway.pipeline.cloud.pipeline_job import PipelineContainerSpec
 from slipway.pipeline.cloud.rehearsal.container_environment import from_outside
 from slipway.pipeline.engine.processes.os_processes import children
@@ -103,7 +103,9 @@ class Containers:
                     os.write(2, block)
                     tail = (tail + block)[-_TAIL:]
             if process.returncode:
-                raise left_failure(own / _FAILURE) or _failure(container, words, process.returncode, tail)
+                raise read_failure_file(own / _FAILURE) or _failure(
+                    container, words, process.returncode, tail
+                )
 
     def command(
         self,

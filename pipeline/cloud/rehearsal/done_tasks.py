@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from slipway.pipeline.cloud.artifact_query import ArtifactQuery
-from slipway.pipeline.cloud.execution import Done, ExecutorInput, RuntimeArtifact
+from slipway.pipeline.cloud.execution import ExecutorInput, RuntimeArtifact, TaskOutputs
 from slipway.pipeline.cloud.pipeline_job import ComponentSpec, PipelineContainerSpec
 from slipway.pipeline.runs.record import file_name, write_json
 from slipway.pipeline.runs.typed_json import read_document
@@ -66,7 +66,7 @@ class DoneTasks:
         }
         write_json(self._folder / f"{file_name(task)}.json", document)
 
-    def of_this_run(self) -> dict[str, Done]:
+    def of_this_run(self) -> dict[str, TaskOutputs]:
         """Return the outputs of this run's tasks, by task."""
         return {
             document["task"]: {"artifacts": document["artifacts"], "parameters": document["parameters"]}

@@ -22,10 +22,10 @@ from slipway.components.errors import ComponentError
 from slipway.pipeline.cloud.complete_job import component_of, title_of
 from slipway.pipeline.cloud.container.kubeflow_input import LOGS, PLACE_VARIABLE, local_path
 from slipway.pipeline.cloud.execution import (
-    Done,
     ExecutorInput,
     ExecutorOutput,
     RuntimeArtifact,
+    TaskOutputs,
     executor_input,
 )
 from slipway.pipeline.cloud.pipeline_job import (
@@ -108,7 +108,7 @@ class Kubeflow:
         self._with_mlmd = with_mlmd
         self._place = place
 
-    def known_as(self, pipeline: str) -> str:
+    def artifact_namespace(self, pipeline: str) -> str:
         """Return the name under which a pipeline's artifacts are kept; ML Metadata makes no difference."""
         return f"{pipeline} on Kubeflow"
 
@@ -117,7 +117,7 @@ class Kubeflow:
         spec: PipelineSpec,
         name: str,
         *,
-        done: Mapping[str, Done],
+        done: Mapping[str, TaskOutputs],
         parameters: Mapping[str, object],
         folder: str,
     ) -> ExecutorInput:
@@ -216,7 +216,7 @@ class Kubeflow:
                 artifact["metadata"] = dict(importer.get("metadata", {}))
         return made
 
-    def before(self, given: ExecutorInput) -> None:
+    def prepare_task(self, given: ExecutorInput) -> None:
         """Download the inputs to the container's folders, and create the parent folders of the outputs."""
         os.environ[PLACE_VARIABLE] = str(self._place)
         # Private, because other users use the temporary folder, too.
@@ -230,7 +230,9 @@ class Kubeflow:
         for parameter in given["outputs"]["parameters"].values():
             Path(parameter["outputFile"]).parent.mkdir(parents=True, exist_ok=True)
 
-    def after(self, given: ExecutorInput, output: ExecutorOutput) -> dict[str, list[RuntimeArtifact]]:
+    def collect_outputs(
+        self, given: ExecutorInput, output: ExecutorOutput
+    ) -> dict[str, list[RuntimeArtifact]]:
         """Upload the outputs.
 
         Raises:
@@ -248,7 +250,7 @@ class Kubeflow:
                 made[key] = entry["artifacts"]
         return made
 
-    def ends(self) -> None:
+    def clean_up(self) -> None:
         """Remove the container's folders with the downloaded inputs."""
         shutil.rmtree(str(self._place), ignore_errors=True)
 

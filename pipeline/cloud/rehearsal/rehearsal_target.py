@@ -61,7 +61,7 @@ def rehearsal_target(
             beam_args=request.beam_args,
         )
     config = request.workload_run.settings
-    target = Target.at(
+    target = Target.with_places(
         request,
         image,
         name=config.cloud.image or WITHOUT_IMAGE,

@@ -18,7 +18,7 @@ from slipway.pipeline.cloud.execution import PipelineTaskFinalStatus
 from slipway.pipeline.cloud.image import Image, image_environment, read_image
 from slipway.pipeline.cloud.rehearsal.container_environment import container_environment
 from slipway.pipeline.cloud.rehearsal.containers import remove_left
-from slipway.pipeline.cloud.rehearsal.image_here import ask_image, find_image
+from slipway.pipeline.cloud.rehearsal.local_image import check_image_sources, find_image
 from slipway.pipeline.cloud.rehearsal.rehearsal_target import rehearsal_target, with_image
 from slipway.pipeline.cloud.rehearsal.services import ServiceName
 from slipway.pipeline.cloud.rehearsal.tasks import EXIT_HANDLER, STATUS_FILE
@@ -110,7 +110,7 @@ def _in_containers(target: ImageRun | ImageModuleRun, image: Image) -> ImageRun:
     """
     named = with_image(target)
     program, found = find_image(named.image)
-    inside = ask_image(program, found, image, name=named.image)
+    inside = check_image_sources(program, found, image, name=named.image)
     return replace(named, containers=program, container_image=found, container_user=inside["user"])
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Protocol
 
 from slipway.pipeline.cloud.execution import (
-    Done,
     ExecutorInput,
     ExecutorOutput,
     RuntimeArtifact,
+    TaskOutputs,
+    apply_executor_output,
     executor_input,
-    fold,
 )
 from slipway.pipeline.cloud.pipeline_job import (
     ComponentSpec,
@@ -33,7 +33,7 @@ class ServiceName(StrEnum):
 class Service(Protocol):
     """The steps in which services differ."""
 
-    def known_as(self, pipeline: str) -> str:
+    def artifact_namespace(self, pipeline: str) -> str:
         """Return the name under which a pipeline's artifacts are kept, apart from those of other services."""
 
     def inputs(
@@ -41,7 +41,7 @@ class Service(Protocol):
         spec: PipelineSpec,
         name: str,
         *,
-        done: Mapping[str, Done],
+        done: Mapping[str, TaskOutputs],
         parameters: Mapping[str, object],
         folder: str,
     ) -> ExecutorInput:
@@ -67,24 +67,26 @@ class Service(Protocol):
             ComponentError: the service would find nothing there.
         """
 
-    def before(self, given: ExecutorInput) -> None:
+    def prepare_task(self, given: ExecutorInput) -> None:
         """Prepare the files that a container needs."""
 
-    def after(self, given: ExecutorInput, output: ExecutorOutput) -> dict[str, list[RuntimeArtifact]]:
+    def collect_outputs(
+        self, given: ExecutorInput, output: ExecutorOutput
+    ) -> dict[str, list[RuntimeArtifact]]:
         """Collect the outputs of a container.
 
         Returns:
             The artifacts by output key, as later tasks and resolvers find them.
         """
 
-    def ends(self) -> None:
+    def clean_up(self) -> None:
         """Clean up after a container, however its task ended."""
 
 
 class Vertex:
     """Vertex AI Pipelines: tasks read and write the artifacts where they are."""
 
-    def known_as(self, pipeline: str) -> str:
+    def artifact_namespace(self, pipeline: str) -> str:
         """Return the pipeline's own name."""
         return pipeline
 
@@ -93,7 +95,7 @@ class Vertex:
         spec: PipelineSpec,
         name: str,
         *,
-        done: Mapping[str, Done],
+        done: Mapping[str, TaskOutputs],
         parameters: Mapping[str, object],
         folder: str,
     ) -> ExecutorInput:
@@ -116,15 +118,17 @@ class Vertex:
                 artifact["uri"], artifact["metadata"] = uri, dict(importer.get("metadata", {}))
         return made
 
-    def before(self, given: ExecutorInput) -> None:
+    def prepare_task(self, given: ExecutorInput) -> None:
         """Create the folder of the output file, if it is on this machine."""
         if "://" not in given["outputs"]["outputFile"]:
             Path(given["outputs"]["outputFile"]).parent.mkdir(parents=True, exist_ok=True)
 
-    def after(self, given: ExecutorInput, output: ExecutorOutput) -> dict[str, list[RuntimeArtifact]]:
+    def collect_outputs(
+        self, given: ExecutorInput, output: ExecutorOutput
+    ) -> dict[str, list[RuntimeArtifact]]:
         """Add the executor's changes to the artifacts."""
-        fold(given, output)
+        apply_executor_output(given, output)
         return {key: entry["artifacts"] for key, entry in given["outputs"]["artifacts"].items()}
 
-    def ends(self) -> None:
+    def clean_up(self) -> None:
         """Do nothing: artifacts are used where they are."""

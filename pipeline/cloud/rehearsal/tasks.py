@@ -21,7 +21,7 @@ from slipway.pipeline.cloud.complete_job import (
     component_of,
     executor_of,
     is_exit_handler,
-    looks_up,
+    is_lookup_executor,
     tasks_of,
     title_of,
 )
@@ -30,9 +30,9 @@ from slipway.pipeline.cloud.execution import (
     ExecutorInput,
     ExecutorOutput,
     RuntimeArtifact,
+    apply_executor_output,
     command_of,
     filled,
-    fold,
 )
 from slipway.pipeline.cloud.pipeline_job import (
     ImporterSpec,
@@ -124,9 +124,13 @@ class Rehearsed:
         limit = next((word for word in command[1:] if not word.startswith("-")), None)
         return Node(
             id=name,
-            type=_RESOLVER if looks_up(executor) else EXIT_HANDLER if is_exit_handler(task) else name,
+            type=_RESOLVER
+            if is_lookup_executor(executor)
+            else EXIT_HANDLER
+            if is_exit_handler(task)
+            else name,
             upstream=tuple(sorted(self._upstream(name))),
-            is_resolver=looks_up(executor),
+            is_resolver=is_lookup_executor(executor),
             outputs={key: title_of(entry["artifactType"]) for key, entry in made.items()},
             retries=int(policy.get("maxRetryCount", 0)),
             backoff_s=float(str(policy.get("backoffDuration", "1s")).removesuffix("s")),
@@ -160,7 +164,7 @@ class Rehearsed:
         Raises:
             Exception: whatever the task raised.
         """
-        pipeline = self.service.known_as(self.spec["pipelineInfo"]["name"])
+        pipeline = self.service.artifact_namespace(self.spec["pipelineInfo"]["name"])
         tasks = DoneTasks(self.runs, self.run_id, pipeline)
         done = tasks.of_this_run()
         if is_exit_handler(tasks_of(self.spec)[name]):
@@ -216,9 +220,9 @@ class Rehearsed:
         output_file: str = given["outputs"]["outputFile"]
         driver = container.get("lifecycle", {}).get("preCacheCheck")
         if driver:
-            self.service.before(given)
+            self.service.prepare_task(given)
             self._run(f"{name}-{attempt}-driver", container, command_of(driver, given), output_file)
-            fold(given, self._read(output_file))
+            apply_executor_output(given, self._read(output_file))
         key = self.service.cache_key(component_of(self.spec, name), container, given)
         may_be_cached = tasks_of(self.spec)[name].get("cachingOptions", {}).get("enableCache", False)
         if may_be_cached and (earlier := tasks.cached(key)):
@@ -226,12 +230,12 @@ class Rehearsed:
             tasks.keep(name, artifacts=artifacts, parameters=parameters, key="")
             return {**self._result(name, artifacts), "state": "cached", "why": "an equal task ran before"}
         try:
-            self.service.before(given)
+            self.service.prepare_task(given)
             self._run(f"{name}-{attempt}", container, command_of(container, given), output_file)
             output = self._read(output_file)
-            made = self.service.after(given, output)
+            made = self.service.collect_outputs(given, output)
         finally:
-            self.service.ends()
+            self.service.clean_up()
         parameters = {
             key: output.get("parameterValues", {})[key]
             for key in given["outputs"]["parameters"]

@@ -12,7 +12,7 @@ _RETRY_S = 30.0
 
 
 @contextmanager
-def in_words(doing: str, *, project: str, address: str) -> Iterator[None]:
+def translated_google_errors(doing: str, *, project: str, address: str) -> Iterator[None]:
     """Turn errors of Google's clients into errors that a user can act on.
 
     Args:
@@ -72,7 +72,7 @@ def check_bucket(root: str, *, credentials: Any, project: str, region: str) -> I
 
     name = root.removeprefix("gs://").partition("/")[0]
     client = storage.Client(project=project, credentials=credentials)
-    with in_words(f"looking for gs://{name}", project=project, address="Cloud Storage"):
+    with translated_google_errors(f"looking for gs://{name}", project=project, address="Cloud Storage"):
         try:
             bucket = client.get_bucket(name, timeout=_TIMEOUT_S, retry=DEFAULT_RETRY.with_timeout(_RETRY_S))
         except NotFound as error:

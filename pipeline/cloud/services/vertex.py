@@ -14,7 +14,7 @@ from typing import Any
 from slipway.components.google_credentials import find_credentials
 from slipway.pipeline.cloud.pipeline_job import PipelineJob
 from slipway.pipeline.cloud.scheduled_span import fix_time, follow_schedule
-from slipway.pipeline.cloud.services.google import check_bucket, check_images, in_words
+from slipway.pipeline.cloud.services.google import check_bucket, check_images, translated_google_errors
 from slipway.pipeline.cloud.services.service import JobPhase, JobState, Schedule, Submitted, TaskState
 from slipway.pipeline.cloud.vertex_request import (
     job_id,
@@ -234,7 +234,7 @@ class Vertex:
         return {"retry": retry, "timeout": _TIMEOUT_S}
 
     def _in_words(self, doing: str) -> Any:
-        return in_words(doing, project=self._project, address=self._address)
+        return translated_google_errors(doing, project=self._project, address=self._address)
 
     def _run_name(self, name: str) -> str:
         return f"{self._parent}/pipelineJobs/{name}"

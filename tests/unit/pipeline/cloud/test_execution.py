@@ -6,7 +6,13 @@ import pytest
 
 from slipway.components.errors import ComponentError
 from slipway.pipeline.cloud.complete_job import title_of
-from slipway.pipeline.cloud.execution import check_wiring, command_of, executor_input, filled, fold
+from slipway.pipeline.cloud.execution import (
+    apply_executor_output,
+    check_wiring,
+    command_of,
+    executor_input,
+    filled,
+)
 
 EXAMPLES = {"instanceSchema": "title: tfx.Examples\ntype: object\n"}
 MODEL = {"schemaTitle": "tfx.Model"}
@@ -135,7 +141,7 @@ def test_driver_s_output_reaches_the_executor(trainer):
         "artifacts": {"m": {"artifacts": [{"uri": "/new", "metadata": {"b": 2}}]}},
         "parameterValues": {"epochs": 7},
     }
-    fold(trainer, output)
+    apply_executor_output(trainer, output)
     assert trainer["outputs"]["artifacts"]["m"]["artifacts"] == [
         {"uri": "/new", "metadata": {"a": 1, "b": 2}}
     ]

@@ -26,7 +26,7 @@ def target(project, tmp_path):
         sets = [f"{key}={value}" for key, value in settings.items() if value is not None]
         chosen = WorkloadChoice(project / "workloads/taxi/workload.yaml", read_assignments(sets))
         request = workload_request(chosen, output=tmp_path, beam_args=())
-        return Target.of(request, read_image(project), is_sent=is_sent)
+        return Target.for_cloud_run(request, read_image(project), is_sent=is_sent)
 
     return make
 

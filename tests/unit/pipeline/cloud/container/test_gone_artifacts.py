@@ -3,7 +3,7 @@
 import pytest
 
 from slipway.components.errors import ComponentError
-from slipway.pipeline.cloud.container.gone_artifacts import note_files, refuse_gone
+from slipway.pipeline.cloud.container.gone_artifacts import record_file_counts, require_complete_inputs
 from slipway.pipeline.cloud.container.kubeflow_input import FILES, RECORD
 
 URI = "gs://b/r/examples"
@@ -27,14 +27,14 @@ def folder(tmp_path):
 
 def made_by_ingest(output, place, uri=URI):
     given = {"outputs": {"artifacts": {"examples": {"artifacts": [{"uri": uri, "metadata": {}}]}}}}
-    note_files(output, given, place=place)
+    record_file_counts(output, given, place=place)
     return output
 
 
 def taken(place, **metadata):
     artifact = {"name": "7", "uri": URI, "type": {}, "metadata": metadata}
     given = {"inputs": {"artifacts": {"examples": {"artifacts": [artifact]}}}, "outputs": {}}
-    refuse_gone(given, producers={"examples": "Ingest"}, place=place)
+    require_complete_inputs(given, producers={"examples": "Ingest"}, place=place)
 
 
 @pytest.mark.parametrize("new", [{"metadata": {"span": 1.0}}, {"uri": URI, "metadata": {"span": 1.0}}])
@@ -90,4 +90,4 @@ def test_artifact_of_an_earlier_run_that_is_gone_is_refused_with_its_record(plac
 
 
 def test_task_without_inputs_begins():
-    refuse_gone({"outputs": {}}, producers={})
+    require_complete_inputs({"outputs": {}}, producers={})

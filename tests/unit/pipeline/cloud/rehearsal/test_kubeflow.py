@@ -195,7 +195,7 @@ def test_launcher_brings_inputs_and_uploads_files_that_the_task_leaves(kubeflow,
     (there / "rows").write_text("1")
     service = kubeflow(with_mlmd)
     given = trainer(service, spec_of())
-    service.before(given)
+    service.prepare_task(given)
     assert os.environ[PLACE_VARIABLE] == str(place)
     assert place.stat().st_mode & 0o777 == 0o700
     assert (place / "minio/rehearsal/p/1/Ingest/e/rows").read_text() == "1"
@@ -207,30 +207,30 @@ def test_launcher_brings_inputs_and_uploads_files_that_the_task_leaves(kubeflow,
     (here / "deep" / "weights").write_text("2")
     (here / "empty").mkdir()
     output = {"artifacts": {"model": {"artifacts": [{"metadata": {"b": 2.0}}]}}}
-    made = service.after(given, output)
+    made = service.collect_outputs(given, output)
     assert set(made) == {"model"}, "and no log"
     [model] = made["model"]
     assert (model["uri"], model["metadata"]) == (uri, {"a": 1, "b": 2.0})
     assert model["artifactId"].isdigit()
     assert store.read(f"{uri}/deep/weights") == "2"
     assert not (place.parent / "store" / uri.removeprefix(f"{BUCKET}/") / "empty").exists()
-    service.ends()
+    service.clean_up()
     assert not place.exists(), "the container is gone"
 
 
 def test_output_that_is_not_in_its_folder_is_an_error_only_without_ml_metadata(kubeflow):
     service = kubeflow()
-    assert service.after(trainer(service, spec_of()), {})["model"]
+    assert service.collect_outputs(trainer(service, spec_of()), {})["model"]
     service = kubeflow(with_mlmd=False)
     with pytest.raises(ComponentError, match="launcher misses the output model"):
-        service.after(trainer(service, spec_of()), {})
+        service.collect_outputs(trainer(service, spec_of()), {})
 
 
 def test_null_in_metadata_is_refused_by_ml_metadata(kubeflow):
     service = kubeflow()
     output = {"artifacts": {"model": {"artifacts": [{"metadata": {"why": None}}]}}}
     with pytest.raises(ComponentError, match=r"refuses nulls in metadata: model\.why"):
-        service.after(trainer(service, spec_of()), output)
+        service.collect_outputs(trainer(service, spec_of()), output)
 
 
 def test_equal_tasks_are_told_by_what_they_take_and_not_by_where_they_write(kubeflow, with_mlmd):

@@ -13,14 +13,14 @@ def test_folder_of_the_output_file_is_made_and_metadata_added(tmp_path):
             "outputFile": f"{tmp_path}/task/output.json",
         },
     }
-    Vertex().before(given)
+    Vertex().prepare_task(given)
     assert (tmp_path / "task").is_dir()
     output = {"artifacts": {"model": {"artifacts": [{"metadata": {"b": 2}}]}}}
-    [model] = Vertex().after(given, output)["model"]
+    [model] = Vertex().collect_outputs(given, output)["model"]
     assert (model["uri"], model["metadata"]) == ("/x", {"a": 1, "b": 2})
 
 
 def test_file_on_gs_needs_no_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Vertex().before({"outputs": {"outputFile": "gs://bucket/task/output.json"}})
+    Vertex().prepare_task({"outputs": {"outputFile": "gs://bucket/task/output.json"}})
     assert list(tmp_path.iterdir()) == []

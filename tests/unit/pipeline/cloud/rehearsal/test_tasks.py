@@ -239,11 +239,11 @@ class Containers(Vertex):
     def __init__(self):
         self.did = []
 
-    def before(self, given):
-        super().before(given)
+    def prepare_task(self, given):
+        super().prepare_task(given)
         self.did.append("brings")
 
-    def ends(self):
+    def clean_up(self):
         self.did.append("ends")
 
     def cache_key(self, component, container, given):

@@ -7,7 +7,7 @@ import pytest
 
 from slipway.pipeline.cloud.container.sources import digest_of
 from slipway.pipeline.cloud.image import Image
-from slipway.pipeline.cloud.rehearsal.image_here import ask_image, find_image
+from slipway.pipeline.cloud.rehearsal.local_image import check_image_sources, find_image
 from slipway.pipeline.errors import UsageError
 
 
@@ -41,7 +41,7 @@ def image(tmp_path):
 
 def test_image_of_the_checkout_s_code_tells_its_user(program, image):
     told = {"user": 7, "sources": digest_of(image.root, image.files)}
-    found = ask_image(program(f"echo '{json.dumps(told)}'"), "12ab", image, name="i:1")
+    found = check_image_sources(program(f"echo '{json.dumps(told)}'"), "12ab", image, name="i:1")
     assert found["user"] == 7
 
 
@@ -59,5 +59,5 @@ def test_image_that_cannot_stand_for_the_checkout_is_refused_with_the_command_th
     program, image, line, message
 ):
     with pytest.raises(UsageError, match=message) as caught:
-        ask_image(program(line), "12ab", image, name="i:1")
+        check_image_sources(program(line), "12ab", image, name="i:1")
     assert "make image IMAGE=i:1 BUILDER=podman" in caught.value.hint

@@ -42,7 +42,7 @@ def find_image(name: str, *, path: str | None = None) -> tuple[str, str]:
     raise UsageError(f"{name}: {'; '.join(told)}.", hint=_how_to_make(name, programs[0]))
 
 
-def ask_image(program: str, found: str, image: Image, *, name: str) -> Inside:
+def check_image_sources(program: str, found: str, image: Image, *, name: str) -> Inside:
     """Check that an image holds the checkout's code; return what the image reports about itself.
 
     Args:
