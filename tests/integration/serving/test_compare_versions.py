@@ -87,7 +87,7 @@ def test_answers_to_the_same_rows_are_compared(run, log):
     first = found.most[0]
     assert (first.file, first.line, first.row) == ("requests-1.jsonl", 40, 39)
     assert (first.champion, first.challenger) == ([pytest.approx(39 / 40)], [pytest.approx(39 / 20)])
-    refused = [many for what, many in found.told.items() if "the model refuses it" in what]
+    refused = [many for what, many in found.left_out_counts.items() if "the model refuses it" in what]
     assert refused == [4, 4]
     assert found.verdict is None
     assert (
@@ -105,7 +105,7 @@ def test_requests_to_tensorflow_serving_are_compared_too(run, tmp_path):
     found = run(1, 2, tmp_path / "logs")
     assert (found.difference.rows, found.difference.otherwise) == (40, 10)
     assert (found.most[0].file, found.most[0].line, found.most[0].row) == ("a.tfrecord.gz", None, 39)
-    assert sum(found.told.values()) == 2
+    assert sum(found.left_out_counts.values()) == 2
 
 
 def test_labels_tell_which_is_better(run, log, tmp_path):
