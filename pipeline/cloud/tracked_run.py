@@ -19,7 +19,7 @@ from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import locked
 from slipway.pipeline.runs.record import RunRecord
-from slipway.pipeline.runs.run_target import Asked, OfWorkload, WorkloadRun
+from slipway.pipeline.runs.run_target import OfWorkload, RecordedRequest, WorkloadRun
 from slipway.pipeline.tracking import handover, spool
 
 # A folder is named after the run, whose name may be given on the command line.
@@ -142,7 +142,7 @@ def _new(config: WorkloadConfig, run: str, *, chosen: CloudChoice) -> RunRecord:
     """Return the record of a run of which only the settings are known."""
     home = _home(chosen)
     target = WorkloadRun(config=config.model_dump_json(by_alias=True), output=home)
-    asked = Asked(target=target, output=home, again=chosen.command("submit"))
+    asked = RecordedRequest(target=target, output=home, again=chosen.command("submit"))
     return RunRecord(run_id=run, workload=config.name, target=asked, output=home)
 
 
@@ -161,12 +161,12 @@ def _told(seen: Followed, kept: RunRecord, config: WorkloadConfig) -> RunRecord:
     return record
 
 
-def _tracked_by(asked: Asked, config: WorkloadConfig) -> Asked:
+def _tracked_by(asked: RecordedRequest, config: WorkloadConfig) -> RecordedRequest:
     """Return a request with the trackers that these settings name."""
     settings = json.loads(asked.target.config) if isinstance(asked.target, OfWorkload) else {}
     track = json.loads(config.model_dump_json(include={"track"}, by_alias=True))
     target = WorkloadRun(config=json.dumps(settings | track), output=asked.output)
-    return Asked(target=target, output=asked.output, again=asked.again)
+    return RecordedRequest(target=target, output=asked.output, again=asked.again)
 
 
 def _keep_reports(record: RunRecord, reports: Path, folder: Path) -> None:

@@ -232,7 +232,7 @@ def test_a_checker_of_accessibility_has_nothing_against_the_page_of_a_run(
 def test_nor_against_the_index_and_the_page_of_a_difference(violations, report_run, tmp_path, dark):
     old, new = report_run("old", "complete"), report_run("new", "complete")
     new.workload, new.metrics = old.workload, {"auc": 0.5, LONG: 0.25}
-    new.target = Asked(
+    new.target = RecordedRequest(
         workload="w", target=WorkloadRun(config=json.dumps({"train": {"seed": 2, LONG: LONG}}))
     )
     write_page(new, tmp_path)

@@ -7,7 +7,7 @@ from slipway.pipeline.report.index import index
 from slipway.pipeline.report.page import write_index, write_page
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
-from slipway.pipeline.runs.run_target import Asked, WorkloadRun
+from slipway.pipeline.runs.run_target import RecordedRequest, WorkloadRun
 
 
 def make(tmp_path, count: int, workload: str = "taxi"):
@@ -53,7 +53,7 @@ def test_a_run_that_failed_says_at_which_node_and_why(tmp_path):
 
 
 def run(run_id, *, workload="taxi", metrics=None, **train):
-    asked = Asked(
+    asked = RecordedRequest(
         workload=workload, target=WorkloadRun(config=json.dumps({"name": workload, "train": train}))
     )
     return RunRecord(run_id, workload, state="complete", metrics=metrics or {}, target=asked)
