@@ -285,6 +285,7 @@ def sweep(
     by: o.Metric = None,
     seed: o.SweepSeed = 0,
     seeds: o.Seeds = 1,
+    prune: o.Prune = None,
     resume: o.SweepResume = None,
     jobs: o.Jobs = None,
     output: o.Output = DEFAULT_OUTPUT,
@@ -301,7 +302,14 @@ def sweep(
         asked = sweeps.resume(resume, folder, sets=sets or [])
     else:
         options = sweeps.Asked(
-            sets=sets or [], profile=profile, method=method, trials=trials, by=by, seed=seed, seeds=seeds
+            sets=sets or [],
+            profile=profile,
+            method=method,
+            trials=trials,
+            by=by,
+            seed=seed,
+            seeds=seeds,
+            prune=prune,
         )
         asked = sweeps.begin(workload, folder, options)
     code = sweeps.carry_out(asked, jobs=jobs, listeners=[write_page, hand_to_trackers], tell=sweeps.to_stderr)

@@ -163,6 +163,14 @@ Seeds = Annotated[
     int,
     typer.Option(min=1, help="At the end, train the best settings with this many seeds, to show the spread."),
 ]
+Prune = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="EPOCHS",
+        help="End a training that after so many epochs, or later, is worse than the median of the others.",
+    ),
+]
 SweepResume = Annotated[
     str | None,
     typer.Option(

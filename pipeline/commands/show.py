@@ -97,7 +97,7 @@ def show_text(record: RunRecord, *, width: int | None = None) -> str:
     for node_id, verdict in stops.items():
         lines += [f"stopped   {node_id}: {verdict.get('message', '')}", *stop_lines(verdict)]
     lines += stop_hints(record, stops)
-    if record.state in ("failed", "killed", "interrupted") and not record.in_steps:
+    if record.state in ("failed", "killed", "interrupted", "pruned") and not record.in_steps:
         lines += go_on_hints(record)
     if record.rollback:
         lines.append(f"rollback  {rollback_line(record)}")

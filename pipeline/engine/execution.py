@@ -15,7 +15,7 @@ from slipway.pipeline.engine.processes.temporary import remove_left, temporary_f
 from slipway.pipeline.engine.processes.warm import WarmProcess
 from slipway.pipeline.engine.results import CachedResults
 from slipway.pipeline.engine.run_end import Listener, closed_at_end
-from slipway.pipeline.engine.scheduler import Engine
+from slipway.pipeline.engine.scheduler import Engine, Hopeless
 from slipway.pipeline.plan.assemble import Plan, is_current, keep_graph, known_graph, make_plan
 from slipway.pipeline.plan.run_request import Request
 from slipway.pipeline.runs.history import History, result_of
@@ -38,6 +38,7 @@ def execute(
     resumed: RunRecord | None = None,
     warm: WarmProcess | None = None,
     listeners: Sequence[Listener] = (),
+    hopeless: Hopeless = lambda _node: "",
 ) -> RunRecord:
     """Run a pipeline, or continue a run.
 
@@ -46,6 +47,7 @@ def execute(
         resumed: the record of a run that did not complete; its finished nodes are kept.
         warm: the process to fork from; None imports TFX in a new process.
         listeners: called when the run has ended.
+        hopeless: says which running nodes to end early; see `Engine`.
 
     Returns:
         The finished run's record, as `run.json` holds it.
@@ -73,7 +75,9 @@ def execute(
         history.save(record)
         display.begins(record)
         with closed_at_end(history, record, began=began, listeners=listeners) as end:
-            end.interrupted = _run(request, history, record, display, warm, began)
+            engine = _run(request, history, record, display, warm, began, hopeless)
+            if engine is not None:
+                end.interrupted, end.pruned = engine.interrupted, engine.pruned
     display.ends(record)
     return record
 
@@ -85,15 +89,16 @@ def _run(
     display: RunDisplay,
     warm: WarmProcess | None,
     began: float,
-) -> bool:
-    """Plan and run; return True if the user interrupted."""
+    hopeless: Hopeless,
+) -> Engine | None:
+    """Plan and run; return the engine, which is done, or None if no node had to run."""
 
     def alive() -> None:
         history.note_alive(record.run_id, time.monotonic() - began)
 
     known = known_plan(request, history, record)
     if is_all_known(known, request, history, record, display):
-        return False
+        return None
     jobs = request.jobs or default_jobs()
     # With a single job, the machine may have no room for a second process.
     may_start_ahead = jobs > 1
@@ -118,9 +123,10 @@ def _run(
             jobs=jobs,
             fail_fast=request.fail_fast,
             alive=alive,
+            hopeless=hopeless,
         )
         engine.run()
-        return engine.interrupted
+        return engine
 
 
 def _will_check_serving(request: Request, history: History, known: Plan | None) -> bool:

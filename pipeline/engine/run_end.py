@@ -27,9 +27,11 @@ class Ending:
 
     Attributes:
         interrupted: whether the user ended the run.
+        pruned: whether a node was ended as hopeless.
     """
 
     interrupted: bool = False
+    pruned: bool = False
 
 
 @contextmanager
@@ -61,7 +63,14 @@ def closed_at_end(
         record.state, record.exit_code = "failed", FAILED
         _end(history, record, began, listeners)
         raise
-    close(history, record, began=began, interrupted=end.interrupted, listeners=listeners)
+    close(
+        history,
+        record,
+        began=began,
+        interrupted=end.interrupted,
+        pruned=end.pruned,
+        listeners=listeners,
+    )
 
 
 def give_up(
@@ -93,10 +102,11 @@ def close(
     *,
     began: float,
     interrupted: bool,
+    pruned: bool = False,
     listeners: Sequence[Listener] = (),
 ) -> None:
     """Close a run whose nodes are done: record its outcome, state and exit code."""
-    conclude(record, interrupted=interrupted)
+    conclude(record, interrupted=interrupted, pruned=pruned)
     _end(history, record, began, listeners)
 
 

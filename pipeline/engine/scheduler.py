@@ -19,7 +19,7 @@ from slipway.pipeline.engine.signal_handlers import Interruptions, signals_handl
 from slipway.pipeline.engine.transitions import Transition, after_attempt, blocked, due
 from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.outcome import discard_results_behind_stopped_gates
-from slipway.pipeline.runs.record import Failure, NodeRecord, RunRecord
+from slipway.pipeline.runs.record import PRUNED, Failure, NodeRecord, RunRecord
 from slipway.pipeline.screen.display import RunDisplay
 
 # Interval of checking limits and progress; also the longest delay until a time limit or Ctrl-C takes effect.
@@ -27,6 +27,9 @@ _TICK_S = 0.5
 # Delay between starting nodes that are due at the same time. ML Metadata sleeps for seconds if it finds its
 # SQLite file locked, which happens when eight nodes start, and hence end, together.
 _STAGGER_S = 0.1
+
+Hopeless = Callable[[NodeRecord], str]
+"""Says why a running node is not worth finishing; empty if it is."""
 
 
 @dataclass
@@ -40,6 +43,8 @@ class Engine:
         jobs: the number of nodes that may run at once, >= 1.
         fail_fast: whether a failure ends the other running nodes.
         alive: called twice a second while the run lasts.
+        hopeless: asked twice a second for each running node why it is not worth finishing; empty if it is.
+            Such a node is ended, keeps its state, and leaves out what depends on it.
     """
 
     graph: Graph
@@ -50,11 +55,13 @@ class Engine:
     jobs: int
     fail_fast: bool = False
     alive: Callable[[], None] = lambda: None
+    hopeless: Hopeless = lambda _node: ""
     interrupted: bool = False
     _signals: Interruptions = field(default_factory=Interruptions)
     _running: dict[str, Attempt] = field(default_factory=dict)
     _not_before: dict[str, float] = field(default_factory=dict)
     _unmet: set[str] = field(default_factory=set)
+    _hopeless: set[str] = field(default_factory=set)
     _last_start: float = 0.0
     _has_due: bool = False
 
@@ -62,6 +69,11 @@ class Engine:
     def record(self) -> RunRecord:
         """The run's record."""
         return self.journal.record
+
+    @property
+    def pruned(self) -> bool:
+        """Whether a node was ended as hopeless; one that was faster than the signal is complete."""
+        return any(self.record.node(node_id).state == "skipped" for node_id in self._hopeless)
 
     def run(self) -> None:
         """Run every node that the plan decided to run; return when nothing runs and nothing is due.
@@ -194,6 +206,9 @@ class Engine:
     def _watch(self) -> None:
         now = time.monotonic()
         for node_id, attempt in self._running.items():
+            if attempt.told_to_end is None and (why := self.hopeless(self.record.node(node_id))):
+                self._hopeless.add(node_id)
+                self._end(node_id, f"{PRUNED} {why}")
             stopped = attempt.pid != 0 and is_stopped(attempt.pid)
             signum = attempt.check(now, limit_s=self.graph[node_id].timeout_s, is_stopped=stopped)
             if signum is not None:

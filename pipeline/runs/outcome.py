@@ -24,11 +24,18 @@ _BLESSINGS = ("ModelBlessing", "InfraBlessing")
 TRAINING_FACTS = ("verdict", "speed", "time", "tuned", "exports")
 
 
-def conclude(record: RunRecord, *, interrupted: bool = False) -> None:
-    """Fill in the outcome of a run whose nodes are done, its state and exit code."""
+def conclude(record: RunRecord, *, interrupted: bool = False, pruned: bool = False) -> None:
+    """Fill in the outcome of a run whose nodes are done, its state and exit code.
+
+    Args:
+        interrupted: whether the user ended it.
+        pruned: whether a node was ended as hopeless. A failure beside it counts more.
+    """
     complete_outcome(record)
     record.exit_code = INTERRUPTED if interrupted else exit_code(record)
     record.state = _STATES[record.exit_code]
+    if pruned and record.exit_code == DONE:
+        record.exit_code, record.state = INTERRUPTED, "pruned"
 
 
 def complete_outcome(record: RunRecord) -> None:

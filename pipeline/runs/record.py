@@ -16,10 +16,12 @@ from slipway.pipeline.runs.typed_json import plain, typed
 from slipway.pipeline.terminal.invocation import DEFAULT_OUTPUT
 
 NodeState = Literal["waiting", "running", "complete", "cached", "failed", "skipped"]
-RunState = Literal["running", "complete", "failed", "stopped", "interrupted", "killed"]
+RunState = Literal["running", "complete", "failed", "stopped", "interrupted", "killed", "pruned"]
 
 # Options that let a run pass a gate, by their names in records; each takes a reason.
 OVERRIDES = {"accept_data": "--accept-data", "bless": "--bless"}
+# How the reason begins if a node, or one that it needs, was ended as hopeless.
+PRUNED = "pruned"
 # A placeholder for the reason in commands to paste, which is itself not accepted as a reason.
 WHY = "why it is right"
 
@@ -237,7 +239,7 @@ class RunRecord:
         run_id: sorts by time.
         workload: the pipeline's name.
         state: `complete`; `failed`: a node failed; `stopped`: a gate stopped it; `interrupted`: Ctrl-C;
-            `killed`: the engine died without closing the run.
+            `killed`: the engine died without closing the run; `pruned`: a sweep ended its training early.
         exit_code: of the command; None while it runs.
         started_at: UTC, ISO 8601.
         wall_s: seconds from start to end, in total.

@@ -7,7 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from slipway.components.counted_words import counted
-from slipway.pipeline.runs.record import OVERRIDES, WHY, NodeRecord, Pushed, RunRecord, Training, Verdict
+from slipway.pipeline.runs.record import (
+    OVERRIDES,
+    PRUNED,
+    WHY,
+    NodeRecord,
+    Pushed,
+    RunRecord,
+    Training,
+    Verdict,
+)
 from slipway.pipeline.runs.run_target import IrRun, ModuleRun, OfWorkload
 from slipway.pipeline.screen.verdict_table import SHOWN_CHECKS, check_table
 from slipway.pipeline.terminal.durations import seconds
@@ -74,6 +83,12 @@ def summary(
         yield f"Interrupted. {kept} finished {_nodes(kept)} kept; nothing is left running."
         if not record.in_steps:
             yield f"hint: {resume_command(record)}"
+        return
+    if record.state == "pruned":
+        # In topological order, the node that was ended comes before those that it left out.
+        ended = next((node for node in record.nodes if node.why.startswith(PRUNED)), None)
+        yield f"{ended.id}: {ended.why}. Its state is kept." if ended else "Pruned."
+        yield f"hint: {resume_command(record)}   # trains it to the end"
         return
     if record.state == "killed":
         done = _count(record, "complete", "cached")

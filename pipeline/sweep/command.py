@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from slipway.components.counted_words import counted
 from slipway.components.nearest import nearest
 from slipway.pipeline.config import WorkloadChoice, WorkloadConfig, read_assignments
 from slipway.pipeline.engine.execution import execute
 from slipway.pipeline.engine.processes.warm import Warm, WarmProcess
 from slipway.pipeline.engine.run_end import Listener
+from slipway.pipeline.engine.scheduler import Hopeless
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.exit_codes import INTERRUPTED
 from slipway.pipeline.plan.run_request import workload_request
@@ -21,11 +23,14 @@ from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.screen.display import RunDisplay
 from slipway.pipeline.sweep.page import write_page
 from slipway.pipeline.sweep.record import Sweep, new_sweep_id, read_sweep
-from slipway.pipeline.sweep.search import choose
+from slipway.pipeline.sweep.search import choose, optuna_for
 from slipway.pipeline.sweep.space import Space, read_space
 from slipway.pipeline.sweep.trials import LAST_NODE, Trials, progress, summary
 from slipway.pipeline.terminal.invocation import command
 from slipway.pipeline.terminal.printable import printable
+
+# The states of a run that was cut short. A pruned one is among them only if the sweep was killed at once.
+_CUT_SHORT = ("running", "interrupted", "killed", "pruned")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +44,7 @@ class Asked:
     by: str | None = None
     seed: int = 0
     seeds: int = 1
+    prune: int | None = None
 
 
 def begin(workload: Path, output: Path, asked: Asked) -> Sweep:
@@ -58,6 +64,8 @@ def begin(workload: Path, output: Path, asked: Asked) -> Sweep:
         raise UsageError(
             f"--seeds {asked.seeds}: --set names train.seed as well.", hint="leave one of them out"
         )
+    if asked.prune is not None:
+        _check_prune(asked.prune, configs)
     return Sweep(
         sweep_id=new_sweep_id(output),
         workload=configs[0].name,
@@ -71,6 +79,7 @@ def begin(workload: Path, output: Path, asked: Asked) -> Sweep:
         is_lower_better=is_lower_better(by),
         seed=asked.seed,
         seeds=asked.seeds,
+        prune_after=asked.prune,
         output=output,
     )
 
@@ -107,9 +116,12 @@ def carry_out(
             imported only once.
 
     Raises:
-        UsageError: another process is running this sweep, or is using its output folder.
+        UsageError: another process is running this sweep, or is using its output folder; or it prunes, and
+            Optuna is not installed.
         PipelineError: the first run failed, so the others would fail too.
     """
+    if sweep.prune_after is not None:
+        optuna_for("--prune")
     space = read_space(sweep.sets)
     seed = _choice(sweep, _first(space)).config().train.seed
     again = command("sweep", "--resume", sweep.sweep_id, output=sweep.output)
@@ -120,11 +132,20 @@ def carry_out(
     ):
         sweep.save()
 
-        def run(sets: tuple[str, ...], *, resumed: str, begun: Callable[[str], None]) -> RunRecord:
+        def run(
+            sets: tuple[str, ...], *, resumed: str, begun: Callable[[str], None], hopeless: Hopeless
+        ) -> RunRecord:
             chosen = _choice(sweep, sets)
             request = workload_request(chosen, output=sweep.output, beam_args=(), end=LAST_NODE, jobs=jobs)
             earlier = _unfinished(resumed, sweep.output)
-            return execute(request, display=_Quiet(begun), resumed=earlier, warm=forks, listeners=listeners)
+            return execute(
+                request,
+                display=_Quiet(begun),
+                resumed=earlier,
+                warm=forks,
+                listeners=listeners,
+                hopeless=hopeless,
+            )
 
         try:
             code = Trials(sweep, space, run, seed, tell).carry_on()
@@ -158,7 +179,7 @@ def _first(space: Space) -> tuple[str, ...]:
 def _unfinished(run_id: str, output: Path) -> RunRecord | None:
     """Return the run to continue, if it exists and was cut short."""
     found = list(History(output).runs(prefix=run_id)) if run_id else []
-    return found[0] if found and found[0].state in ("running", "interrupted", "killed") else None
+    return found[0] if found and found[0].state in _CUT_SHORT else None
 
 
 def _metric(by: str | None, config: WorkloadConfig) -> str:
@@ -172,6 +193,17 @@ def _metric(by: str | None, config: WorkloadConfig) -> str:
             hint=f"evaluate has {', '.join(metrics)}; add one: --set 'evaluate.metrics=[{by}]'",
         )
     return by
+
+
+def _check_prune(after: int, configs: Sequence[WorkloadConfig]) -> None:
+    if after < 1:
+        raise UsageError(f"--prune {after}: must be at least 1, the first epoch.")
+    most = max(config.train.epochs for config in configs)
+    if after >= most:
+        raise UsageError(
+            f"--prune {after}: no trial trains longer than {counted(most, 'epoch')}, so none is pruned.",
+            hint=f"prune earlier, or train more epochs: --set train.epochs={2 * after}",
+        )
 
 
 class _Quiet(RunDisplay):

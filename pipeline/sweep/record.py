@@ -15,7 +15,7 @@ from slipway.pipeline.runs.typed_json import DocumentError, plain, read_document
 from slipway.pipeline.sweep.search import Method
 from slipway.pipeline.terminal.invocation import command
 
-TrialState = Literal["running", "complete", "failed"]
+TrialState = Literal["running", "complete", "failed", "pruned"]
 
 
 @dataclass
@@ -25,14 +25,16 @@ class Trial:
     Attributes:
         params: the trial's values, in YAML, by key.
         run_id: the id of its run; empty until the run begins.
-        state: the trial's state; an interrupted trial stays `running`.
+        state: the trial's state; an interrupted trial stays `running`, and `pruned` was ended as hopeless.
         value: the value of the sweep's metric; None if there is none.
         wall_s: the duration of its run.
         repeats: the number, from 1, of the earlier trial with the same settings, whose run this trial
             shares; None if there is none.
         seed: the seed, if the trial only repeats the best settings with another seed; None for a trial of
             the search.
-        why: why the trial failed.
+        why: why the trial failed, or was pruned.
+        curve: the metric `Sweep.prune_by` after each epoch, with the epoch's number, from 1; empty if the
+            sweep does not prune.
     """
 
     params: dict[str, str]
@@ -43,6 +45,7 @@ class Trial:
     repeats: int | None = None
     seed: int | None = None
     why: str = ""
+    curve: list[tuple[int, float]] = field(default_factory=list)
 
 
 @dataclass
@@ -61,6 +64,8 @@ class Sweep:
         is_lower_better: whether a lower value of the metric is better.
         seed: the seed of the search.
         seeds: with how many seeds to train the best settings at the end; 1: only with the workload's.
+        prune_after: the first epoch after which a hopeless training is ended; None if none is.
+        prune_by: the metric of the epochs, by Keras name, by which it is; empty until one is known.
         done: the trials so far, in order.
         output: the output folder, which holds the sweep in `sweeps/SWEEP_ID/`; not part of the record.
     """
@@ -76,6 +81,8 @@ class Sweep:
     is_lower_better: bool
     seed: int = 0
     seeds: int = 1
+    prune_after: int | None = None
+    prune_by: str = ""
     done: list[Trial] = field(default_factory=list)
     output: Path = Path()
 

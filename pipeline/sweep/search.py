@@ -1,7 +1,7 @@
 """Chooses the settings that a sweep tries next: the grid in order, or proposals by Optuna."""
 
-from collections.abc import Sequence
-from typing import Any, Literal, cast, get_args
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 import numpy
 
@@ -12,6 +12,24 @@ from slipway.pipeline.sweep.space import Choice, Params, Space
 Method = Literal["grid", "random", "bayes"]
 METHODS: tuple[str, ...] = get_args(Method)
 DEFAULT_TRIALS = 20
+
+Curve = Mapping[int, float]
+"""The value of a metric after each epoch, by the number of the epoch, from 1."""
+
+
+class Tried(NamedTuple):
+    """A trial of the past.
+
+    Attributes:
+        params: its settings.
+        value: its metric; None if it has no value.
+        pruned: for a trial that was pruned, a metric of its epochs, better and worse in the same direction as
+            the value; None for others.
+    """
+
+    params: Params
+    value: float | None
+    pruned: Curve | None = None
 
 
 def choose(space: Space, *, method: str | None, trials: int | None) -> tuple[Method, int]:
@@ -43,14 +61,14 @@ def choose(space: Space, *, method: str | None, trials: int | None) -> tuple[Met
                 hint=f"--trials {size}, or try only some: --method random",
             )
         return "grid", size
-    _optuna()
+    optuna_for("a random or Bayesian search")
     return cast(Method, method), trials or min(DEFAULT_TRIALS, size or DEFAULT_TRIALS)
 
 
 def propose(
     space: Space,
     method: Method,
-    earlier: Sequence[tuple[Params, float | None]],
+    earlier: Sequence[Tried],
     *,
     is_lower_better: bool,
     seed: int,
@@ -63,13 +81,13 @@ def propose(
     Args:
         space: the settings to choose from.
         method: how to choose.
-        earlier: the settings tried before, in order, each with its metric, or None if it has no value.
+        earlier: the trials before, in order.
         is_lower_better: whether a lower metric is better.
         seed: the seed of the search.
     """
     if method == "grid":
         return list(space.grid())[len(earlier)]
-    optuna = _optuna()
+    optuna = optuna_for(f"--method {method}")
     distributions = {axis.key: _distribution(axis) for axis in space.axes}
     # Each proposal has its own seed: after a restart, a shared sampler would repeat its first numbers.
     kind = optuna.samplers.RandomSampler if method == "random" else optuna.samplers.TPESampler
@@ -80,13 +98,15 @@ def propose(
         sampler=kind(seed=mixed), direction="minimize" if is_lower_better else "maximize"
     )
     states = optuna.trial.TrialState
-    for params, value in earlier:
+    for tried in earlier:
+        ended = states.FAIL if tried.pruned is None else states.PRUNED
         study.add_trial(
             optuna.trial.create_trial(
-                params={axis.key: _read(axis, params[axis.key]) for axis in space.axes},
+                params={axis.key: _read(axis, tried.params[axis.key]) for axis in space.axes},
                 distributions=distributions,
-                value=value,
-                state=states.FAIL if value is None else states.COMPLETE,
+                value=tried.value,
+                state=ended if tried.value is None else states.COMPLETE,
+                intermediate_values=dict(tried.pruned or {}),
             )
         )
     found = study.ask(distributions).params
@@ -96,12 +116,20 @@ def propose(
     }
 
 
-def _optuna() -> Any:
+def optuna_for(what: str) -> Any:
+    """Import Optuna, which trial by trial says nothing.
+
+    Args:
+        what: what needs it, for the error.
+
+    Raises:
+        UsageError: it is not installed.
+    """
     try:
         import optuna
     except ImportError as error:
         raise UsageError(
-            "a random or Bayesian search needs the package optuna, which is not installed.",
+            f"{what} needs the package optuna, which is not installed.",
             hint="pip install 'optuna>=4.5,<6' (the extra `sweep`); a grid, KEY=A,B,C, needs none",
         ) from error
     optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -109,7 +137,7 @@ def _optuna() -> Any:
 
 
 def _distribution(axis: Any) -> Any:
-    distributions = _optuna().distributions
+    distributions = optuna_for("a range").distributions
     if isinstance(axis, Choice):
         return distributions.CategoricalDistribution(axis.values)
     if axis.scale == "int":

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from slipway.components.counted_words import counted
+from slipway.pipeline.engine.scheduler import Hopeless
 from slipway.pipeline.errors import ConfigError, PipelineError
 from slipway.pipeline.exit_codes import DONE, FAILED, INTERRUPTED
 from slipway.pipeline.runs.comparison import number, short_names
 from slipway.pipeline.runs.record import RunRecord
+from slipway.pipeline.sweep.pruning import Watch, falls
 from slipway.pipeline.sweep.record import Sweep, Trial, finite
-from slipway.pipeline.sweep.search import propose
+from slipway.pipeline.sweep.search import Tried, propose
 from slipway.pipeline.sweep.space import Space
 from slipway.pipeline.terminal.durations import seconds
 from slipway.pipeline.terminal.invocation import command
@@ -23,13 +25,16 @@ LAST_NODE = "Evaluator"
 class RunTrial(Protocol):
     """Runs a workload with additional `--set`s up to `LAST_NODE`."""
 
-    def __call__(self, sets: tuple[str, ...], *, resumed: str, begun: Callable[[str], None]) -> RunRecord:
+    def __call__(
+        self, sets: tuple[str, ...], *, resumed: str, begun: Callable[[str], None], hopeless: Hopeless
+    ) -> RunRecord:
         """Run a trial to its end and return the record of the run.
 
         Args:
             sets: the trial's `--set`s.
             resumed: the id of the run to continue; empty for a new run.
             begun: called with the run's id when the run begins.
+            hopeless: says which running nodes to end early; see `Engine`.
         """
 
 
@@ -75,8 +80,16 @@ class Trials:
 
     def _proposed(self) -> Trial:
         sweep = self.sweep
-        earlier = [(trial.params, trial.value) for trial in sweep.searched]
         lower = sweep.is_lower_better
+        sign = 1 if falls(sweep.prune_by) == lower else -1
+        earlier = [
+            Tried(
+                trial.params,
+                trial.value,
+                {at: sign * value for at, value in trial.curve} if trial.state == "pruned" else None,
+            )
+            for trial in sweep.searched
+        ]
         params = propose(self.space, sweep.method, earlier, is_lower_better=lower, seed=sweep.seed)
         return Trial(dict(params))
 
@@ -87,7 +100,7 @@ class Trials:
             if (other.params, other.seed) == (trial.params, trial.seed) and other.state != "running":
                 trial.repeats = other.repeats or at
                 trial.run_id, trial.state, trial.value = other.run_id, other.state, other.value
-                trial.why = other.why
+                trial.why, trial.curve = other.why, other.curve
                 break
         self.sweep.save()
         return trial
@@ -101,14 +114,14 @@ class Trials:
         if trial.repeats is not None:
             self.tell(f"{name}  the same settings as trial {trial.repeats}  {shown}")
             return True
-        began = time.monotonic()
+        began, watch = time.monotonic(), Watch(sweep, trial)
 
         def begun(run_id: str) -> None:
             trial.run_id = run_id
             sweep.save()
 
         try:
-            record = self.run(sweep.settings(trial), resumed=trial.run_id, begun=begun)
+            record = self.run(sweep.settings(trial), resumed=trial.run_id, begun=begun, hopeless=watch)
         except ConfigError as error:
             # Values that are valid on their own may contradict each other; other trials may still be valid.
             trial.state, trial.why = "failed", "; ".join(error.message.splitlines())
@@ -118,15 +131,20 @@ class Trials:
         if record.state == "interrupted":
             return False
         trial.run_id, trial.wall_s = record.run_id, round(time.monotonic() - began, 3)
-        trial.value = finite(record.metrics.get(sweep.by)) if record.state == "complete" else None
-        trial.state = "failed" if trial.value is None else "complete"
-        if trial.value is None:
-            trial.why = _why(record, sweep.by)
+        watch.ends(record)
+        if record.state == "pruned":
+            trial.state, trial.why = "pruned", watch.why
+            said = f"pruned {trial.why}"
+        elif record.state == "complete" and (value := finite(record.metrics.get(sweep.by))) is not None:
+            trial.state, trial.value = "complete", value
+            said = f"{sweep.by} {number(value)}"
+        else:
+            trial.state, trial.why = "failed", _why(record, sweep.by)
+            said = f"failed: {trial.why}"
         sweep.save()
-        said = f"failed: {trial.why}" if trial.value is None else f"{sweep.by} {number(trial.value)}"
         best = ", the best so far" if trial is sweep.best else ""
         self.tell(f"{name}  {said}{best}  {seconds(trial.wall_s)}  {shown}")
-        if trial.value is None and not any(other.run_id for other in sweep.done if other is not trial):
+        if trial.state == "failed" and not any(other.run_id for other in sweep.done if other is not trial):
             raise PipelineError(
                 f"The first trial failed: {trial.why}",
                 hint=f"{command('show', record.run_id, output=sweep.output)}; then start the sweep again",
@@ -154,11 +172,10 @@ def summary(sweep: Sweep) -> list[str]:
     ran = [trial for trial in own if trial.run_id]
     seeds = sum(trial.seed is not None for trial in ran)
     apart = f" and {counted(seeds, 'run')} with other seeds" if seeds else ""
-    failed = sum(trial.state == "failed" for trial in own)
+    failed, pruned = (sum(trial.state == state for trial in own) for state in ("failed", "pruned"))
+    ended = f"{failed} failed" + (f", {pruned} pruned" if pruned else "")
     trials = counted(len(sweep.searched), "trial")
-    lines.append(
-        f"{counted(len(ran) - seeds, 'run')} of {trials}{apart}, {failed} failed; nothing was pushed"
-    )
+    lines.append(f"{counted(len(ran) - seeds, 'run')} of {trials}{apart}, {ended}; nothing was pushed")
     return lines
 
 

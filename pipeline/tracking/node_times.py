@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from slipway.pipeline.runs.record import NodeRecord, RunRecord
+from slipway.pipeline.runs.record import PRUNED, NodeRecord, RunRecord
 
 _ENDED = ("complete", "failed")
-# How the reason begins if a skipped node had run and was cut short: by Ctrl-C, or by another's failure.
-_CUT_SHORT = ("interrupted", "ended because")
+# How the reason begins if a skipped node had run and was cut short: by Ctrl-C, another's failure, or a sweep.
+_CUT_SHORT = ("interrupted", "ended because", PRUNED)
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ _FACETS = {
 _NAMESPACE = "slipway"
 _IDS = uuid.uuid5(uuid.NAMESPACE_URL, PRODUCER)
 _ENDS = {"complete": "COMPLETE", "cached": "COMPLETE"} | dict.fromkeys(
-    ("interrupted", "killed", "skipped"), "ABORT"
+    ("interrupted", "killed", "pruned", "skipped"), "ABORT"
 )
 
 

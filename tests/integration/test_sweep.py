@@ -9,11 +9,15 @@ from collections import Counter
 
 import pytest
 
+from slipway.components.event_lines import read_event
 from slipway.pipeline.config import WorkloadChoice, read_assignments
+from slipway.pipeline.engine.execution import execute
 from slipway.pipeline.engine.graphs import plan_only
-from slipway.pipeline.plan.run_request import workload_request
+from slipway.pipeline.plan.run_request import again, workload_request
 from slipway.pipeline.runs.history import History
+from slipway.pipeline.screen.display import RunDisplay
 from slipway.pipeline.sweep.command import Asked, begin, carry_out
+from slipway.pipeline.sweep.record import Trial
 
 pytestmark = [pytest.mark.slow, pytest.mark.external]
 
@@ -48,3 +52,41 @@ def test_a_sweep_of_two_trials_runs_two_trainings_and_evaluations_and_nothing_el
         "ModelGate",
         "Pusher",
     ], told
+
+
+def test_a_hopeless_training_is_pruned_and_can_be_resumed_to_its_end(project, tmp_path, warm, taxi_csv):
+    taxi, output = project / "workloads/taxi/workload.yaml", tmp_path / "output"
+    with taxi_csv.open(encoding="utf-8") as trips:
+        (tmp_path / "trips.csv").write_text("".join(itertools.islice(trips, ROWS + 1)), encoding="utf-8")
+    sizes, epochs = ("1", "2", "3", "4", "5", "128"), 60
+    sets = [f"train.batch_size={','.join(sizes)}", f"train.epochs={epochs}"]
+    sweep = begin(taxi, output, Asked(sets=[*sets, f"data.source={tmp_path / 'trips.csv'}"], prune=2))
+    # Five trainings that no other can match.
+    perfect = [(epoch, 1.0) for epoch in range(1, epochs + 1)]
+    sweep.done = [
+        Trial({"train.batch_size": size}, f"run-{size}", "complete", 1.0, curve=perfect)
+        for size in sizes[:-1]
+    ]
+    told = []
+
+    assert carry_out(sweep, jobs=None, tell=told.append, warm=warm) == 0
+
+    trial = sweep.done[-1]
+    assert (trial.state, trial.value, sweep.prune_by) == ("pruned", None, "val_auc")
+    assert sweep.best is sweep.done[0]
+    assert any(line.startswith("trial 6/6  pruned after epoch ") for line in told), told
+    (record,) = History(output).runs()
+    assert (record.run_id, record.state) == (trial.run_id, "pruned")
+    states = {node.id: node.state for node in record.nodes}
+    assert (states["Transform"], states["Trainer"], states["Evaluator"]) == ("complete", "skipped", "skipped")
+    assert len(trial.curve) < epochs
+
+    ended = execute(again(record, jobs=None), display=RunDisplay(), resumed=record, warm=warm)
+
+    assert ended.state == "complete"
+    assert ended.metrics["auc"] > 0.5
+    assert not (output / "serving").exists()
+    events = [read_event(line) for line in (ended.folder / "logs/Trainer.log").read_text().splitlines()]
+    resumed = [event["epoch"] for event in events if event and event["event"] == "resumed"]
+    assert resumed, "it trains on from where it was"
+    assert resumed[0] >= len(trial.curve)

@@ -93,3 +93,10 @@ def test_run_in_a_folder_that_was_moved_keeps_its_verdicts_and_names_the_folder_
     assert found.target == RecordedRequest(output=tmp_path, target=ModuleRun(output=tmp_path, pipeline="a:b"))
     assert "    fare: 0.4" in show.show_text(found).splitlines()
     assert History(tmp_path).find(None).target.output == Path("/gone")
+
+
+def test_a_pruned_run_is_listed_as_pruned_and_shows_how_to_train_on(begun, tmp_path):
+    begun.state, begun.exit_code = "pruned", 130
+    History(tmp_path).save(begun)
+    assert "  pruned  " in show.runs_text(show.runs(tmp_path), tmp_path)
+    assert f"resume {begun.run_id}" in show.show_text(show.find(None, tmp_path))

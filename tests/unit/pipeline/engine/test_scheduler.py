@@ -22,7 +22,7 @@ from slipway.pipeline.plan.kept_states import KeptStates
 from slipway.pipeline.plan.node_fingerprints import found_key
 from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.history import History
-from slipway.pipeline.runs.outcome import exit_code
+from slipway.pipeline.runs.outcome import conclude, exit_code
 from slipway.pipeline.runs.record import NodeRecord
 
 LOST = LauncherLostError("The process that starts the nodes was ended by SIGKILL.", hint="see engine.log")
@@ -414,6 +414,54 @@ def test_second_interrupt_waits_for_nobody(begin):
     assert engine.launcher.is_killed
     assert engine.interrupted
     assert states(engine) == dict.fromkeys("AB", ("skipped", "interrupted"))
+
+
+def test_hopeless_node_is_told_to_end_and_leaves_out_what_needs_it_and_nothing_else(begin):
+    told = {"A": "after epoch 2"}
+    engine = begin(
+        {"A": [Answer(DONE, lasts_s=9.0)], "S": [Answer(DONE, lasts_s=5.0)]},
+        nodes=[A, B, SIDE],
+        jobs=2,
+        hopeless=lambda node: told.get(node.id, "") if engine.launcher.now > BEGAN + 2 else "",
+    )
+    engine.run()
+    why = "pruned after epoch 2"
+    assert states(engine) == {"A": ("skipped", why), "B": ("skipped", why), "S": ("complete", "")}
+    assert [(node, signum) for _, node, signum in engine.launcher.signals] == [("A", signal.SIGTERM)]
+    assert engine.pruned
+    assert not engine.interrupted
+    conclude(engine.record, pruned=engine.pruned)
+    assert (engine.record.state, engine.record.exit_code) == ("pruned", 130)
+
+
+def test_node_that_was_done_before_the_signal_is_not_pruned(begin):
+    engine = begin(
+        {"A": [Answer(DONE, lasts_s=3.0, heeds=False)], "B": [DONE]},
+        hopeless=lambda node: "after epoch 2" if node.id == "A" else "",
+    )
+    engine.run()
+    assert [state for state, _ in states(engine).values()] == ["complete", "complete"]
+    assert not engine.pruned
+
+
+def test_interrupt_counts_more_than_pruning(begin):
+    engine = begin({"A": [Answer(DONE, lasts_s=9.0)]}, hopeless=lambda _: "after epoch 2")
+    engine.display.on_tick = lambda: engine._signals.count or engine._signals()
+    engine.run()
+    conclude(engine.record, interrupted=engine.interrupted, pruned=engine.pruned)
+    assert engine.record.state == "interrupted"
+
+
+def test_failure_counts_more_than_pruning(begin):
+    engine = begin(
+        {"A": [Answer(DONE, lasts_s=9.0)], "S": [FAILED]},
+        nodes=[A, B, SIDE],
+        jobs=2,
+        hopeless=lambda node: "after epoch 2" if node.id == "A" else "",
+    )
+    engine.run()
+    conclude(engine.record, pruned=engine.pruned)
+    assert (engine.record.state, engine.record.exit_code) == ("failed", 1)
 
 
 def test_process_that_ends_without_a_result_is_described_by_how_it_ended(run):

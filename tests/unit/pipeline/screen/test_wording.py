@@ -253,6 +253,17 @@ def test_interrupted_run_says_what_is_kept():
     assert text(record("interrupted")).startswith("Interrupted. 2 finished nodes are kept")
 
 
+def test_pruned_run_says_why_and_how_to_train_on():
+    run = record("pruned")
+    for node in run.nodes[1:]:
+        node.state, node.why = "skipped", "pruned after epoch 2, val_auc is 0.5 at best"
+    said = text(run)
+    assert said.startswith(
+        f"{run.nodes[1].id}: pruned after epoch 2, val_auc is 0.5 at best. Its state is kept."
+    )
+    assert f"resume {run.run_id}" in said
+
+
 def test_failed_node_shows_its_cause_on_its_line():
     node = NodeRecord(
         "Trainer", state="failed", wall_s=1.0, error={"message": "out of memory"}, why="first run"

@@ -1,5 +1,6 @@
 """What the command refuses before anything runs."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,12 @@ def test_a_sweep_may_be_judged_by_a_metric_of_one_s_own(taxi, tmp_path):
         (Asked(sets=TOGETHER), ConfigError, "is above max"),
         (Asked(sets=["train.batch_siz=1,2"]), ConfigError, "batch_siz"),
         (Asked(sets=SETS, by="acu"), UsageError, "--by acu: the workload does not measure it; nearest: auc"),
+        (Asked(sets=SETS, prune=0), UsageError, "--prune 0: must be at least 1, the first epoch"),
+        (
+            Asked(sets=[*SETS, "train.epochs=2,3"], prune=3),
+            UsageError,
+            "no trial trains longer than 3 epochs",
+        ),
         (Asked(sets=["train.seed=1,2"], seeds=2), UsageError, "--set names train.seed as well"),
     ],
 )
@@ -62,7 +69,7 @@ def test_trials_run_up_to_the_evaluator_in_one_warm_process(taxi, tmp_path, monk
         def __exit__(self, *_):
             pass
 
-    def execute(request, *, display, resumed, warm, listeners):
+    def execute(request, *, display, resumed, warm, listeners, hopeless):
         record = RunRecord(f"run-{len(asked)}", "taxi", state="complete", metrics={"auc": 0.5})
         asked.append((request.end, request.origin.sets, type(warm)))
         display.begins(record)
@@ -106,3 +113,11 @@ def test_a_sweep_goes_on_from_another_folder(taxi, tmp_path, monkeypatch):
     sweep = begin(Path(taxi.name), tmp_path, Asked(sets=SETS))
     assert sweep.file == str(taxi)
     assert begin(Path("taxi"), tmp_path, Asked(sets=SETS)).file == "taxi"
+
+
+def test_a_sweep_that_prunes_needs_optuna_even_for_a_grid(taxi, tmp_path, monkeypatch):
+    sweep = begin(taxi, tmp_path, Asked(sets=[*SETS, "train.epochs=3"], prune=2))
+    assert sweep.prune_after == 2
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    with pytest.raises(UsageError, match="--prune needs the package optuna"):
+        carry_out(sweep, jobs=None, tell=lambda _: None, warm=object())

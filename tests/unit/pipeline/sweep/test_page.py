@@ -54,3 +54,18 @@ def test_a_sweep_without_a_value_has_no_picture(tmp_path):
     text = write_page(sweep).read_text()
     assert "No trial has a value." in text
     assert "<polyline" not in text
+
+
+def test_a_pruned_trial_is_in_the_table_and_not_in_the_picture(tmp_path):
+    pruned = trial("128", "0.01", None, why="after epoch 2, it is <bad>", curve=[(1, 0.5), (2, 0.4)])
+    pruned.state = "pruned"
+    sweep = made(tmp_path, [trial("256", "0.001", 0.9), pruned], prune_after=2, prune_by="val_auc")
+    sweep.save()
+    page = gather(sweep)
+    assert (page.rows[1].state, page.rows[1].note, page.rows[1].is_best) == (
+        "pruned", "after epoch 2, it is <bad>", False,
+    )  # fmt: skip
+    assert len(page.lines) == 1
+    text = write_page(sweep).read_text()
+    assert "pruned after epoch 2 or later, by val_auc" in text
+    assert "after epoch 2, it is &lt;bad&gt;" in text

@@ -16,7 +16,8 @@ def made(output, sweep_id, **facts):
 
 
 def test_what_was_written_is_read(tmp_path):
-    sweep = made(tmp_path, "20261123-000000-0001", done=[Trial({"a": "1"}, "run", "complete", 0.5, 2.0)])
+    trial = Trial({"a": "1"}, "run", "complete", 0.5, 2.0, curve=[(1, 0.5)])
+    sweep = made(tmp_path, "20261123-000000-0001", prune_after=2, prune_by="val_auc", done=[trial])
     assert read_sweep("20261123-000000-0001", tmp_path) == sweep
 
 

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.sweep.search import choose, propose
+from slipway.pipeline.sweep.search import Tried, choose, propose
 from slipway.pipeline.sweep.space import read_space
 
 GRID = read_space(["a=1,2", "b=x,y"])
@@ -16,12 +16,12 @@ def run(space, method, count, value=lambda params: 0.5, seed=0):
     tried = []
     for _ in range(count):
         params = propose(space, method, tried, is_lower_better=True, seed=seed)
-        tried.append((params, value(params)))
+        tried.append(Tried(params, value(params)))
     return tried
 
 
 def test_a_grid_is_tried_in_order():
-    assert [params for params, _ in run(GRID, "grid", 4)] == list(GRID.grid())
+    assert [params for params, *_ in run(GRID, "grid", 4)] == list(GRID.grid())
 
 
 @pytest.mark.parametrize("method", ["random", "bayes"])
@@ -30,8 +30,8 @@ def test_proposals_lie_in_the_space_and_are_the_same_again(method):
     tried = run(RANGES, method, 6)
     assert tried == run(RANGES, method, 6)
     assert tried != run(RANGES, method, 6, seed=1)
-    assert len({params["r"] for params, _ in tried}) == 6
-    for params, _ in tried:
+    assert len({params["r"] for params, *_ in tried}) == 6
+    for params, *_ in tried:
         assert params["a"] in ("1", "2")
         assert 1e-4 <= float(params["r"]) <= 1e-2
         assert params["n"] in map(str, range(1, 9))
@@ -41,7 +41,7 @@ def test_proposals_lie_in_the_space_and_are_the_same_again(method):
 def test_neighbouring_seeds_propose_nothing_alike(method):
     pytest.importorskip("optuna")
     space = read_space(["x=uniform(0,1)"])
-    first, second = ({params["x"] for params, _ in run(space, method, 20, seed=seed)} for seed in (0, 1))
+    first, second = ({params["x"] for params, *_ in run(space, method, 20, seed=seed)} for seed in (0, 1))
     assert not first & second
 
 
@@ -49,13 +49,24 @@ def test_bayes_goes_where_it_is_better():
     pytest.importorskip("optuna")
     space = read_space(["x=uniform(0,1)"])
     tried = run(space, "bayes", 40, value=lambda params: abs(float(params["x"]) - 0.3))
-    late = [abs(float(params["x"]) - 0.3) for params, _ in tried[20:]]
+    late = [abs(float(params["x"]) - 0.3) for params, *_ in tried[20:]]
     assert sorted(late)[len(late) // 2] < 0.15, "by chance it is 0.25"
 
 
 def test_trials_without_a_value_are_told_to_the_search():
     pytest.importorskip("optuna")
     assert run(RANGES, "bayes", 3, value=lambda params: None)
+
+
+def test_bayes_keeps_away_from_where_trials_were_pruned():
+    pytest.importorskip("optuna")
+    space, tried = read_space(["x=uniform(0,1)"]), []
+    for _ in range(40):
+        params = propose(space, "bayes", tried, is_lower_better=True, seed=0)
+        distance = abs(float(params["x"]) - 0.3)
+        pruned = {1: distance} if distance > 0.15 else None
+        tried.append(Tried(params, None if pruned else distance, pruned))
+    assert sum(each.pruned is None for each in tried[20:]) > 10, "by chance it is 6"
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ class Runs:
     def __init__(self, auc, interrupted_at=None):
         self.auc, self.interrupted_at, self.asked = auc, interrupted_at, []
 
-    def __call__(self, sets, *, resumed, begun):
+    def __call__(self, sets, *, resumed, begun, hopeless):
         run_id = resumed or f"run-{len(self.asked)}"
         begun(run_id)
         self.asked.append((sets, resumed))
@@ -138,10 +138,10 @@ class Refusing(Runs):
         super().__init__(auc)
         self.refused = refused
 
-    def __call__(self, sets, *, resumed, begun):
+    def __call__(self, sets, *, resumed, begun, hopeless):
         if sets[-1].partition("=")[2] in self.refused:
             raise ConfigError("taxi: 2 problems\none\nanother")
-        return super().__call__(sets, resumed=resumed, begun=begun)
+        return super().__call__(sets, resumed=resumed, begun=begun, hopeless=hopeless)
 
 
 @pytest.mark.parametrize("refused", ["1", "2", "12"])
@@ -168,7 +168,7 @@ def test_the_first_run_decides_whether_a_sweep_goes_on(sweep):
 
 
 def test_a_failure_that_gives_no_reason_is_told(sweep):
-    def run(sets, *, resumed, begun):
+    def run(sets, *, resumed, begun, hopeless):
         begun("run")
         node = NodeRecord("Trainer", state="failed", error={"message": ""})
         return RunRecord("run", "taxi", state="failed", nodes=[node])
@@ -200,3 +200,59 @@ def test_an_interrupted_trial_has_not_ended(sweep, at, expected):
     sweep.seeds = 3
     assert carry_on(sweep, Runs(AUC, interrupted_at=at)) == 130
     assert progress(sweep) == expected
+
+
+class Pruning(Runs):
+    """As `Runs`, but the trainings with some batch sizes are ended as hopeless."""
+
+    def __init__(self, auc, pruned):
+        super().__init__(auc)
+        self.pruned = pruned
+
+    def __call__(self, sets, *, resumed, begun, hopeless):
+        record = super().__call__(sets, resumed=resumed, begun=begun, hopeless=hopeless)
+        if sets[-1].partition("=")[2] in self.pruned:
+            hopeless.why, hopeless.trial.curve = "after epoch 2, it is bad", [(1, 0.5), (2, 0.6)]
+            return RunRecord(record.run_id, "taxi", state="pruned")
+        return record
+
+
+def test_a_pruned_trial_is_told_kept_and_never_the_best(sweep, tmp_path):
+    told = []
+    assert carry_on(sweep, Pruning(AUC, "2"), told) == 0
+    assert told[1].startswith("trial 2/3  pruned after epoch 2, it is bad  ")
+    assert sweep.best is sweep.done[2]
+    assert "3 runs of 3 trials, 0 failed, 1 pruned; nothing was pushed" in summary(sweep)
+    kept = read_sweep("latest", tmp_path).done[1]
+    assert (kept.state, kept.run_id, kept.value) == ("pruned", "run-1", None)
+    assert kept.why == "after epoch 2, it is bad"
+    assert [tuple(point) for point in kept.curve] == [(1, 0.5), (2, 0.6)]
+    assert progress(sweep) == "3 of 3 trials"
+
+
+def test_a_pruned_trial_is_not_run_again(sweep, tmp_path, monkeypatch):
+    from slipway.pipeline.sweep import trials
+
+    carry_on(sweep, Pruning(AUC, "2"))
+    again = read_sweep("latest", tmp_path)
+    again.trials = 4
+    monkeypatch.setattr(trials, "propose", lambda *_, **__: {"train.batch_size": "2"})
+    runs = Runs(AUC)
+    carry_on(again, runs)
+    assert runs.asked == []
+    assert (again.done[3].state, again.done[3].repeats) == ("pruned", 2)
+
+
+@pytest.mark.parametrize(("by", "expected"), [("val_auc", 0.6), ("val_loss", -0.6)])
+def test_the_search_learns_of_pruned_trials_in_the_direction_of_its_metric(sweep, monkeypatch, by, expected):
+    from slipway.pipeline.sweep import trials
+
+    sweep.prune_by, seen = by, []
+
+    def propose(_space, _method, earlier, **_):
+        seen.append(earlier)
+        return {"train.batch_size": str(len(earlier) + 1)}
+
+    monkeypatch.setattr(trials, "propose", propose)
+    carry_on(sweep, Pruning(AUC, "2"))
+    assert [tried.pruned and tried.pruned[2] for tried in seen[-1]] == [None, expected]

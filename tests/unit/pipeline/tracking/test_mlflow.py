@@ -103,7 +103,13 @@ def test_what_breaks_off_is_continued_and_shown_as_running_until_then(mlflow, ma
 
 @pytest.mark.parametrize(
     ("state", "status"),
-    [("failed", "FAILED"), ("stopped", "FAILED"), ("interrupted", "KILLED"), ("killed", "KILLED")],
+    [
+        ("failed", "FAILED"),
+        ("stopped", "FAILED"),
+        ("interrupted", "KILLED"),
+        ("killed", "KILLED"),
+        ("pruned", "KILLED"),
+    ],
 )
 def test_how_a_run_ended_is_said_in_their_words(mlflow, make_run, state, status):
     record = make_run(mlflow=mlflow.address)

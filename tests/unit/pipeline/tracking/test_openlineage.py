@@ -75,7 +75,7 @@ def test_every_facet_names_its_schema(failed_run):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("state", ["interrupted", "killed"])
+@pytest.mark.parametrize("state", ["interrupted", "killed", "pruned"])
 def test_a_run_that_was_ended_is_aborted(make_run, state):
     record = make_run()
     record.state = state
