@@ -287,7 +287,7 @@ def sweep(
     seeds: o.Seeds = 1,
     prune: o.Prune = None,
     resume: o.SweepResume = None,
-    jobs: o.Jobs = None,
+    jobs: o.SweepJobs = None,
     output: o.Output = DEFAULT_OUTPUT,
     profile: Profile = None,
     as_json: o.Json = False,

@@ -163,6 +163,10 @@ Seeds = Annotated[
     int,
     typer.Option(min=1, help="At the end, train the best settings with this many seeds, to show the spread."),
 ]
+SweepJobs = Annotated[
+    int | None,
+    typer.Option(min=1, help="How many trials run at once, and so many nodes; by default one trial."),
+]
 Prune = Annotated[
     int | None,
     typer.Option(

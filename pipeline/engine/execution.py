@@ -1,26 +1,28 @@
 """A local run from start to end: lock, plan, run, outcome. Used by the command line and notebooks."""
 
+import contextlib
 import functools
 import os
 import time
 from collections.abc import Callable, Sequence
 
 from slipway.components.serving_check.clean_process import CLIENT
+from slipway.pipeline.engine.beside import Beside, Work, at_work
 from slipway.pipeline.engine.docker import check_docker
 from slipway.pipeline.engine.graphs import check_nodes
 from slipway.pipeline.engine.journal import Journal
 from slipway.pipeline.engine.processes.client import ForkServerClient
-from slipway.pipeline.engine.processes.os_processes import default_jobs, end_leftovers
-from slipway.pipeline.engine.processes.temporary import remove_left, temporary_folder
+from slipway.pipeline.engine.processes.os_processes import default_jobs
+from slipway.pipeline.engine.processes.temporary import temporary_folder
 from slipway.pipeline.engine.processes.warm import WarmProcess
 from slipway.pipeline.engine.results import CachedResults
 from slipway.pipeline.engine.run_end import Listener, closed_at_end
 from slipway.pipeline.engine.scheduler import Engine, Hopeless
+from slipway.pipeline.engine.signal_handlers import Interruptions
 from slipway.pipeline.plan.assemble import Plan, is_current, keep_graph, known_graph, make_plan
 from slipway.pipeline.plan.run_request import Request
 from slipway.pipeline.runs.history import History, result_of
 from slipway.pipeline.runs.kept_files import kept_files
-from slipway.pipeline.runs.lock import check_store, working
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
 from slipway.pipeline.runs.run_target import IR_NAME
 from slipway.pipeline.screen.display import RunDisplay
@@ -39,6 +41,7 @@ def execute(
     warm: WarmProcess | None = None,
     listeners: Sequence[Listener] = (),
     hopeless: Hopeless = lambda _node: "",
+    beside: Beside | None = None,
 ) -> RunRecord:
     """Run a pipeline, or continue a run.
 
@@ -48,6 +51,8 @@ def execute(
         warm: the process to fork from; None imports TFX in a new process.
         listeners: called when the run has ended.
         hopeless: says which running nodes to end early; see `Engine`.
+        beside: the runs side by side with this one, from `beside.side_by_side`, which holds the lock of the
+            output folder; None: there is no other.
 
     Returns:
         The finished run's record, as `run.json` holds it.
@@ -60,10 +65,9 @@ def execute(
     history = History(request.output)
     check_nodes(request, history)
     run_id = resumed.run_id if resumed else history.new_run_id()
-    with working(request.output, request.workload, run_id=run_id):
-        end_leftovers(request.output / "runs")
-        remove_left(request.output / "runs")
-        check_store(request.output / "metadata.db")
+    if beside:
+        beside.begin()
+    with contextlib.nullcontext() if beside else at_work(request.output, request.workload, run_id=run_id):
         record = (
             _continued(resumed)
             if resumed
@@ -75,7 +79,11 @@ def execute(
         history.save(record)
         display.begins(record)
         with closed_at_end(history, record, began=began, listeners=listeners) as end:
-            engine = _run(request, history, record, display, warm, began, hopeless)
+            try:
+                engine = _run(request, history, record, display, warm, began, hopeless, beside)
+            finally:
+                if beside:
+                    beside.end(record.run_id)
             if engine is not None:
                 end.interrupted, end.pruned = engine.interrupted, engine.pruned
     display.ends(record)
@@ -90,11 +98,14 @@ def _run(
     warm: WarmProcess | None,
     began: float,
     hopeless: Hopeless,
+    beside: Beside | None,
 ) -> Engine | None:
     """Plan and run; return the engine, which is done, or None if no node had to run."""
 
     def alive() -> None:
         history.note_alive(record.run_id, time.monotonic() - began)
+        if beside:
+            beside.release(record)
 
     known = known_plan(request, history, record)
     if is_all_known(known, request, history, record, display):
@@ -110,7 +121,7 @@ def _run(
         # Another core is idle while TFX is imported.
         if may_start_ahead and _will_check_serving(request, history, known):
             server.start_ahead(CLIENT)
-        plan = prepare(request, history, record, display, server, alive=alive)
+        plan = prepare(request, history, record, display, server, alive=alive, beside=beside)
         if may_start_ahead and _checks_serving(plan):
             server.start_ahead(CLIENT)
         journal = Journal(record, history, began)
@@ -124,6 +135,7 @@ def _run(
             fail_fast=request.fail_fast,
             alive=alive,
             hopeless=hopeless,
+            signals=beside.signals if beside else Interruptions(),
         )
         engine.run()
         return engine
@@ -184,11 +196,13 @@ def prepare(
     server: ForkServerClient,
     *,
     alive: Callable[[], None] = lambda: None,
+    beside: Beside | None = None,
 ) -> Plan:
     """Compile and plan the run, and register reused results as its own. The record then holds every node.
 
     Args:
         alive: called from time to time meanwhile.
+        beside: as for `execute`; what the others run is waited for.
 
     Raises:
         UsageError: the pipeline cannot be compiled, or a node needs Docker and there is none.
@@ -198,15 +212,20 @@ def prepare(
 
     def tick() -> None:
         alive()
+        if beside:
+            beside.leave_if_interrupted()
         display.waiting(record, "importing TFX")
 
     compiled = server.compile(request.order(run_id=attempt, folder=folder), tick=tick)
     graph = keep_graph(request, history, compiled)
-    # A run in steps shares the folder with other processes, whose executions may be running.
-    server.settle("" if record.in_steps else str(folder.parent), tick=tick)
+    # A run in steps, or beside others, shares the folder with some whose executions may be running.
+    are_others_at_work = record.in_steps or (beside is not None and beside.begun > 1)
+    server.settle("" if are_others_at_work else str(folder.parent), tick=tick)
     if resumed:
         _take_up(record, server, history, tick=tick)
     plan = make_plan(request, history, graph, resumed=resumed)
+    while beside and not beside.claim(record.run_id, _due(plan), tick=tick):
+        plan = make_plan(request, history, graph, resumed=resumed)
     check_docker((node for node in graph.nodes if plan.decisions[node.id].action == "run"), os.environ)
     _begin_nodes(history, record, plan)
     display.planned(record, _expected_s(history, record))
@@ -218,6 +237,10 @@ def prepare(
         entry = record.node(node_id)
         entry.state, entry.why = "waiting", "the metadata store does not know its earlier result"
     return plan
+
+
+def _due(plan: Plan) -> set[Work]:
+    return {(i, plan.prints[i].key) for i, decision in plan.decisions.items() if decision.action == "run"}
 
 
 def _resumed(record: RunRecord) -> RunRecord | None:

@@ -45,6 +45,7 @@ class Engine:
         alive: called twice a second while the run lasts.
         hopeless: asked twice a second for each running node why it is not worth finishing; empty if it is.
             Such a node is ended, keeps its state, and leaves out what depends on it.
+        signals: counts the user's interruptions: the first ends the nodes, the second kills them.
     """
 
     graph: Graph
@@ -57,7 +58,7 @@ class Engine:
     alive: Callable[[], None] = lambda: None
     hopeless: Hopeless = lambda _node: ""
     interrupted: bool = False
-    _signals: Interruptions = field(default_factory=Interruptions)
+    signals: Interruptions = field(default_factory=Interruptions)
     _running: dict[str, Attempt] = field(default_factory=dict)
     _not_before: dict[str, float] = field(default_factory=dict)
     _unmet: set[str] = field(default_factory=set)
@@ -83,7 +84,7 @@ class Engine:
         """
         self._unmet = self.results.begin()
         try:
-            with signals_handled_by(self._signals):
+            with signals_handled_by(self.signals):
                 self._loop()
         except KeyboardInterrupt:  # the second Ctrl-C: kill without grace period
             self.interrupted = True
@@ -99,7 +100,9 @@ class Engine:
 
     def _loop(self) -> None:
         while True:
-            if self._signals.count and not self.interrupted:
+            if self.signals.count > 1:  # counted by the main thread, if this is another
+                raise KeyboardInterrupt
+            if self.signals.count and not self.interrupted:
                 self._interrupt()
             self._start_due()
             if not self._running and not self._not_before:

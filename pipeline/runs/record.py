@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -342,7 +343,8 @@ def write_json(path: Path, document: Any) -> None:
     Raises:
         OSError: the disk is full or the folder cannot be written; the old file stays.
     """
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    # Threads of one process may write it, too.
+    partial = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_native_id()}")
     try:
         with partial.open("w", encoding="utf-8") as stream:
             json.dump(document, stream, indent=1)

@@ -3,12 +3,14 @@
 import contextlib
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 from slipway.components.counted_words import counted
 from slipway.components.nearest import nearest
 from slipway.pipeline.config import WorkloadChoice, WorkloadConfig, read_assignments
+from slipway.pipeline.engine.beside import Beside, side_by_side
 from slipway.pipeline.engine.execution import execute
 from slipway.pipeline.engine.processes.warm import Warm, WarmProcess
 from slipway.pipeline.engine.run_end import Listener
@@ -109,7 +111,8 @@ def carry_out(
 
     Args:
         sweep: a new or interrupted sweep.
-        jobs: how many nodes of a trial run at once; None: chosen for this machine.
+        jobs: how many trials run at once, >= 1, and how many nodes of all of them; None: one trial, and as
+            many of its nodes as fit on this machine.
         tell: prints a line for the user.
         listeners: called at the end of each trial's run.
         warm: the process that forks the nodes of all trials; None: the sweep starts one, so that TFX is
@@ -128,6 +131,7 @@ def carry_out(
     tell(f"{sweep.workload}: sweep {sweep.sweep_id}, {sweep.method}, {sweep.trials} trials by {sweep.by}")
     with (
         locked(sweep.folder, run_id=f"sweep {sweep.sweep_id}", what=f"sweep {sweep.sweep_id}"),
+        _beside(sweep, jobs or 1) as beside,
         Warm() if warm is None else contextlib.nullcontext(warm) as forks,
     ):
         sweep.save()
@@ -136,7 +140,8 @@ def carry_out(
             sets: tuple[str, ...], *, resumed: str, begun: Callable[[str], None], hopeless: Hopeless
         ) -> RunRecord:
             chosen = _choice(sweep, sets)
-            request = workload_request(chosen, output=sweep.output, beam_args=(), end=LAST_NODE, jobs=jobs)
+            nodes = 1 if beside and beside.begun else jobs
+            request = workload_request(chosen, output=sweep.output, beam_args=(), end=LAST_NODE, jobs=nodes)
             earlier = _unfinished(resumed, sweep.output)
             return execute(
                 request,
@@ -145,10 +150,12 @@ def carry_out(
                 warm=forks,
                 listeners=listeners,
                 hopeless=hopeless,
+                beside=beside,
             )
 
         try:
-            code = Trials(sweep, space, run, seed, tell).carry_on()
+            give_up = beside.interrupt if beside else lambda: None
+            code = Trials(sweep, space, run, seed, tell, at_once=jobs or 1, give_up=give_up).carry_on()
         finally:
             page = write_page(sweep)
     if code == INTERRUPTED:
@@ -166,6 +173,12 @@ def carry_out(
 def to_stderr(line: str) -> None:
     """Print a line for the user."""
     print(printable(line), file=sys.stderr, flush=True)
+
+
+def _beside(sweep: Sweep, at_once: int) -> AbstractContextManager[Beside | None]:
+    if at_once == 1:  # each run takes the lock of the output folder itself
+        return contextlib.nullcontext()
+    return side_by_side(sweep.output, sweep.workload, run_id=f"sweep {sweep.sweep_id}")
 
 
 def _choice(sweep: Sweep, sets: Sequence[str]) -> WorkloadChoice:

@@ -18,18 +18,20 @@ Curve = Mapping[int, float]
 
 
 class Tried(NamedTuple):
-    """A trial of the past.
+    """An earlier trial.
 
     Attributes:
         params: its settings.
         value: its metric; None if it has no value.
         pruned: for a trial that was pruned, a metric of its epochs, better and worse in the same direction as
             the value; None for others.
+        is_running: whether it still runs, side by side with the next.
     """
 
     params: Params
     value: float | None
     pruned: Curve | None = None
+    is_running: bool = False
 
 
 def choose(space: Space, *, method: str | None, trials: int | None) -> tuple[Method, int]:
@@ -99,13 +101,14 @@ def propose(
     )
     states = optuna.trial.TrialState
     for tried in earlier:
-        ended = states.FAIL if tried.pruned is None else states.PRUNED
+        without = states.FAIL if tried.pruned is None else states.PRUNED
+        state = states.RUNNING if tried.is_running else without
         study.add_trial(
             optuna.trial.create_trial(
                 params={axis.key: _read(axis, tried.params[axis.key]) for axis in space.axes},
                 distributions=distributions,
                 value=tried.value,
-                state=ended if tried.value is None else states.COMPLETE,
+                state=state if tried.value is None else states.COMPLETE,
                 intermediate_values=dict(tried.pruned or {}),
             )
         )

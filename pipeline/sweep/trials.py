@@ -1,8 +1,10 @@
-"""Runs a sweep's trials one after the other, as ordinary runs up to the Evaluator that push nothing."""
+"""Runs a sweep's trials as ordinary runs up to the Evaluator, which push nothing."""
 
+import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from slipway.components.counted_words import counted
@@ -48,6 +50,9 @@ class Trials:
         run: runs one trial.
         first_seed: the `train.seed` of the search's trials.
         tell: prints a line for the user.
+        at_once: how many trials run at once. The first runs alone: it makes what the others share, and shows
+            whether the workload runs at all.
+        give_up: ends the trials that are running, because another could not be run.
     """
 
     sweep: Sweep
@@ -55,6 +60,9 @@ class Trials:
     run: RunTrial
     first_seed: int
     tell: Callable[[str], None]
+    at_once: int = 1
+    give_up: Callable[[], None] = lambda: None
+    _saving: threading.Lock = field(default_factory=threading.Lock)
 
     def carry_on(self) -> int:
         """Run the remaining trials; return the exit code.
@@ -63,20 +71,53 @@ class Trials:
             PipelineError: the first run failed, so the others would fail too.
             UsageError: a trial could not begin, for a reason other than its settings.
         """
-        sweep = self.sweep
-        for trial in [each for each in sweep.done if each.state == "running"]:
+        left = [each for each in self.sweep.done if each.state == "running"]
+        if not (self._one_by_one(left) if self.at_once == 1 else self._side_by_side(left)):
+            return INTERRUPTED
+        return DONE if self.sweep.best else FAILED
+
+    def _one_by_one(self, left: list[Trial]) -> bool:
+        """Run the trials; return False if the user interrupted one."""
+        while trial := self._next(left):
             if not self._try(trial):
-                return INTERRUPTED
-        while len(sweep.searched) < sweep.trials:
-            if not self._try(self._begin(self._proposed())):
-                return INTERRUPTED
-        best = sweep.best
-        again = [trial for trial in sweep.done if trial.seed is not None]
-        for place in range(len(again) + 1, sweep.seeds if best else 0):
-            assert best is not None  # noqa: S101
-            if not self._try(self._begin(Trial(dict(best.params), seed=self.first_seed + place))):
-                return INTERRUPTED
-        return DONE if best else FAILED
+                return False
+        return True
+
+    def _side_by_side(self, left: list[Trial]) -> bool:
+        is_alone, goes_on = True, True
+        running: dict[Future[bool], Trial] = {}
+        with ThreadPoolExecutor(self.at_once) as threads:
+            try:
+                while True:
+                    limit = (1 if is_alone else self.at_once) if goes_on else 0
+                    while len(running) < limit and (trial := self._next(left)):
+                        running[threads.submit(self._try, trial)] = trial
+                    if not running:
+                        return goes_on
+                    for ended in wait(running, return_when=FIRST_COMPLETED).done:
+                        trial = running.pop(ended)
+                        goes_on = ended.result() and goes_on
+                        is_alone = is_alone and (trial.repeats is not None or not trial.run_id)
+            except BaseException:
+                self.give_up()
+                raise
+
+    def _next(self, left: list[Trial]) -> Trial | None:
+        """Return the next trial, which is in the record; None if there is none, or none yet.
+
+        Args:
+            left: trials that were interrupted; those that are returned are removed.
+        """
+        sweep = self.sweep
+        if left:
+            return left.pop(0)
+        if len(sweep.searched) < sweep.trials:
+            return self._begin(self._proposed())
+        seeds = 1 + sum(trial.seed is not None for trial in sweep.done)
+        is_over = all(trial.state != "running" for trial in sweep.searched)
+        if is_over and (best := sweep.best) and seeds < sweep.seeds:
+            return self._begin(Trial(dict(best.params), seed=self.first_seed + seeds))
+        return None
 
     def _proposed(self) -> Trial:
         sweep = self.sweep
@@ -87,6 +128,7 @@ class Trials:
                 trial.params,
                 trial.value,
                 {at: sign * value for at, value in trial.curve} if trial.state == "pruned" else None,
+                is_running=trial.state == "running",
             )
             for trial in sweep.searched
         ]
@@ -102,8 +144,12 @@ class Trials:
                 trial.run_id, trial.state, trial.value = other.run_id, other.state, other.value
                 trial.why, trial.curve = other.why, other.curve
                 break
-        self.sweep.save()
+        self._save()
         return trial
+
+    def _save(self) -> None:
+        with self._saving:  # a thread must not replace the record by an older one
+            self.sweep.save()
 
     def _try(self, trial: Trial) -> bool:
         """Run a trial; return False if the user interrupted it."""
@@ -118,14 +164,14 @@ class Trials:
 
         def begun(run_id: str) -> None:
             trial.run_id = run_id
-            sweep.save()
+            self._save()
 
         try:
             record = self.run(sweep.settings(trial), resumed=trial.run_id, begun=begun, hopeless=watch)
         except ConfigError as error:
             # Values that are valid on their own may contradict each other; other trials may still be valid.
             trial.state, trial.why = "failed", "; ".join(error.message.splitlines())
-            sweep.save()
+            self._save()
             self.tell(f"{name}  refused: {trial.why}  {shown}")
             return True
         if record.state == "interrupted":
@@ -141,7 +187,7 @@ class Trials:
         else:
             trial.state, trial.why = "failed", _why(record, sweep.by)
             said = f"failed: {trial.why}"
-        sweep.save()
+        self._save()
         best = ", the best so far" if trial is sweep.best else ""
         self.tell(f"{name}  {said}{best}  {seconds(trial.wall_s)}  {shown}")
         if trial.state == "failed" and not any(other.run_id for other in sweep.done if other is not trial):

@@ -18,6 +18,7 @@ from slipway.pipeline.runs.history import History
 from slipway.pipeline.screen.display import RunDisplay
 from slipway.pipeline.sweep.command import Asked, begin, carry_out
 from slipway.pipeline.sweep.record import Trial
+from slipway.pipeline.tracking.node_times import run_times
 
 pytestmark = [pytest.mark.slow, pytest.mark.external]
 
@@ -52,6 +53,29 @@ def test_a_sweep_of_two_trials_runs_two_trainings_and_evaluations_and_nothing_el
         "ModelGate",
         "Pusher",
     ], told
+
+
+def test_trials_side_by_side_run_each_node_of_equal_settings_once(project, tmp_path, warm, taxi_csv):
+    """Also those before the Trainer, of which two trials need the same at the same time."""
+    taxi, output = project / "workloads/taxi/workload.yaml", tmp_path / "output"
+    with taxi_csv.open(encoding="utf-8") as trips:
+        (tmp_path / "trips.csv").write_text("".join(itertools.islice(trips, ROWS + 1)), encoding="utf-8")
+    splits = "data.split={train: 2, eval: 1},{train: 1, eval: 1}"
+    sets = [splits, "train.batch_size=512,1024", "train.epochs=1", f"data.source={tmp_path / 'trips.csv'}"]
+    sweep = begin(taxi, output, Asked(sets=sets))
+
+    assert carry_out(sweep, jobs=2, tell=lambda _: None, warm=warm) == 0
+
+    assert all(trial.value is not None for trial in sweep.done)
+    runs = list(History(output).runs())
+    assert [run.state for run in runs] == ["complete"] * 4
+    ran = Counter((node.id, node.key) for run in runs for node in run.nodes if node.attempts)
+    assert set(ran.values()) == {1}, ran
+    assert Counter(node for node, _ in ran)["Trainer"] == 4
+    assert Counter(node for node, _ in ran)["Transform"] == 2
+    # Some ran at the same time.
+    times = sorted((run_times(run).begin, run_times(run).end) for run in runs)
+    assert any(later < end for (_, end), (later, _) in itertools.pairwise(times))
 
 
 def test_a_hopeless_training_is_pruned_and_can_be_resumed_to_its_end(project, tmp_path, warm, taxi_csv):

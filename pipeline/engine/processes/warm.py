@@ -23,6 +23,7 @@ from slipway.components.project import PROJECT_ROOT
 from slipway.components.python_process import ForkedProcess
 from slipway.pipeline.engine.processes.module_forks import ModuleForks
 from slipway.pipeline.engine.processes.os_processes import adopt_orphans, children, die_with_parent
+from slipway.pipeline.engine.tfx import metadata_store_lock
 from slipway.pipeline.errors import PipelineError
 
 KERAS_VARIABLES = {"TF_USE_LEGACY_KERAS": "0", "KERAS_BACKEND": "tensorflow"}
@@ -79,7 +80,7 @@ class WarmProcess:
 
 
 class Warm(WarmProcess):
-    """A warm process owned by this program; it serves one run at a time.
+    """A warm process owned by this program. The runs that are forked from it may be side by side.
 
     Use it in a `with` statement, at whose end the process ends.
     """
@@ -132,6 +133,7 @@ def import_ahead() -> None:
     with collector_paused():
         for module in _MODULES:
             importlib.import_module(module)
+        metadata_store_lock.turns()  # so that runs side by side use one
         # Imported modules are never garbage: no collection, here or in a fork, need traverse them.
         gc.freeze()
 

@@ -21,17 +21,24 @@ def serialize_store_calls(store: Any) -> None:
     """
     if hasattr(store._pywrap_cc_call, "original"):
         return
-    # An unnamed file leaves nothing behind, and the kernel releases the lock of a killed process.
-    turns = f"/proc/self/fd/{os.memfd_create('store-turns')}"
     # The constructor also reads the file, and creates missing tables.
     for name in ("_pywrap_cc_call", "__init__"):
-        setattr(store, name, _in_turn(getattr(store, name), turns))
+        setattr(store, name, _in_turn(getattr(store, name), turns()))
 
 
-def _in_turn(original: Any, turns: str) -> Any:
+@functools.cache
+def turns() -> str:
+    """Return the file that is locked, the same one in this process and in those that it forks from now on.
+
+    An unnamed file leaves nothing behind, and the kernel releases the lock of a killed process.
+    """
+    return f"/proc/self/fd/{os.memfd_create('store-turns')}"
+
+
+def _in_turn(original: Any, file: str) -> Any:
     @functools.wraps(original)
     def call(*args: Any, **options: Any) -> Any:
-        with _turn(turns):
+        with _turn(file):
             return original(*args, **options)
 
     call.original = original  # type: ignore[attr-defined]
@@ -39,9 +46,9 @@ def _in_turn(original: Any, turns: str) -> Any:
 
 
 @contextlib.contextmanager
-def _turn(turns: str) -> Iterator[None]:
+def _turn(file: str) -> Iterator[None]:
     # Opened anew each time: a lock belongs to the open file description, which forks share.
-    descriptor = os.open(turns, os.O_RDWR | os.O_CLOEXEC)
+    descriptor = os.open(file, os.O_RDWR | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield

@@ -394,7 +394,7 @@ def test_interrupt_ends_what_runs_and_starts_nothing_more(begin):
     waits = replace(SIDE, retries=3, backoff_s=60.0)
     engine = begin({"A": [Answer(DONE, lasts_s=9.0)], "S": [FAILED]}, nodes=[A, B, waits], jobs=2)
     engine.display.on_tick = lambda: (
-        engine.launcher.now >= BEGAN + 3 and not engine._signals.count and engine._signals()
+        engine.launcher.now >= BEGAN + 3 and not engine.signals.count and engine.signals()
     )
     engine.run()
     assert states(engine) == dict.fromkeys("ABS", ("skipped", "interrupted"))
@@ -409,11 +409,24 @@ def test_interrupt_ends_what_runs_and_starts_nothing_more(begin):
 
 def test_second_interrupt_waits_for_nobody(begin):
     engine = begin({"A": [Answer(DONE, lasts_s=9.0, heeds=False)]})
-    engine.display.on_tick = engine._signals
+    engine.display.on_tick = engine.signals
     engine.run()
     assert engine.launcher.is_killed
     assert engine.interrupted
     assert states(engine) == dict.fromkeys("AB", ("skipped", "interrupted"))
+
+
+def test_interrupts_that_another_thread_counts_end_and_then_kill(begin):
+    engine = begin({"A": [Answer(DONE, lasts_s=9.0, heeds=False)]})
+
+    def count():
+        engine.signals.count += 1
+
+    engine.display.on_tick = count
+    engine.run()
+    assert [signum for *_, signum in engine.launcher.signals] == [signal.SIGTERM]
+    assert engine.launcher.is_killed
+    assert engine.interrupted
 
 
 def test_hopeless_node_is_told_to_end_and_leaves_out_what_needs_it_and_nothing_else(begin):
@@ -446,7 +459,7 @@ def test_node_that_was_done_before_the_signal_is_not_pruned(begin):
 
 def test_interrupt_counts_more_than_pruning(begin):
     engine = begin({"A": [Answer(DONE, lasts_s=9.0)]}, hopeless=lambda _: "after epoch 2")
-    engine.display.on_tick = lambda: engine._signals.count or engine._signals()
+    engine.display.on_tick = lambda: engine.signals.count or engine.signals()
     engine.run()
     conclude(engine.record, interrupted=engine.interrupted, pruned=engine.pruned)
     assert engine.record.state == "interrupted"

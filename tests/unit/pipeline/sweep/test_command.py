@@ -69,7 +69,7 @@ def test_trials_run_up_to_the_evaluator_in_one_warm_process(taxi, tmp_path, monk
         def __exit__(self, *_):
             pass
 
-    def execute(request, *, display, resumed, warm, listeners, hopeless):
+    def execute(request, *, display, resumed, warm, listeners, hopeless, beside):
         record = RunRecord(f"run-{len(asked)}", "taxi", state="complete", metrics={"auc": 0.5})
         asked.append((request.end, request.origin.sets, type(warm)))
         display.begins(record)
@@ -121,3 +121,23 @@ def test_a_sweep_that_prunes_needs_optuna_even_for_a_grid(taxi, tmp_path, monkey
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(UsageError, match="--prune needs the package optuna"):
         carry_out(sweep, jobs=None, tell=lambda _: None, warm=object())
+
+
+def test_trials_side_by_side_share_one_lock_and_run_one_node_each(taxi, tmp_path, monkeypatch):
+    asked = []
+
+    def execute(request, *, display, beside, **_):
+        with pytest.raises(UsageError, match="in use by process"), locked(tmp_path, run_id="other"):
+            pass
+        record = RunRecord(f"run-{len(asked)}", "taxi", state="complete", metrics={"auc": 0.5})
+        asked.append((request.jobs, beside.begun))
+        beside.begin()
+        display.begins(record)
+        return record
+
+    monkeypatch.setattr(command, "execute", execute)
+    sweep = begin(taxi, tmp_path, Asked(sets=SETS))
+    assert carry_out(sweep, jobs=2, tell=lambda _: None, warm=object()) == 0
+    assert asked == [(2, 0), (1, 1)]
+    with locked(tmp_path, run_id="other"):
+        pass

@@ -58,6 +58,13 @@ def test_trials_without_a_value_are_told_to_the_search():
     assert run(RANGES, "bayes", 3, value=lambda params: None)
 
 
+def test_a_trial_that_still_runs_is_told_to_the_search():
+    pytest.importorskip("optuna")
+    tried = run(RANGES, "bayes", 12)
+    running = [*tried[:-1], Tried(tried[-1].params, None, is_running=True)]
+    assert propose(RANGES, "bayes", running, is_lower_better=True, seed=0)
+
+
 def test_bayes_keeps_away_from_where_trials_were_pruned():
     pytest.importorskip("optuna")
     space, tried = read_space(["x=uniform(0,1)"]), []

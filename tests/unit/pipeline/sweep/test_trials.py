@@ -1,5 +1,6 @@
 """A sweep's trials, with runs that take no time."""
 
+import threading
 from dataclasses import replace
 
 import pytest
@@ -256,3 +257,83 @@ def test_the_search_learns_of_pruned_trials_in_the_direction_of_its_metric(sweep
     monkeypatch.setattr(trials, "propose", propose)
     carry_on(sweep, Pruning(AUC, "2"))
     assert [tried.pruned and tried.pruned[2] for tried in seen[-1]] == [None, expected]
+
+
+class SideBySide(Runs):
+    """As `Runs`, but a run after the first ends only when as many are at work as may be, or all are begun."""
+
+    def __init__(self, auc, sweep, at_once, **options):
+        super().__init__(auc, **options)
+        self.sweep, self.most = sweep, 0
+        self._gate, self._first = threading.Barrier(at_once), threading.Lock()
+        self._at_work = 0
+
+    def __call__(self, sets, *, resumed, begun, hopeless):
+        with self._first:
+            self._at_work += 1
+            self.most = max(self.most, self._at_work)
+            number = len(self.asked)
+            record = super().__call__(sets, resumed=resumed, begun=begun, hopeless=hopeless)
+        if number:
+            self._gate.wait(60)
+        with self._first:
+            self._at_work -= 1
+        return record
+
+
+def side_by_side(sweep, runs, *, at_once=2, told=None, give_up=lambda: None):
+    tell = (told if told is not None else []).append
+    space = read_space(sweep.sets)
+    return Trials(sweep, space, runs, 1, tell, at_once=at_once, give_up=give_up).carry_on()
+
+
+def test_two_trials_run_at_once_after_the_first(sweep, tmp_path):
+    runs = SideBySide(AUC, sweep, 2)
+    assert side_by_side(sweep, runs) == 0
+    assert runs.most == 2
+    assert [trial.value for trial in read_sweep("latest", tmp_path).done] == [0.7, 0.9, 0.8]
+
+
+def test_the_first_of_several_trials_runs_alone_and_decides_whether_a_sweep_goes_on(sweep):
+    runs, given_up = Runs({**AUC, "1": None}), []
+    with pytest.raises(PipelineError, match="The first trial failed"):
+        side_by_side(sweep, runs, give_up=lambda: given_up.append(1))
+    assert len(runs.asked) == 1
+    assert given_up
+
+
+def test_other_seeds_wait_until_the_best_is_known(sweep):
+    sweep.seeds = 3
+    runs = SideBySide(AUC, sweep, 2)
+    assert side_by_side(sweep, runs) == 0
+    assert [sets[1:] for sets, _ in runs.asked[3:]] == [
+        ("train.batch_size=2", "train.seed=2"),
+        ("train.batch_size=2", "train.seed=3"),
+    ]
+
+
+def test_an_interrupt_begins_no_more_trials_and_the_others_end(sweep, tmp_path):
+    sweep.sets, sweep.trials = ("train.batch_size=1,2,3,4", "train.epochs=5"), 4
+    runs = SideBySide({**AUC, "4": 0.1}, sweep, 2, interrupted_at=2)
+    assert side_by_side(sweep, runs) == 130
+    assert len(runs.asked) == 3
+    kept = read_sweep("latest", tmp_path).done
+    assert [trial.state for trial in kept] == ["complete", "running", "complete"]
+    again = Runs({**AUC, "4": 0.1})
+    assert side_by_side(read_sweep("latest", tmp_path), again) == 0
+    assert len(again.asked) == 2
+    assert again.asked[0][1] == "run-1", "the run goes on"
+
+
+def test_the_search_is_told_which_trials_still_run(sweep, monkeypatch):
+    from slipway.pipeline.sweep import trials
+
+    seen = []
+
+    def propose(_space, _method, earlier, **_):
+        seen.append([tried.is_running for tried in earlier])
+        return {"train.batch_size": str(len(earlier) + 1)}
+
+    monkeypatch.setattr(trials, "propose", propose)
+    side_by_side(sweep, SideBySide(AUC, sweep, 2))
+    assert seen == [[], [False], [False, True]]

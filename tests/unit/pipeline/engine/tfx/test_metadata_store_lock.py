@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from slipway.pipeline.engine.tfx.metadata_store_lock import serialize_store_calls
+from slipway.pipeline.engine.tfx.metadata_store_lock import serialize_store_calls, turns
 
 
 def store_class(told):
@@ -69,3 +69,17 @@ def test_turn_of_a_process_that_was_killed_is_the_next_one_s(told):
     os.kill(stuck, signal.SIGKILL)
     os.waitpid(stuck, 0)
     assert store()._pywrap_cc_call("next") == "next"
+
+
+def test_forks_of_one_process_serialize_store_calls_at_the_same_file():
+    """So that runs side by side, whose fork servers are forked from one process, do not meet in the store."""
+    own = os.stat(turns())
+    reading, writing = os.pipe()
+    if (pid := os.fork()) == 0:
+        found = os.stat(turns())
+        os.write(writing, b"same" if (found.st_dev, found.st_ino) == (own.st_dev, own.st_ino) else b"other")
+        os._exit(0)
+    os.waitpid(pid, 0)
+    assert os.read(reading, 16) == b"same"
+    os.close(reading)
+    os.close(writing)
