@@ -10,6 +10,9 @@ from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import check_undamaged
 from slipway.pipeline.terminal.sign_of_life import sign_of_life
 
+# Number of newest runs of which one that has nodes is looked for.
+_RUNS_FOR_NAMES = 5
+
 
 def plan_only(request: Request, history: History) -> Plan:
     """Plan what `execute` would do.
@@ -60,7 +63,9 @@ def check_nodes(request: Request, history: History) -> None:
         return
     graph = known_graph(request, history)
     if graph is None:
-        latest = next(history.latest_runs(request.workload, limit=1), None)
+        # A run that has just begun, side by side with this one, has no nodes yet.
+        earlier = history.latest_runs(request.workload, limit=_RUNS_FOR_NAMES)
+        latest = next((run for run in earlier if run.nodes), None)
         if latest is not None and names <= {node.id for node in latest.nodes}:
             return
         with sign_of_life(f"{request.workload}: looks up {', '.join(sorted(names))}"):

@@ -127,7 +127,8 @@ def carry_out(
         optuna_for("--prune")
     space = read_space(sweep.sets)
     seed = _choice(sweep, _first(space)).config().train.seed
-    again = command("sweep", "--resume", sweep.sweep_id, output=sweep.output)
+    beside_again = ["--jobs", str(jobs)] if jobs else []
+    again = command("sweep", "--resume", sweep.sweep_id, *beside_again, output=sweep.output)
     tell(f"{sweep.workload}: sweep {sweep.sweep_id}, {sweep.method}, {sweep.trials} trials by {sweep.by}")
     with (
         locked(sweep.folder, run_id=f"sweep {sweep.sweep_id}", what=f"sweep {sweep.sweep_id}"),

@@ -64,6 +64,14 @@ def test_a_name_of_the_latest_run_is_taken_without_compiling(asked, compiles):
     assert compiles == []
 
 
+def test_a_run_that_has_just_begun_is_passed_over(asked, compiles):
+    _run_of(asked.output)
+    history = History(asked.output)
+    history.save(history.new_run("taxi"))
+    check_nodes(replace(asked, end="Trainer"), history)
+    assert compiles == []
+
+
 def test_a_name_that_the_latest_run_does_not_have_is_looked_up_and_told(asked, compiles, capfd):
     _run_of(asked.output)
     with pytest.raises(UsageError, match="No node 'Tuner'"):

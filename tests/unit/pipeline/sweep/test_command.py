@@ -108,6 +108,20 @@ def test_a_sweep_that_ends_at_its_first_run_has_a_page(taxi, tmp_path, monkeypat
     assert (sweep.folder / "report.html").is_file()
 
 
+@pytest.mark.parametrize(("jobs", "expected"), [(None, ""), (2, " --jobs 2")])
+def test_an_interrupted_sweep_tells_how_it_goes_on(taxi, tmp_path, monkeypatch, jobs, expected):
+    def execute(request, *, display, **_):
+        record = RunRecord("run", "taxi", state="interrupted")
+        display.begins(record)
+        return record
+
+    monkeypatch.setattr(command, "execute", execute)
+    sweep, told = begin(taxi, tmp_path, Asked(sets=SETS)), []
+    assert carry_out(sweep, jobs=jobs, tell=told.append, warm=object()) == 130
+    assert told[-2] == "Interrupted after 0 of 2 trials; what is finished is kept."
+    assert f"sweep --resume {sweep.sweep_id}{expected} --output" in told[-1]
+
+
 def test_a_sweep_goes_on_from_another_folder(taxi, tmp_path, monkeypatch):
     monkeypatch.chdir(taxi.parent)
     sweep = begin(Path(taxi.name), tmp_path, Asked(sets=SETS))

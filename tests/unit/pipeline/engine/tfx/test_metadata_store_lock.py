@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from pathlib import Path
 
 import pytest
 
@@ -73,10 +74,10 @@ def test_turn_of_a_process_that_was_killed_is_the_next_one_s(told):
 
 def test_forks_of_one_process_serialize_store_calls_at_the_same_file():
     """So that runs side by side, whose fork servers are forked from one process, do not meet in the store."""
-    own = os.stat(turns())
+    own = Path(turns()).stat()
     reading, writing = os.pipe()
     if (pid := os.fork()) == 0:
-        found = os.stat(turns())
+        found = Path(turns()).stat()
         os.write(writing, b"same" if (found.st_dev, found.st_ino) == (own.st_dev, own.st_ino) else b"other")
         os._exit(0)
     os.waitpid(pid, 0)
