@@ -8,7 +8,7 @@ from pathlib import Path
 
 from slipway.pipeline.engine.processes.os_processes import end_leftovers
 from slipway.pipeline.engine.processes.temporary import remove_left
-from slipway.pipeline.engine.signal_handlers import Interruptions, answered_by
+from slipway.pipeline.engine.signal_handlers import Interruptions, signals_handled_by
 from slipway.pipeline.runs.lock import check_store, working
 from slipway.pipeline.runs.record import RunRecord
 
@@ -106,7 +106,7 @@ def side_by_side(output: Path, workload: str, *, run_id: str) -> Iterator[Beside
         UsageError: the output folder is in use, or its metadata store is damaged.
     """
     beside = Beside()
-    with at_work(output, workload, run_id=run_id), answered_by(beside.interrupt):
+    with at_work(output, workload, run_id=run_id), signals_handled_by(beside.interrupt):
         yield beside
 
 
