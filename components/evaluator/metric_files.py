@@ -17,7 +17,7 @@ from slipway.components.evaluator.request import Request
 from slipway.components.evaluator.results import Values
 from slipway.components.evaluator.slices import SliceKey
 from slipway.components.evaluator.spreads import Spreads
-from slipway.components.model_gate.metrics import of_output, output_of, plain_name
+from slipway.components.metrics.definitions import of_output, output_of, plain_name
 
 # Probability below the upper bound of a two-sided interval of 95 %.
 _ONE_SIDED = 0.975

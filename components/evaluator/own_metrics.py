@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from slipway.components.errors import ComponentError
-from slipway.components.model_gate.metrics import METRICS, of_output
+from slipway.components.metrics.definitions import METRICS, of_output
 from slipway.components.model_gate.trivial import LABEL_PREFIX
 
 Result = tuple[str, str, str]

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypedDict
 
-from slipway.components.model_gate.metrics import METRICS, of_output, output_of, plain_name
+from slipway.components.metrics.definitions import METRICS, of_output, output_of, plain_name
 from slipway.components.model_gate.trivial import LABEL_PREFIX
 
 EXAMPLE_COUNT = "ExampleCount"

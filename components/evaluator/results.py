@@ -1,19 +1,20 @@
 """Computes the metrics' values from the counts, as TensorFlow Model Analysis defines them. Pure."""
 
+import functools
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from slipway.components.errors import ComponentError
 from slipway.components.evaluator.grouped_sums import Floats
 from slipway.components.evaluator.request import ANSWERS_NAME, QUANTILES, RANKS, Request
-from slipway.components.evaluator.row_values import CONFUSION, CURVES, HINGES, MEANS
 from slipway.components.evaluator.slices import SliceKey
 from slipway.components.evaluator.tally import BUCKETS, ModelTally, Tally
+from slipway.components.metrics.definitions import BY_CLASS, CONFUSION, CURVES, Cells, of_output
+from slipway.components.metrics.row_values import HINGES, MEANS
 from slipway.components.model_gate.answers import Answers, Group
-from slipway.components.model_gate.metrics import METRICS, of_output
 from slipway.components.model_gate.trivial import LABEL_PREFIX, LabelStatistics, labels_of_vectors
 
 # Number of thresholds of the AUC, and TensorFlow Model Analysis' shift of them
@@ -21,10 +22,10 @@ from slipway.components.model_gate.trivial import LABEL_PREFIX, LabelStatistics,
 _THRESHOLDS = 10_000
 _EPSILON = 1e-7
 
-# By metric class, the field of `LabelStatistics` that holds the expected value of a random order.
-_RANDOM = {each.class_name: str(each.trivial) for each in METRICS.values() if each.outputs == "ranks"}
-# Metric classes that divide by the number of rows of one kind, which may be 0.
-_MAY_LACK = CONFUSION | {"MeanAbsolutePercentageError"}
+# By class of metric the field of `LabelStatistics` with what a random order has.
+_RANDOM = {each.class_name: str(each.trivial) for each in BY_CLASS.values() if each.outputs == "ranks"}
+# Classes of metrics that divide by rows of one kind, of which there may be none.
+_MAY_LACK = {name for name, each in BY_CLASS.items() if each.confusion or each.skips_zeros}
 
 Name = tuple[str, str]
 """The names of a model and a metric."""
@@ -193,7 +194,9 @@ def values_of(class_name: str, sums: Floats) -> Floats:
     """
     parts = np.moveaxis(sums, 1, 0)
     if class_name in CONFUSION:
-        return _CONFUSION[class_name](*parts)
+        counted = CONFUSION[class_name]
+        part = _added(parts, counted.part)
+        return part if counted.whole is None else _share(part, _added(parts, counted.whole))
     if class_name in HINGES:
         as_they_are, as_signs, others, rows = parts
         has_others = others.any(axis=1, keepdims=True)
@@ -240,16 +243,9 @@ def _share(part: Floats, whole: Floats) -> Floats:
         return np.divide(part, whole, out=np.full_like(part, math.nan), where=whole > 0)
 
 
-_CONFUSION: dict[str, Callable[[Floats, Floats, Floats, Floats], Floats]] = {
-    "BinaryAccuracy": lambda tp, tn, fp, fn: _share(tp + tn, tp + tn + fp + fn),
-    "F1Score": lambda tp, _tn, fp, fn: _share(2 * tp, 2 * tp + fp + fn),
-    "FalseNegatives": lambda _tp, _tn, _fp, fn: fn,
-    "FalsePositives": lambda _tp, _tn, fp, _fn: fp,
-    "Precision": lambda tp, _tn, fp, _fn: _share(tp, tp + fp),
-    "Recall": lambda tp, _tn, _fp, fn: _share(tp, tp + fn),
-    "TrueNegatives": lambda _tp, tn, _fp, _fn: tn,
-    "TruePositives": lambda tp, _tn, _fp, _fn: tp,
-}
+def _added(cells: Floats, counted: Cells) -> Floats:
+    """The sum of the cells of the confusion, each as often as it counts."""
+    return functools.reduce(np.add, [many * each for each, many in zip(cells, counted, strict=True) if many])
 
 
 def _answers(model: ModelTally, place: int) -> Answers:

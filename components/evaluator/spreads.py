@@ -11,11 +11,10 @@ from slipway.components.evaluator.bootstrap import REPLICATES
 from slipway.components.evaluator.grouped_sums import Floats
 from slipway.components.evaluator.request import RANKS, Request
 from slipway.components.evaluator.results import mean_of_known, values_of
-from slipway.components.evaluator.row_values import CONFUSION, CURVES
 from slipway.components.evaluator.slices import SliceKey
 from slipway.components.evaluator.tally import COARSE_BUCKETS, ModelTally, Tally, squares_of
+from slipway.components.metrics.definitions import BY_CLASS, CONFUSION, CURVES, Cells, of_output, output_of
 from slipway.components.model_gate.intervals import FEW_FREEDOM, Spread
-from slipway.components.model_gate.metrics import METRICS, of_output, output_of
 
 Spreads = dict[tuple[str, str, bool], Spread]
 """Spreads by model, metric, and whether the value is the difference to the baseline."""
@@ -26,7 +25,7 @@ Spreads = dict[tuple[str, str, bool], Spread]
 # groups of rows.
 _ROWS_AT_LEAST = 2
 
-_ACCURACIES = {metric.class_name for metric in METRICS.values() if metric.interval == "proportion"}
+_ACCURACIES = {name for name, metric in BY_CLASS.items() if metric.interval == "proportion"}
 
 
 def spreads(request: Request, tally: Tally) -> dict[SliceKey, Spreads]:
@@ -173,9 +172,10 @@ def _counted(class_name: str, model: ModelTally, tally: Tally, many: int) -> Flo
     infinity for other metrics. For a count, return how many rows of equal weight one unit of it stands for: 1
     if every row weighs 1."""
     if class_name in CONFUSION:
-        if class_name in _WHOLE:
-            return np.maximum(_kish(*_cells(_WHOLE[class_name], model, many)), 1.0)
-        weights, squares = _cells(_deciding_cells(class_name), model, many)
+        confusion = CONFUSION[class_name]
+        if confusion.whole is not None:
+            return np.maximum(_kish(*_cells(confusion.whole, model, many)), 1.0)
+        weights, squares = _cells(confusion.deciding, model, many)
         of_a_unit = tally.telling[:many]
         np.divide(weights, squares, out=of_a_unit, where=squares > 0)
         return of_a_unit
@@ -195,35 +195,14 @@ def _deciding(class_name: str, model: ModelTally, tally: Tally, many: int) -> Fl
     if class_name in RANKS:
         return model.ranked.groups(class_name, len(tally.keys))[:many]
     if class_name in CONFUSION:
-        return _kish(*_cells(_deciding_cells(class_name), model, many))
+        return _kish(*_cells(CONFUSION[class_name].deciding, model, many))
     sums = model.sums[class_name][:, 1] if class_name in _ACCURACIES else tally.weights[:, 0]
     rows: Floats = sums[:many] * tally.telling[:many]
     return rows
 
 
-# How often a metric's denominator counts each cell of the confusion: true positives, true negatives, false
-# positives and false negatives.
-_WHOLE = {
-    "BinaryAccuracy": (1, 1, 1, 1),
-    "F1Score": (2, 0, 1, 1),
-    "Precision": (1, 0, 1, 0),
-    "Recall": (1, 0, 0, 1),
-}
-_POSITIVES, _NEGATIVES = _WHOLE["Recall"], (0, 1, 1, 0)
-_DECIDING = {
-    "BinaryAccuracy": _WHOLE["BinaryAccuracy"],
-    "Precision": _WHOLE["Precision"],
-    "TrueNegatives": _NEGATIVES,
-    "FalsePositives": _NEGATIVES,
-}
-
-
-def _deciding_cells(class_name: str) -> tuple[int, ...]:
-    return _DECIDING.get(class_name, _POSITIVES)
-
-
-def _cells(counted: tuple[int, ...], model: ModelTally, many: int) -> tuple[Floats, Floats]:
-    """Return the sums of the weights, and of the squared weights, of the rows in some cells, by slice."""
+def _cells(counted: Cells, model: ModelTally, many: int) -> tuple[Floats, Floats]:
+    """The weight of the rows of some cells in each slice, and the sums of these weights' squares."""
     weights = model.sums["confusion"][:many]
     return weights @ np.array(counted), _squares("confusion", weights, model, many) @ np.array(counted)
 

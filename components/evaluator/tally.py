@@ -12,19 +12,9 @@ from slipway.components.evaluator.bootstrap import Memberships, Replicates, Samp
 from slipway.components.evaluator.grouped_sums import Floats, GroupedSums, Ints
 from slipway.components.evaluator.ranking import RankedRows, group_numbers
 from slipway.components.evaluator.request import QUANTILES, RANKS, ModelRequest, NotOursError, Request
-from slipway.components.evaluator.row_values import (
-    CONFUSION,
-    CURVES,
-    HINGES,
-    MEANS,
-    ONE_LABEL,
-    ONE_LABEL_AN_ANSWER,
-    confusion,
-    of_quantiles,
-    one_hot,
-    shares,
-)
 from slipway.components.evaluator.slices import Column, SliceKey, check_number, members
+from slipway.components.metrics.definitions import BY_CLASS, CONFUSION, CURVES
+from slipway.components.metrics.row_values import HINGES, MEANS, confusion, of_quantiles, one_hot, shares
 from slipway.components.model_gate.answers import DISTINCT_ANSWERS
 from slipway.components.model_gate.trivial import DISTINCT_LABELS, NO_CLASS, rounded_label
 
@@ -106,7 +96,7 @@ class ModelTally:
         for name, formula in {**MEANS, **HINGES, **of_quantiles(request.quantiles)}.items():
             if name in classes:
                 self._add_sampled(name, _weighed(formula(labels, answers), judged.weights), at, samples)
-        if classes & CONFUSION:
+        if classes & CONFUSION.keys():
             cells = confusion(labels, answers)
             self._add_sampled("confusion", _weighed(cells, judged.weights), at, samples)
             self._add_squares("confusion", cells, judged.weights, at)
@@ -468,7 +458,8 @@ def check_shapes(request: Request, judged: Judged, asked: ModelRequest) -> None:
         )
     if outputs == 0 or width not in (1, outputs):
         raise NotOursError(f"a row has {width} labels and {outputs} answers")
-    if (width > 1 and classes & ONE_LABEL) or (width != outputs and classes & ONE_LABEL_AN_ANSWER):
+    wanted = {BY_CLASS[name].labels for name in classes}
+    if (width > 1 and "one" in wanted) or (width != outputs and "one_an_answer" in wanted):
         raise NotOursError(f"a metric does not take {width} labels and {outputs} answers per row")
 
 

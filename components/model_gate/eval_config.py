@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from tensorflow_model_analysis.proto import config_pb2
 
-from slipway.components.model_gate.metrics import (
+from slipway.components.metrics.definitions import (
     is_of_groups,
     is_of_quantiles,
     metric_of,

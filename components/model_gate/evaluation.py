@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 import tensorflow_model_analysis as tfma
 from tensorflow_model_analysis.proto import metrics_for_slice_pb2
 
+from slipway.components.metrics.definitions import of_output, output_of, plain_name
 from slipway.components.model_gate.answers import Counts
 from slipway.components.model_gate.answers_metric import ANSWERS
 from slipway.components.model_gate.check import OVERALL
 from slipway.components.model_gate.eval_config import BASELINE, CANDIDATE
 from slipway.components.model_gate.intervals import Spread
-from slipway.components.model_gate.metrics import of_output, output_of, plain_name
 from slipway.components.model_gate.rules import Measured
 from slipway.components.model_gate.trivial import LABEL_PREFIX, LabelStatistics
 

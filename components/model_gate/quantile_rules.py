@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from slipway.components.metrics.definitions import plain_name
 from slipway.components.model_gate.check import OVERALL, Check
-from slipway.components.model_gate.metrics import plain_name
 from slipway.components.model_gate.rules import Measured
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from slipway.components.metrics.definitions import metric_of
 from slipway.components.model_gate.check import OVERALL, Check
-from slipway.components.model_gate.metrics import metric_of
 
 
 def reference_checks(

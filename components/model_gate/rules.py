@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from slipway.components.metrics.definitions import METRICS, is_of_groups, metric_of, output_of, plain_name
 from slipway.components.model_gate.check import OVERALL, Check
 from slipway.components.model_gate.intervals import (
     FEW_FREEDOM,
@@ -11,7 +12,6 @@ from slipway.components.model_gate.intervals import (
     least_difference,
     proportion_bounds,
 )
-from slipway.components.model_gate.metrics import METRICS, is_of_groups, metric_of, output_of, plain_name
 from slipway.components.model_gate.trivial import LabelStatistics, slice_columns
 from slipway.components.settings import setting
 
@@ -288,7 +288,7 @@ def _says_nothing(name: str, labels: LabelStatistics) -> bool:
         return False
     if is_of_groups(name):
         return labels.majority == 0
-    return METRICS[name].trivial in ("chance", "positive_share") or name in ("recall", "f1_score")
+    return METRICS[name].needs_both_classes
 
 
 def _not_there(

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields
 from itertools import accumulate
 
-from slipway.components.model_gate.metrics import METRICS, metric_of, plain_name
+from slipway.components.metrics.definitions import METRICS, metric_of, plain_name
 
 LABEL_PREFIX = "label_"
 """Prefix of the label statistics among the Evaluator's metrics."""

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
+from slipway.components.metrics.definitions import metric_of, output_of
 from slipway.components.model_gate.check import OVERALL, Check
 from slipway.components.model_gate.intervals import auc_of_chance
-from slipway.components.model_gate.metrics import metric_of, output_of
 from slipway.components.model_gate.rules import Measured, Threshold, bounds, is_unbounded, not_sure
 from slipway.components.model_gate.trivial import (
     LabelStatistics,

@@ -1,26 +1,14 @@
 """Scores a reference model's answers with Keras' metrics, in the same way as the Evaluator."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-_PERCENTAGE = "MeanAbsolutePercentageError"
-# Keras' default takes the highest output for a yes, so a single output would always be a yes.
+from slipway.components.metrics.definitions import BY_CLASS, Metric
+
+# Keras' own default takes the highest answer for yes, so of one answer it is always yes.
 _SETTINGS = {"F1Score": {"threshold": 0.5, "average": "micro"}}
-_Yes = np.ndarray
-# What must occur among labels and answers for a metric to have a value.
-_NEEDS: dict[str, Callable[[_Yes, _Yes], bool]] = {
-    "AUC": lambda wanted, _: bool(wanted.any() and not wanted.all()),
-    "F1Score": lambda wanted, answered: bool(wanted.any() or answered.any()),
-    "Precision": lambda _, answered: bool(answered.any()),
-    "Recall": lambda wanted, _: bool(wanted.any()),
-    _PERCENTAGE: lambda wanted, _: bool(wanted.any()),
-}
-_OF_EACH_CLASS = {
-    *("AUC", "F1Score", "Precision", "Recall"),
-    *("FalseNegatives", "FalsePositives", "TrueNegatives", "TruePositives"),
-}
 
 
 def scores(
@@ -38,13 +26,14 @@ def scores(
 
     found = {}
     for name, class_name in metrics.items():
-        given, truth = _as_taken(class_name, answers, labels)
+        known = BY_CLASS[class_name]
+        given, truth = _as_taken(known, answers, labels)
         counted = np.ones(len(labels)) if weights is None else weights
         wanted = truth > 0.5
-        if class_name == _PERCENTAGE:  # undefined for labels that are 0
+        if known.skips_zeros:
             wanted = truth != 0
             counted = np.where(labels == 0, 0.0, counted)
-        if class_name in _NEEDS and not _NEEDS[class_name](wanted[counted > 0], given[counted > 0] > 0.5):
+        if not _has_value(known, wanted[counted > 0], given[counted > 0] > 0.5):
             continue
         config: dict[str, Any] = {"name": name, **_SETTINGS.get(class_name, {})}
         metric = keras.metrics.get({"class_name": class_name, "config": config})
@@ -53,13 +42,25 @@ def scores(
     return found
 
 
-def _as_taken(class_name: str, answers: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return answers and labels in a metric's form: labels as classes, or as a yes or no for each class."""
-    of_classes = "Categorical" in class_name
+def _has_value(metric: Metric, wanted: np.ndarray, answered: np.ndarray) -> bool:
+    """Return True if what a metric divides by occurs among the labels and answers, each a yes or no."""
+    if metric.is_curve:
+        return bool(wanted.any() and not wanted.all())
+    if metric.skips_zeros:
+        return bool(wanted.any())
+    if metric.confusion is None or not metric.confusion.is_of_some_rows:
+        return True
+    cells = (wanted & answered, ~wanted & ~answered, ~wanted & answered, wanted & ~answered)
+    return any(cell.any() for cell, many in zip(cells, metric.confusion.whole or (), strict=True) if many)
+
+
+def _as_taken(metric: Metric, answers: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Answers and labels in the form that a metric takes: labels as classes, or as a yes or no for each."""
+    of_classes = metric.outputs == "classes"
     if of_classes and answers.shape[1] == 1:
         answers = np.concatenate([1 - answers, answers], axis=1)
     classes = answers.shape[1]
-    each = class_name in _OF_EACH_CLASS or (of_classes and not class_name.startswith("Sparse"))
+    each = metric.is_of_each_class or (of_classes and metric.labels != "one")
     if classes > 1 and each:
         return answers, np.eye(classes + 1, dtype=np.float32)[labels.astype(int)][:, :-1]
     return answers, labels[:, None]

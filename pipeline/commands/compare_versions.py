@@ -11,8 +11,7 @@ import numpy.typing as npt
 from slipway.components.counted_words import counted
 from slipway.components.data_profile.columns import Floats
 from slipway.components.errors import ComponentError
-from slipway.components.evaluator.row_values import CONFUSION, CURVES
-from slipway.components.model_gate.metrics import metric_of
+from slipway.components.metrics.definitions import CONFUSION, CURVES, metric_of
 from slipway.components.pusher.version_store import Shelf, shelf_at
 from slipway.pipeline.commands.logged_answers import AnsweredFile, answers_to, files_with_needed_columns
 from slipway.pipeline.commands.model_columns import taken_columns
@@ -211,4 +210,4 @@ def _are_classes(config: WorkloadConfig, outputs: int) -> bool:
     if outputs > 1:
         return not config.evaluate.quantiles
     metrics = {metric_of(name).class_name for name in config.evaluate.metrics}
-    return len(config.transform.classes) == _TWO or bool(metrics & (CONFUSION | CURVES))
+    return len(config.transform.classes) == _TWO or bool(metrics & (CONFUSION.keys() | CURVES))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from slipway.components.data_gate.limits import Limits
 from slipway.components.data_gate.statistics import SplitStatistics
-from slipway.components.model_gate.metrics import is_of_groups, is_of_quantiles
+from slipway.components.metrics.definitions import is_of_groups, is_of_quantiles
 from slipway.components.parameters import from_parameter
 from slipway.components.pusher.manifest_contents import Papers
 from slipway.components.pusher.version_store import shelf_at

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, JsonValue, model_validator
 
-from slipway.components.model_gate.metrics import METRICS, is_of_quantiles, plain_name
+from slipway.components.metrics.definitions import METRICS, is_of_quantiles, plain_name
 from slipway.components.model_gate.rules import EVERY_SLICE, Threshold
 from slipway.components.model_gate.serving_rules import ServingLimits
 from slipway.components.model_gate.trivial import LABEL_PREFIX

@@ -9,7 +9,7 @@ from typing import Any, Self
 from pydantic import Field, JsonValue, field_validator, model_validator
 
 from slipway.components.home_folder import at_home
-from slipway.components.model_gate.metrics import (
+from slipway.components.metrics.definitions import (
     is_of_groups,
     is_of_quantiles,
     of_output,

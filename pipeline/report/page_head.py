@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from slipway.components.model_gate.metrics import METRICS, plain_name
+from slipway.components.metrics.definitions import METRICS, plain_name
 from slipway.pipeline.runs.outcome import read_stops, read_verdict
 from slipway.pipeline.runs.record import OVERRIDES, RunRecord, Training, Verdict
 from slipway.pipeline.screen.wording import metrics_line, rollback_line, summary

@@ -11,7 +11,7 @@ import orjson
 
 from slipway.components.counted_words import counted
 from slipway.components.escaped_text import escaped
-from slipway.components.model_gate.metrics import METRICS, plain_name
+from slipway.components.metrics.definitions import METRICS, plain_name
 from slipway.components.nearest import nearest
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.runs.record import RunRecord

@@ -4,7 +4,7 @@ import io
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from slipway.components.model_gate.metrics import METRICS, plain_name
+from slipway.components.metrics.definitions import METRICS, plain_name
 from slipway.pipeline.runs.record import Verdict, VerdictCheck
 from slipway.pipeline.terminal.printable import printable
 

@@ -13,7 +13,7 @@ from slipway.components.evaluator.request import ModelRequest, Request
 from slipway.components.evaluator.results import results
 from slipway.components.evaluator.spreads import spreads
 from slipway.components.evaluator.tally import Judged, Tally
-from slipway.components.model_gate.metrics import metric_of
+from slipway.components.metrics.definitions import metric_of
 from slipway.components.model_gate.rules import Measured, bounds
 from slipway.pipeline.watch.late_labels import Labelled
 

@@ -9,7 +9,7 @@ from slipway.components.data_profile.columns import Floats
 from slipway.components.evaluator.request import ModelRequest, Request
 from slipway.components.evaluator.results import results
 from slipway.components.evaluator.spreads import spreads
-from slipway.components.model_gate.metrics import metric_of
+from slipway.components.metrics.definitions import metric_of
 from slipway.components.model_gate.rules import Measured, difference_bounds
 from slipway.pipeline.watch.live_metrics import finite, tallied
 

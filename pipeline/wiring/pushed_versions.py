@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from slipway.components.errors import ComponentError
-from slipway.components.model_gate.metrics import is_of_groups
+from slipway.components.metrics.definitions import is_of_groups
 from slipway.components.pusher.endpoint import EndpointSettings
 from slipway.components.pusher.signature import Trust
 from slipway.components.pusher.signing_keys import (

@@ -283,7 +283,7 @@ def test_every_metric_of_the_table_is_known_to_keras_and_to_the_evaluator():
     import tensorflow_model_analysis as tfma
     from tensorflow_model_analysis.utils.keras_lib import tf_keras
 
-    from slipway.components.model_gate.metrics import METRICS
+    from slipway.components.metrics.definitions import METRICS
 
     def computed(module):
         return {name for name, each in vars(module).items() if inspect.isclass(each) and name[0].isupper()}

@@ -18,6 +18,7 @@ FLOORS: Mapping[str, float] = {
     "slipway.components.data_profile": 91,
     "slipway.components.evaluator": 93,
     "slipway.components.ingest": 95,
+    "slipway.components.metrics": 94,
     "slipway.components.model_gate": 94,
     "slipway.components.predictor": 94,
     "slipway.components.preflight": 68,

@@ -16,7 +16,7 @@ from types import MappingProxyType, SimpleNamespace
 
 import pytest
 
-from slipway.components.model_gate.metrics import METRICS
+from slipway.components.metrics.definitions import METRICS
 
 pytestmark = [
     pytest.mark.slow,

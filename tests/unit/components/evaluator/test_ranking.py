@@ -17,7 +17,7 @@ from slipway.components.evaluator.results import results
 from slipway.components.evaluator.slices import column_of
 from slipway.components.evaluator.spreads import spreads
 from slipway.components.evaluator.tally import Judged, Tally
-from slipway.components.model_gate.metrics import METRICS
+from slipway.components.metrics.definitions import METRICS
 from slipway.components.model_gate.rules import Measured, bounds
 
 NAMES = ("ndcg", "ndcg_5", "ndcg_10", "mean_reciprocal_rank")

@@ -8,7 +8,7 @@ import pytest
 from slipway.components.evaluator.request import ModelRequest, Request
 from slipway.components.evaluator.results import results
 from slipway.components.evaluator.tally import Judged, Tally
-from slipway.components.model_gate.metrics import METRICS
+from slipway.components.metrics.definitions import METRICS
 from slipway.components.reference_models.scoring import scores
 
 pytestmark = [

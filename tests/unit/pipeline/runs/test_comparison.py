@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from slipway.components.model_gate.metrics import METRICS, of_output
+from slipway.components.metrics.definitions import METRICS, of_output
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.runs.comparison import compare_runs, is_lower_better, short_names

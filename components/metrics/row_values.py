@@ -223,18 +223,6 @@ def _percentage(labels: Array, answers: Array) -> Array:
     return found
 
 
-CONFUSION = {
-    "BinaryAccuracy",
-    "F1Score",
-    "FalseNegatives",
-    "FalsePositives",
-    "Precision",
-    "Recall",
-    "TrueNegatives",
-    "TruePositives",
-}
-"""Metric classes computed from the confusion counts at one half."""
-
 HINGES: dict[str, RowValues] = {"Hinge": _hinge(1), "SquaredHinge": _hinge(2)}
 
 MEANS: dict[str, RowValues] = {
@@ -290,13 +278,3 @@ def _known(values: Array, *of: Array) -> Floats:
     """Return each row's value, NaN where an array in `of` is NaN, and a count of one."""
     unknown = np.any([np.isnan(each).any(1) for each in of], axis=0)
     return _mean(np.where(unknown, np.nan, values))
-
-
-CURVES = {"AUC"}
-"""Metric classes that need the distribution of the answers."""
-
-ONE_LABEL = {"SparseCategoricalAccuracy", "SparseCategoricalCrossentropy", "SparseTopKCategoricalAccuracy"}
-"""Metric classes whose label is a single number."""
-
-ONE_LABEL_AN_ANSWER = {"Accuracy"}
-"""Metric classes that take as many labels as answers."""

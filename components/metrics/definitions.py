@@ -24,6 +24,35 @@ Trivial = Literal[
     "random_ndcg_10",
 ]
 Interval = Literal["proportion", "auc"]
+Labels = Literal["one", "one_an_answer"]
+
+Cells = tuple[int, int, int, int]
+"""How often each cell of the confusion matrix counts: true positives, true negatives, false positives, false
+negatives, in the order of `row_values.confusion`."""
+
+_ALL: Cells = (1, 1, 1, 1)
+_POSITIVES: Cells = (1, 0, 0, 1)
+_NEGATIVES: Cells = (0, 1, 1, 0)
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """How a metric is computed from the confusion matrix at the threshold one half.
+
+    Attributes:
+        part: the cells that are counted.
+        deciding: the rows that the value depends on: of a recall the positives.
+        whole: the cells that the part is a share of; None: the value is a count.
+    """
+
+    part: Cells
+    deciding: Cells
+    whole: Cells | None = None
+
+    @property
+    def is_of_some_rows(self) -> bool:
+        """Whether it is a share of rows of some kind, of which there may be none."""
+        return self.whole is not None and 0 in self.whole
 
 
 @dataclass(frozen=True)
@@ -42,9 +71,15 @@ class Metric:
             `trivial.py`.
         interval: the formula of its confidence bounds; see `intervals.py`. None: they come from the spread
             that the Evaluator measures.
-        at_most: the highest possible value, as for a share, an area or a cosine; None: there is no limit.
-        at_least: the lowest possible value; None for a loss that takes logarithms, or whose labels need not
-            be a share.
+        at_most: the highest value that there is: of a share, an area or a cosine; None: none is kept.
+        at_least: the lowest; None: of a loss that takes logarithms, or whose labels need not be a share.
+        confusion: how it is computed from the confusion matrix; None: it is not.
+        is_curve: whether it needs the distribution of the answers to positives and to negatives.
+        labels: the shape of the labels where not every shape will do: `one` number a row, or `one_an_answer`.
+        skips_zeros: whether rows with the label 0 are left out.
+
+    A metric that is computed neither from the confusion matrix nor from the curve has its formula in
+    `row_values.py`, one of ranks in `evaluator/ranking.py`.
     """
 
     class_name: str
@@ -54,6 +89,20 @@ class Metric:
     interval: Interval | None = None
     at_most: float | None = None
     at_least: float | None = 0.0
+    confusion: Confusion | None = None
+    is_curve: bool = False
+    labels: Labels | None = None
+    skips_zeros: bool = False
+
+    @property
+    def needs_both_classes(self) -> bool:
+        """Whether it says nothing of rows of one class, as an area or a share of the positives does."""
+        return self.is_curve or (self.confusion is not None and self.confusion.is_of_some_rows)
+
+    @property
+    def is_of_each_class(self) -> bool:
+        """Whether answers for several classes are taken as a yes or no for each."""
+        return self.outputs is None and (self.is_curve or self.confusion is not None)
 
 
 OF_OUTPUT = "/"
@@ -81,25 +130,44 @@ def metric_of(name: str) -> "Metric":
 
 
 METRICS = {
-    "accuracy": Metric("Accuracy", "higher", "one", "majority_share", "proportion", at_most=1),
-    "auc": Metric("AUC", "higher", None, "chance", "auc", at_most=1),
-    "binary_accuracy": Metric("BinaryAccuracy", "higher", "one", "majority_share", "proportion", at_most=1),
+    "accuracy": Metric(
+        "Accuracy", "higher", "one", "majority_share", "proportion", at_most=1, labels="one_an_answer"
+    ),
+    "auc": Metric("AUC", "higher", None, "chance", "auc", at_most=1, is_curve=True),
+    "binary_accuracy": Metric(
+        "BinaryAccuracy",
+        "higher",
+        "one",
+        "majority_share",
+        "proportion",
+        at_most=1,
+        confusion=Confusion(part=(1, 1, 0, 0), deciding=_ALL, whole=_ALL),
+    ),
     "binary_crossentropy": Metric("BinaryCrossentropy", "lower", "one", "entropy"),
     "categorical_accuracy": Metric(
         "CategoricalAccuracy", "higher", "classes", "majority_share", "proportion", at_most=1
     ),
     "categorical_hinge": Metric("CategoricalHinge", "lower", "classes"),
     "cosine_similarity": Metric("CosineSimilarity", "higher", at_most=1, at_least=-1),
-    "f1_score": Metric("F1Score", "higher", at_most=1),
-    "false_negatives": Metric("FalseNegatives", "lower"),
-    "false_positives": Metric("FalsePositives", "lower"),
+    "f1_score": Metric(
+        "F1Score",
+        "higher",
+        at_most=1,
+        confusion=Confusion(part=(2, 0, 0, 0), deciding=_POSITIVES, whole=(2, 0, 1, 1)),
+    ),
+    "false_negatives": Metric(
+        "FalseNegatives", "lower", confusion=Confusion(part=(0, 0, 0, 1), deciding=_POSITIVES)
+    ),
+    "false_positives": Metric(
+        "FalsePositives", "lower", confusion=Confusion(part=(0, 0, 1, 0), deciding=_NEGATIVES)
+    ),
     "hinge": Metric("Hinge", "lower", "one"),
     "interval_coverage": Metric("IntervalCoverage", None, "quantiles", interval="proportion", at_most=1),
     "interval_width": Metric("IntervalWidth", "lower", "quantiles", at_least=None),
     "kl_divergence": Metric("KLDivergence", "lower", at_least=None),
     "log_cosh_error": Metric("LogCoshError", "lower", "one"),
     "mean_absolute_error": Metric("MeanAbsoluteError", "lower", "one", "absolute_deviation"),
-    "mean_absolute_percentage_error": Metric("MeanAbsolutePercentageError", "lower", "one"),
+    "mean_absolute_percentage_error": Metric("MeanAbsolutePercentageError", "lower", "one", skips_zeros=True),
     "mean_reciprocal_rank": Metric(
         "GroupReciprocalRank", "higher", "ranks", "random_mean_reciprocal_rank", at_most=1
     ),
@@ -110,25 +178,58 @@ METRICS = {
     "ndcg_10": Metric("GroupNDCG10", "higher", "ranks", "random_ndcg_10", at_most=1),
     "pinball_loss": Metric("PinballLoss", "lower", "quantiles", "pinball_loss"),
     "poisson": Metric("Poisson", "lower", "one", at_least=None),
-    "precision": Metric("Precision", "higher", None, "positive_share", at_most=1),
+    "precision": Metric(
+        "Precision",
+        "higher",
+        None,
+        "positive_share",
+        at_most=1,
+        confusion=Confusion(part=(1, 0, 0, 0), deciding=(1, 0, 1, 0), whole=(1, 0, 1, 0)),
+    ),
     "quantile_crossing": Metric("QuantileCrossing", "lower", "quantiles", interval="proportion", at_most=1),
-    "recall": Metric("Recall", "higher", at_most=1),
+    "recall": Metric(
+        "Recall",
+        "higher",
+        at_most=1,
+        confusion=Confusion(part=(1, 0, 0, 0), deciding=_POSITIVES, whole=_POSITIVES),
+    ),
     "root_mean_squared_error": Metric("RootMeanSquaredError", "lower", "one", "deviation"),
     "sparse_categorical_accuracy": Metric(
-        "SparseCategoricalAccuracy", "higher", "classes", "majority_share", "proportion", at_most=1
+        "SparseCategoricalAccuracy",
+        "higher",
+        "classes",
+        "majority_share",
+        "proportion",
+        at_most=1,
+        labels="one",
     ),
-    "sparse_categorical_crossentropy": Metric("SparseCategoricalCrossentropy", "lower", "classes", "entropy"),
+    "sparse_categorical_crossentropy": Metric(
+        "SparseCategoricalCrossentropy", "lower", "classes", "entropy", labels="one"
+    ),
     "sparse_top_k_categorical_accuracy": Metric(
-        "SparseTopKCategoricalAccuracy", "higher", "classes", None, "proportion", at_most=1
+        "SparseTopKCategoricalAccuracy", "higher", "classes", None, "proportion", at_most=1, labels="one"
     ),
     "squared_hinge": Metric("SquaredHinge", "lower", "one"),
     "top_k_categorical_accuracy": Metric(
         "TopKCategoricalAccuracy", "higher", "classes", None, "proportion", at_most=1
     ),
-    "true_negatives": Metric("TrueNegatives", "higher"),
-    "true_positives": Metric("TruePositives", "higher"),
+    "true_negatives": Metric(
+        "TrueNegatives", "higher", confusion=Confusion(part=(0, 1, 0, 0), deciding=_NEGATIVES)
+    ),
+    "true_positives": Metric(
+        "TruePositives", "higher", confusion=Confusion(part=(1, 0, 0, 0), deciding=_POSITIVES)
+    ),
 }
 """The metrics by their names in `evaluate.metrics`."""
+
+BY_CLASS = {metric.class_name: metric for metric in METRICS.values()}
+"""The metrics by the names of their classes."""
+
+CONFUSION = {name: metric.confusion for name, metric in BY_CLASS.items() if metric.confusion is not None}
+"""By the class of metric, how it is computed from the confusion matrix."""
+
+CURVES = {name for name, metric in BY_CLASS.items() if metric.is_curve}
+"""Classes of metrics that need the answers' distribution."""
 
 
 def is_of_quantiles(name: str) -> bool:
