@@ -344,11 +344,11 @@ def gc(
     verbose: Verbose = False,
 ) -> None:
     """Remove artifacts that no kept run, pushed version or baseline needs."""
-    from slipway.pipeline.commands.gc.gc import collect
+    from slipway.pipeline.commands.gc.unneeded import collect
 
-    sweep = collect(output, keep=keep, dry_run=dry_run)
+    cleanup = collect(output, keep=keep, dry_run=dry_run)
     again = command("gc", "--keep", str(keep), output=output)
-    _print(sweep.to_json() if as_json else sweep.text(command=again))
+    _print(cleanup.to_json() if as_json else cleanup.text(command=again))
 
 
 @app.command()

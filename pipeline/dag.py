@@ -49,7 +49,7 @@ from slipway.components.statistics_gen.component import StatisticsGen
 from slipway.components.trainer.labels import served_label_columns
 from slipway.components.transform.component import Transform
 from slipway.pipeline.config import WorkloadConfig
-from slipway.pipeline.config.gates import LAST_BLESSED, LAST_PASSED, span_of
+from slipway.pipeline.config.data_gate import LAST_BLESSED, LAST_PASSED, span_of
 from slipway.pipeline.config.statistics import StatisticsConfig
 from slipway.pipeline.wiring.beam_engine import beam_args
 from slipway.pipeline.wiring.beam_options import check_options

@@ -10,7 +10,7 @@ from slipway.components.data_gate.finding import Finding
 from slipway.components.data_gate.limits import Limits
 from slipway.components.data_gate.rules.anomaly_group import Context
 from slipway.components.data_gate.rules.changed_columns import find_changed_columns
-from slipway.components.data_gate.rules.drift_and_skew import find_drift, find_serving_skew, find_skew
+from slipway.components.data_gate.rules.distribution_limits import find_drift, find_serving_skew, find_skew
 from slipway.components.data_gate.rules.freshness import find_staleness
 from slipway.components.data_gate.rules.label import find_label_faults
 from slipway.components.data_gate.rules.label_noise import find_label_noise

@@ -29,10 +29,10 @@ from slipway.components.counted_words import counted
 from slipway.components.errors import ComponentError
 from slipway.components.evaluator.checked import KINDS, CheckedExecutor, read_config, with_defaults
 from slipway.components.evaluator.metric_files import merge_evaluation, result_names, write_evaluation
+from slipway.components.evaluator.metric_values import results
 from slipway.components.evaluator.own_metrics import apart, own_metrics, require_metrics, require_new_names
 from slipway.components.evaluator.reading import BATCH_ROWS, Judge
 from slipway.components.evaluator.request import QUANTILES, RANKS, NotOursError, Request, read_request
-from slipway.components.evaluator.results import results
 from slipway.components.evaluator.spreads import spreads
 from slipway.components.evaluator.tally import Tally
 from slipway.components.model_gate.eval_config import CANDIDATE

@@ -12,9 +12,9 @@ from tensorflow_model_analysis.writers.metrics_plots_and_validations_writer impo
     convert_slice_metrics_to_proto,
 )
 
+from slipway.components.evaluator.metric_values import Values
 from slipway.components.evaluator.own_metrics import Result
 from slipway.components.evaluator.request import Request
-from slipway.components.evaluator.results import Values
 from slipway.components.evaluator.slices import SliceKey
 from slipway.components.evaluator.spreads import Spreads
 from slipway.components.metrics.definitions import of_output, output_of, plain_name

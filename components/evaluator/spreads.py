@@ -9,8 +9,8 @@ import numpy as np
 
 from slipway.components.evaluator.bootstrap import REPLICATES
 from slipway.components.evaluator.grouped_sums import Floats
+from slipway.components.evaluator.metric_values import mean_of_known, values_of
 from slipway.components.evaluator.request import RANKS, Request
-from slipway.components.evaluator.results import mean_of_known, values_of
 from slipway.components.evaluator.slices import SliceKey
 from slipway.components.evaluator.tally import COARSE_BUCKETS, ModelTally, Tally, squares_of
 from slipway.components.metrics.definitions import BY_CLASS, CONFUSION, CURVES, Cells, of_output, output_of

@@ -61,7 +61,7 @@ FORMATS: Mapping[str, Format] = {
     "csv": _of("csv_table", (".csv",), "*.csv", "*.csv.*"),
     "jsonl": _of("json_lines", (".jsonl",), "*.jsonl", "*.jsonl.*"),
     "parquet": _of("parquet_table", (".parquet",), "*.parquet"),
-    "tfrecord": _of("example_records", (".tfrecord",), "*.tfrecord", "*.tfrecord*", "*"),
+    "tfrecord": _of("tfrecord_examples", (".tfrecord",), "*.tfrecord", "*.tfrecord*", "*"),
     "npz": _of("npz_images", (".npz",), "*.npz"),
     "images": _of("image_files", (".jpg", ".jpeg", ".png", ".gif", ".bmp"), "*/*"),
 }

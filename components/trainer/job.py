@@ -20,8 +20,9 @@ from slipway.components.trainer.settings.compute import ComputeSettings
 from slipway.components.trainer.settings.early_stopping import EarlyStoppingSettings
 from slipway.components.trainer.settings.group import SettingsGroup
 from slipway.components.trainer.settings.input import InputSettings
+from slipway.components.trainer.settings.learning_rate import LearningRateSettings
 from slipway.components.trainer.settings.pretrained import Pretrained
-from slipway.components.trainer.settings.step import LearningRateSettings, StepSettings
+from slipway.components.trainer.settings.step import StepSettings
 from slipway.components.trainer.settings.watch import WatchSettings
 
 JOB_FILE = "job.json"

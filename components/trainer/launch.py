@@ -12,11 +12,11 @@ from typing import TypeVar
 from slipway.components import kept_state, progress
 from slipway.components.event_lines import read_event
 from slipway.components.trainer.job import JOB_FILE, TrainingJob
+from slipway.components.trainer.local_process import TrainingPreemptedError, TrainingProcess
 from slipway.components.trainer.own_fit import has_own_fit, require_cpu
 from slipway.components.trainer.remote.custom_job import CustomJobRequest
 from slipway.components.trainer.remote.vertex import POLL_S, VertexTraining
 from slipway.components.trainer.result import Result
-from slipway.components.trainer.training_process import TrainingPreemptedError, TrainingProcess
 from slipway.components.trainer.user_model import source_root
 
 RESTARTS_WITHOUT_PROGRESS = 3

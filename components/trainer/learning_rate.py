@@ -5,7 +5,7 @@ from typing import Any
 import keras
 
 from slipway.components.trainer.global_batch import learning_rate_factor
-from slipway.components.trainer.settings.step import LearningRateSettings
+from slipway.components.trainer.settings.learning_rate import LearningRateSettings
 
 
 def scale_learning_rate(

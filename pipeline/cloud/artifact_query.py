@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from slipway.components.errors import ComponentError
 from slipway.pipeline.cloud.complete_job import title_of
-from slipway.pipeline.cloud.execution import RuntimeArtifact
+from slipway.pipeline.cloud.executor_input import RuntimeArtifact
 
 _CLAUSE = re.compile(r'(schema_title|state|name|metadata\.(\w+)\.(number|string)_value)=("[^"]*"|[^"\s]+)')
 _AND = " AND "

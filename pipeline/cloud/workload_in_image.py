@@ -19,7 +19,7 @@ from slipway.pipeline.cloud.required_settings import (
 )
 from slipway.pipeline.cloud.tpu_training_job import training_job
 from slipway.pipeline.config import WorkloadConfig
-from slipway.pipeline.config.gates import span_of
+from slipway.pipeline.config.data_gate import span_of
 from slipway.pipeline.config.train import PretrainedConfig, TrainConfig
 from slipway.pipeline.errors import ConfigError, raised_as
 from slipway.pipeline.plan.run_request import Request

@@ -35,11 +35,11 @@ def hand_to_trackers(record: RunRecord) -> None:
     """Have another process send the run to the workload's trackers; a failure is only reported."""
     outcome = "this run is sent to no tracker"
     try:
-        from slipway.pipeline.tracking import handover
+        from slipway.pipeline.tracking import enqueue
 
-        if handover.leave(record):
+        if enqueue.leave(record):
             outcome = f"this run is not sent to trackers until {command('track', output=record.output)}"
-            handover.start(record.output)
+            enqueue.start(record.output)
     except Exception as error:
         message = f"warning: {outcome}: {type(error).__name__}: {error}"
         print(printable(" ".join(message.split())), file=sys.stderr)

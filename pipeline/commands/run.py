@@ -13,9 +13,9 @@ from slipway.pipeline.commands.show import find
 from slipway.pipeline.engine.run_end import warn_of_damage
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.runs.history import History
-from slipway.pipeline.runs.kept_files import moved_from
 from slipway.pipeline.runs.outcome import read_stops, read_verdict
 from slipway.pipeline.runs.record import OVERRIDES, RunRecord
+from slipway.pipeline.runs.result_files import moved_from
 from slipway.pipeline.screen.wording import (
     rerun_command,
     step_continuation,
@@ -183,7 +183,7 @@ def finish(run_id: str, *, output: Path) -> int:
 
 def plan(asked: "Request") -> Planned:
     """Return which nodes would run, and why."""
-    from slipway.pipeline.engine.graphs import plan_only
+    from slipway.pipeline.engine.plan_request import plan_only
 
     history = History(asked.output)
     decided = plan_only(asked, history)

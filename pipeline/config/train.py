@@ -26,8 +26,9 @@ from slipway.components.trainer.settings.compute import Axis, Backend, ComputeSe
 from slipway.components.trainer.settings.early_stopping import EarlyStoppingSettings
 from slipway.components.trainer.settings.export import QUANTIZED, ExportKind
 from slipway.components.trainer.settings.input import InputSettings
+from slipway.components.trainer.settings.learning_rate import LearningRateSettings
 from slipway.components.trainer.settings.pretrained import is_remote
-from slipway.components.trainer.settings.step import LearningRateSettings, Precision, StepSettings, XlaUse
+from slipway.components.trainer.settings.step import Precision, StepSettings, XlaUse
 from slipway.components.trainer.settings.watch import WatchSettings, step_range
 from slipway.pipeline.config.section import (
     PATTERN_WORDS,

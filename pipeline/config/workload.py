@@ -24,14 +24,14 @@ from slipway.components.trainer.settings.pretrained import is_remote
 from slipway.pipeline.config.beam import BeamConfig
 from slipway.pipeline.config.cloud import CloudConfig
 from slipway.pipeline.config.data import DataConfig
-from slipway.pipeline.config.engine import MetadataConfig, NodeConfig
-from slipway.pipeline.config.evaluate import DEFAULT_METRICS, EvaluateConfig
-from slipway.pipeline.config.gates import (
+from slipway.pipeline.config.data_gate import (
     DataGateConfig,
     find_folder_problem,
     find_reference_problem,
     reference_folder,
 )
+from slipway.pipeline.config.engine import MetadataConfig, NodeConfig
+from slipway.pipeline.config.evaluate import DEFAULT_METRICS, EvaluateConfig
 from slipway.pipeline.config.hyperparameter_names import find_unknown_hyperparameters
 from slipway.pipeline.config.importable import find_import_problem
 from slipway.pipeline.config.notify import NotifyConfig

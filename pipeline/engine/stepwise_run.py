@@ -18,7 +18,7 @@ from slipway.pipeline.engine.processes.client import ForkServerClient
 from slipway.pipeline.engine.processes.os_processes import end_leftovers
 from slipway.pipeline.engine.processes.temporary import temporary_folder
 from slipway.pipeline.engine.processes.warm import Warm
-from slipway.pipeline.engine.results import CachedResults
+from slipway.pipeline.engine.result_store import CachedResults
 from slipway.pipeline.engine.run_end import Listener, close, give_up
 from slipway.pipeline.engine.scheduler import Engine
 from slipway.pipeline.engine.signal_handlers import raise_interrupt, signals_handled_by

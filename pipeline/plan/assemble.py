@@ -20,9 +20,9 @@ from slipway.pipeline.plan.resolver_keys import baseline_key, reference_key
 from slipway.pipeline.plan.run_request import Request
 from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.history import History
-from slipway.pipeline.runs.kept_files import no_longer_kept
 from slipway.pipeline.runs.lock import has_execution
 from slipway.pipeline.runs.record import Result, RunRecord
+from slipway.pipeline.runs.result_files import no_longer_kept
 from slipway.pipeline.runs.run_target import NodeLimits
 from slipway.pipeline.runs.typed_json import plain
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from slipway.pipeline.report.artifacts import read_json
 from slipway.pipeline.report.page_head import COUNT
-from slipway.pipeline.runs.kept_files import file_sizes
 from slipway.pipeline.runs.record import Artifact, NodeRecord, RunRecord, artifacts_in
+from slipway.pipeline.runs.result_files import file_sizes
 
 
 @dataclass(frozen=True)

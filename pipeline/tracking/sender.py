@@ -13,7 +13,7 @@ from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.terminal.printable import printable
 from slipway.pipeline.tracking import mlflow, openlineage, opentelemetry, spool
-from slipway.pipeline.tracking.handover import named
+from slipway.pipeline.tracking.enqueue import named
 from slipway.pipeline.tracking.spool import Waiting
 from slipway.pipeline.tracking.tracker import Connect, TrackerError
 
@@ -24,7 +24,7 @@ _CONNECT: Mapping[str, Connect] = {
     "openlineage": openlineage.connect,
     "opentelemetry": opentelemetry.connect,
 }
-"""The function that connects to each of `handover.TRACKERS`."""
+"""The function that connects to each of `enqueue.TRACKERS`."""
 
 
 def send_all(output: Path) -> list[Waiting] | None:

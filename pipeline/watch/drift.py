@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from slipway.components.data_gate.finding import Finding
 from slipway.components.data_gate.limits import Limits
-from slipway.components.data_gate.rules.drift_and_skew import TRAIN, find_drift
+from slipway.components.data_gate.rules.distribution_limits import TRAIN, find_drift
 from slipway.components.data_gate.rules.missing import find_missing
 from slipway.components.data_gate.statistics import SplitStatistics
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from slipway.components.data_profile.columns import Floats
+from slipway.components.evaluator.metric_values import results
 from slipway.components.evaluator.request import ModelRequest, Request
-from slipway.components.evaluator.results import results
 from slipway.components.evaluator.spreads import spreads
 from slipway.components.metrics.definitions import metric_of
 from slipway.components.model_gate.rules import Measured, difference_bounds

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from slipway.components.data_gate.protos import split_statistics
-from slipway.components.data_gate.rules.drift_and_skew import TRAIN
+from slipway.components.data_gate.rules.distribution_limits import TRAIN
 from slipway.components.data_gate.statistics import SplitStatistics
 from slipway.components.errors import SlipwayError
 from slipway.pipeline.errors import UsageError

@@ -12,8 +12,8 @@ from slipway.components.parameters import as_parameter
 from slipway.components.project import PROJECT_ROOT
 from slipway.components.trainer.labels import served_label_columns
 from slipway.pipeline.config import WorkloadConfig
+from slipway.pipeline.config.data_gate import reference_folder, span_of
 from slipway.pipeline.config.evaluate import EvaluateConfig
-from slipway.pipeline.config.gates import reference_folder, span_of
 from slipway.pipeline.wiring.ingest_options import ingest_options
 
 _DATA_LIMITS = {each.name for each in fields(Limits)}

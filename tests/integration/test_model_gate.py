@@ -310,8 +310,8 @@ def test_every_metric_of_the_table_is_known_to_keras_and_to_the_evaluator():
     ],
 )
 def test_labels_of_vectors_are_counted_as_our_evaluator_counts_them(vectors):
+    from slipway.components.evaluator.metric_values import results
     from slipway.components.evaluator.request import ModelRequest, Request
-    from slipway.components.evaluator.results import results
     from slipway.components.evaluator.tally import Judged, Tally
     from slipway.components.model_gate.label_statistics import LabelStatisticsMetric
 

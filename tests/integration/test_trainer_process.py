@@ -23,9 +23,9 @@ from slipway.components.event_lines import read_event
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.job import TrainingJob
 from slipway.components.trainer.launch import launch
+from slipway.components.trainer.local_process import TrainingPreemptedError, TrainingProcess
 from slipway.components.trainer.settings.checkpoint import CheckpointSettings
 from slipway.components.trainer.settings.pretrained import sha256_of
-from slipway.components.trainer.training_process import TrainingPreemptedError, TrainingProcess
 
 pytestmark = [
     pytest.mark.slow,
@@ -544,7 +544,7 @@ def test_training_dies_with_its_parent(job, tmp_path):
     file.write_text(job.to_json(), encoding="utf-8")
     code = textwrap.dedent(f"""
         from pathlib import Path
-        from slipway.components.trainer.training_process import TrainingProcess
+        from slipway.components.trainer.local_process import TrainingProcess
         with TrainingProcess(Path({str(file)!r}), import_roots=[Path({str(tmp_path)!r})]) as process:
             print(process.pid, flush=True)
             process.wait(show=lambda line: print(line, flush=True))

@@ -10,7 +10,7 @@ from slipway.components.data_gate.rules.distances import (
     l_infinity,
     l_infinity_by_chance,
 )
-from slipway.components.data_gate.rules.drift_and_skew import TRAIN
+from slipway.components.data_gate.rules.distribution_limits import TRAIN
 from slipway.components.data_gate.rules.missing import missing_rows
 from slipway.components.data_gate.rules.risen_values import numbers_moved, texts_moved
 from slipway.components.data_gate.statistics import FeatureStatistics, Statistics

@@ -15,7 +15,7 @@ from tfx.dsl.io import fileio
 from slipway.pipeline.cloud.artifact_query import ArtifactQuery
 from slipway.pipeline.cloud.complete_job import title_of
 from slipway.pipeline.cloud.container.kubeflow_input import RECORD
-from slipway.pipeline.cloud.execution import RuntimeArtifact
+from slipway.pipeline.cloud.executor_input import RuntimeArtifact
 from slipway.pipeline.runs.typed_json import DocumentError, typed_text
 
 

@@ -17,7 +17,7 @@ from slipway.components.errors import ComponentError
 from slipway.pipeline.cloud.artifact_query import ArtifactQuery
 from slipway.pipeline.cloud.container.artifact_records import ArtifactRecords
 from slipway.pipeline.cloud.container.kubeflow_input import ABSENT, PLACE_VARIABLE, for_tfx, local_path
-from slipway.pipeline.cloud.execution import ExecutorInput, ExecutorOutput, filled
+from slipway.pipeline.cloud.executor_input import ExecutorInput, ExecutorOutput, filled
 from slipway.pipeline.exit_codes import FAILED
 
 

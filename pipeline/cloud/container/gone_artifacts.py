@@ -12,7 +12,7 @@ from pathlib import Path
 
 from slipway.components.errors import ComponentError
 from slipway.pipeline.cloud.container.kubeflow_input import FILES, RECORD, local_path
-from slipway.pipeline.cloud.execution import ExecutorInput, ExecutorOutput, RuntimeArtifact
+from slipway.pipeline.cloud.executor_input import ExecutorInput, ExecutorOutput, RuntimeArtifact
 
 
 def record_file_counts(output: ExecutorOutput, given: ExecutorInput, *, place: str = "") -> None:

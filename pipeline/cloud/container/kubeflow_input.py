@@ -21,7 +21,7 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from slipway.pipeline.cloud.execution import ExecutorInput, ExecutorOutput, RuntimeArtifact
+from slipway.pipeline.cloud.executor_input import ExecutorInput, ExecutorOutput, RuntimeArtifact
 from slipway.pipeline.cloud.pipeline_job import ComponentInputsSpec
 
 PLACE_VARIABLE = "ARTIFACT_LOCAL_PATH"

@@ -20,7 +20,7 @@ from slipway.pipeline.cloud.container import task
 from slipway.pipeline.cloud.container.artifact_records import ArtifactRecords
 from slipway.pipeline.cloud.container.gone_artifacts import record_file_counts, require_complete_inputs
 from slipway.pipeline.cloud.container.kubeflow_input import PLACE_VARIABLE, for_launcher, for_tfx
-from slipway.pipeline.cloud.execution import ExecutorInput, ExecutorOutput
+from slipway.pipeline.cloud.executor_input import ExecutorInput, ExecutorOutput
 
 
 def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, Any]:

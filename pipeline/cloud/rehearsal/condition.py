@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from slipway.components.errors import ComponentError
-from slipway.pipeline.cloud.execution import RuntimeArtifact
+from slipway.pipeline.cloud.executor_input import RuntimeArtifact
 
 _TOKEN = re.compile(r"\s*(?:(\d+\.?\d*(?:e[+-]?\d+)?)|'([^']*)'|(&&|\|\||==|[<>+!()\[\].])|([A-Za-z_]\w*))")
 _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {"==": operator.eq, "<": operator.lt, ">": operator.gt}

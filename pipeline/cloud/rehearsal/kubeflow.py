@@ -21,7 +21,8 @@ from typing import cast
 from slipway.components.errors import ComponentError
 from slipway.pipeline.cloud.complete_job import component_of, title_of
 from slipway.pipeline.cloud.container.kubeflow_input import LOGS, PLACE_VARIABLE, local_path
-from slipway.pipeline.cloud.execution import (
+from slipway.pipeline.cloud.executor_input import (
+    Done,
     ExecutorInput,
     ExecutorOutput,
     RuntimeArtifact,

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from slipway.pipeline.cloud.complete_job import TFX_DAG
-from slipway.pipeline.cloud.execution import PipelineTaskFinalStatus
+from slipway.pipeline.cloud.executor_input import PipelineTaskFinalStatus
 from slipway.pipeline.cloud.image import Image, image_environment, read_image
 from slipway.pipeline.cloud.rehearsal.container_environment import container_environment
 from slipway.pipeline.cloud.rehearsal.containers import remove_left
@@ -28,7 +28,7 @@ from slipway.pipeline.engine.processes.os_processes import default_jobs, end_lef
 from slipway.pipeline.engine.processes.temporary import remove_left as remove_left_temporary
 from slipway.pipeline.engine.processes.temporary import temporary_folder
 from slipway.pipeline.engine.processes.warm import KERAS_VARIABLES
-from slipway.pipeline.engine.results import UncachedResults
+from slipway.pipeline.engine.result_store import UncachedResults
 from slipway.pipeline.engine.run_end import closed_at_end
 from slipway.pipeline.engine.scheduler import Engine
 from slipway.pipeline.plan.run_request import Request

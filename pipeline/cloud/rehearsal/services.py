@@ -5,7 +5,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
-from slipway.pipeline.cloud.execution import (
+from slipway.pipeline.cloud.executor_input import (
+    Done,
     ExecutorInput,
     ExecutorOutput,
     RuntimeArtifact,
@@ -45,7 +46,7 @@ class Service(Protocol):
         parameters: Mapping[str, object],
         folder: str,
     ) -> ExecutorInput:
-        """Return the inputs of a task; see `slipway.pipeline.cloud.execution.executor_input`."""
+        """Return the inputs of a task; see `slipway.pipeline.cloud.executor_input.executor_input`."""
 
     def cache_key(
         self, component: ComponentSpec, container: PipelineContainerSpec, given: ExecutorInput

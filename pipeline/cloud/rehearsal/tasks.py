@@ -26,7 +26,7 @@ from slipway.pipeline.cloud.complete_job import (
     title_of,
 )
 from slipway.pipeline.cloud.container.kubeflow_input import ABSENT, component_metadata
-from slipway.pipeline.cloud.execution import (
+from slipway.pipeline.cloud.executor_input import (
     ExecutorInput,
     ExecutorOutput,
     RuntimeArtifact,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from slipway.pipeline.plan.kept_states import KeptStates
+from slipway.pipeline.plan.state_folders import KeptStates
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_engine")]
 

@@ -13,8 +13,8 @@ from stored_names import stored_names
 
 from slipway.components.errors import ComponentError
 from slipway.components.event_lines import read_event
+from slipway.components.trainer.local_process import TrainingPreemptedError, TrainingProcess
 from slipway.components.trainer.settings.checkpoint import CheckpointSettings
-from slipway.components.trainer.training_process import TrainingPreemptedError, TrainingProcess
 
 pytestmark = [
     pytest.mark.slow,

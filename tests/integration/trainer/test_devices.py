@@ -12,11 +12,11 @@ import pytest
 
 from slipway.components.errors import ComponentError
 from slipway.components.project import PROJECT_ROOT
+from slipway.components.trainer.local_process import environment
 from slipway.components.trainer.settings.checkpoint import CheckpointSettings
 from slipway.components.trainer.settings.compute import ComputeSettings
 from slipway.components.trainer.settings.input import InputSettings
 from slipway.components.trainer.settings.step import StepSettings
-from slipway.components.trainer.training_process import environment
 
 pytestmark = [
     pytest.mark.slow,

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from slipway.components.errors import ComponentError
+from slipway.components.trainer.local_process import TrainingPreemptedError, TrainingProcess
 from slipway.components.trainer.settings.checkpoint import CheckpointSettings
 from slipway.components.trainer.settings.compute import ComputeSettings
-from slipway.components.trainer.training_process import TrainingPreemptedError, TrainingProcess
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 

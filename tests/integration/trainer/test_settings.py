@@ -10,7 +10,8 @@ from slipway.components.errors import ComponentError
 from slipway.components.trainer.devices.machine import cpu_has_bfloat16
 from slipway.components.trainer.settings.compute import ComputeSettings
 from slipway.components.trainer.settings.input import InputSettings
-from slipway.components.trainer.settings.step import LearningRateSettings, StepSettings
+from slipway.components.trainer.settings.learning_rate import LearningRateSettings
+from slipway.components.trainer.settings.step import StepSettings
 
 pytestmark = [
     pytest.mark.slow,

@@ -178,7 +178,7 @@ REASONS = {
         "slipway.schemas.artifacts",
     ),
     "is imported by its dotted name alone, as what users write is; so tests do": (
-        "slipway.components.ingest.example_records",
+        "slipway.components.ingest.tfrecord_examples",
         "slipway.components.trainer.models.residual",
         "slipway.components.trainer.models.wide_and_deep",
         "workloads.digits.preprocessing",

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from slipway.components.errors import ComponentError
+from slipway.components.evaluator.metric_values import results
 from slipway.components.evaluator.request import ANSWERS_NAME, ModelRequest, NotOursError, Request
-from slipway.components.evaluator.results import results
 from slipway.components.evaluator.slices import column_of
 from slipway.components.evaluator.spreads import spreads
 from slipway.components.evaluator.tally import Judged, Tally, check_shapes, least_of

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from slipway.components.evaluator.metric_values import results
 from slipway.components.evaluator.request import ModelRequest, Request
-from slipway.components.evaluator.results import results
 from slipway.components.evaluator.spreads import spreads
 from slipway.components.evaluator.tally import Judged, Tally
 from slipway.components.metrics.definitions import (

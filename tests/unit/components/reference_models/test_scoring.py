@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from slipway.components.evaluator.metric_values import results
 from slipway.components.evaluator.request import ModelRequest, Request
-from slipway.components.evaluator.results import results
 from slipway.components.evaluator.tally import Judged, Tally
 from slipway.components.metrics.definitions import METRICS
 from slipway.components.reference_models.scoring import scores

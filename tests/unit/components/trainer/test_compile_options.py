@@ -7,7 +7,8 @@ import pytest
 
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.devices.devices import Devices
-from slipway.components.trainer.settings.step import LearningRateSettings, StepSettings
+from slipway.components.trainer.settings.learning_rate import LearningRateSettings
+from slipway.components.trainer.settings.step import StepSettings
 
 pytestmark = [
     pytest.mark.slow,

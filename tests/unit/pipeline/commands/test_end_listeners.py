@@ -7,7 +7,7 @@ from slipway.pipeline.commands.end_listeners import END_LISTENERS
 from slipway.pipeline.engine.run_end import close
 from slipway.pipeline.report import page
 from slipway.pipeline.runs.history import History
-from slipway.pipeline.tracking import handover
+from slipway.pipeline.tracking import enqueue
 
 
 def test_a_page_that_cannot_be_written_is_one_line_and_the_run_ends_as_it_has(tmp_path, capsys, monkeypatch):
@@ -60,8 +60,8 @@ def test_ctrl_c_while_a_notification_is_sent_keeps_no_tracker_from_the_run(tmp_p
 
     begun, history = [], History(tmp_path)
     monkeypatch.setattr(end_listeners, "notify", cut_short)
-    monkeypatch.setattr(handover, "leave", lambda _record: True)
-    monkeypatch.setattr(handover, "start", begun.append)
+    monkeypatch.setattr(enqueue, "leave", lambda _record: True)
+    monkeypatch.setattr(enqueue, "start", begun.append)
     with pytest.raises(KeyboardInterrupt):
         close(history, history.new_run("taxi"), began=0.0, listeners=END_LISTENERS, interrupted=False)
     assert begun == [tmp_path]
@@ -70,8 +70,8 @@ def test_ctrl_c_while_a_notification_is_sent_keeps_no_tracker_from_the_run(tmp_p
 def test_a_run_is_left_to_trackers_and_a_failure_is_one_line(tmp_path, capsys, monkeypatch):
     begun, history = [], History(tmp_path)
     record = history.new_run("taxi")
-    monkeypatch.setattr(handover, "leave", lambda record: record.workload == "taxi")
-    monkeypatch.setattr(handover, "start", begun.append)
+    monkeypatch.setattr(enqueue, "leave", lambda record: record.workload == "taxi")
+    monkeypatch.setattr(enqueue, "start", begun.append)
 
     close(history, record, began=0.0, listeners=END_LISTENERS, interrupted=False)
     assert begun == [tmp_path]
@@ -80,13 +80,13 @@ def test_a_run_is_left_to_trackers_and_a_failure_is_one_line(tmp_path, capsys, m
     def fails(_record):
         raise OSError("no\nroom")
 
-    monkeypatch.setattr(handover, "leave", fails)
+    monkeypatch.setattr(enqueue, "leave", fails)
     close(history, record, began=0.0, listeners=END_LISTENERS, interrupted=False)
     assert record.state == "complete"
     assert capsys.readouterr().err == "warning: this run is sent to no tracker: OSError: no room\n"
 
-    monkeypatch.setattr(handover, "leave", lambda _record: True)
-    monkeypatch.setattr(handover, "start", fails)
+    monkeypatch.setattr(enqueue, "leave", lambda _record: True)
+    monkeypatch.setattr(enqueue, "start", fails)
     close(history, record, began=0.0, listeners=END_LISTENERS, interrupted=False)
     told = capsys.readouterr().err
     assert told.startswith("warning: this run is not sent to trackers until ")

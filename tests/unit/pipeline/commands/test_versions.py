@@ -14,7 +14,7 @@ from slipway.components.pusher.manifest import verify as problem_of
 from slipway.components.pusher.publish import publish
 from slipway.components.pusher.version_store import shelf_at, thin_out
 from slipway.pipeline.commands import show
-from slipway.pipeline.commands.gc.retention import kept_runs
+from slipway.pipeline.commands.gc.kept_runs import kept_runs
 from slipway.pipeline.commands.verify import Verified, verify, verify_all
 from slipway.pipeline.commands.versions import rollback, versions, versions_text
 from slipway.pipeline.config import WorkloadConfig

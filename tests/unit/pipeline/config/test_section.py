@@ -16,7 +16,8 @@ from slipway.components.trainer.settings.checkpoint import CheckpointSettings
 from slipway.components.trainer.settings.compute import ComputeSettings
 from slipway.components.trainer.settings.early_stopping import EarlyStoppingSettings
 from slipway.components.trainer.settings.input import InputSettings
-from slipway.components.trainer.settings.step import LearningRateSettings, StepSettings
+from slipway.components.trainer.settings.learning_rate import LearningRateSettings
+from slipway.components.trainer.settings.step import StepSettings
 from slipway.components.trainer.settings.watch import WatchSettings
 from slipway.pipeline.config.json_schema import workload_schema
 

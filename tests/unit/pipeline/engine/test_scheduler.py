@@ -12,14 +12,14 @@ from slipway.pipeline.engine import journal as journals
 from slipway.pipeline.engine import scheduler as engines
 from slipway.pipeline.engine.journal import Journal
 from slipway.pipeline.engine.launcher import Exited, LauncherLostError, Start, Started
-from slipway.pipeline.engine.results import CachedResults
+from slipway.pipeline.engine.result_store import CachedResults
 from slipway.pipeline.engine.scheduler import Engine
 from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.fingerprint.parts import Fingerprint
 from slipway.pipeline.plan.assemble import Plan
 from slipway.pipeline.plan.decide import Decision
-from slipway.pipeline.plan.kept_states import KeptStates
 from slipway.pipeline.plan.node_fingerprints import found_key
+from slipway.pipeline.plan.state_folders import KeptStates
 from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.outcome import conclude, exit_code

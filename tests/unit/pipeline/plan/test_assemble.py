@@ -11,8 +11,8 @@ from slipway.pipeline.plan.assemble import make_plan
 from slipway.pipeline.plan.run_request import workload_request
 from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.history import History, result_of
-from slipway.pipeline.runs.kept_files import kept_files
 from slipway.pipeline.runs.record import NodeRecord
+from slipway.pipeline.runs.result_files import kept_files
 
 GRAPH = Graph("taxi", (Node("Ingest", "Ingest", ()), Node("Trainer", "Trainer", ("Ingest",))))
 

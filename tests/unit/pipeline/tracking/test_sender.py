@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from slipway.pipeline.runs.history import History
-from slipway.pipeline.tracking import handover, sender, spool
+from slipway.pipeline.tracking import enqueue, sender, spool
 from slipway.pipeline.tracking import mlflow as tracker
 from slipway.pipeline.tracking.sender import send_all
 from slipway.pipeline.tracking.spool import Waiting
@@ -19,7 +19,7 @@ def left(make_run):
 
     def leave(**track):
         record = make_run(**track)
-        handover.leave(record)
+        enqueue.leave(record)
         return record
 
     return leave

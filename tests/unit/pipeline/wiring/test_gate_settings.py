@@ -3,7 +3,7 @@
 import pytest
 
 from slipway.components.parameters import from_parameter
-from slipway.pipeline.config.gates import DataGateConfig, reference_folder, span_of
+from slipway.pipeline.config.data_gate import DataGateConfig, reference_folder, span_of
 from slipway.pipeline.wiring.gate_settings import (
     data_gate_settings,
     model_gate_settings,

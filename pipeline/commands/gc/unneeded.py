@@ -17,14 +17,14 @@ from datetime import datetime
 from pathlib import Path
 
 from slipway.pipeline.commands.gc.artifact_folders import ArtifactFolders, children
-from slipway.pipeline.commands.gc.retention import is_resumable, kept_runs, newest
+from slipway.pipeline.commands.gc.kept_runs import is_resumable, kept_runs, newest
+from slipway.pipeline.commands.gc.removals import Cleanup, Kind, Removal
 from slipway.pipeline.commands.gc.store_facts import StoreFacts, read_store
-from slipway.pipeline.commands.gc.sweep import Kind, Removal, Sweep
 from slipway.pipeline.engine.processes.os_processes import end_leftovers
 from slipway.pipeline.engine.processes.temporary import remove_left
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.plan.baseline_changes import retired_blessings
-from slipway.pipeline.plan.kept_states import KeptStates, key_of
+from slipway.pipeline.plan.state_folders import KeptStates, key_of
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import alone, check_store
 from slipway.pipeline.runs.outcome import pushed_to
@@ -35,7 +35,7 @@ from slipway.pipeline.terminal.invocation import DEFAULT_KEEP, command
 _KEY = re.compile(r"[0-9a-f]{64}")
 
 
-def collect(output: Path, *, keep: int = DEFAULT_KEEP, dry_run: bool = False) -> Sweep:
+def collect(output: Path, *, keep: int = DEFAULT_KEEP, dry_run: bool = False) -> Cleanup:
     """Remove what no kept run, pushed version or baseline needs.
 
     Cache entries are removed first, then records of runs, then artifacts. If the process is killed, the rest
@@ -59,22 +59,22 @@ def collect(output: Path, *, keep: int = DEFAULT_KEEP, dry_run: bool = False) ->
     with alone(output, run_id="gc"):
         check_store(output / "metadata.db")
         try:
-            sweep = find_unneeded(output.resolve(), keep=keep)
+            cleanup = find_unneeded(output.resolve(), keep=keep)
         except OSError as error:
             raise UsageError(
                 f"{error.filename} cannot be read: {error.strerror}.",
                 hint="fix its permissions, then run gc again",
             ) from error
         if dry_run:
-            return sweep
+            return cleanup
         end_leftovers(output.absolute() / "runs")
         remove_left(output.absolute() / "runs")
-        for removal in sweep.removals:
+        for removal in cleanup.removals:
             _remove(removal)
-    return Sweep(sweep.output, sweep.removals, sweep.kept, is_done=True)
+    return Cleanup(cleanup.output, cleanup.removals, cleanup.kept, is_done=True)
 
 
-def find_unneeded(output: Path, *, keep: int) -> Sweep:
+def find_unneeded(output: Path, *, keep: int) -> Cleanup:
     """Find what `collect` would remove; change nothing.
 
     Args:
@@ -117,7 +117,7 @@ def find_unneeded(output: Path, *, keep: int) -> Sweep:
         *(_removal("run", path) for path in _unneeded_run_folders(output / "runs", runs, kept)),
         *(_removal("artifact", path) for path in artifacts.unneeded(output / "artifacts")),
     ]
-    return Sweep(output, tuple(removals), kept)
+    return Cleanup(output, tuple(removals), kept)
 
 
 def _refuse_links(output: Path) -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from slipway.components.data_gate.finding import Finding, RowQuery
 from slipway.components.data_gate.limits import Limits
-from slipway.components.data_gate.rules.drift_and_skew import find_drift, find_serving_skew, find_skew
+from slipway.components.data_gate.rules.distribution_limits import find_drift, find_serving_skew, find_skew
 
 NORMAL = np.random.default_rng(0).normal(30, 5, 10_000)
 

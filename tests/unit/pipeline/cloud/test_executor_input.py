@@ -6,13 +6,7 @@ import pytest
 
 from slipway.components.errors import ComponentError
 from slipway.pipeline.cloud.complete_job import title_of
-from slipway.pipeline.cloud.execution import (
-    apply_executor_output,
-    check_wiring,
-    command_of,
-    executor_input,
-    filled,
-)
+from slipway.pipeline.cloud.executor_input import check_wiring, command_of, executor_input, filled, fold
 
 EXAMPLES = {"instanceSchema": "title: tfx.Examples\ntype: object\n"}
 MODEL = {"schemaTitle": "tfx.Model"}

@@ -25,7 +25,7 @@ class Removal:
 
 
 @dataclass(frozen=True)
-class Sweep:
+class Cleanup:
     """The unneeded files and folders, and the runs that are kept.
 
     Attributes:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from slipway.pipeline.runs import kept_files as module
-from slipway.pipeline.runs.kept_files import file_sizes, kept_files, moved_from, no_longer_kept
+from slipway.pipeline.runs import result_files as module
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
+from slipway.pipeline.runs.result_files import file_sizes, kept_files, moved_from, no_longer_kept
 
 NOW_S = 1_800_000_000.0
 

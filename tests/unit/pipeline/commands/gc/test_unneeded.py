@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from slipway.pipeline.commands.gc import gc
-from slipway.pipeline.commands.gc.gc import collect
-from slipway.pipeline.commands.gc.retention import kept_runs
-from slipway.pipeline.commands.gc.sweep import Removal, Sweep
+from slipway.pipeline.commands.gc import unneeded
+from slipway.pipeline.commands.gc.kept_runs import kept_runs
+from slipway.pipeline.commands.gc.removals import Cleanup, Removal
+from slipway.pipeline.commands.gc.unneeded import collect
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.fingerprint.parts import Fingerprint
-from slipway.pipeline.plan.kept_states import KeptStates
 from slipway.pipeline.plan.resolver_keys import baseline_key
+from slipway.pipeline.plan.state_folders import KeptStates
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import locked
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
@@ -149,11 +149,11 @@ def folder(tmp_path):
 
 def test_newest_runs_stay_whole_and_older_ones_go_with_artifacts_and_cache(folder):
     runs = [folder.run(i, seed=i) for i in range(4)]
-    sweep = collect(folder.path, keep=2)
+    cleanup = collect(folder.path, keep=2)
     assert folder.run_ids == [runs[3].run_id, runs[2].run_id]
     assert [folder.has_model_of(run) for run in runs] == [False, False, True, True]
     assert [folder.history.recall(run.nodes[0].key) is not None for run in runs] == [False, False, True, True]
-    assert sweep.text().startswith("Removed 2 runs, 2 artifact folders, 2 cache entries:")
+    assert cleanup.text().startswith("Removed 2 runs, 2 artifact folders, 2 cache entries:")
 
 
 def test_dry_run_tells_the_same_and_removes_nothing(folder):
@@ -187,9 +187,9 @@ def test_what_unfinished_nodes_kept_goes_unless_a_kept_run_can_go_on_with_it(fol
     for path in kept:
         path.mkdir(parents=True)
         (path / "epoch-00001.npz").write_bytes(b"x" * 1000)
-    sweep = collect(folder.path, keep=3)
+    cleanup = collect(folder.path, keep=3)
     assert [path.exists() for path in kept] == [False, False, True, False]
-    assert "3 checkpoint folders" in sweep.text()
+    assert "3 checkpoint folders" in cleanup.text()
 
 
 def test_linked_state_folder_is_refused(folder, tmp_path):
@@ -231,9 +231,9 @@ def test_run_whose_version_is_still_served_is_kept(folder):
     served, withdrawn = (folder.run(i, seed=i, pushed=folder.pushed(str(i))) for i in range(2))
     folder.run(2, seed=2)
     shutil.rmtree(withdrawn.pushed["path"])
-    sweep = collect(folder.path, keep=1)
-    assert sweep.kept[served.run_id] == "pushed version 0"
-    assert withdrawn.run_id not in sweep.kept
+    cleanup = collect(folder.path, keep=1)
+    assert cleanup.kept[served.run_id] == "pushed version 0"
+    assert withdrawn.run_id not in cleanup.kept
     assert (folder.path / "serving" / "taxi" / "0").is_dir()
 
 
@@ -253,8 +253,8 @@ def test_latest_blessed_model_is_kept_as_a_baseline(folder):
     blessed = folder.run(0, blessed=True)
     folder.run(1, seed=1, blessed=False)
     newest = folder.run(2, seed=2, blessed=False)
-    sweep = collect(folder.path, keep=1)
-    assert sweep.kept == {newest.run_id: "among the newest", blessed.run_id: "made a baseline"}
+    cleanup = collect(folder.path, keep=1)
+    assert cleanup.kept == {newest.run_id: "among the newest", blessed.run_id: "made a baseline"}
     assert folder.has_model_of(blessed)
 
 
@@ -310,8 +310,8 @@ def test_baseline_that_a_user_set_stays_and_retired_ones_do_not(folder, store):
     (folder.path / "baselines").mkdir()
     (folder.path / "baselines" / "taxi.jsonl").write_text(json.dumps(change))
     folder.run(4, seed=4)
-    sweep = collect(folder.path, keep=1)
-    assert sweep.kept[runs[0].run_id] == "made a baseline"
+    cleanup = collect(folder.path, keep=1)
+    assert cleanup.kept[runs[0].run_id] == "made a baseline"
     assert [folder.has_model_of(run) for run in runs] == [True, False, False, False]
 
 
@@ -354,8 +354,8 @@ def test_served_models_under_the_root_of_the_pipeline_stay_whoever_pushed_them(f
     (folder.path / "artifacts" / "taxi" / "_wheels").mkdir()
     (folder.path / "artifacts" / "taxi" / "_wheels" / "user.whl").write_text("code")
     folder.run(1)
-    sweep = collect(folder.path, keep=1)
-    assert pushing.run_id not in sweep.kept
+    cleanup = collect(folder.path, keep=1)
+    assert pushing.run_id not in cleanup.kept
     assert not folder.has_model_of(pushing)
     assert all((path / "saved_model.pb").exists() for path in (recorded, known, unknown))
     assert (folder.path / "artifacts" / "taxi" / "_wheels" / "user.whl").exists()
@@ -555,7 +555,7 @@ def test_wherever_it_is_killed_nothing_points_to_what_is_gone_and_the_next_call_
     for i in range(4):
         folder.run(i, seed=i)
     total = len(collect(folder.path, keep=1, dry_run=True).removals)
-    remove = gc._remove
+    remove = unneeded._remove
     for survives in range(total):
         done = []
 
@@ -567,10 +567,10 @@ def test_wherever_it_is_killed_nothing_points_to_what_is_gone_and_the_next_call_
 
         copy = Folder(folder.path.with_name(f"killed-{survives}"))
         shutil.copytree(folder.path, copy.path)
-        monkeypatch.setattr(gc, "_remove", killed)
+        monkeypatch.setattr(unneeded, "_remove", killed)
         with pytest.raises(KeyboardInterrupt):
             collect(copy.path, keep=1)
-        monkeypatch.setattr(gc, "_remove", remove)
+        monkeypatch.setattr(unneeded, "_remove", remove)
         named = [folder.uri(run).relative_to(folder.path) for run in copy.history.runs()]
         assert all((copy.path / uri / "data").exists() for uri in named)
         collect(copy.path, keep=1)
@@ -611,7 +611,7 @@ def test_what_cannot_be_removed_is_named(folder, monkeypatch):
     def denied(path):
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(gc.shutil, "rmtree", denied)
+    monkeypatch.setattr(unneeded.shutil, "rmtree", denied)
     with pytest.raises(PipelineError, match=r"runs/.* cannot be removed: Permission denied") as caught:
         collect(folder.path, keep=1)
     assert "gc again" in caught.value.hint
@@ -654,5 +654,7 @@ def test_blessed_runs_whose_nodes_have_no_keys_are_kept_as_baselines():
     ("size_bytes", "text"), [(1, "1 B"), (999, "999 B"), (4_100_000, "4.1 MB"), (2.5e12, "2.5 TB")]
 )
 def test_sizes_have_units(tmp_path, size_bytes, text):
-    sweep = Sweep(tmp_path, (Removal("run", tmp_path / "runs" / "r", size_bytes),), {"a": "b"}, is_done=True)
-    assert sweep.text() == f"Removed 1 run: {text}. Kept: 1 run."
+    cleanup = Cleanup(
+        tmp_path, (Removal("run", tmp_path / "runs" / "r", size_bytes),), {"a": "b"}, is_done=True
+    )
+    assert cleanup.text() == f"Removed 1 run: {text}. Kept: 1 run."
