@@ -14,7 +14,7 @@ from slipway.components.model_gate.answers_metric import ANSWERS
 from slipway.components.model_gate.check import OVERALL
 from slipway.components.model_gate.eval_config import BASELINE, CANDIDATE
 from slipway.components.model_gate.intervals import Spread
-from slipway.components.model_gate.rules import Measured
+from slipway.components.model_gate.measured import Measured
 from slipway.components.model_gate.trivial import LABEL_PREFIX, LabelStatistics
 
 

@@ -6,9 +6,11 @@ from dataclasses import replace
 from typing import Literal
 
 from slipway.components.metrics.definitions import metric_of, output_of
+from slipway.components.model_gate.bounds import bounds, is_unbounded
 from slipway.components.model_gate.check import OVERALL, Check
 from slipway.components.model_gate.intervals import auc_of_chance
-from slipway.components.model_gate.rules import Measured, Threshold, bounds, is_unbounded, not_sure
+from slipway.components.model_gate.measured import Measured
+from slipway.components.model_gate.rules import Threshold, not_sure
 from slipway.components.model_gate.trivial import (
     LabelStatistics,
     class_name,

@@ -17,7 +17,8 @@ from slipway.components.evaluator.spreads import spreads
 from slipway.components.evaluator.tally import Judged, Tally
 from slipway.components.metrics.definitions import METRICS
 from slipway.components.model_gate.intervals import auc_bounds
-from slipway.components.model_gate.rules import Measured, Threshold, threshold_checks
+from slipway.components.model_gate.measured import Measured
+from slipway.components.model_gate.rules import Threshold, threshold_checks
 from slipway.components.model_gate.trivial import LabelStatistics
 
 MANY = 4000

@@ -18,7 +18,8 @@ from slipway.components.metrics.definitions import (
     output_of,
     plain_name,
 )
-from slipway.components.model_gate.rules import Measured, Threshold, threshold_checks
+from slipway.components.model_gate.measured import Measured
+from slipway.components.model_gate.rules import Threshold, threshold_checks
 from slipway.components.model_gate.trivial import LabelStatistics
 
 

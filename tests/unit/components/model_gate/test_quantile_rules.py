@@ -2,8 +2,8 @@
 
 import pytest
 
+from slipway.components.model_gate.measured import Measured
 from slipway.components.model_gate.quantile_rules import quantile_checks
-from slipway.components.model_gate.rules import Measured
 
 
 @pytest.mark.parametrize("name", ["quantile_crossing", "cost/quantile_crossing"])

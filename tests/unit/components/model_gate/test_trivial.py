@@ -12,7 +12,8 @@ from sklearn.metrics import mean_pinball_loss
 from slipway.components.metrics.definitions import METRICS
 from slipway.components.model_gate.check import Check
 from slipway.components.model_gate.intervals import Spread, auc_of_chance
-from slipway.components.model_gate.rules import Measured, Threshold, threshold_checks
+from slipway.components.model_gate.measured import Measured
+from slipway.components.model_gate.rules import Threshold, threshold_checks
 from slipway.components.model_gate.trivial import (
     LABEL_PREFIX,
     LabelStatistics,

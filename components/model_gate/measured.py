@@ -1,0 +1,92 @@
+"""The evaluation of one slice, and which of its metrics mean something there. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from slipway.components.metrics.definitions import METRICS, is_of_groups, output_of, plain_name
+from slipway.components.model_gate.intervals import Spread
+from slipway.components.model_gate.trivial import LabelStatistics
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The evaluation of one slice.
+
+    Attributes:
+        baseline: those of the latest blessed model; empty where there is none.
+        labels: the slice's labels; None where they are not known.
+        spreads: how far chance moves the candidate's values, where that was measured.
+        difference_spreads: the same for the candidate's value less the baseline's on the same rows.
+        labels_of_outputs: the labels of each output, where a model has several.
+    """
+
+    metrics: Mapping[str, float]
+    baseline: Mapping[str, float]
+    labels: LabelStatistics | None
+    spreads: Mapping[str, Spread] = field(default_factory=dict)
+    difference_spreads: Mapping[str, Spread] = field(default_factory=dict)
+    labels_of_outputs: Mapping[str, LabelStatistics] = field(default_factory=dict)
+
+    def of_output(self, output: str) -> "Measured":
+        """The same with the labels of one output; of the only one where its name is empty."""
+        return replace(self, labels=self.labels_of_outputs.get(output)) if output else self
+
+    @property
+    def defined(self) -> dict[str, float]:
+        """The candidate's metrics that mean something here: an AUC over labels of one class is left out."""
+        return {
+            name: value
+            for name, value in self.metrics.items()
+            if not is_undefined(name, self.of_output(output_of(name)))
+        }
+
+    @property
+    def rows(self) -> float:
+        """Examples in the slice."""
+        return self.metrics.get("example_count", self.labels.rows if self.labels else 0.0)
+
+    @property
+    def telling_rows(self) -> float:
+        """How many rows of one weight tell as much as these; without weights those that have a label."""
+        labels = self._any_labels
+        # A row may have several labels, or none.
+        return min(self.rows * labels.telling, labels.rows) if labels else self.rows
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether rows weigh so differently that they tell less than as many of one weight."""
+        labels = self._any_labels
+        # Rows without a label are not taken for weights.
+        return labels is not None and round(self.rows * labels.telling) < round(self.rows)
+
+    @property
+    def _any_labels(self) -> LabelStatistics | None:
+        # By the same weights all outputs are measured.
+        return self.labels or next(iter(self.labels_of_outputs.values()), None)
+
+    @property
+    def rows_in_words(self) -> str:
+        """How many rows there are and, where that is less, how many they are worth."""
+        worth = f", worth {self.telling_rows:,.0f} by their weights" if self.has_weights else ""
+        return f"{self.rows:,.0f} rows{worth}"
+
+
+def is_mean(metric: str, at: Measured) -> bool:
+    """Whether it is the mean of a metric over several outputs."""
+    return at.labels is None and bool(at.labels_of_outputs) and not output_of(metric)
+
+
+def is_undefined(metric: str, at: Measured) -> bool:
+    """Whether its labels leave a metric without a meaning; a mean where those of every output do."""
+    each = at.labels_of_outputs.values() if is_mean(metric, at) else [at.labels]
+    return all(labels is not None and _says_nothing(plain_name(metric), labels) for labels in each)
+
+
+def _says_nothing(name: str, labels: LabelStatistics) -> bool:
+    """Whether a metric that tells two classes apart was asked for where there is only one, or one of ranks
+    where no row is relevant."""
+    if name not in METRICS or labels.classes >= 2:
+        return False
+    if is_of_groups(name):
+        return labels.majority == 0
+    return METRICS[name].needs_both_classes
