@@ -15,27 +15,22 @@ import numpy.typing as npt
 
 from slipway.components.image_sizes import GIF_BEGIN, JPEG_BEGIN, PNG_BEGIN, decoded_pixels
 from slipway.components.saved_model.signatures import SERVE_RAW, SERVING_DEFAULT, Signature, TensorInfo
+from slipway.components.serving.limits import (
+    MAX_DIMENSIONS,
+    MAX_IMAGES,
+    MAX_LIST_CELLS,
+    MAX_PARTS,
+    MAX_PIXELS,
+    MAX_QUOTED,
+    MAX_ROWS,
+)
 
 Array = npt.NDArray[Any]
 
 _KEYS = frozenset({"signature_name", "instances", "inputs"})
-_MOST_DIMENSIONS = 16
-MAX_PIXELS = 50_000_000
-"""The most pixels of all images in a request, when decoded: 150 MB of colours as bytes, 600 MB as floats."""
-
-_MOST_IMAGES = 64
-"""The most images in one cell, as in a tf.Example."""
-MAX_PARTS = 1_000_000
-"""The most parts of all images to skip in search of their sizes; a photograph has about ten."""
-MAX_ROWS = 100_000
-"""The default limit of rows in a request."""
-_MOST_TEXT = 100
-"""The most characters of a request's own text that an error repeats."""
-# As slipway.components.trainer.saved_model_export reads empty cells.
+# As slipway.components.trainer.saved_model_export reads them.
 _EMPTY_CELLS = {"float": "NaN", "double": "NaN", "half": "NaN", "int64": str(-(2**63)), "string": '""'}
 _FILLERS: Mapping[str, float | str] = {"float": float("nan"), "int64": -(2**63), "string": ""}
-MAX_LIST_CELLS = 4_000_000
-"""The most cells of all lists of a request, once a column's lists are as long as the longest of them."""
 _FLOATS: Mapping[str, str] = {"float": "float32", "double": "float64", "half": "float16"}
 
 
@@ -150,8 +145,8 @@ def _countdown(steps: int) -> Callable[[], None]:
 
 
 def _pixels_within(name: str, cell: bytes, begin: bytes, step: Callable[[], None]) -> int:
-    if cell.count(begin) > _MOST_IMAGES:
-        raise RequestError(f"A cell of the input {name!r} holds more than {_MOST_IMAGES} images.", status=413)
+    if cell.count(begin) > MAX_IMAGES:
+        raise RequestError(f"A cell of the input {name!r} holds more than {MAX_IMAGES} images.", status=413)
     pixels, at = 0, cell.find(begin)
     while at >= 0:
         pixels += decoded_pixels(cell, at, step=step)
@@ -255,7 +250,7 @@ def _check_names(given: Mapping[str, object], inputs: Mapping[str, TensorInfo], 
 
 
 def _shown(text: Any) -> str:
-    return repr(text if isinstance(text, str) else type(text).__name__)[:_MOST_TEXT]
+    return repr(text if isinstance(text, str) else type(text).__name__)[:MAX_QUOTED]
 
 
 def _numbers(name: str, value: Any, dtype: str) -> Array:
@@ -315,10 +310,10 @@ def _kinds(value: Any) -> set[type]:
 def _texts(name: str, value: Any) -> Array:
     sizes: list[int] = []
     flat = value
-    while isinstance(flat, list) and len(sizes) <= _MOST_DIMENSIONS:
+    while isinstance(flat, list) and len(sizes) <= MAX_DIMENSIONS:
         sizes.append(len(flat))
         flat = flat[0] if flat else None
-    if len(sizes) > _MOST_DIMENSIONS:
+    if len(sizes) > MAX_DIMENSIONS:
         raise RequestError(f"Input {name!r} is nested too deeply.")
     cells: list[bytes] = []
     _collect(name, value, sizes, cells)

@@ -4,7 +4,6 @@ import contextlib
 import hmac
 import ipaddress
 import logging
-import os
 import re
 import socket
 import threading
@@ -21,20 +20,12 @@ from slipway.components.saved_model.class_names import class_names, names_classe
 from slipway.components.saved_model.loading import WrongInputError
 from slipway.components.serving.client_connection import HeaderLines, PatientSocket
 from slipway.components.serving.connection_limit import Places
+from slipway.components.serving.limits import AT_ONCE, CALLS_AT_ONCE, MAX_BODY_BYTES, MAX_ROWS, PATIENCE_S
 from slipway.components.serving.live_model import LiveModel, Served
-from slipway.components.serving.request_decoding import MAX_ROWS, RequestError, answer, parse_request
+from slipway.components.serving.request_decoding import RequestError, answer, parse_request
 from slipway.components.serving.routes import Route, metadata_document, route, status_document
 from slipway.components.serving.strict_json import read_json, refuse_overflow
 
-MAX_BODY_BYTES = 8 * 2**20
-"""The largest request body, in bytes."""
-PATIENCE_S = 10.0
-"""Time limit for a client to send a whole request, and for receiving the response."""
-AT_ONCE = 64
-"""The most connections at once; a new one takes the place of one that keeps the server waiting."""
-
-# More concurrent calls would not be faster, and each may need many times the memory of its request.
-_CALLS_AT_ONCE = max(2, os.cpu_count() or 1)
 _ONCE = ("Host", "Content-Length", "Transfer-Encoding", "Authorization")
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 _NAME = re.compile(r"[!-~]{1,128}")
@@ -94,7 +85,7 @@ class ModelServer(ThreadingHTTPServer):
             )
         self.name, self.token, self.most_rows, self.log = name, token, most_rows, log
         self.places = Places(AT_ONCE)
-        self.calls = threading.BoundedSemaphore(_CALLS_AT_ONCE)
+        self.calls = threading.BoundedSemaphore(CALLS_AT_ONCE)
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
             super().__init__((host, port), _Handler)

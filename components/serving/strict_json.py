@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from slipway.components.serving.limits import MAX_QUOTED
 from slipway.components.serving.request_decoding import RequestError
-
-_SHOWN_LETTERS = 100
 
 
 def read_json(body: bytes) -> Any:
@@ -53,13 +52,13 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) < len(pairs):
         twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
-        raise RequestError(f"An object has the key {twice[:_SHOWN_LETTERS]!r} twice; send each key once.")
+        raise RequestError(f"An object has the key {twice[:MAX_QUOTED]!r} twice; send each key once.")
     return found
 
 
 def _finite(text: str) -> float:
     number = float(text)
     if math.isinf(number):
-        shown = text[:_SHOWN_LETTERS]
+        shown = text[:MAX_QUOTED]
         raise RequestError(f"The number {shown} is beyond 64-bit fractions; infinity is written Infinity.")
     return number

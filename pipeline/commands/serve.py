@@ -43,8 +43,8 @@ def serve(
         UsageError: there is no version, or no trusted one, or its data lacks a column that must be logged.
         ComponentError: no version can be served, or the address cannot be bound.
     """
+    from slipway.components.serving.limits import MAX_ROWS
     from slipway.components.serving.live_model import LiveModel
-    from slipway.components.serving.request_decoding import MAX_ROWS
     from slipway.components.serving.server import ModelServer
 
     trust = trusted_versions(config, verify_key)
