@@ -1,4 +1,8 @@
-"""Parses a line of JSON Lines to a row, or says why it is not one."""
+"""Parses a line of JSON Lines to a row, or says why it is not one.
+
+A value may be a scalar or a list of scalars: any deeper nesting is rejected. The parser, orjson, accepts at
+most 1,024 levels; a line with more counts as broken JSON.
+"""
 
 import json
 import re

@@ -1,4 +1,9 @@
-"""Limits on what a source may need while it is read, not on its total size: `data.limits` of a workload."""
+"""Limits on what a source may need while it is read, not on its total size: `data.limits` of a workload.
+
+Limits without a key stand where they apply: nested JSON in `json_objects.py`, the head of a CSV in
+`csv_heads.py`, the header of an array in `npz_images.py`, the bytes kept of a row in `quarantine.py`.
+docs/limits.md lists all.
+"""
 
 from dataclasses import dataclass
 

@@ -1,7 +1,7 @@
 """Runs a planned pipeline: starts nodes when they are due, watches them, and shuts down in order.
 
-transitions.py holds the decisions, a launcher starts the nodes, results.py keeps their results, and
-journal.py records them. Imports no TFX, so that the engine's process stays small and responsive.
+transitions.py holds the decisions, a launcher starts the nodes, result_store.py keeps their results,
+and journal.py records them. Imports no TFX, so that the engine's process stays small and responsive.
 """
 
 import signal

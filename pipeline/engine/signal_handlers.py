@@ -1,4 +1,8 @@
-"""Handles Ctrl-C and SIGTERM: the first signal ends a run's nodes in order, the second kills them."""
+"""Signal handlers for Ctrl-C and SIGTERM: one that counts the signals, and one that raises at once.
+
+Their effect is elsewhere: at the first signal `scheduler.py` ends the nodes in order, with the grace period
+of `attempt.py`; at the second it kills them. Outside of the scheduler, `run_end.py` closes the run.
+"""
 
 import signal
 import threading

@@ -1,4 +1,7 @@
-"""Determines the outcome of a run from its nodes' outputs: metrics, blessing, pushed version."""
+"""Determines the outcome of a run from its nodes: state and exit code, metrics, blessing, pushed version.
+
+`exit_codes.py` names the codes; `engine/run_end.py` closes the run, with or without an error.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""Distances between two distributions, and how large chance alone can make them."""
+"""Distances between two distributions, and how large chance alone can make them.
+
+`distribution_limits.py` compares them with the limits, such as `max_drift_l_infinity`.
+"""
 
 import math
 from collections.abc import Mapping
