@@ -34,11 +34,16 @@ class Format:
         module: the module with `infer` and `read`; imported on first use, since some need further libraries.
         suffixes: the suffixes of such files.
         in_folder: patterns for the files in a folder; the first pattern that matches any file is used.
+        has_columns: whether the files are tables with typed columns: keys such as `data.types` apply to them,
+            and `new` and `predict` read them.
+        is_text: whether the files are text.
     """
 
     module: str
     suffixes: tuple[str, ...]
     in_folder: tuple[str, ...]
+    has_columns: bool = False
+    is_text: bool = False
 
     @property
     def infer(self) -> Infer:
@@ -53,18 +58,23 @@ class Format:
         return function
 
 
-def _of(module: str, suffixes: tuple[str, ...], *in_folder: str) -> Format:
-    return Format(f"slipway.components.ingest.{module}", suffixes, in_folder)
+def _of(
+    module: str, suffixes: tuple[str, ...], *in_folder: str, has_columns: bool = False, is_text: bool = False
+) -> Format:
+    return Format(f"slipway.components.ingest.{module}", suffixes, in_folder, has_columns, is_text)
 
 
 FORMATS: Mapping[str, Format] = {
-    "csv": _of("csv_table", (".csv",), "*.csv", "*.csv.*"),
-    "jsonl": _of("json_lines", (".jsonl",), "*.jsonl", "*.jsonl.*"),
-    "parquet": _of("parquet_table", (".parquet",), "*.parquet"),
+    "csv": _of("csv_table", (".csv",), "*.csv", "*.csv.*", has_columns=True, is_text=True),
+    "jsonl": _of("json_lines", (".jsonl",), "*.jsonl", "*.jsonl.*", has_columns=True, is_text=True),
+    "parquet": _of("parquet_table", (".parquet",), "*.parquet", has_columns=True),
     "tfrecord": _of("tfrecord_examples", (".tfrecord",), "*.tfrecord", "*.tfrecord*", "*"),
     "npz": _of("npz_images", (".npz",), "*.npz"),
     "images": _of("image_files", (".jpg", ".jpeg", ".png", ".gif", ".bmp"), "*/*"),
 }
+
+WITH_COLUMNS = tuple(name for name, each in FORMATS.items() if each.has_columns)
+"""The formats whose files are tables with typed columns."""
 
 
 def format_of(options: "Options") -> Format:

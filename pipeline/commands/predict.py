@@ -14,7 +14,7 @@ from slipway.components.errors import ComponentError
 from slipway.components.ingest.blocks import FileError
 from slipway.components.ingest.column_names import column_names
 from slipway.components.ingest.column_types import Columns, ColumnType
-from slipway.components.ingest.formats import FORMATS
+from slipway.components.ingest.formats import FORMATS, WITH_COLUMNS
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.quarantine import to_record
 from slipway.components.ingest.storage import GS, StoredFile, fetched, list_files
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 _KINDS: Mapping[ColumnType | None, type] = {ColumnType.INT: int, ColumnType.FLOAT: float}
 _SHOWN_DETAIL = 200  # characters of a row's rejected value
 _SHOWN_PREDICTIONS = 3
-_TABLES = ("csv", "jsonl", "parquet", "tfrecord")
+_TABLES = (*WITH_COLUMNS, "tfrecord")
 
 
 class Summary(TypedDict):
@@ -178,7 +178,7 @@ def predict(
         to: the folder for the predictions; must be new or empty. None: a new folder in
             OUTPUT/predictions/NAME.
         version: the version's number; None: the newest.
-        file_format: csv, jsonl, parquet or tfrecord; None: taken from the file names.
+        file_format: one of `_TABLES`; None: taken from the file names.
         beam_args: options of the Beam pipeline, which override the workload's.
         verify_key: the public key whose private key must have signed the version; None: the workload's key,
             if it names one.

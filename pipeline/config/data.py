@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from slipway.components.ingest.formats import FORMATS
+from slipway.components.ingest.formats import FORMATS, WITH_COLUMNS
 from slipway.components.ingest.limits import SourceLimits
 from slipway.components.ingest.options import (
     SHARD_MB,
@@ -38,7 +38,8 @@ from slipway.pipeline.config.tables import TableConfig
 _DAY_FORMAT = re.compile("(?=.*%[Yy])(?=.*%[mbB])(?:[^%]|%[YymbBdHIMSp])*", re.DOTALL)
 _BIGQUERY = "bigquery"
 # Formats whose rows have typed columns.
-_OF_COLUMNS = ("csv", "jsonl", "parquet", SQL)
+_OF_COLUMNS = (*WITH_COLUMNS, SQL)
+_OF_COLUMNS_WORDS = f"{', '.join(WITH_COLUMNS)} and {SQL}"
 # Keys that only apply to files read directly, not by a query.
 _OF_RAW_FILES = ("delimiter", "quote", "encoding", "column_names")
 # Keys that only apply to files.
@@ -265,7 +266,7 @@ class DataConfig(Section):
             raise KeyRuleError("is also the quote; set data.quote to another one, or to null", "delimiter")
         if self.types and self.format not in _OF_COLUMNS:
             raise KeyRuleError(
-                "only the columns of csv, jsonl, parquet and sql have types; remove this key", "types"
+                f"only the columns of {_OF_COLUMNS_WORDS} have types; remove this key", "types"
             )
         if self.split_by is not None and self.split_by.parts is not None and self.format != "npz":
             raise KeyRuleError("only files of the format npz have parts", "split_by", "parts")
@@ -281,9 +282,9 @@ class DataConfig(Section):
                 raise KeyRuleError("is one of data.numbers as well; keep one", "dates", column)
         for key in ("numbers", "dates"):
             if getattr(self, key) and self.format not in _OF_COLUMNS:
-                raise KeyRuleError("only columns of csv, jsonl, parquet and sql are written in a format", key)
+                raise KeyRuleError(f"only columns of {_OF_COLUMNS_WORDS} are written in a format", key)
         if self.unlabelled_rows != "keep" and self.format not in _OF_COLUMNS:
-            raise KeyRuleError("only rows of csv, jsonl, parquet and sql can be left out", "unlabelled_rows")
+            raise KeyRuleError(f"only rows of {_OF_COLUMNS_WORDS} can be left out", "unlabelled_rows")
         return self
 
     @model_validator(mode="after")

@@ -19,7 +19,7 @@ from slipway.components.ingest.column_types import Columns, ColumnType, merge
 from slipway.components.ingest.compression import open_stream
 from slipway.components.ingest.csv_heads import check_heads
 from slipway.components.ingest.file_kinds import AS_PARQUET, HEAD_BYTES, SPREADSHEET, UNPACK, other_kind
-from slipway.components.ingest.formats import format_of
+from slipway.components.ingest.formats import FORMATS, WITH_COLUMNS, format_of
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.parquet_table import column_kinds
 from slipway.components.ingest.quarantine import describe
@@ -41,7 +41,13 @@ MOST_ROWS = 500_000
 # The size limit of the values, so that rows of long texts do not exhaust memory.
 MOST_BYTES = 256 << 20
 _HEAD_BYTES = 65_536
-_SUFFIX_FORMATS = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".jsonl": "jsonl", ".parquet": "parquet"}
+# Suffixes of tables beside those that Ingest finds in a folder.
+_MORE_SUFFIXES = {"csv": (".tsv", ".txt")}
+_SUFFIX_FORMATS = {
+    suffix: name
+    for name in WITH_COLUMNS
+    for suffix in (*FORMATS[name].suffixes, *_MORE_SUFFIXES.get(name, ()))
+}
 _JSON = (
     "if each line is an object, name it .jsonl; if the whole file is one array: python -c 'import json, "
     "sys; [print(json.dumps(row)) for row in json.load(sys.stdin)]' < data.json > data.jsonl"
@@ -80,7 +86,7 @@ class Table:
         rows: the number of rows that were read.
         is_whole: whether these are all rows of the data.
         rejected: rows that could not be read.
-        file_format: csv, jsonl or parquet.
+        file_format: one of `formats.WITH_COLUMNS`.
         delimiter: the delimiter of a CSV.
         quote: the quote character of a CSV.
         first_reject: the first rejected row, as text; empty if there is none.
@@ -144,7 +150,7 @@ def read_table(
         )
     null_values = _as_written(null_values)
     options = Options(format=file_format, null_values=null_values)
-    if file_format != "parquet":
+    if FORMATS[file_format].is_text:
         with fetched(files[0]) as file:
             _check_encoding(file)
     if file_format == "csv":
