@@ -6,9 +6,10 @@ from typing import Any, Literal
 
 from slipway.components.escaped_text import escaped
 
+# In the order in which findings are listed: causes before their consequences.
 Rule = Literal[
-    "schema", "missing", "domain", "drift", "skew", "serving", "scale", "rows", "duplicates", "bad rows",
-    "label", "freshness", "leak", "columns", "read otherwise",
+    "bad rows", "rows", "read otherwise", "duplicates", "columns", "label", "schema", "missing", "domain",
+    "scale", "leak", "drift", "skew", "serving", "freshness",
 ]  # fmt: skip
 # The least distance that three decimals show as 1.
 _ALL = 0.9995

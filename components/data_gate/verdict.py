@@ -2,11 +2,12 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import get_args
 
 import numpy as np
 
 from slipway.components.counted_words import counted
-from slipway.components.data_gate.finding import Finding
+from slipway.components.data_gate.finding import Finding, Rule
 from slipway.components.data_gate.limits import Limits
 from slipway.components.data_gate.rules.anomaly_group import Context
 from slipway.components.data_gate.rules.changed_columns import find_changed_columns
@@ -34,11 +35,7 @@ from slipway.components.data_profile.single_scores import single_scores
 # The name of the last blessed model's data; the next model is compared with that model.
 BLESSED = "the data of the last blessed model"
 
-# The order of the findings: causes before their consequences.
-_ORDER = (
-    "bad rows", "rows", "read otherwise", "duplicates", "columns", "label", "schema", "missing", "domain",
-    "scale", "leak", "drift", "skew", "serving", "freshness",
-)  # fmt: skip
+_ORDER = get_args(Rule)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
