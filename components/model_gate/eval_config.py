@@ -34,10 +34,9 @@ def eval_config(
     also find models that the gate refused.
 
     Args:
-        label: the transformed feature that holds the label; for several outputs, these features by output
-            name.
-        metrics: names in `metrics.METRICS`, e.g. `auc`, `binary_accuracy`; for several outputs `sold/auc`,
-            and `auc` for the mean over all of them.
+        label: the transformed feature that holds the label; of several outputs that of each, by its name.
+        metrics: names in `definitions.METRICS`, e.g. `auc`; of several outputs `sold/auc`, and
+            `auc` for the mean over all of them.
         slices: groups of raw feature names; the metrics are computed for each combination of their values,
             and always overall.
         weight: the transformed feature that holds the weight of a row in the metrics; counts of rows and

@@ -11,7 +11,7 @@ def quantile_checks(metrics: Sequence[str], overall: Measured) -> list[Check]:
     """Return a warning for each `quantile_crossing` that is not 0; only a threshold can stop the model.
 
     Args:
-        metrics: names in `metrics.METRICS`, with or without an output's.
+        metrics: names in `definitions.METRICS`, with or without an output's.
         overall: the evaluation of all rows.
     """
     return [
