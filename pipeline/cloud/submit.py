@@ -23,7 +23,6 @@ from slipway.pipeline.runs.run_id import new_run_id
 from slipway.pipeline.screen.display import RunDisplay
 from slipway.pipeline.screen.run_display import stderr_display
 from slipway.pipeline.terminal.printable import printable
-from slipway.pipeline.tracking.enqueue import TRACKERS
 
 # Seconds between two checks of a run; a short run is reported at once, a long one costs the service little.
 _FIRST_LOOK_S, _LONGEST_LOOK_S = 1.0, 15.0

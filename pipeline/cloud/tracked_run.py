@@ -20,7 +20,7 @@ from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import locked
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.runs.run_target import OfWorkload, RecordedRequest, WorkloadRun
-from slipway.pipeline.tracking import handover, spool
+from slipway.pipeline.tracking import enqueue, spool
 
 # A folder is named after the run, whose name may be given on the command line.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
@@ -48,7 +48,7 @@ class Followed:
 
 def trackers_of(config: WorkloadConfig) -> str:
     """Return the keys of the trackers that the workload names, as text; empty if it names none."""
-    return ", ".join(f"track.{name}" for name in handover.TRACKERS if getattr(config.track, name))
+    return ", ".join(f"track.{name}" for name in enqueue.TRACKERS if getattr(config.track, name))
 
 
 def keep_settings(config: WorkloadConfig, run: str, *, chosen: CloudChoice) -> str:
@@ -101,7 +101,7 @@ def hand_over(seen: Followed, config: WorkloadConfig, *, chosen: CloudChoice) ->
         with locked(history.folder(record.run_id), run_id=f"follow {record.run_id}", wait_s=_LOCK_WAIT_S):
             is_new = _leave(seen, config, history, chosen=chosen)
         if spool.all_waiting(chosen.output.absolute()):
-            handover.start(chosen.output.absolute())
+            enqueue.start(chosen.output.absolute())
     except Exception as error:  # such as a damaged record: the run's exit code stays
         return f"not sent to {names}: {_in_words(error)}; again: {again}"
     return f"Handed to {names}." if is_new else f"Handed to {names} before; nothing is sent twice."
@@ -123,7 +123,7 @@ def _leave(seen: Followed, config: WorkloadConfig, history: History, *, chosen: 
     _keep_reports(record, seen.reports, folder / (_WHOLE if seen.is_whole else _IN_PART))
     lines = "".join(f"{json.dumps(event)}\n" for event in _events(seen))
     (folder / "events.jsonl").write_text(lines, encoding="utf-8")
-    handover.leave(record)
+    enqueue.leave(record)
     record.state = ended
     history.save(record)
     return True

@@ -11,9 +11,9 @@ from slipway.pipeline.engine.beside import Beside, Work, at_work
 from slipway.pipeline.engine.docker import check_docker
 from slipway.pipeline.engine.journal import Journal
 from slipway.pipeline.engine.plan_request import check_nodes
-from slipway.pipeline.engine.processes.client import Server
-from slipway.pipeline.engine.processes.os_processes import default_jobs, end_leftovers
-from slipway.pipeline.engine.processes.temporary import remove_left, temporary_folder
+from slipway.pipeline.engine.processes.client import ForkServerClient
+from slipway.pipeline.engine.processes.os_processes import default_jobs
+from slipway.pipeline.engine.processes.temporary import temporary_folder
 from slipway.pipeline.engine.processes.warm import WarmProcess
 from slipway.pipeline.engine.result_store import CachedResults
 from slipway.pipeline.engine.run_end import Listener, closed_at_end
@@ -22,7 +22,6 @@ from slipway.pipeline.engine.signal_handlers import Interruptions
 from slipway.pipeline.plan.assemble import Plan, is_current, keep_graph, known_graph, make_plan
 from slipway.pipeline.plan.run_request import Request
 from slipway.pipeline.runs.history import History, result_of
-from slipway.pipeline.runs.lock import check_store, working
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
 from slipway.pipeline.runs.result_files import kept_files
 from slipway.pipeline.runs.run_target import IR_NAME

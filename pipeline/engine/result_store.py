@@ -9,7 +9,7 @@ from slipway.pipeline.engine.journal import Journal, writing
 from slipway.pipeline.fingerprint.parts import Fingerprint
 from slipway.pipeline.plan.assemble import Plan
 from slipway.pipeline.plan.node_fingerprints import found_key, with_found
-from slipway.pipeline.plan.state_folders import KeptStates, stays
+from slipway.pipeline.plan.state_folders import KeptStates, is_state_kept
 from slipway.pipeline.runs.graph import Node
 from slipway.pipeline.runs.history import result_of
 from slipway.pipeline.runs.record import Files, NodeRecord

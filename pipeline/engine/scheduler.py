@@ -15,7 +15,7 @@ from slipway.pipeline.engine.journal import Journal
 from slipway.pipeline.engine.launcher import Exited, Launcher, LauncherLostError, Started
 from slipway.pipeline.engine.processes.os_processes import is_stopped
 from slipway.pipeline.engine.result_store import Results
-from slipway.pipeline.engine.signal_handlers import Interruptions, answered_by
+from slipway.pipeline.engine.signal_handlers import Interruptions, signals_handled_by
 from slipway.pipeline.engine.transitions import Transition, after_attempt, blocked, due
 from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.outcome import discard_results_behind_stopped_gates

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from slipway.pipeline.cloud.artifact_query import ArtifactQuery
-from slipway.pipeline.cloud.executor_input import Done, ExecutorInput, RuntimeArtifact
+from slipway.pipeline.cloud.executor_input import ExecutorInput, RuntimeArtifact, TaskOutputs
 from slipway.pipeline.cloud.pipeline_job import ComponentSpec, PipelineContainerSpec
 from slipway.pipeline.runs.record import file_name, write_json
 from slipway.pipeline.runs.typed_json import read_document

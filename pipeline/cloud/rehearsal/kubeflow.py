@@ -22,7 +22,6 @@ from slipway.components.errors import ComponentError
 from slipway.pipeline.cloud.complete_job import component_of, title_of
 from slipway.pipeline.cloud.container.kubeflow_input import LOGS, PLACE_VARIABLE, local_path
 from slipway.pipeline.cloud.executor_input import (
-    Done,
     ExecutorInput,
     ExecutorOutput,
     RuntimeArtifact,

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Protocol
 
 from slipway.pipeline.cloud.executor_input import (
-    Done,
     ExecutorInput,
     ExecutorOutput,
     RuntimeArtifact,

@@ -19,7 +19,7 @@ from slipway.pipeline.engine.failure import PREEMPTED, Failed, describe_exceptio
 from slipway.pipeline.engine.launcher import Start
 from slipway.pipeline.engine.processes.os_processes import adopt_orphans, die_with_parent
 from slipway.pipeline.engine.tfx.beam_stages import report_stages
-from slipway.pipeline.runs.record import Made
+from slipway.pipeline.runs.record import NodeOutputs
 from slipway.pipeline.runs.result_files import kept_files
 
 

@@ -6,7 +6,13 @@ import pytest
 
 from slipway.components.errors import ComponentError
 from slipway.pipeline.cloud.complete_job import title_of
-from slipway.pipeline.cloud.executor_input import check_wiring, command_of, executor_input, filled, fold
+from slipway.pipeline.cloud.executor_input import (
+    apply_executor_output,
+    check_wiring,
+    command_of,
+    executor_input,
+    filled,
+)
 
 EXAMPLES = {"instanceSchema": "title: tfx.Examples\ntype: object\n"}
 MODEL = {"schemaTitle": "tfx.Model"}

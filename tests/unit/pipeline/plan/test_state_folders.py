@@ -4,7 +4,7 @@ import pytest
 
 from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.plan.decide import Decision
-from slipway.pipeline.plan.state_folders import KeptStates, key_of, stays
+from slipway.pipeline.plan.state_folders import KeptStates, is_state_kept, key_of
 from slipway.pipeline.runs.graph import Graph, Node
 
 GRAPH = Graph(
