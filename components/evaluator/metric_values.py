@@ -22,9 +22,9 @@ from slipway.components.model_gate.trivial import LABEL_PREFIX, LabelStatistics,
 _THRESHOLDS = 10_000
 _EPSILON = 1e-7
 
-# By class of metric the field of `LabelStatistics` with what a random order has.
+# By metric class, the field of `LabelStatistics` that holds the expected value of a random order.
 _RANDOM = {each.class_name: str(each.trivial) for each in BY_CLASS.values() if each.outputs == "ranks"}
-# Classes of metrics that divide by rows of one kind, of which there may be none.
+# Metric classes that divide by the number of rows of one kind, which may be 0.
 _MAY_LACK = {name for name, each in BY_CLASS.items() if each.confusion or each.skips_zeros}
 
 Name = tuple[str, str]

@@ -202,7 +202,7 @@ def _deciding(class_name: str, model: ModelTally, tally: Tally, many: int) -> Fl
 
 
 def _cells(counted: Cells, model: ModelTally, many: int) -> tuple[Floats, Floats]:
-    """The weight of the rows of some cells in each slice, and the sums of these weights' squares."""
+    """Return the sums of the weights, and of the squared weights, of the rows in some cells, by slice."""
     weights = model.sums["confusion"][:many]
     return weights @ np.array(counted), _squares("confusion", weights, model, many) @ np.array(counted)
 

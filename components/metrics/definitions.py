@@ -71,11 +71,13 @@ class Metric:
             `trivial.py`.
         interval: the formula of its confidence bounds; see `intervals.py`. None: they come from the spread
             that the Evaluator measures.
-        at_most: the highest value that there is: of a share, an area or a cosine; None: none is kept.
-        at_least: the lowest; None: of a loss that takes logarithms, or whose labels need not be a share.
-        confusion: how it is computed from the confusion matrix; None: it is not.
-        is_curve: whether it needs the distribution of the answers to positives and to negatives.
-        labels: the shape of the labels where not every shape will do: `one` number a row, or `one_an_answer`.
+        at_most: the highest possible value, as for a share, an area or a cosine; None: there is no limit.
+        at_least: the lowest possible value; None for a loss that takes logarithms, or whose labels need not
+            be a share.
+        confusion: how the metric is computed from the confusion matrix; None if it is not.
+        is_curve: whether the metric needs the distribution of the answers to positives and to negatives.
+        labels: the shape of the labels, if the metric takes only one: `one` number per row, or
+            `one_an_answer`; empty: any.
         skips_zeros: whether rows with the label 0 are left out.
 
     A metric that is computed neither from the confusion matrix nor from the curve has its formula in

@@ -7,7 +7,7 @@ import numpy as np
 
 from slipway.components.metrics.definitions import BY_CLASS, Metric
 
-# Keras' own default takes the highest answer for yes, so of one answer it is always yes.
+# Keras' default takes the highest output for a yes, so a single output would always be a yes.
 _SETTINGS = {"F1Score": {"threshold": 0.5, "average": "micro"}}
 
 
@@ -55,7 +55,7 @@ def _has_value(metric: Metric, wanted: np.ndarray, answered: np.ndarray) -> bool
 
 
 def _as_taken(metric: Metric, answers: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Answers and labels in the form that a metric takes: labels as classes, or as a yes or no for each."""
+    """Return answers and labels in a metric's form: labels as classes, or as a yes or no for each class."""
     of_classes = metric.outputs == "classes"
     if of_classes and answers.shape[1] == 1:
         answers = np.concatenate([1 - answers, answers], axis=1)
