@@ -77,7 +77,7 @@ class Metric:
         confusion: how the metric is computed from the confusion matrix; None if it is not.
         is_curve: whether the metric needs the distribution of the answers to positives and to negatives.
         labels: the shape of the labels, if the metric takes only one: `one` number per row, or
-            `one_an_answer`; empty: any.
+            `one_an_answer`; None: any.
         skips_zeros: whether rows with the label 0 are left out.
 
     A metric that is computed neither from the confusion matrix nor from the curve has its formula in
