@@ -12,8 +12,9 @@ from datetime import UTC, datetime
 from typing import cast
 from urllib.parse import urlsplit
 
+from slipway.pipeline.fingerprint.parts import Fingerprint
 from slipway.pipeline.runs.diff import read_fingerprints
-from slipway.pipeline.runs.record import Artifact, NodeRecord, RunRecord
+from slipway.pipeline.runs.record import NodeRecord, RunRecord, artifacts_in
 from slipway.pipeline.tracking.facts import data_digests
 from slipway.pipeline.tracking.http_client import HttpClient
 from slipway.pipeline.tracking.node_times import ran, run_times
@@ -69,14 +70,10 @@ def _of_run(record: RunRecord) -> Iterator[tuple[datetime, Event]]:
     times = run_times(record)
     run: dict[str, object] = {"runId": _id(record), "facets": {}}
     job = _job(record.workload, kind="DAG")
-    inputs = [
-        _dataset(name, version=digest)
-        for name, digest in data_digests(read_fingerprints(record.folder) or {}).items()
-    ]
-    outputs = [_dataset(record.pushed["path"], version=record.pushed["version"])] if record.pushed else []
+    inputs = _data(read_fingerprints(record.folder) or {})
     yield times.begin, _event("START", times.begin, run, job, inputs=inputs)
     end = _ENDS.get(record.state, "FAIL")
-    yield times.end, _event(end, times.end, run, job, inputs=inputs, outputs=outputs)
+    yield times.end, _event(end, times.end, run, job, inputs=inputs, outputs=_pushed(record))
 
 
 def _of_nodes(record: RunRecord) -> Iterator[tuple[datetime, Event]]:
@@ -85,17 +82,16 @@ def _of_nodes(record: RunRecord) -> Iterator[tuple[datetime, Event]]:
         run={"runId": _id(record)},
         job={"namespace": _NAMESPACE, "name": record.workload},
     )
+    prints = read_fingerprints(record.folder) or {}
     for node, times in ran(record):
         job = _job(f"{record.workload}.{node.id}", kind="TASK")
-        run: dict[str, object] = {"runId": _id(record, node.id), "facets": {"parent": parent}}
-        inputs = [
-            _of_artifact(artifact)
-            for name in node.upstream
-            for artifacts in record.node(name).outputs.values()
-            for artifact in artifacts
-        ]
+        run: dict[str, object] = {"runId": _id(record, node.id, times.begin), "facets": {"parent": parent}}
+        # The files and the version too, so that the nodes link the data to the model that is served.
+        inputs = _data({node.id: prints[node.id]} if node.id in prints else {})
+        for name in node.upstream:
+            inputs += _artifacts(record.node(name))
         yield times.begin, _event("START", times.begin, run, job, inputs=inputs)
-        outputs = [_of_artifact(each) for artifacts in node.outputs.values() for each in artifacts]
+        outputs = _artifacts(node) + (_pushed(record) if node.makes("PushedModel") else [])
         yield (
             times.end,
             _event(
@@ -107,6 +103,18 @@ def _of_nodes(record: RunRecord) -> Iterator[tuple[datetime, Event]]:
                 outputs=outputs,
             ),
         )
+
+
+def _data(prints: Mapping[str, Fingerprint]) -> list[dict[str, object]]:
+    return [_dataset(name, version=digest) for name, digest in data_digests(prints).items()]
+
+
+def _artifacts(node: NodeRecord) -> list[dict[str, object]]:
+    return [_dataset(artifact["uri"]) for artifact in artifacts_in(node.outputs)]
+
+
+def _pushed(record: RunRecord) -> list[dict[str, object]]:
+    return [_dataset(record.pushed["path"], version=record.pushed["version"])] if record.pushed else []
 
 
 def _ended(run: dict[str, object], node: NodeRecord) -> dict[str, object]:
@@ -161,6 +169,11 @@ def _facet(name: str, **values: object) -> dict[str, object]:
     return {"_producer": PRODUCER, "_schemaURL": schema, **values}
 
 
-def _id(record: RunRecord, node: str = "") -> str:
-    """Return a UUID that is the same for the same run, or node of a run, at each attempt."""
-    return str(uuid.uuid5(_IDS, f"{record.workload}\0{record.run_id}\0{node}"))
+def _id(record: RunRecord, node: str = "", begin: datetime | None = None) -> str:
+    """Return a UUID that is the same each time this is sent, for a run or for one execution of a node.
+
+    A node of a resumed run that has run again is another run to OpenLineage: one run ends once, and a server
+    would keep the error of the first execution with the second.
+    """
+    parts = (record.workload, record.run_id, node, *([begin.isoformat()] if begin else []))
+    return str(uuid.uuid5(_IDS, "\0".join(parts)))

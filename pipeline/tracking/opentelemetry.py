@@ -64,7 +64,9 @@ def trace(record: RunRecord) -> dict[str, object]:
     })  # fmt: skip
     spans[0]["status"] = {"code": _OK if record.state == "complete" else _ERROR}
     for node, times in ran(record):
-        span = _span(record, _digest(record, node.id, digits=16), parent=root, name=node.id, times=times)
+        # With the time, because a node that runs again in a resumed run is another span.
+        span_id = _digest(record, f"{node.id}\0{times.begin.isoformat()}", digits=16)
+        span = _span(record, span_id, parent=root, name=node.id, times=times)
         span["attributes"] = _attributes({
             "slipway.node": node.id,
             "slipway.component": node.type,

@@ -74,6 +74,25 @@ def failed_run(make_run):
 
 
 @pytest.fixture
+def made_again(make_run):
+    """Makes one run whose only node ran in that minute, as a resumed run's node runs again in a later one."""
+    made = []
+
+    def make(node, kind="Examples", *, minute=0, **track):
+        record = made[0] if made else made.append(make_run(**track)) or made[0]
+        artifact = {"uri": f"/made/{kind}", "type": kind, "properties": {}}
+        record.nodes = [NodeRecord(node, node, "complete", outputs={"made": [artifact]})]
+        lines = [
+            {"at": f"2026-11-24T03:0{minute}:0{second}+00:00", "node": node, "state": state}
+            for second, state in ((0, "running"), (1, "complete"))
+        ]
+        (record.folder / "events.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+        return record
+
+    return make
+
+
+@pytest.fixture
 def make_run(tmp_path):
     """Makes a run that is over, of a workload with these trackers."""
 

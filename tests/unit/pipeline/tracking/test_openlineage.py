@@ -48,12 +48,33 @@ def test_datasets_are_what_nodes_read_and_wrote_with_the_digest_of_the_data(coll
     assert names(trained["outputs"]) == [("file", str(tmp_path / "trained"))]
 
 
-def test_a_pushed_version_is_an_output_of_its_run(make_run):
-    *_, last = events(make_run(pushed=True))
-    [version] = last["outputs"]
-    assert last["eventType"] == "COMPLETE"
+def test_the_node_that_reads_the_data_has_its_files_as_inputs(made_again):
+    begun, done = (each for each in events(made_again("Ingest")) if each["job"]["name"] == "taxi.Ingest")
+    for event in (begun, done):
+        [trips] = event["inputs"]
+        assert (trips["namespace"], trips["name"]) == ("file", "trips.csv")
+        assert trips["facets"]["version"]["datasetVersion"] == "5" * 64
+
+
+def test_a_pushed_version_is_an_output_of_its_run_and_of_the_node_that_pushed_it(made_again):
+    record = made_again("Pusher", "PushedModel", pushed=True)
+    *_, node, run = events(record)
+    assert [each["eventType"] for each in (node, run)] == ["COMPLETE", "COMPLETE"]
+    assert [each["job"]["name"] for each in (node, run)] == ["taxi.Pusher", "taxi"]
+    assert names(node["outputs"])[0] == ("file", "/made/PushedModel")
+    assert node["outputs"][1:] == run["outputs"]
+    [version] = run["outputs"]
     assert version["name"].endswith("serving/taxi/17")
     assert version["facets"]["version"]["datasetVersion"] == "17"
+
+
+def test_a_node_that_runs_again_in_a_resumed_run_is_another_run(made_again):
+    record = made_again("Ingest")
+    first = {each["job"]["name"]: each["run"]["runId"] for each in events(record)}
+    assert {each["job"]["name"]: each["run"]["runId"] for each in events(record)} == first
+    then = {each["job"]["name"]: each["run"]["runId"] for each in events(made_again("Ingest", minute=1))}
+    assert then["taxi"] == first["taxi"]
+    assert then["taxi.Ingest"] != first["taxi.Ingest"]
 
 
 def test_every_facet_names_its_schema(failed_run):

@@ -59,6 +59,16 @@ def test_what_is_sent_twice_is_the_same(collector, failed_run):
     assert first == second
 
 
+def test_a_node_that_runs_again_in_a_resumed_run_is_another_span(collector, made_again):
+    for minute in (0, 1):
+        record = made_again("Ingest", minute=minute, opentelemetry=collector.address)
+        connect(record).send(record)
+    (run, first), (same_run, then) = spans(collector)
+    assert (same_run["traceId"], same_run["spanId"]) == (run["traceId"], run["spanId"])
+    assert then["spanId"] != first["spanId"]
+    assert then["parentSpanId"] == first["parentSpanId"] == run["spanId"]
+
+
 @pytest.mark.parametrize(
     ("value", "header"), [("x-key=hunter2", "hunter2"), ("a=1, X-Key=b%20c,none", "b c"), ("", None)]
 )
