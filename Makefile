@@ -18,7 +18,7 @@ NOT_IN_IMAGE := $(addprefix --no-emit-package ,jedi jupyterlab-widgets libclang 
 	$(addprefix google-cloud-,bigtable build datastore dlp kms language monitoring pubsub recommendations-ai \
 	secret-manager spanner sql videointelligence vision))
 
-.PHONY: run check test test-external test-all floors fuzz mutants setup jax tpu-compiler airflow mlflow docs lint lock schema image image-base sbom image-check flink spark prism clean help
+.PHONY: run check test test-external test-all floors fuzz mutants setup jax tpu-compiler airflow mlflow docs lint lock schema image image-base sbom image-check flink spark prism otel-collector marquez clean help
 
 run: setup ## The taxi workload, from raw trips to a pushed model
 	@$(PYTHON) local_runner.py run
@@ -42,7 +42,7 @@ floors: ## After make test COVERAGE=1: which share of each package it has run, a
 	@PYTHONPATH=tests/support $(PYTHON) -m floors .cache/coverage/report.json
 
 test-external: JOBS := 3
-test-external: setup ## The others: other workloads end to end, JAX, the TPU compiler, Airflow, MLflow, Beam's engines, databases, browser, shells, TFX's own components, random kills
+test-external: setup ## The others: other workloads end to end, JAX, the TPU compiler, Airflow, MLflow, a collector, Beam's engines, databases, browser, shells, TFX's own components, random kills
 	@$(PYTHON) -m pytest -n $(JOBS) $(DURATIONS) -m external
 
 test-all: setup ## All tests
@@ -142,6 +142,25 @@ prism: setup ## Beam's Prism of the locked version, built by Go into .engines/
 	@GOBIN=$(CURDIR)/.engines go install github.com/apache/beam/sdks/v2/go/cmd/prism@v$$($(PYTHON) -c \
 		'from importlib.metadata import version; print(version("apache-beam"))')
 	@echo "ready: beam.runner: prism, with SLIPWAY_OPEN_PORTS=1, see docs/scale.md"
+
+# Without optimizations, which take a third of the time to compile.
+otel-collector: ## OpenTelemetry's collector, to try traces with, built by Go into .engines/
+	@command -v go >/dev/null || { echo "make $@ needs Go: apt install golang" >&2; exit 1; }
+	@go build -C tests/support/otel_collector -buildvcs=false -gcflags='all=-N -l' -ldflags='-s -w' -o $(CURDIR)/.engines/$@ .
+	@echo "ready: .engines/$@ --config FILE, see docs/tracking.md"
+
+# No package registry has it. Only the sources are checked out, of the server and of the client that it uses.
+MARQUEZ := https://github.com/MarquezProject/marquez
+MARQUEZ_TAG := 0.51.1
+marquez: ## Marquez, to try OpenLineage events with, compiled by Maven into .engines/; needs GitHub, Java 17 and Maven
+	@command -v mvn >/dev/null || { echo "make $@ needs Maven: apt install maven" >&2; exit 1; }
+	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && rm -rf engines/$@/target && mkdir -p engines/$@/target/sources && \
+		git clone --quiet --depth 1 --no-checkout --branch $(MARQUEZ_TAG) $(MARQUEZ) "$$folder" && \
+		git -C "$$folder" checkout --quiet HEAD -- api/src/main clients/java/src/main && \
+		cp -r "$$folder"/clients/java/src/main/. "$$folder"/api/src/main/. engines/$@/target/sources
+	@mvn --quiet --batch-mode -f engines/$@ dependency:copy-dependencies compile jar:jar
+	@rm -rf .engines/$@ && mkdir -p .engines && mv engines/$@/target .engines/$@ && rm -rf .engines/$@/sources .engines/$@/classes
+	@echo "ready: java -jar .engines/$@/marquez.jar server FILE, see docs/tracking.md"
 
 image: ## The container image for cloud runs; make image IMAGE=NAME:TAG TARGET=training-tpu
 	@$(BUILDER) build $(BUILD_OPTIONS) --tag $(IMAGE) $(if $(TARGET),--target $(TARGET)) $(if $(BASE),--build-arg BASE=$(BASE)) \
