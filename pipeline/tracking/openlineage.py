@@ -110,7 +110,7 @@ def _data(prints: Mapping[str, Fingerprint]) -> list[dict[str, object]]:
 
 
 def _artifacts(node: NodeRecord) -> list[dict[str, object]]:
-    return [_dataset(artifact["uri"]) for artifact in artifacts_in(node.outputs)]
+    return [_dataset(each.get("copy_of") or each["uri"]) for each in artifacts_in(node.outputs)]
 
 
 def _pushed(record: RunRecord) -> list[dict[str, object]]:
@@ -150,10 +150,6 @@ def _event(
 def _job(name: str, *, kind: str) -> dict[str, object]:
     job_type = _facet("JobTypeJobFacet", processingType="BATCH", integration="SLIPWAY", jobType=kind)
     return {"namespace": _NAMESPACE, "name": name, "facets": {"jobType": job_type}}
-
-
-def _of_artifact(artifact: Artifact) -> dict[str, object]:
-    return _dataset(artifact.get("copy_of") or artifact["uri"])
 
 
 def _dataset(uri: str, *, version: str = "") -> dict[str, object]:
