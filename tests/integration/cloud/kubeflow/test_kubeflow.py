@@ -14,7 +14,7 @@ from slipway.pipeline.cloud.submit import cancel_run, follow, follow_run, submit
 from slipway.pipeline.config import read_assignments
 from slipway.pipeline.errors import ConfigError, PipelineError, UsageError
 from slipway.pipeline.screen.run_display import LineDisplay
-from slipway.pipeline.tracking import handover
+from slipway.pipeline.tracking import enqueue
 from slipway.pipeline.tracking.sender import send_all
 
 pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
@@ -181,7 +181,7 @@ def test_run_is_followed_to_its_end(service, client, golden, submit, monkeypatch
 def test_run_is_handed_to_the_tracker_with_the_times_of_its_tasks(
     service, workload, submit, monkeypatch, tmp_path, capsys
 ):
-    monkeypatch.setattr(handover, "start", send_all)
+    monkeypatch.setattr(enqueue, "start", send_all)
     submit()
     took = {"start_time": "2027-01-01T00:01:00Z", "end_time": "2027-01-01T00:02:00Z"}
     tasks = [{"display_name": "Ingest", "state": "SUCCEEDED", **took}, {"display_name": "root", **took}]

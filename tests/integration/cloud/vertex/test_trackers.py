@@ -10,7 +10,7 @@ from slipway.pipeline.cloud import submit
 from slipway.pipeline.cloud.cloud_choice import CloudChoice
 from slipway.pipeline.cloud.submit import follow_run, submit_workload
 from slipway.pipeline.config import read_assignments
-from slipway.pipeline.tracking import handover
+from slipway.pipeline.tracking import enqueue
 from slipway.pipeline.tracking.sender import send_all
 
 pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
@@ -38,7 +38,7 @@ ENDED = {
 @pytest.fixture
 def tracker(monkeypatch, google):
     """An MLflow on loopback, to which runs are sent within this process."""
-    monkeypatch.setattr(handover, "start", send_all)
+    monkeypatch.setattr(enqueue, "start", send_all)
     monkeypatch.setattr(submit, "_FIRST_LOOK_S", 0.01)
     monkeypatch.setattr(submit, "_TICK_S", 0.01)
     google.objects = {

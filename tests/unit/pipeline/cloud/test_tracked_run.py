@@ -17,7 +17,7 @@ from slipway.pipeline.commands.track import track, waiting_line
 from slipway.pipeline.config import load_workload
 from slipway.pipeline.config.track import TrackConfig
 from slipway.pipeline.runs.history import History
-from slipway.pipeline.tracking import handover, spool
+from slipway.pipeline.tracking import enqueue, spool
 from slipway.pipeline.tracking.sender import send_all
 
 RUN = "taxi-20270101-020304-ab12"
@@ -46,7 +46,7 @@ EPOCHS = [{"epoch": 1, "loss": 0.5, "val_loss": 0.6}, {"epoch": 2, "loss": 0.25,
 @pytest.fixture
 def tracker(monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_TOKEN", "hunter2")
-    monkeypatch.setattr(handover, "start", send_all)
+    monkeypatch.setattr(enqueue, "start", send_all)
     with served(MlflowDouble()) as double:
         yield double
 
@@ -110,7 +110,7 @@ def test_trackers_get_what_the_service_told_and_what_its_artifacts_held(tracker,
 
 
 def test_spans_and_events_have_the_times_and_places_of_the_service(settings, chosen, seen, monkeypatch):
-    monkeypatch.setattr(handover, "start", send_all)
+    monkeypatch.setattr(enqueue, "start", send_all)
     with served(Collector()) as collector:
         config = settings(openlineage=collector.address, opentelemetry=collector.address)
         assert hand_over(seen(), config, chosen=chosen) == "Handed to track.openlineage, track.opentelemetry."
@@ -182,18 +182,18 @@ def test_run_whose_reports_were_not_readable_is_completed_once_they_are(tracker,
 def test_command_that_was_killed_while_it_handed_over_loses_nothing(
     tracker, settings, chosen, seen, monkeypatch
 ):
-    config, leave = settings(mlflow=tracker.address), handover.leave
+    config, leave = settings(mlflow=tracker.address), enqueue.leave
 
     def killed(record):
         leave(record)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(handover, "leave", killed)
+    monkeypatch.setattr(enqueue, "leave", killed)
     with pytest.raises(KeyboardInterrupt):
         hand_over(seen(), config, chosen=chosen)
     [entry] = send_all(chosen.output)  # another run's sender
     assert entry.why == {"mlflow": "is sent when the resumed run has ended"}
-    monkeypatch.setattr(handover, "leave", leave)
+    monkeypatch.setattr(enqueue, "leave", leave)
     assert hand_over(seen(), config, chosen=chosen) == "Handed to track.mlflow."
     assert len(tracker.runs) == 1
 
