@@ -33,7 +33,7 @@ pytestmark = [
         os.getuid() != 0 or not all(map(shutil.which, PROGRAMS)),
         reason=f"an image is built and run by root, with {', '.join(PROGRAMS)}",
     ),
-    pytest.mark.timeout(1800),  # the first builds the image
+    pytest.mark.timeout(1800),  # to build the image, and thirteen imports of TensorFlow
 ]
 
 
@@ -87,7 +87,7 @@ def rehearse(project, storage):
     def call(*words):
         command = [sys.executable, "cloud_runner.py", "rehearse", "--containers", *words]
         environment = {**os.environ, "CI": "true", **storage}
-        finished = run_watched(command, cwd=project, env=environment, timeout_s=400)
+        finished = run_watched(command, cwd=project, env=environment, timeout_s=900)
         assert [each for each in finished.listeners if "/conmon " not in each.command] == []
         return finished
 

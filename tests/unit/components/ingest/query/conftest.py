@@ -28,4 +28,7 @@ def interrupted():
         with pytest.raises(KeyboardInterrupt), ctrl_c_after(seconds):
             yield
 
-    return block
+    # A shell's job in the background ignores Ctrl-C.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield block
+    signal.signal(signal.SIGINT, before)
