@@ -19,6 +19,9 @@ from slipway.pipeline.runs.run_target import OfWorkload
 from slipway.pipeline.terminal.durations import seconds
 from slipway.pipeline.terminal.printable import printable
 
+Settings = Mapping[str, Any]
+"""Dotted key -> value, as JSON has it."""
+
 COUNT = "example_count"
 # Fields of every run that it can be sorted by, beside metrics and keys; the smallest first.
 _FACTS = ("started_at", "wall_s")
@@ -42,7 +45,7 @@ class Comparison:
     runs: tuple[RunRecord, ...]
     metrics: tuple[str, ...]
     keys: tuple[str, ...]
-    values: tuple[Mapping[str, Any], ...]
+    values: tuple[Settings, ...]
     searched: str = ""
 
     def to_json(self) -> dict[str, object]:
@@ -121,13 +124,13 @@ def is_lower_better(metric: str) -> bool:
     return known.better == "lower" if known else metric.endswith(("loss", "error", "crossentropy"))
 
 
-def settings_of(record: RunRecord) -> Mapping[str, Any]:
+def settings_of(record: RunRecord) -> Settings:
     """Return a run's settings by dotted key: those of its workload, or the parameters of another pipeline."""
     target = record.target.target
     return _flat_config(target.config) if isinstance(target, OfWorkload) else record.target.parameters
 
 
-def changed_keys(old: Mapping[str, Any], new: Mapping[str, Any], keys: Iterable[str]) -> list[str]:
+def changed_keys(old: Settings, new: Settings, keys: Iterable[str]) -> list[str]:
     """Return those of the keys whose values differ; a key that only one side has differs."""
     return [] if old is new else [key for key in keys if old.get(key, _ABSENT) != new.get(key, _ABSENT)]
 
@@ -161,13 +164,13 @@ def cell(value: object) -> str:
 
 
 def _with_defaults(
-    records: Sequence[RunRecord], values: Sequence[Mapping[str, Any]]
-) -> list[Mapping[str, Any]]:
+    records: Sequence[RunRecord], values: Sequence[Settings]
+) -> list[Settings]:
     """Return the settings, with defaults for keys that only newer runs of the same pipeline have."""
     every: dict[str, set[str]] = {}
     for record, found in zip(records, values, strict=True):
         every.setdefault(record.workload, set()).update(found)
-    filled: dict[tuple[str, int], Mapping[str, Any]] = {}  # runs with equal settings keep sharing one mapping
+    filled: dict[tuple[str, int], Settings] = {}  # runs with equal settings keep sharing one mapping
     for record, found in zip(records, values, strict=True):
         target, known = record.target.target, every[record.workload]
         if isinstance(target, OfWorkload) and len(found) < len(known):
@@ -190,7 +193,7 @@ def _filled(config: str) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=4096)
-def _flat_config(config: str) -> Mapping[str, Any]:
+def _flat_config(config: str) -> Settings:
     try:
         document = orjson.loads(config)
     except ValueError:  # a damaged record; its metrics can still be compared
@@ -206,7 +209,7 @@ def _flat(document: Mapping[str, Any], prefix: str) -> Iterable[tuple[str, Any]]
             yield f"{prefix}{key}", value
 
 
-def _changed(records: Sequence[RunRecord], values: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+def _changed(records: Sequence[RunRecord], values: Sequence[Settings]) -> tuple[str, ...]:
     """Return the keys that differ between runs of the same pipeline; other pipelines' differ anyway."""
     counts: dict[str, int] = {}
     for workload in dict.fromkeys(record.workload for record in records):
@@ -246,7 +249,7 @@ def _meant(by: str, metrics: Sequence[str], keys: Iterable[str]) -> str:
     )
 
 
-def _value(record: RunRecord, values: Mapping[str, Any], name: str) -> Any:
+def _value(record: RunRecord, values: Settings, name: str) -> Any:
     if name in _FACTS:
         return getattr(record, name)
     return record.metrics[name] if name in record.metrics else values.get(name)
