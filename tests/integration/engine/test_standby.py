@@ -41,16 +41,9 @@ def waiting(tmp_path):
     return lambda: list((tmp_path / f"slipway-{os.getuid()}").glob("*.socket"))
 
 
-def test_a_run_leaves_a_process_for_the_next_which_imports_nothing_and_killed_leaves_nothing(
-    cold, warm_command, waiting
-):
-    """In one test, for each process that waits has to import TFX first."""
-    environment = {**cold.environment, "CI": "false", "SLIPWAY_WARM_MINUTES": "5"}
-    command = [sys.executable, "local_runner.py", "run", "--pipeline", "toy_pipeline:one", "--no-cache"]
-    command += ["--output", str(cold.output)]
-    subprocess.run(command, cwd=PROJECT_ROOT, env=environment, capture_output=True, check=True)
-    [address] = wait_until(waiting)
+def test_runs_begin_without_importing_tfx_and_a_killed_one_leaves_nothing(cold, warm_command, waiting):
     pid = int(warm_command().split()[1])
+    [address] = wait_until(waiting)
     assert f"Process {pid} " in warm_command(), "one is enough"
 
     assert cold.run("one", "--no-cache").returncode == 0
@@ -75,4 +68,14 @@ def test_a_run_leaves_a_process_for_the_next_which_imports_nothing_and_killed_le
 def test_process_that_nobody_uses_ends(warm_command, waiting):
     warm_command("--minutes", "0.1")
     wait_until(waiting)
+    wait_until(lambda: not waiting())
+
+
+def test_each_run_leaves_one_where_a_variable_says_so(cold, warm_command, waiting):
+    environment = {**cold.environment, "CI": "false", "SLIPWAY_WARM_MINUTES": "1"}
+    command = [sys.executable, "local_runner.py", "run", "--pipeline", "toy_pipeline:one", "--no-cache"]
+    command += ["--output", str(cold.output)]
+    subprocess.run(command, cwd=PROJECT_ROOT, env=environment, capture_output=True, check=True)
+    wait_until(waiting)
+    assert warm_command("--end") == "Ended: 1\n"
     wait_until(lambda: not waiting())
