@@ -23,7 +23,7 @@ FLOORS: Mapping[str, float] = {
     "slipway.components.predictor": 94,
     "slipway.components.preflight": 68,
     "slipway.components.pusher": 94,
-    "slipway.components.reference_models": 64,
+    "slipway.components.reference_models": 95,
     "slipway.components.saved_model": 89,
     "slipway.components.statistics_gen": 95,
     "slipway.components.serving": 94,
