@@ -6,6 +6,7 @@ files, with the memory and cores that the job gives them.
 
 import json
 import os
+import pwd
 import shutil
 import signal
 import subprocess
@@ -66,8 +67,9 @@ def image(project, storage):
     cache = subprocess.run(
         [project / ".venv/bin/uv", "cache", "dir"], capture_output=True, text=True, check=True
     ).stdout.strip()
-    # The packages that make setup has fetched, and what this machine trusts.
-    options = f"--isolation=chroot --network=host --timestamp 0 --volume {cache}:/root/.cache/uv"
+    # The packages that make setup has fetched, where uv looks for them as root, and what this machine trusts.
+    there = Path(pwd.getpwuid(0).pw_dir, ".cache", "uv")
+    options = f"--isolation=chroot --network=host --timestamp 0 --volume {cache}:{there}"
     options += f" --volume {CERTIFICATES}:{CERTIFICATES}:ro"
     for words in (
         ["image-base", "BASE=localhost/base"],
