@@ -163,9 +163,7 @@ def cell(value: object) -> str:
     return text if len(text) <= _CELL_LENGTH else f"{text[: _CELL_LENGTH - 1]}…"
 
 
-def _with_defaults(
-    records: Sequence[RunRecord], values: Sequence[Settings]
-) -> list[Settings]:
+def _with_defaults(records: Sequence[RunRecord], values: Sequence[Settings]) -> list[Settings]:
     """Return the settings, with defaults for keys that only newer runs of the same pipeline have."""
     every: dict[str, set[str]] = {}
     for record, found in zip(records, values, strict=True):
