@@ -28,10 +28,12 @@ class Beside:
         signals: counts Ctrl-C and SIGTERM, which Python handles in the main thread, for all runs.
         begun: how many runs have begun here. The first must be alone until it has ended, because it closes
             what earlier runs left open.
+        releases: how often claims were given up, and so results may have come into the cache.
     """
 
     signals: Interruptions = field(default_factory=Interruptions)
     begun: int = 0
+    releases: int = 0
     _claims: dict[str, set[Work]] = field(default_factory=dict)
     _changed: threading.Condition = field(default_factory=threading.Condition)
 
@@ -53,20 +55,25 @@ class Beside:
         with self._changed:
             self.begun += 1
 
-    def claim(self, run_id: str, wanted: Collection[Work], *, tick: Callable[[], None]) -> bool:
+    def claim(
+        self, run_id: str, wanted: Collection[Work], *, releases: int, tick: Callable[[], None]
+    ) -> bool:
         """Claim the nodes that a run is going to run.
 
         Args:
             run_id: the run.
             wanted: the nodes.
+            releases: `Beside.releases` from before the run was planned.
             tick: called twice a second while waiting; may raise.
 
         Returns:
-            True if they are the run's now. False if another had claimed one, and has done with all: the run
-            has to plan anew.
+            True if they are the run's now. False if another had claimed one, and has done with all, or has
+            given up claims while this run was planned: it has to plan anew.
         """
         with self._changed:
             if not self._is_claimed(wanted):
+                if self.releases != releases:
+                    return False
                 self._claims[run_id] = set(wanted)
                 return True
             while self._is_claimed(wanted):
@@ -84,13 +91,15 @@ class Beside:
             claimed = self._claims.get(record.run_id, set())
             if done := {work for work in claimed if work[0] not in left}:
                 claimed -= done
+                self.releases += 1
                 self._changed.notify_all()
 
     def end(self, run_id: str) -> None:
         """Give up all claims of a run that has ended."""
         with self._changed:
-            self._claims.pop(run_id, None)
-            self._changed.notify_all()
+            if self._claims.pop(run_id, None):
+                self.releases += 1
+                self._changed.notify_all()
 
 
 @contextlib.contextmanager

@@ -223,9 +223,11 @@ def prepare(
     server.settle("" if are_others_at_work else str(folder.parent), tick=tick)
     if resumed:
         _take_up(record, server, history, tick=tick)
-    plan = make_plan(request, history, graph, resumed=resumed)
-    while beside and not beside.claim(record.run_id, _due(plan), tick=tick):
+    while True:
+        releases = beside.releases if beside else 0
         plan = make_plan(request, history, graph, resumed=resumed)
+        if beside is None or beside.claim(record.run_id, _due(plan), releases=releases, tick=tick):
+            break
     check_docker((node for node in graph.nodes if plan.decisions[node.id].action == "run"), os.environ)
     _begin_nodes(history, record, plan)
     display.planned(record, _expected_s(history, record))

@@ -20,8 +20,9 @@ def record(*states, run_id="1"):
     return RunRecord(run_id, "taxi", nodes=nodes)
 
 
-def claim(beside, run_id, *wanted, tick=lambda: None):
-    return beside.claim(run_id, wanted, tick=tick)
+def claim(beside, run_id, *wanted, releases=None, tick=lambda: None):
+    releases = beside.releases if releases is None else releases
+    return beside.claim(run_id, wanted, releases=releases, tick=tick)
 
 
 def test_runs_of_different_nodes_do_not_wait():
@@ -66,6 +67,21 @@ def test_a_node_that_does_not_run_any_more_is_free(state):
     beside.release(record(state, "waiting"))
     assert claim(beside, "2", A)
     assert beside._is_claimed([B])
+
+
+@pytest.mark.parametrize(
+    "give_up", [lambda beside: beside.release(record("complete", "running")), lambda beside: beside.end("1")]
+)
+def test_a_run_plans_anew_if_another_has_done_with_a_node_meanwhile(give_up):
+    beside = Beside()
+    claim(beside, "1", A, B)
+    planned_at = beside.releases
+    give_up(beside)
+    assert not claim(beside, "2", A, releases=planned_at), "the plan may not know of the result"
+    planned_at = beside.releases
+    beside.release(record("complete", "running"))
+    beside.end("3")
+    assert claim(beside, "2", A, releases=planned_at), "nothing was given up"
 
 
 def test_a_run_that_ends_wakes_who_waits():
