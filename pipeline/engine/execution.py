@@ -107,6 +107,8 @@ def _run(
         if beside:
             beside.release(record)
 
+    if beside:
+        beside.leave_if_interrupted()  # here too, for a run that needs no node: a sweep may have many of these
     known = known_plan(request, history, record)
     if is_all_known(known, request, history, record, display):
         return None

@@ -154,8 +154,9 @@ class Trials:
     def _try(self, trial: Trial) -> bool:
         """Run a trial; return False if the user interrupted it."""
         sweep = self.sweep
-        at = sweep.done.index(trial) + 1 if trial.seed is None else 0
-        name = f"trial {at}/{sweep.trials}" if at else f"seed {trial.seed}"
+        # Not `index`: of two trials that begin side by side with the same settings, it would find the first.
+        at = next(at for at, each in enumerate(sweep.done, 1) if each is trial)
+        name = f"trial {at}/{sweep.trials}" if trial.seed is None else f"seed {trial.seed}"
         shown = in_words(trial)
         if trial.repeats is not None:
             self.tell(f"{name}  the same settings as trial {trial.repeats}  {shown}")

@@ -9,6 +9,7 @@ import pytest
 from slipway.pipeline.config import WorkloadChoice, read_assignments
 from slipway.pipeline.engine import execution
 from slipway.pipeline.engine import stepwise_run as steps
+from slipway.pipeline.engine.beside import Beside
 from slipway.pipeline.errors import ConfigError, PipelineError
 from slipway.pipeline.plan.assemble import Plan
 from slipway.pipeline.plan.decide import Decision
@@ -85,3 +86,13 @@ def test_machine_that_refuses_ends_the_run_in_words_with_the_way_on(project, tmp
     assert (run.state, run.exit_code) == ("failed", 1)
     assert told.value.message == "/full/slipway-run-: No space left on device."
     assert f"resume {run.run_id}" in told.value.hint
+
+
+def test_an_interrupt_ends_a_run_side_by_side_even_if_all_is_cached(project, tmp_path, monkeypatch):
+    monkeypatch.setattr(execution, "is_all_known", lambda *_: True)
+    workload, output = project / "workloads/taxi/workload.yaml", tmp_path / "output"
+    request = workload_request(WorkloadChoice(workload), output=output, beam_args=())
+    beside = Beside()
+    assert execution.execute(request, display=Mock(), beside=beside).state == "complete"
+    beside.interrupt()
+    assert execution.execute(request, display=Mock(), beside=beside).state == "interrupted"

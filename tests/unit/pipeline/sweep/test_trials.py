@@ -337,3 +337,22 @@ def test_the_search_is_told_which_trials_still_run(sweep, monkeypatch):
     monkeypatch.setattr(trials, "propose", propose)
     side_by_side(sweep, SideBySide(AUC, sweep, 2))
     assert seen == [[], [False], [False, True]]
+
+
+def test_trials_with_the_same_settings_that_run_at_once_have_their_own_numbers(sweep, monkeypatch):
+    from slipway.pipeline.sweep import trials
+
+    proposed = iter(["1", "2", "2"])
+    monkeypatch.setattr(trials, "propose", lambda *_, **__: {"train.batch_size": next(proposed)})
+    both = threading.Barrier(2)
+    settings = Sweep.settings
+
+    def begin_together(self, trial):
+        if trial is not self.done[0]:
+            both.wait(60)
+        return settings(self, trial)
+
+    monkeypatch.setattr(Sweep, "settings", begin_together)
+    told = []
+    side_by_side(sweep, SideBySide(AUC, sweep, 2), told=told)
+    assert sorted(line.partition("/")[0] for line in told) == ["trial 1", "trial 2", "trial 3"]
