@@ -56,7 +56,7 @@ class TrainingLog:
     def _add(self, event: Mapping[str, Any]) -> bool:
         try:
             at, self.planned, metrics = int(event["epoch"]), int(event["epochs"]), dict(event["metrics"])
-        except (KeyError, TypeError, ValueError):  # printed by someone else
+        except (KeyError, TypeError, ValueError, OverflowError):  # printed by someone else
             return False
         self.epochs = {epoch: known for epoch, known in self.epochs.items() if epoch < at} | {at: metrics}
         return True
@@ -167,7 +167,7 @@ class Watch:
         try:
             told = first_json(record, "ModelRun", "history.json").get("epochs", [])
             self._keep({int(epoch["epoch"]): epoch for epoch in told})
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, OverflowError):
             return  # another Trainer's file: the log is all that is known
 
     def _keep(self, epochs: Mapping[int, Mapping[str, float]]) -> None:

@@ -53,11 +53,21 @@ def test_a_training_that_starts_again_replaces_its_epochs(log):
     assert log.epochs == {1: {"loss": 0.5}, 2: {"loss": 0.3}}
 
 
-@pytest.mark.parametrize("bad", ["{}", '"x"', "[1]", '{"epoch": "x", "epochs": 2, "metrics": {}}'])
-def test_what_only_looks_like_an_epoch_is_passed_over(log, bad):
-    fields = bad[1:] if bad.startswith("{") and len(bad) > 2 else f'"epoch": {bad}}}'
-    log.path.write_text(f'{{"event": "epoch", {fields}\n')
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"epoch": 1, "epochs": 2},
+        {"epoch": None, "epochs": 2, "metrics": {}},
+        {"epoch": "x", "epochs": 2, "metrics": {}},
+        {"epoch": float("inf"), "epochs": 2, "metrics": {}},
+        {"epoch": 1, "epochs": 2, "metrics": 0.5},
+    ],
+)
+def test_what_only_looks_like_an_epoch_is_passed_over(log, fields):
+    log.path.write_text(json.dumps({"event": "epoch", **fields}) + "\n" + '{"event": "epoch", "epoch": \n')
     assert not log.read()
+    assert (log.epochs, log.planned) == ({}, 0)
 
 
 @pytest.mark.parametrize(
@@ -184,7 +194,10 @@ def test_a_cached_training_gives_its_curve(sweep, trial, tmp_path):
     assert trial.curve == [(1, 0.5), (2, 0.6)]
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"epochs": 3}', '{"epochs": [{}]}', '{"epochs": [3]}'])
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", '{"epochs": 3}', '{"epochs": [{}]}', '{"epochs": [3]}', '{"epochs": [{"epoch": Infinity}]}'],
+)
 def test_another_trainers_history_says_nothing(sweep, trial, tmp_path, text):
     trial.curve = [(1, 0.5)]
     Watch(sweep, trial).ends(complete(tmp_path / "model_run", text))
