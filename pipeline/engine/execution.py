@@ -108,7 +108,7 @@ def _run(
             beside.release(record)
 
     if beside:
-        beside.leave_if_interrupted()  # here too, for a run that needs no node: a sweep may have many of these
+        beside.leave_if_interrupted()  # a sweep may have many runs that need no node, and so do not tick
     known = known_plan(request, history, record)
     if is_all_known(known, request, history, record, display):
         return None

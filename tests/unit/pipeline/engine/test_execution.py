@@ -96,3 +96,25 @@ def test_an_interrupt_ends_a_run_side_by_side_even_if_all_is_cached(project, tmp
     assert execution.execute(request, display=Mock(), beside=beside).state == "complete"
     beside.interrupt()
     assert execution.execute(request, display=Mock(), beside=beside).state == "interrupted"
+
+
+def test_a_node_that_another_ends_while_a_run_is_planned_is_not_run_again(tmp_path, monkeypatch):
+    beside, graph, plans = Beside(), Graph("toy", (OTHER,)), []
+    assert beside.claim("other", {("Other", "key")}, releases=0, tick=Mock())
+
+    def make_plan(*_, **__):
+        decision = Decision("Other", "reuse" if plans else "run", "")
+        plans.append(Plan(graph, {"Other": Mock(key="key")}, {"Other": decision}, baseline="", reference=""))
+        beside.end("other")
+        return plans[-1]
+
+    monkeypatch.setattr(execution, "make_plan", make_plan)
+    monkeypatch.setattr(execution, "keep_graph", lambda *_: graph)
+    monkeypatch.setattr(execution, "_begin_nodes", Mock())
+    history, server = History(tmp_path), Mock()
+    server.reuse.return_value = {}
+
+    plan = execution.prepare(Mock(), history, history.new_run("toy"), Mock(), server, beside=beside)
+
+    assert plan.decisions["Other"].action == "reuse"
+    assert len(plans) == 2
