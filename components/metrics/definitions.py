@@ -102,6 +102,12 @@ class Metric:
         return self.is_curve or (self.confusion is not None and self.confusion.is_of_some_rows)
 
     @property
+    def is_of_classes(self) -> bool:
+        """Whether its labels are classes, not numbers."""
+        is_yes_or_no = self.is_curve or self.confusion is not None
+        return is_yes_or_no or self.outputs == "classes" or self.trivial in ("majority_share", "entropy")
+
+    @property
     def is_of_each_class(self) -> bool:
         """Whether answers for several classes are taken as a yes or no for each."""
         return self.outputs is None and (self.is_curve or self.confusion is not None)

@@ -19,8 +19,6 @@ from slipway.pipeline.wiring.ingest_options import ingest_options
 _DATA_LIMITS = {each.name for each in fields(Limits)}
 # The other keys of `evaluate.serving` configure the measurement.
 _SERVING_LIMITS = {each.name for each in fields(ServingLimits)}
-# Values of `metric_of(...).trivial` of metrics whose labels are classes.
-_OF_CLASSES = ("majority_share", "chance", "entropy", "positive_share")
 
 
 def data_gate_settings(config: WorkloadConfig) -> dict[str, object]:
@@ -87,12 +85,7 @@ def reference_models_settings(config: WorkloadConfig) -> dict[str, object]:
 
 def tasks(config: WorkloadConfig) -> dict[str, str]:
     """Return `classes` or `numbers`, the kind of its labels, for each output; a single output is named ""."""
-    metrics = config.evaluate.metrics
-    of_classes = {
-        output_of(name)
-        for name in metrics
-        if metric_of(name).trivial in _OF_CLASSES or metric_of(name).outputs == "classes"
-    }
+    of_classes = {output_of(name) for name in config.evaluate.metrics if metric_of(name).is_of_classes}
     return {output: "classes" if output in of_classes else "numbers" for output in _labels(config)}
 
 

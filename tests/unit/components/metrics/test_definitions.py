@@ -59,6 +59,15 @@ def test_a_mean_over_all_rows_and_a_count_need_no_two_classes(name):
     assert not METRICS[name].needs_both_classes
 
 
+def test_labels_are_classes_where_yes_and_no_or_the_commonest_class_are_counted():
+    assert {name for name, metric in METRICS.items() if metric.is_of_classes} == {
+        "accuracy", "auc", "binary_accuracy", "binary_crossentropy", "categorical_accuracy", "categorical_hinge",
+        "f1_score", "false_negatives", "false_positives", "precision", "recall", "sparse_categorical_accuracy",
+        "sparse_categorical_crossentropy", "sparse_top_k_categorical_accuracy", "top_k_categorical_accuracy",
+        "true_negatives", "true_positives",
+    }  # fmt: skip
+
+
 def test_what_is_computed_from_yes_and_no_is_asked_of_each_class_unless_it_takes_one_output():
     assert all(METRICS[name].is_of_each_class for name in ("auc", "f1_score", "recall", "false_negatives"))
     assert not any(METRICS[name].is_of_each_class for name in ("binary_accuracy", "categorical_accuracy"))

@@ -8,6 +8,7 @@ from slipway.pipeline.wiring.gate_settings import (
     data_gate_settings,
     model_gate_settings,
     reference_models_settings,
+    tasks,
 )
 
 
@@ -53,3 +54,27 @@ def test_reference_models_are_fitted_to_each_output_by_its_own_task(project):
     assert settings["means"] == {}
     taxi = load_workload(project / "workloads/taxi/workload.yaml", root=project)
     assert reference_models_settings(taxi)["labels"] == {"": "big_tip"}
+
+
+@pytest.mark.parametrize(
+    ("metrics", "task"),
+    [
+        (["auc"], "classes"),
+        (["precision"], "classes"),
+        (["recall"], "classes"),
+        (["f1_score"], "classes"),
+        (["false_negatives", "true_negatives"], "classes"),
+        (["binary_crossentropy"], "classes"),
+        (["top_k_categorical_accuracy"], "classes"),
+        (["mean_squared_error", "recall"], "classes"),
+        (["mean_squared_error", "cosine_similarity"], "numbers"),
+        (["pinball_loss"], "numbers"),
+        (["ndcg"], "numbers"),
+    ],
+)
+def test_one_metric_of_classes_tells_that_labels_are_classes(project, metrics, task):
+    from slipway.pipeline.config import load_workload
+
+    config = load_workload(project / "workloads/taxi/workload.yaml", root=project)
+    judged = config.evaluate.model_copy(update={"metrics": metrics})
+    assert tasks(config.model_copy(update={"evaluate": judged})) == {"": task}
