@@ -214,8 +214,10 @@ def _mysql_schema(cursor: "pymysql.cursors.Cursor") -> pa.Schema:
     # Only `_result.fields` has the character set of a column.
     for (name, code, *_), packet in zip(cursor.description, cursor._result.fields, strict=True):
         is_bytes = code in bits or (code in texts and packet.charsetnr == _BINARY_CHARACTERS)
-        # An unsigned number may be too large for int64; as in Parquet, only its row is rejected then.
-        integers = pa.uint64() if packet.flags & FLAG.UNSIGNED else pa.int64()
+        # An unsigned bigint may be too large for int64; as in Parquet, only its row is rejected then. The
+        # others fit, and as signed numbers a query may subtract them: DuckDB's uint64 holds nothing below 0.
+        is_large = code == FIELD_TYPE.LONGLONG and packet.flags & FLAG.UNSIGNED
+        integers = pa.uint64() if is_large else pa.int64()
         kind = integers if code in whole else pa.float64() if code in fractions else pa.string()
         fields.append(pa.field(name, pa.binary() if is_bytes else kind))
     return pa.schema(fields)

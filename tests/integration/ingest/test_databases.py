@@ -71,6 +71,9 @@ def mysql():
         shop.do(
             "CREATE TABLE orders (id bigint, total decimal(10,2), day date, at timestamp null, note text, "
             "ok tinyint(1), more json, raw blob, size enum('s', 'm'))",
+            "CREATE TABLE stock (t tinyint unsigned, s smallint unsigned, m mediumint unsigned, i int unsigned, "
+            "y year, b bigint unsigned)",
+            "INSERT INTO stock VALUES (255, 65535, 16777215, 4294967295, 2026, 18446744073709551615)",
             "INSERT INTO orders VALUES (1, 12.50, '2026-01-02', '2026-01-02 10:00', 'hé', true, "
             "'{\"a\": 1}', x'ff', 'm')",
             "INSERT INTO orders (id) VALUES (2)",
@@ -136,6 +139,9 @@ def test_values_of_mariadb(read):
     large = read("mysql", "SELECT 18446744073709551615 AS n, CAST(1 AS SIGNED) AS m")
     assert large.to_pylist() == [{"n": 2**64 - 1, "m": 1}]
     assert large.schema.types == [pa.uint64(), pa.int64()]
+    stock = read("mysql", "SELECT * FROM stock")
+    assert [*stock.to_pylist()[0].values()] == [255, 65535, 2**24 - 1, 2**32 - 1, 2026, 2**64 - 1]
+    assert stock.schema.types == [*[pa.int64()] * 5, pa.uint64()], "only what may be too large is unsigned"
 
 
 @pytest.mark.parametrize("kind", ["postgresql", "mysql"])
