@@ -71,8 +71,8 @@ def mysql():
         shop.do(
             "CREATE TABLE orders (id bigint, total decimal(10,2), day date, at timestamp null, note text, "
             "ok tinyint(1), more json, raw blob, size enum('s', 'm'))",
-            "CREATE TABLE stock (t tinyint unsigned, s smallint unsigned, m mediumint unsigned, i int unsigned, "
-            "y year, b bigint unsigned)",
+            "CREATE TABLE stock (t tinyint unsigned, s smallint unsigned, m mediumint unsigned, "
+            "i int unsigned, y year, b bigint unsigned)",
             "INSERT INTO stock VALUES (255, 65535, 16777215, 4294967295, 2026, 18446744073709551615)",
             "INSERT INTO orders VALUES (1, 12.50, '2026-01-02', '2026-01-02 10:00', 'hé', true, "
             "'{\"a\": 1}', x'ff', 'm')",

@@ -61,10 +61,10 @@ def test_a_mean_over_all_rows_and_a_count_need_no_two_classes(name):
 
 def test_labels_are_classes_where_yes_and_no_or_the_commonest_class_are_counted():
     assert {name for name, metric in METRICS.items() if metric.is_of_classes} == {
-        "accuracy", "auc", "binary_accuracy", "binary_crossentropy", "categorical_accuracy", "categorical_hinge",
-        "f1_score", "false_negatives", "false_positives", "precision", "recall", "sparse_categorical_accuracy",
-        "sparse_categorical_crossentropy", "sparse_top_k_categorical_accuracy", "top_k_categorical_accuracy",
-        "true_negatives", "true_positives",
+        "accuracy", "auc", "binary_accuracy", "binary_crossentropy", "categorical_accuracy",
+        "categorical_hinge", "f1_score", "false_negatives", "false_positives", "precision", "recall",
+        "sparse_categorical_accuracy", "sparse_categorical_crossentropy", "sparse_top_k_categorical_accuracy",
+        "top_k_categorical_accuracy", "true_negatives", "true_positives",
     }  # fmt: skip
 
 
