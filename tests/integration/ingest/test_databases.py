@@ -1,16 +1,15 @@
 """Sources by SQL on a real PostgreSQL and a real MariaDB server, on loopback, started by the test."""
 
 import json
-import signal
 import subprocess
 import sys
-import threading
 from datetime import UTC, date, datetime
 from urllib.parse import quote
 
 import database_servers
 import pyarrow as pa
 import pytest
+from ctrl_c import interrupted
 from database_servers import PASSWORD
 
 from slipway.components.ingest.query.databases import rows_of_server
@@ -185,10 +184,7 @@ ROWS = {
 )
 def test_an_interrupt_ends_a_long_query(read, request, kind, query):
     request.getfixturevalue(kind)
-    me = threading.main_thread().ident
-    timer = threading.Timer(1, lambda: signal.pthread_kill(me, signal.SIGINT))
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
+    with interrupted(1):
         read(kind, query)
 
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from ctrl_c import interrupted
 
 from slipway.components.ingest.query.duck import Files, version, write_rows
 from slipway.components.ingest.query.tables import QueryError
@@ -227,7 +228,7 @@ def test_a_wrong_query_is_refused_and_writes_nothing(ask, trips, tmp_path, query
 
 @pytest.mark.timeout(60, method="thread")  # a query that goes on is in C, where no signal ends the test
 @pytest.mark.parametrize("query", ["SELECT max(h) AS h FROM {all}", "FROM {all} WHERE h = 7"])
-def test_an_interrupt_ends_a_long_query(ask, interrupted, query):
+def test_an_interrupt_ends_a_long_query(ask, query):
     pairs = "(SELECT hash(a.range, b.range) AS h FROM range(10_000_000) a, range(10_000_000) b)"
     with interrupted(1):
         ask(query.format(all=pairs))

@@ -5,6 +5,7 @@ from contextlib import closing
 
 import pyarrow as pa
 import pytest
+from ctrl_c import interrupted
 
 from slipway.components.ingest.query.sqlite import rows_of_sqlite
 from slipway.components.ingest.query.tables import QueryError, Table
@@ -95,7 +96,7 @@ def test_what_is_no_database_is_told(tmp_path):
 
 
 @pytest.mark.timeout(60, method="thread")  # a query that goes on is in C, where no signal ends the test
-def test_an_interrupt_ends_a_long_query(shop, interrupted):
+def test_an_interrupt_ends_a_long_query(shop):
     with interrupted(0.5):
         read(shop, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n")
 

@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+from ctrl_c import interrupted
 
 from slipway.components.ingest.query.stoppable import stoppable
 
@@ -17,7 +18,7 @@ def test_a_result_is_returned_and_an_error_raised():
         stoppable(lambda: 1 / 0, stop=stop)
 
 
-def test_an_interrupt_stops_the_work_and_is_raised_once_it_has_ended(interrupted):
+def test_an_interrupt_stops_the_work_and_is_raised_once_it_has_ended():
     ended, calls = threading.Event(), []
 
     def stop_at_last():
