@@ -41,9 +41,10 @@ floors: ## After make test COVERAGE=1: which share of each package it has run, a
 	@$(PYTHON) -W ignore -m coverage json --quiet -o .cache/coverage/report.json
 	@PYTHONPATH=tests/support $(PYTHON) -m floors .cache/coverage/report.json
 
+# Without tests/unit: each worker would read its thousands of tests for none (tests/conftest.py refuses one).
 test-external: JOBS := 3
 test-external: setup ## The others: other workloads end to end, JAX, the TPU compiler, Airflow, MLflow, a collector, Beam's engines, databases, browser, shells, TFX's own components, random kills
-	@$(PYTHON) -m pytest -n $(JOBS) $(DURATIONS) -m external
+	@$(PYTHON) -m pytest -n $(JOBS) $(DURATIONS) -m external tests/e2e tests/fuzz tests/integration
 
 test-all: setup ## All tests
 	@$(PYTHON) -m pytest -n $(JOBS)

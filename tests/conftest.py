@@ -73,10 +73,12 @@ def pytest_configure(config: pytest.Config) -> None:
 # Whoever asks for one of these stands on a foreign system, and cannot forget to say so.
 FOREIGN = {"jax_python", "tpu_python"}
 
+UNIT = 3  # the last of all places
+
 
 def _place(item: pytest.Item) -> int:
     if "/tests/unit/" in item.path.as_posix():
-        return 3
+        return UNIT
     return 0 if item.path.name in FIRST else 2 if item.path.name in LATER else 1
 
 
@@ -94,6 +96,9 @@ def pytest_collection_modifyitems(
     for item in items:
         if FOREIGN.intersection(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.external)
+        # `make test-external` does not read that folder.
+        if _place(item) == UNIT and item.get_closest_marker("external"):
+            raise pytest.UsageError(f"{item.nodeid} is external: move it out of tests/unit")
     items.sort(key=_place)
     if config.getoption("reversed"):
         items.reverse()

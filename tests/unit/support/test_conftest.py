@@ -17,12 +17,27 @@ def test_a_single_test_runs_twice_in_one_process(project, tmp_path):
     """A test that pytest takes for set up, because it follows itself, has no fixtures."""
     file = tmp_path / "test_single.py"
     file.write_text(FILE, encoding="utf-8")
+    done = pytest_on(file, project, "--twice")
+    assert "2 passed" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_an_external_unit_test_is_refused_as_no_command_would_run_it(project, tmp_path):
+    file = tmp_path / "tests" / "unit" / "test_single.py"
+    file.parent.mkdir(parents=True)
+    file.write_text(f"import pytest\npytestmark = pytest.mark.external\n{FILE}", encoding="utf-8")
+    done = pytest_on(file, project)
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR, done.stdout + done.stderr
+    assert "test_with_a_folder is external: move it out of tests/unit" in done.stdout + done.stderr
+
+
+def pytest_on(file, project, *options):
+    """Runs a file with the project's conftest.py."""
     words = ["-q", "-p", "no:cacheprovider", f"--confcutdir={project}", "-c", str(project / "pyproject.toml")]
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", *words, "-p", "conftest", "--twice", str(file)],
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", *words, "-p", "conftest", *options, str(file)],
         cwd=project / "tests",
         capture_output=True,
         text=True,
         check=False,
     )
-    assert "2 passed" in done.stdout, done.stdout + done.stderr
