@@ -299,11 +299,6 @@ class TrainingStep:
         inputs = {name: spec(each) for name, each in self._features.items() if name not in labels}
         known = getattr(self._model, "_inputs_struct", None)
         if isinstance(known, dict):
-            if foreign := [name for name in known if name not in inputs]:
-                raise ComponentError(
-                    f"the model takes {', '.join(foreign)}, which is not a feature; there are: "
-                    f"{', '.join(inputs)}"
-                )
             inputs = {name: inputs[name] for name in known}
         label = self._question.label
         if isinstance(label, str):

@@ -23,6 +23,7 @@ from slipway.components.errors import ComponentError
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.loop.callback import numbers_of
 from slipway.components.trainer.settings.export import ExportKind, Exports
+from slipway.components.trainer.user_model import take_inputs_by_name
 
 REPORT_FILE = "exports.json"
 CALIBRATION_ROWS = 500
@@ -200,6 +201,7 @@ def _litert_predict(content: bytes) -> Predict:
 def _keras_int8(trained: Trained) -> tuple[str, bytes, Predict]:
     model = keras.models.clone_model(trained.model)
     model.set_weights(trained.model.get_weights())
+    take_inputs_by_name(model)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about layers that are not quantized
         model.quantize("int8")

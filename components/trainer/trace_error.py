@@ -154,8 +154,8 @@ def _judged(error: BaseException, below: list[str]) -> tuple[Cause, str, str]:
     if "The structure of `inputs` doesn't match" in text:
         return (
             "shape",
-            "the model's inputs do not have the names of the features",
-            "keras.Input(shape, name=FEATURE, dtype=...) for each feature that it takes",
+            "a model is called with other inputs than its own",
+            "the inputs by the names, or in the order, that the model was made with",
         )
     if "__jax_array__" in text:
         return (

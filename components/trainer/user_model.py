@@ -21,6 +21,9 @@ _UNEXPECTED = re.compile(r"(?P<called>[\w.<>]+)\(\) got an unexpected keyword ar
 _REWRITTEN = "in user code:"
 _FRAME = re.compile(r'^    File "(?P<file>.+)", line (?P<line>\d+), in ', re.MULTILINE)
 _ERROR = re.compile(r'^    (?! |File ")(.+)', re.MULTILINE)
+# Keras reports an error of a layer below a line that only names the layer's class.
+_OF_A_CALL = re.compile(r"Exception encountered when calling \S+\s+\x1b\[1m(?P<words>.+?)\x1b\[0m", re.DOTALL)
+_OF_SHAPES = "Error encountered:"
 
 
 def source_root(dotted_path: str) -> Path:
@@ -70,12 +73,12 @@ def build_model(
 
     Returns:
         The compiled `keras.Model`. A model that Keras would build from its first batch is built from the
-        features' shapes.
+        features' shapes. One that takes only some of the features picks these, by name, out of all.
 
     Raises:
         ComponentError: the function is missing; returns something other than a compiled model, or a
-            Sequential without an Input for several features; or weights are given that it does not accept or
-            that do not fit.
+            Sequential without an Input for several features; an input of the model is not a feature; or
+            weights are given that it does not accept or that do not fit.
         Exception: whatever the user's code raises; see `describe`.
     """
     import keras
@@ -113,7 +116,9 @@ def build_model(
             f"{dotted_path} returns a model that is not compiled",
             hint="call model.compile(...) before return",
         )
+    _require_known_inputs(model, features, dotted_path)
     _build(model, features, dotted_path)
+    take_inputs_by_name(model)
     return model
 
 
@@ -219,6 +224,49 @@ def _build(model: Any, features: Mapping[str, Feature], dotted_path: str) -> Non
     model.add(begun[-1])
 
 
+def _require_known_inputs(model: Any, features: Mapping[str, Feature], dotted_path: str) -> None:
+    names = _input_names(model)
+    if foreign := [name for name in names if name not in features]:
+        raise ComponentError(
+            f"the model takes {', '.join(foreign)}, which is not a feature; there are: {', '.join(features)}",
+            hint=f"let {dotted_path} make keras.Input(shape, name=FEATURE, dtype=...) for each feature that "
+            "it takes",
+        )
+
+
+def take_inputs_by_name(model: Any) -> None:
+    """Make a functional model pick its inputs, by name, out of a mapping of all features.
+
+    Keras pairs a mapping that holds more than the model's inputs with them by position, in alphabetical order:
+    a model that leaves a feature out would be trained on other features than it names.
+
+    Args:
+        model: any `keras.Model`; others than functional ones take what their own code wants.
+    """
+    names = _input_names(model)
+    model = getattr(model, "_functional", None) or model  # a Sequential wraps a functional model
+    if not names or not isinstance(model._inputs_struct, Mapping):
+        return  # of a list, Keras itself picks the inputs by name
+    standardize = model._standardize_inputs
+
+    def picked(given: Any) -> Any:
+        return standardize({name: given[name] for name in names} if isinstance(given, Mapping) else given)
+
+    model._standardize_inputs = picked
+
+
+def _input_names(model: Any) -> list[str]:
+    """Return the names by which a functional model takes its inputs; [] for any other model."""
+    import keras
+
+    model = getattr(model, "_functional", None) or model
+    inputs = getattr(model, "_inputs_struct", None)
+    called = next(each for each in type(model).__mro__ if "call" in vars(each))
+    if inputs is None or not called.__module__.startswith("keras."):
+        return []
+    return list(inputs) if isinstance(inputs, Mapping) else [each.name for each in keras.tree.flatten(inputs)]
+
+
 def _unknown_hyperparameter(error: TypeError, hyperparameters: Mapping[str, object]) -> str:
     """Describe a hyperparameter that the called function does not accept; "" for any other error."""
     found = _UNEXPECTED.match(str(error))
@@ -250,11 +298,15 @@ def describe(error: BaseException, dotted_path: str, *, lines: int = 1) -> str:
     text = str(error).strip() or "no message"
     if missing := missing_key(error):
         text = f"{missing.words}; {missing.there}"
-    message = f"{type(error).__name__}: {' '.join(filter(None, text.splitlines()[:lines]))}"
+    kind = type(error).__name__
     frames = [(frame.filename, frame.lineno or 0) for frame in traceback.extract_tb(error.__traceback__)]
     if text.startswith(_REWRITTEN) and (told := _ERROR.search(text)):
-        message = told[1]
         frames = [(frame["file"], int(frame["line"])) for frame in _FRAME.finditer(text)]
+        kind, _, text = text[told.start(1) :].partition(": ")
+    if found := _OF_A_CALL.match(text):
+        text = found["words"].rpartition(_OF_SHAPES)[2]
+    told_lines = [each.strip() for each in text.strip().splitlines()[:lines]]
+    message = f"{kind}: {' '.join(filter(None, told_lines))}"
     line = own_line(frames, dotted_path)
     return f"{line}: {message}" if line else message
 

@@ -235,7 +235,7 @@ def unknown_length(features, _):
     return answered(x, layers.LSTM(128)(x))
 
 
-@right("refused", says="the model takes z, which is not a feature; there are: x")
+@right("refused", says="the model takes z, which is not a feature; there are: x", remedy="name=FEATURE")
 def input_that_is_no_feature(features, _):
     x, z = given(features), keras.Input((4,), name="z")
     model = keras.Model({"x": x, "z": z}, layers.Dense(1)(layers.Concatenate()([x, z])))
@@ -249,9 +249,9 @@ def images_that_are_none(features, _):
     return answered(x, layers.Conv2D(8, 3)(x))
 
 
-@right(ERROR, says="the model's inputs do not have the names of the features", remedy="name=FEATURE")
+@right("refused", says="the model takes other, which is not a feature; there are: x", remedy="name=FEATURE")
 def sequential_with_an_input_of_another_name(features, _):
-    model = keras.Sequential([keras.Input(features["x"].shape), layers.Dense(1)])
+    model = keras.Sequential([keras.Input(features["x"].shape, name="other"), layers.Dense(1)])
     model.compile("adam", "mse")
     return model
 

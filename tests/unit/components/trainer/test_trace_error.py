@@ -126,7 +126,7 @@ def test_a_loss_is_a_place_and_no_layer(own):
         ),
         (ValueError("y_true and y_pred have different structures."), "shape", "more than one output"),
         (ValueError("Triggering __jax_array__() during"), "other", "a variable itself is returned"),
-        (ValueError("The structure of `inputs` doesn't match the"), "shape", "the names of the features"),
+        (ValueError("The structure of `inputs` doesn't match the"), "shape", "other inputs than its own"),
         (ValueError("no such axis\nand more"), "other", "ValueError: no such axis"),
     ],
 )

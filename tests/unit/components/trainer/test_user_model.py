@@ -121,6 +121,40 @@ def test_a_model_with_spare_layers_or_code_that_wants_values_is_built(tmp_path, 
     model.fit({"x": np.ones((8, 4))}, np.zeros((8, 1)), verbose=0)
 
 
+@pytest.mark.slow  # Keras starts
+@pytest.mark.filterwarnings("default")  # of TensorFlow's own imports
+def test_a_model_of_some_features_takes_these_by_name_and_only_features(tmp_path, monkeypatch):
+    (tmp_path / "some_features.py").write_text(
+        "import keras\n"
+        "def compiled(model):\n"
+        "    model.compile('sgd', 'mse')\n"
+        "    return model\n"
+        "def some(features, hyperparameters):\n"
+        "    inputs = {name: keras.Input((1,), name=name) for name in ('z', 'b')}\n"
+        "    return compiled(keras.Model(inputs, 10 * inputs['b'] + inputs['z']))\n"
+        "def listed(features, hyperparameters):\n"
+        "    z, b = keras.Input((1,), name='z'), keras.Input((1,), name='b')\n"
+        "    return compiled(keras.Model([z, b], 10 * b + z))\n"
+        "def unknown(features, hyperparameters):\n"
+        "    inputs = {name: keras.Input((1,), name=name) for name in ('b', 'y')}\n"
+        "    return compiled(keras.Model(inputs, inputs['b'] + inputs['y']))\n"
+        "def unnamed(features, hyperparameters):\n"
+        "    return compiled(keras.Sequential([keras.Input((1,), name='other'), keras.layers.Dense(1)]))\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    features = {name: Feature(name=name, dtype="float32") for name in "abcz"}
+    rows = {name: np.full((8, 1), value, "float32") for name, value in zip("abcz", (1, 2, 3, 4), strict=True)}
+
+    for name in ("some", "listed"):
+        model = build_model(f"some_features.{name}", features, {})
+        assert set(model.predict(rows, verbose=0).ravel()) == {24}
+        assert model.evaluate(rows, np.full((8, 1), 24), verbose=0) == 0
+        assert float(model({"b": rows["b"], "z": rows["z"]})[0, 0]) == 24
+    for name, words in (("unknown", "takes y, which"), ("unnamed", "takes other, which")):
+        with pytest.raises(ComponentError, match=f"{words} is not a feature; there are: a, b, c, z"):
+            build_model(f"some_features.{name}", features, {})
+
+
 def test_error_is_told_by_the_users_file_and_line(broken):
     from broken_workload.model import build_model
 
@@ -174,6 +208,20 @@ def test_error_in_code_that_tensorflow_has_rewritten_is_told_by_its_own_words_an
     assert describe(RuntimeError(text), broken) == told
     no_lines = "in user code:\n\n\n    ValueError: Got a non-Tensor value\n"
     assert describe(ValueError(no_lines), broken) == "ValueError: Got a non-Tensor value"
+
+
+def test_error_of_a_layer_is_told_by_its_reason_and_not_by_keras_words_around_it(tmp_path):
+    path = "workloads.taxi.model.build_model"
+    around = "Exception encountered when calling Own.call().\n\n\x1b[1m{}\x1b[0m\n\nArguments received: x"
+    assert describe(ValueError(around.format("3 is not 4\nor 5")), path) == "ValueError: 3 is not 4"
+    shapes = "Could not infer the shape of 'own'. Error encountered:\n\nOwn has no `call()`"
+    assert describe(NotImplementedError(around.format(shapes)), path) == (
+        "NotImplementedError: Own has no `call()`"
+    )
+    rewritten = (
+        f"in user code:\n\n\n    TypeError: {around.format('no 3').replace(chr(10), chr(10) + '    ')}"
+    )
+    assert describe(ValueError(rewritten), path) == "TypeError: no 3"
 
 
 @pytest.mark.slow  # TensorFlow starts
@@ -257,7 +305,8 @@ def test_weights_to_begin_with_reach_the_argument_of_their_name_and_must_fit(tmp
     (tmp_path / "begun_workload.py").write_text(
         "import keras\n"
         "def build_model(features, hyperparameters, pretrained):\n"
-        "    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(hyperparameters['units'])])\n"
+        "    inputs, units = keras.Input((1,), name='x'), hyperparameters['units']\n"
+        "    model = keras.Sequential([inputs, keras.layers.Dense(units)])\n"
         "    if pretrained is not None:\n"
         "        model.load_weights(pretrained)\n"
         "    model.compile('sgd', 'mse')\n"
@@ -277,10 +326,10 @@ def test_weights_to_begin_with_reach_the_argument_of_their_name_and_must_fit(tmp
     with pytest.raises(ComponentError) as refused:
         build(3, file)
     words = refused.value.message
-    assert words.startswith("train.pretrained: before.weights.h5 does not fit: begun_workload.py, line 5: ")
+    assert words.startswith("train.pretrained: before.weights.h5 does not fit: begun_workload.py, line 6: ")
     assert "(1, 3)" in words
     file.write_bytes(b"no weights")
-    with pytest.raises(ComponentError, match=r"before\.weights\.h5 does not fit: begun_workload\.py, line 5"):
+    with pytest.raises(ComponentError, match=r"before\.weights\.h5 does not fit: begun_workload\.py, line 6"):
         build(2, file)
     with pytest.raises(
         ComponentError, match=r"given, but begun_workload\.without takes no argument pretrained"
