@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from slipway.components.errors import ComponentError
+from slipway.components.framework_errors import reason
 from slipway.components.missing_key import missing_key
 from slipway.components.nearest import nearest
 from slipway.components.trainer.features import Feature
@@ -17,13 +18,11 @@ from slipway.components.trainer.labels import Label, is_multi_label
 
 # Python's message about an argument that a function or class does not accept.
 _UNEXPECTED = re.compile(r"(?P<called>[\w.<>]+)\(\) got an unexpected keyword argument '(?P<name>.+?)'")
-# TensorFlow reports an error in code rewritten by AutoGraph as text: lines of the code, and the error below.
+# TensorFlow reports an error in code rewritten by AutoGraph, or of an operation of a graph, as text: lines of
+# the code, and the error below.
 _REWRITTEN = "in user code:"
-_FRAME = re.compile(r'^    File "(?P<file>.+)", line (?P<line>\d+), in ', re.MULTILINE)
+_FRAME = re.compile(r'^  (  )?File "(?P<file>.+)", line (?P<line>\d+), in ', re.MULTILINE)
 _ERROR = re.compile(r'^    (?! |File ")(.+)', re.MULTILINE)
-# Keras reports an error of a layer below a line that only names the layer's class.
-_OF_A_CALL = re.compile(r"Exception encountered when calling \S+\s+\x1b\[1m(?P<words>.+?)\x1b\[0m", re.DOTALL)
-_OF_SHAPES = "Error encountered:"
 
 
 def source_root(dotted_path: str) -> Path:
@@ -225,7 +224,15 @@ def _build(model: Any, features: Mapping[str, Feature], dotted_path: str) -> Non
 
 
 def _require_known_inputs(model: Any, features: Mapping[str, Feature], dotted_path: str) -> None:
-    names = _input_names(model)
+    import keras
+
+    model = getattr(model, "_functional", None) or model  # a Sequential wraps a functional model
+    inputs = getattr(model, "_inputs_struct", None)
+    called = next(each for each in type(model).__mro__ if "call" in vars(each))
+    if inputs is None or not called.__module__.startswith("keras."):
+        return  # a call of the user's own takes what it wants
+    is_by_key = isinstance(inputs, Mapping)
+    names = list(inputs) if is_by_key else [each.name for each in keras.tree.flatten(inputs)]
     if foreign := [name for name in names if name not in features]:
         raise ComponentError(
             f"the model takes {', '.join(foreign)}, which is not a feature; there are: {', '.join(features)}",
@@ -237,34 +244,23 @@ def _require_known_inputs(model: Any, features: Mapping[str, Feature], dotted_pa
 def take_inputs_by_name(model: Any) -> None:
     """Make a functional model pick its inputs, by name, out of a mapping of all features.
 
-    Keras pairs a mapping that holds more than the model's inputs with them by position, in alphabetical order:
+    Keras pairs a mapping of more than the inputs with them by position, in alphabetical order of its keys:
     a model that leaves a feature out would be trained on other features than it names.
 
     Args:
-        model: any `keras.Model`; others than functional ones take what their own code wants.
+        model: any `keras.Model`; one without a mapping of inputs stays as it is: of a list, Keras itself
+            picks the inputs by name.
     """
-    names = _input_names(model)
-    model = getattr(model, "_functional", None) or model  # a Sequential wraps a functional model
-    if not names or not isinstance(model._inputs_struct, Mapping):
-        return  # of a list, Keras itself picks the inputs by name
+    inputs = getattr(model, "_inputs_struct", None)
+    if not isinstance(inputs, Mapping):
+        return
     standardize = model._standardize_inputs
 
     def picked(given: Any) -> Any:
-        return standardize({name: given[name] for name in names} if isinstance(given, Mapping) else given)
+        is_more = isinstance(given, Mapping) and set(given) > set(inputs)
+        return standardize({name: given[name] for name in inputs} if is_more else given)
 
     model._standardize_inputs = picked
-
-
-def _input_names(model: Any) -> list[str]:
-    """Return the names by which a functional model takes its inputs; [] for any other model."""
-    import keras
-
-    model = getattr(model, "_functional", None) or model
-    inputs = getattr(model, "_inputs_struct", None)
-    called = next(each for each in type(model).__mro__ if "call" in vars(each))
-    if inputs is None or not called.__module__.startswith("keras."):
-        return []
-    return list(inputs) if isinstance(inputs, Mapping) else [each.name for each in keras.tree.flatten(inputs)]
 
 
 def _unknown_hyperparameter(error: TypeError, hyperparameters: Mapping[str, object]) -> str:
@@ -300,13 +296,10 @@ def describe(error: BaseException, dotted_path: str, *, lines: int = 1) -> str:
         text = f"{missing.words}; {missing.there}"
     kind = type(error).__name__
     frames = [(frame.filename, frame.lineno or 0) for frame in traceback.extract_tb(error.__traceback__)]
+    frames += [(frame["file"], int(frame["line"])) for frame in _FRAME.finditer(text)]
     if text.startswith(_REWRITTEN) and (told := _ERROR.search(text)):
-        frames = [(frame["file"], int(frame["line"])) for frame in _FRAME.finditer(text)]
         kind, _, text = text[told.start(1) :].partition(": ")
-    if found := _OF_A_CALL.match(text):
-        text = found["words"].rpartition(_OF_SHAPES)[2]
-    told_lines = [each.strip() for each in text.strip().splitlines()[:lines]]
-    message = f"{kind}: {' '.join(filter(None, told_lines))}"
+    message = f"{kind}: {' '.join(reason(text)[:lines])}"
     line = own_line(frames, dotted_path)
     return f"{line}: {message}" if line else message
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal, NotRequired, TypedDict, cast
 
 from slipway.components.errors import ComponentError, GateStopError, SlipwayError
+from slipway.components.framework_errors import reason
 from slipway.components.missing_key import missing_key
 
 # Frames in our own code: less useful than those in the user's code; the engine's are never useful.
@@ -76,10 +77,10 @@ def describe_exception(error: BaseException, *, root: Path) -> Cause:
     if missing := missing_key(told):
         message = f"{type(told).__name__}: {missing.words}"
         return Cause(message=message, hint=missing.there, where=_place(error, root))
-    lines = [line.strip() for line in str(told).splitlines() if line.strip()]
+    lines = reason(str(told))
     # TensorFlow and Beam put the message first and a dump of the graph after it.
     text = lines[0] if lines else ""
-    if text.endswith(":") and len(lines) > 1:  # "Graph execution error:", followed by the actual error
+    if text.endswith(":") and len(lines) > 1:  # followed by the actual error
         text = f"{text} {lines[1]}"
     name = type(told).__name__
     hint = "make room on the disk" if any(_says(told, words) for words in _FULL_DISK) else ""

@@ -210,18 +210,15 @@ def test_error_in_code_that_tensorflow_has_rewritten_is_told_by_its_own_words_an
     assert describe(ValueError(no_lines), broken) == "ValueError: Got a non-Tensor value"
 
 
-def test_error_of_a_layer_is_told_by_its_reason_and_not_by_keras_words_around_it(tmp_path):
-    path = "workloads.taxi.model.build_model"
-    around = "Exception encountered when calling Own.call().\n\n\x1b[1m{}\x1b[0m\n\nArguments received: x"
-    assert describe(ValueError(around.format("3 is not 4\nor 5")), path) == "ValueError: 3 is not 4"
-    shapes = "Could not infer the shape of 'own'. Error encountered:\n\nOwn has no `call()`"
-    assert describe(NotImplementedError(around.format(shapes)), path) == (
-        "NotImplementedError: Own has no `call()`"
-    )
-    rewritten = (
-        f"in user code:\n\n\n    TypeError: {around.format('no 3').replace(chr(10), chr(10) + '    ')}"
-    )
-    assert describe(ValueError(rewritten), path) == "TypeError: no 3"
+def test_error_of_a_layer_or_an_operation_is_told_by_its_reason_and_the_users_line(broken, tmp_path):
+    layer = "Exception encountered when calling Own.call().\n    \n    \x1b[1mno 3\x1b[0m\n\n    Arguments"
+    assert describe(ValueError(layer), broken) == "ValueError: no 3"
+    assert describe(ValueError(f"in user code:\n\n\n    TypeError: {layer}"), broken) == "TypeError: no 3"
+    file = tmp_path / "broken_workload" / "model.py"
+    stack = f'  File "{file}", line 9, in call\n\n'
+    graph = f"Graph execution error:\n\n{stack}8 is not in [0, 3)\n [[{{{{node a/b}}}}]]"
+    told = "broken_workload/model.py, line 9: RuntimeError: 8 is not in [0, 3) (in a/b)"
+    assert describe(RuntimeError(graph), broken) == told
 
 
 @pytest.mark.slow  # TensorFlow starts

@@ -57,9 +57,17 @@ def test_the_message_is_the_first_line_and_the_place_is_the_users(user, tmp_path
 
 
 def test_heading_is_told_with_what_it_announces(tmp_path):
-    error = RuntimeError("Graph execution error:\n\nCould not find variable dense/kernel.\n\t[[dump]]")
-    cause = describe_exception(error, root=tmp_path)
-    assert cause["message"] == "RuntimeError: Graph execution error: Could not find variable dense/kernel."
+    cause = describe_exception(RuntimeError("These failed:\n\n  the first\nand more"), root=tmp_path)
+    assert cause["message"] == "RuntimeError: These failed: the first"
+
+
+def test_reason_is_told_without_what_tensorflow_and_keras_put_around_it(tmp_path):
+    graph = (
+        'Graph execution error:\n\n  File "a.py", line 3, in call\n\nCould not find variable dense/kernel.'
+    )
+    layer = "Exception encountered when calling Own.call().\n\n\x1b[1mno shape\x1b[0m\n\nArguments"
+    for text, words in ((graph, "Could not find variable dense/kernel."), (layer, "no shape")):
+        assert describe_exception(ValueError(text), root=tmp_path)["message"] == f"ValueError: {words}"
 
 
 def test_error_that_only_an_earlier_node_can_mend_carries_its_name(tmp_path):

@@ -1,0 +1,32 @@
+"""Finds the reason in an error's message, around which TensorFlow and Keras put words of their own. Pure."""
+
+import re
+
+MOST_CHARACTERS = 300
+_OF_A_CALL = re.compile(r"Exception encountered when calling \S+\s+\x1b\[1m(?P<words>.+?)\x1b\[0m", re.DOTALL)
+_OF_SHAPES = "Error encountered:"
+_OF_A_GRAPH = "Graph execution error:"
+_ABOUT_THE_GRAPH = (_OF_A_GRAPH, "Detected at node", "<stack traces", "[[{{node", 'File "')
+_FUNCTION_NODE = re.compile(r"\{\{function_node [^}]*\}\} ?")
+_NODE = re.compile(r"\[\[\{\{node (?P<name>[^}]+)\}\}\]\]")
+
+
+def reason(message: str) -> list[str]:
+    """Return the lines that say what went wrong, without blank ones; [] if the message has none.
+
+    Of an error of a layer they are what Keras has put below the layer's class; of an error of a graph, what
+    comes after the graph's stack, with the operation, whose name contains the layer's.
+
+    Args:
+        message: of any exception.
+    """
+    if found := _OF_A_CALL.match(message):
+        message = found["words"].rpartition(_OF_SHAPES)[2]
+    lines = [_FUNCTION_NODE.sub("", line.strip()) for line in message.splitlines()]
+    if not message.startswith(_OF_A_GRAPH):
+        return [line for line in lines if line]
+    first = next((line for line in lines if line and not line.startswith(_ABOUT_THE_GRAPH)), "")
+    if not first:
+        return [_OF_A_GRAPH.rstrip(":")]
+    node = _NODE.search(message)
+    return [first[:MOST_CHARACTERS] + (f" (in {node['name']})" if node else "")]

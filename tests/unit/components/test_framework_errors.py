@@ -1,0 +1,42 @@
+"""What TensorFlow and Keras put around the reason of an error is left out."""
+
+import pytest
+
+from slipway.components.framework_errors import reason
+
+GRAPH = """Graph execution error:
+
+Detected at node GatherV2 defined at (most recent call last):
+<stack traces unavailable>
+  File "/project/workloads/mine/model.py", line 7, in call
+
+  File "/venv/keras/src/layers/core/embedding.py", line 196, in call
+
+{{function_node __wrapped__Take}} indices[0,0] = 8 is not in [0, 3)
+\t [[{{node functional_1/embedding_1/GatherV2}}]] [Op:__inference_execution_865]"""
+LAYER = "Exception encountered when calling Own.call().\n\n\x1b[1m{}\x1b[0m\n\nArguments received: x"
+
+
+@pytest.mark.parametrize(
+    ("message", "lines"),
+    [
+        ("", []),
+        ("first\n\n  second", ["first", "second"]),
+        (GRAPH, ["indices[0,0] = 8 is not in [0, 3) (in functional_1/embedding_1/GatherV2)"]),
+        ("Graph execution error:\n\nno variable\n\t[[dump]]", ["no variable"]),
+        ("Graph execution error:\n", ["Graph execution error"]),
+        (LAYER.format("3 is not 4\nor 5"), ["3 is not 4", "or 5"]),
+        (
+            LAYER.format("No shape of 'own'. Error encountered:\n\nOwn has no `call()`"),
+            ["Own has no `call()`"],
+        ),
+        ("Exception encountered when calling", ["Exception encountered when calling"]),
+    ],
+)
+def test_the_reason_is_what_is_left(message, lines):
+    assert reason(message) == lines
+
+
+def test_the_labels_of_a_whole_batch_are_cut():
+    [line] = reason("Graph execution error:\n\nLabel values: " + "2 " * 1024 + "\n[[{{node loss}}]]")
+    assert len(line) == 300 + len(" (in loss)")
