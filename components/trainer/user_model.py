@@ -109,7 +109,12 @@ def build_model(
             ) from error
         raise
     if not isinstance(model, keras.Model):
-        raise ComponentError(f"{dotted_path} must return a keras.Model, not {type(model).__name__}")
+        kind = type(model)
+        is_legacy = kind.__module__.partition(".")[0] == "tf_keras"
+        raise ComponentError(
+            f"{dotted_path} must return a keras.Model, not {'tf_keras ' if is_legacy else ''}{kind.__name__}",
+            hint="import keras, which is Keras 3, in place of tf_keras" if is_legacy else "",
+        )
     if not model.compiled:
         raise ComponentError(
             f"{dotted_path} returns a model that is not compiled",

@@ -118,7 +118,7 @@ def _compiled(
     except (NotImplementedError, TypeError, ValueError, LookupError, AssertionError) as error:
         node = _node_of(error)
         raise UsageError(
-            f"{name} cannot be compiled for Kubeflow: {f'{node}: ' if node else ''}"
+            f"{name} cannot be compiled to a job: {f'{node}: ' if node else ''}"
             f"{error.args[0] if error.args else type(error).__name__}",
             hint="docs/any-pipeline.md lists what TFX compiles; rehearse the pipeline without it, e.g. by an "
             "argument of its function: --set NAME=VALUE",

@@ -219,9 +219,7 @@ def test_what_tfx_does_not_compile_or_a_rehearsal_must_not_do_is_refused(refusal
     refused = dict(refusals(asked))
     for row, name in {**CONSTRUCTS, **PIPELINES}.items():
         assert (refused[name] == "") == rows()[row][1].startswith("runs"), (row, refused[name])
-    assert refused["joined"].startswith(
-        "foreign_pipelines:constructs cannot be compiled for Kubeflow: Joined: "
-    )
+    assert refused["joined"].startswith("foreign_pipelines:constructs cannot be compiled to a job: Joined: ")
     assert "Write: Invalid custom artifact type name: Note" in refused["own_type"]
     assert "Longer takes length as the value of another node's output" in refused["by_value"]
     assert "no value for the runtime parameter word" in refused["without_value"]

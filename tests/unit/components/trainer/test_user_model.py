@@ -138,6 +138,10 @@ def test_a_model_of_some_features_takes_these_by_name_and_only_features(tmp_path
         "def unknown(features, hyperparameters):\n"
         "    inputs = {name: keras.Input((1,), name=name) for name in ('b', 'y')}\n"
         "    return compiled(keras.Model(inputs, inputs['b'] + inputs['y']))\n"
+        "class Functional:\n"
+        "    __module__ = 'tf_keras.src.engine.functional'\n"
+        "def legacy(features, hyperparameters):\n"
+        "    return Functional()\n"
         "def unnamed(features, hyperparameters):\n"
         "    return compiled(keras.Sequential([keras.Input((1,), name='other'), keras.layers.Dense(1)]))\n"
     )
@@ -153,6 +157,8 @@ def test_a_model_of_some_features_takes_these_by_name_and_only_features(tmp_path
     for name, words in (("unknown", "takes y, which"), ("unnamed", "takes other, which")):
         with pytest.raises(ComponentError, match=f"{words} is not a feature; there are: a, b, c, z"):
             build_model(f"some_features.{name}", features, {})
+    with pytest.raises(ComponentError, match="a keras.Model, not tf_keras Functional\nhint: import keras"):
+        build_model("some_features.legacy", features, {})
 
 
 def test_error_is_told_by_the_users_file_and_line(broken):
