@@ -4,7 +4,7 @@ import re
 
 MOST_CHARACTERS = 300
 _OF_A_CALL = re.compile(r"Exception encountered when calling \S+\s+\x1b\[1m(?P<words>.+?)\x1b\[0m", re.DOTALL)
-_OF_SHAPES = "Error encountered:"
+_OF_A_SHAPE = re.compile(r"Could not automatically infer the output shape.+?Error encountered:\s+", re.DOTALL)
 _OF_A_GRAPH = "Graph execution error:"
 _ABOUT_THE_GRAPH = (_OF_A_GRAPH, "Detected at node", "<stack traces", "[[{{node", 'File "')
 _FUNCTION_NODE = re.compile(r"\{\{function_node [^}]*\}\} ?")
@@ -21,7 +21,9 @@ def reason(message: str) -> list[str]:
         message: of any exception.
     """
     if found := _OF_A_CALL.match(message):
-        message = found["words"].rpartition(_OF_SHAPES)[2]
+        message = found["words"]
+    if found := _OF_A_SHAPE.match(message):
+        message = message[found.end() :]
     lines = [_FUNCTION_NODE.sub("", line.strip()) for line in message.splitlines()]
     if not message.startswith(_OF_A_GRAPH):
         return [line for line in lines if line]

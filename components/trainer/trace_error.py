@@ -24,7 +24,11 @@ _BY_VALUE = ("TracerBoolConversionError", "TracerIntegerConversionError", "Concr
 _SIZES = re.compile(r"statically specified|must be concrete|size argument|sequences of concrete values")
 """Phrases of JAX errors; in errors of other packages they mean something else."""
 _SHAPES = re.compile(r"Received: target\.shape=(\(.*?\)), output\.shape=(\(.*?\))")
-_WRAPPED = "Unable to automatically build the model"
+_WRAPPED = re.compile(
+    r"^Unable to automatically build the model|'str' object has no attribute '_error_repr'$"
+)
+"""Messages of errors that Keras raised over the error itself; the second one by mistake: it makes a new error of
+the same class from a text, and JAX's are not made of texts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +96,7 @@ def layer_and_line(frame: FrameType | None, dotted_path: str) -> str:
 
 def _original(error: BaseException) -> BaseException:
     """Return the error itself, without the one that Keras raised over it."""
-    while str(error).startswith(_WRAPPED) and error.__context__ is not None:
+    while error.__context__ is not None and _WRAPPED.search(str(error)):
         error = error.__context__
     return error
 

@@ -63,6 +63,7 @@ from slipway.components.trainer.own_fit import fit_at_once, has_own_fit
 from slipway.components.trainer.own_functions import has_own_loop
 from slipway.components.trainer.pretrained import local_file
 from slipway.components.trainer.result import Facts, Result, summarise
+from slipway.components.trainer.trace_error import explain
 from slipway.components.trainer.user_model import build_model, describe, require_outputs
 from slipway.components.whole_file import whole_file
 
@@ -97,11 +98,20 @@ def main(arguments: list[str] | None = None, *, tell: Callable[..., None] = emit
         return 1
     except Exception as error:  # the user's code may raise anything; the traceback goes to the log
         traceback.print_exc()
-        # A collective sum fails if another host has ended; the reason is in that host's log.
-        hint = "if another host failed first, its log says why" if is_one_of_several_hosts() else ""
-        tell("failed", message=describe(error, job.model) if job else str(error), hint=hint)
+        message, hint = _in_words(error, job)
+        tell("failed", message=message, hint=hint)
         return 1
     return 0
+
+
+def _in_words(error: Exception, job: TrainingJob | None) -> tuple[str, str]:
+    """Return what to tell of an error of the user's code, and a hint."""
+    # A collective sum fails if another host has ended; the reason is in that host's log.
+    hint = "if another host failed first, its log says why" if is_one_of_several_hosts() else ""
+    if job is None or job.compute.backend != "jax":
+        return describe(error, job.model) if job else str(error), hint
+    told = explain(error, job.model)
+    return told.message, hint or told.remedy
 
 
 def train(job: TrainingJob, preemption: Preemption) -> Result:
@@ -138,6 +148,8 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
     from slipway.components.trainer.loop.step_time import constant_batch_step_s, input_wait
     from slipway.components.trainer.loop.train_function import takes_blocks
 
+    if job.compute.backend == "jax":
+        keras.config.disable_traceback_filtering()  # it fails at JAX's errors, and hides the layer
     is_own_loop = has_own_loop(job.model)
     if is_own_loop:
         require_own_loop(job, devices)

@@ -215,6 +215,7 @@ def test_what_tfx_does_not_compile_or_a_rehearsal_must_not_do_is_refused(refusal
     asked = {f"constructs {n}": {**given, "names": n, **words.get(n, {})} for n in CONSTRUCTS.values()}
     asked["constructs without_value"] = {**given, "names": "runtime_parameter"}
     asked["constructs of_another_name"] = {**given, "names": "slash", "wrod": "yes"}
+    asked["constructs of_another_argument"] = {**given, "name": "slash"}
     asked |= dict.fromkeys(PIPELINES.values(), given)
     refused = dict(refusals(asked))
     for row, name in {**CONSTRUCTS, **PIPELINES}.items():
@@ -224,6 +225,10 @@ def test_what_tfx_does_not_compile_or_a_rehearsal_must_not_do_is_refused(refusal
     assert "Longer takes length as the value of another node's output" in refused["by_value"]
     assert "no value for the runtime parameter word" in refused["without_value"]
     assert "--set wrod: foreign_pipelines:constructs has no such parameter" in refused["of_another_name"]
+    assert (
+        "--set name: foreign_pipelines:constructs has no such argument; nearest: names"
+        in refused["of_another_argument"]
+    )
     assert "container component cannot be rehearsed" in refused["container"]
     assert not (place / "ran").exists()
     assert "A rehearsal publishes nothing" in refused["publishing"]

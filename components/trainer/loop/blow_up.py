@@ -27,7 +27,8 @@ def require_loss(loss: Any, settings: BlowUpSettings, where: str) -> None:
     if not math.isfinite(value):
         raise BlownUpError(
             f"the loss is {value} {where}",
-            hint="lower the learning rate, or look for infinite or huge values in the features",
+            hint="lower the learning rate, or look for infinite or huge values in the features, and for "
+            "codes beyond the rows of an Embedding",
         )
     if settings.loss_limit is not None and value > settings.loss_limit:
         raise BlownUpError(

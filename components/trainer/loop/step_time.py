@@ -15,6 +15,7 @@ from tensorflow.python.framework.config import is_op_determinism_enabled
 from slipway.components.trainer.checkpoint import Clock
 from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.loop.callback import FitStart, StepCallback
+from slipway.components.trainer.loop.model_state import restore, snapshot
 
 PROBE_SHARE = 0.02
 """Length of the probe, as a share of the seconds of all steps."""
@@ -151,5 +152,8 @@ def constant_batch_step_s(model: Any, batches: Any, stepping: Clock, devices: De
     batch = next(iter(batches))
     timer = StepTimer(Clock(), FitStart(steps_per_epoch=steps))
     constant = devices.prefetch_to_device(tf.data.Dataset.from_tensors(batch).repeat())
+    if getattr(model.optimizer, "use_ema", False):
+        # At its end, fit made the weights share the arrays of their averages; JAX takes an array only once.
+        restore(model, snapshot(model))
     model.fit(constant, epochs=1, steps_per_epoch=steps, shuffle=False, verbose=0, callbacks=[timer])
     return timer.clock.stepping_s / timer.clock.timed_steps if timer.clock.timed_steps else None

@@ -1,12 +1,14 @@
 """Finds a user's own TFX pipeline, named as `module:function`, and builds it if it is a function."""
 
 import importlib.util
+import inspect
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from slipway import OtherNameError
+from slipway.components.nearest import nearest
 from slipway.components.project import OWN_FOLDER, PROJECT_ROOT
 from slipway.pipeline.engine.tfx.arguments import arguments
 from slipway.pipeline.errors import UsageError
@@ -72,6 +74,7 @@ def built(
         taken = arguments(found, name=name, output=output, values=parameters)
         rest = {key: value for key, value in parameters.items() if key not in taken}
         pipeline = found(**taken)
+        _refuse_misspelt(rest, pipeline, name=name, known=[*inspect.signature(found).parameters])
     if not isinstance(pipeline, Pipeline):
         raise UsageError(f"{name}: gave a {type(pipeline).__name__}, not a TFX Pipeline")
     if not pipeline.components:
@@ -92,6 +95,19 @@ def built(
             hint="leave it out of the components; TFX's runner for Vertex AI takes it by set_exit_handler",
         )
     return pipeline, rest
+
+
+def _refuse_misspelt(rest: Collection[str], pipeline: Any, *, name: str, known: Collection[str]) -> None:
+    """Refuse names that are no runtime parameters, if they are almost those of the function's arguments."""
+    from tfx.orchestration.data_types import RuntimeParameter
+
+    values = [
+        value for node in getattr(pipeline, "components", ()) for value in node.exec_properties.values()
+    ]
+    declared = {value.name for value in values if isinstance(value, RuntimeParameter)}
+    for key in rest:
+        if key not in declared and (near := nearest(key, known)):
+            raise UsageError(f"--set {key}: {name} has no such argument; nearest: {near}")
 
 
 def find(name: str, *, folder: str) -> Any:

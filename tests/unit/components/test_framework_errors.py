@@ -14,6 +14,7 @@ Detected at node GatherV2 defined at (most recent call last):
 
 {{function_node __wrapped__Take}} indices[0,0] = 8 is not in [0, 3)
 \t [[{{node functional_1/embedding_1/GatherV2}}]] [Op:__inference_execution_865]"""
+SHAPE = "Could not automatically infer the output shape / dtype of 'own'. Error encountered:\n\n"
 LAYER = "Exception encountered when calling Own.call().\n\n\x1b[1m{}\x1b[0m\n\nArguments received: x"
 
 
@@ -27,7 +28,7 @@ LAYER = "Exception encountered when calling Own.call().\n\n\x1b[1m{}\x1b[0m\n\nA
         ("Graph execution error:\n", ["Graph execution error"]),
         (LAYER.format("3 is not 4\nor 5"), ["3 is not 4", "or 5"]),
         (
-            LAYER.format("No shape of 'own'. Error encountered:\n\nOwn has no `call()`"),
+            LAYER.format(f"{SHAPE}Own has no `call()`"),
             ["Own has no `call()`"],
         ),
         ("Exception encountered when calling", ["Exception encountered when calling"]),

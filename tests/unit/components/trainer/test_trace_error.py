@@ -188,6 +188,16 @@ def test_the_error_that_keras_raised_another_over_is_the_one_told():
     assert explain(caught(build), "").cause == "value"
 
 
+def test_an_error_that_keras_could_not_make_again_is_told_by_the_one_it_hides():
+    def infer():
+        try:
+            raising(TracerBoolConversionError("Abstract tracer"))(None)
+        except TracerBoolConversionError:
+            "".__getattribute__("_error_repr")  # as JAX's class does with a text
+
+    assert explain(caught(infer), "").cause == "value"
+
+
 def test_a_call_is_placed_by_its_callers(own):
     module = own("def call(self, value):\n    return value()\n")
     layer = type("Own", (Layer,), {"call": module.call})()

@@ -157,7 +157,7 @@ def test_a_model_of_some_features_takes_these_by_name_and_only_features(tmp_path
     for name, words in (("unknown", "takes y, which"), ("unnamed", "takes other, which")):
         with pytest.raises(ComponentError, match=f"{words} is not a feature; there are: a, b, c, z"):
             build_model(f"some_features.{name}", features, {})
-    with pytest.raises(ComponentError, match="a keras.Model, not tf_keras Functional\nhint: import keras"):
+    with pytest.raises(ComponentError, match=r"a keras\.Model, not tf_keras Functional\nhint: import keras"):
         build_model("some_features.legacy", features, {})
 
 

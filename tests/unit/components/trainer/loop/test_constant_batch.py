@@ -21,7 +21,9 @@ def asked():
     def call(clock, *, hosts):
         steps = []
         model = SimpleNamespace(
-            steps_per_execution=1, fit=lambda *_, steps_per_epoch, **__: steps.append(steps_per_epoch)
+            steps_per_execution=1,
+            optimizer=SimpleNamespace(),
+            fit=lambda *_, steps_per_epoch, **__: steps.append(steps_per_epoch),
         )
         devices = Devices(kind="cpu", backend="jax", words="", hosts=Hosts(index=0, count=hosts))
         constant_batch_step_s(model, tf.data.Dataset.range(4).batch(2), clock, devices)
