@@ -105,7 +105,7 @@ def _answer(question: Question) -> Answer:
     from slipway.components.trainer.features import Feature
     from slipway.components.trainer.learning_rate import inner_optimizer
     from slipway.components.trainer.trace_error import explain
-    from slipway.components.trainer.user_model import build_model
+    from slipway.components.trainer.user_model import build_model, require_outputs
 
     policy = "mixed_bfloat16" if question.precision == "auto" else question.precision
     keras.config.set_dtype_policy(policy)
@@ -129,6 +129,7 @@ def _answer(question: Question) -> Answer:
 
     try:
         model = build_model(question.model, inputs, question.hyperparameters)
+        require_outputs(model, question.label, question.model)
     except SlipwayError:
         raise
     except Exception as error:

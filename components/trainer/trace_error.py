@@ -27,8 +27,8 @@ _SHAPES = re.compile(r"Received: target\.shape=(\(.*?\)), output\.shape=(\(.*?\)
 _WRAPPED = re.compile(
     r"^Unable to automatically build the model|'str' object has no attribute '_error_repr'$"
 )
-"""Messages of errors that Keras raised over the error itself; the second one by mistake: it makes a new error of
-the same class from a text, and JAX's are not made of texts."""
+"""Messages of errors that Keras raised over the error itself; the second one by mistake: it makes a new error
+of the same class from a text, and JAX's are not made of texts."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -209,7 +209,7 @@ def numpy_in_compute_loss(features, _):
     return model
 
 
-@right(ERROR, says="more than one output", remedy="one output")
+@right("refused", says="2 outputs, and transform.label names one", remedy="transform.label as {OUTPUT")
 def two_heads_for_one_label(features, _):
     x = given(features)
     model = keras.Model({"x": x}, {name: layers.Dense(1, name=name)(x) for name in ("a", "b")})

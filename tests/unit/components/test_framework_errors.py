@@ -31,6 +31,7 @@ LAYER = "Exception encountered when calling Own.call().\n\n\x1b[1m{}\x1b[0m\n\nA
             LAYER.format(f"{SHAPE}Own has no `call()`"),
             ["Own has no `call()`"],
         ),
+        (f"{SHAPE}Dense expects 1 input\nand more", ["Dense expects 1 input", "and more"]),
         ("Exception encountered when calling", ["Exception encountered when calling"]),
     ],
 )
