@@ -41,3 +41,23 @@ def test_a_host_alone_probes_as_long_as_its_steps_take(asked):
     slow, fast = Clock(timed_steps=10, stepping_s=50.0), Clock(timed_steps=10_000, stepping_s=50.0)
     assert 2 <= asked(slow, hosts=1) < asked(fast, hosts=1)
     assert asked(Clock(), hosts=1) == 0, "nothing to compare with"
+
+
+def test_weights_share_no_array_with_their_averages_when_it_trains_on(monkeypatch):
+    import tensorflow as tf
+
+    from slipway.components.trainer.loop import step_time
+
+    done = []
+    monkeypatch.setattr(step_time, "snapshot", lambda _: ["copies"])
+    monkeypatch.setattr(step_time, "restore", lambda _, arrays: done.append(arrays))
+    model = SimpleNamespace(
+        steps_per_execution=1,
+        optimizer=SimpleNamespace(use_ema=True),
+        fit=lambda *_, **__: done.append("fit"),
+    )
+    devices = Devices(kind="cpu", backend="jax", words="", hosts=Hosts(index=0, count=2))
+
+    step_time.constant_batch_step_s(model, tf.data.Dataset.range(4).batch(2), Clock(), devices)
+
+    assert done == [["copies"], "fit"]
