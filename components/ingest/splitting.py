@@ -73,10 +73,6 @@ def split_rule(options: Options, columns: Columns) -> SplitRule:
     if "key" not in by:
         return _RecordHash(bounds)
     kind = _kind(by["key"], columns, "key")
-    if kind == ColumnType.FLOAT:
-        raise ComponentError(
-            f"data.split_by.key: column {by['key']!r} holds fractions", hint="choose whole numbers or text"
-        )
     return _KeyHash(by["key"], bounds, empty_feature(kind))
 
 
@@ -133,7 +129,7 @@ class _KeyHash:
     needs_value: bool = False
 
     def assign(self, rows: SplitRows) -> Splits:
-        encoded = _firsts(rows.values).dictionary_encode()
+        encoded = self._keys(_firsts(rows.values)).dictionary_encode()
         keys = encoded.dictionary.to_pylist()
         # Rows without a key all get the same split, as in TFX: their Feature is an empty list.
         digests = [sha256(key_feature(key)).digest() for key in keys] + [sha256(self.missing).digest()]
@@ -141,6 +137,19 @@ class _KeyHash:
         indices = encoded.indices.fill_null(len(keys)).to_numpy(zero_copy_only=False)
         assigned: Splits = found[indices]
         return assigned
+
+    def _keys(self, values: pa.Array) -> pa.Array:
+        """Return the values; numbers such as 12.0, as some programs write IDs, as whole numbers."""
+        if not pa.types.is_floating(values.type):
+            return values
+        try:
+            return values.cast(pa.int64())
+        except pa.ArrowInvalid:
+            fraction = next(each for each in values.to_pylist() if each is not None and not each.is_integer())
+            raise ComponentError(
+                f"data.split_by.key: column {self.column!r} holds fractions ({fraction})",
+                hint="choose whole numbers or text",
+            ) from None
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from slipway.pipeline.start.facts import Facts, facts_of
 from slipway.pipeline.start.images.begin import BegunImages, new_images
 from slipway.pipeline.start.images.inspection import check_folder, existing_splits, holds_images
 from slipway.pipeline.start.label import OneCsv, decide_task
-from slipway.pipeline.start.notes import placeholder_notes, width_notes
+from slipway.pipeline.start.notes import placeholder_notes, totals_note, width_notes
 from slipway.pipeline.start.reading import Table, iconv, read_table
 from slipway.pipeline.start.rendering import utf8
 from slipway.pipeline.start.splitting import Split, decide_split
@@ -199,6 +199,7 @@ def new(
         told.append(
             "Fields are quoted with apostrophes (data.quote); if these are part of the text, remove that key."
         )
+    told += totals_note(table.columns) if table.is_whole else []
     told += [*placeholder_notes(used, is_csv=table.file_format == "csv"), *width_notes(len(used) - 1)]
     plan = replace(plan, notes=(*plan.notes, *told))
     plan = replace(plan, is_skewed=decided == "regression" and _is_skewed(numbers))

@@ -233,6 +233,7 @@ def _feature(column: Facts) -> Decision:
         return Decision(column, Role.TEXT, why, values=read)
     if column.kind == "text":
         but = f", numbers except {few(column.others)}" if column.others else ""
+        but = f", numbers in several units: {_units(column)}" if column.units else but
         return _category(column, f"{column.distinct:,} different texts{but}")
     if column.kind == "int" and column.distinct <= min(
         _MOST_CATEGORIES, column.present // _ROWS_PER_CATEGORY
@@ -273,20 +274,26 @@ def _reason_against(column: Facts, leaks: Mapping[str, str]) -> str:
         if all(_OTHER_DATE.match(str(value)) for value in column.counts):
             return "dates in an unknown format: write them as YYYY-MM-DD, or name their format in data.dates"
         if is_unique or column.distinct > column.present / 2:
+            if column.units:
+                return f"numbers in several units: {_units(column)}; write them in one unit, and start again"
             if column.others:
                 return f"text: numbers except {few(column.others)}; fix these cells, and start again"
             if _is_free_text(column):
                 return ""
             return f"an id: {column.distinct:,} different texts in {column.present:,} rows"
-    if column.kind == "int" and is_unique and (_ID_NAME.search(column.name) or _counts_rows(column)):
+    if column.is_whole and is_unique and (_ID_NAME.search(column.name) or _counts_rows(column)):
         return f"an id: {column.distinct:,} different numbers in {column.present:,} rows"
     return ""
+
+
+def _units(column: Facts) -> str:
+    return " and ".join(repr(unit) if unit else "none" for unit in column.units)
 
 
 def _is_free_text(column: Facts) -> bool:
     # Long texts that recur, such as the names of fifty companies, are categories.
     comes_back = column.distinct <= column.present / _ROWS_PER_CATEGORY
-    is_text = column.kind == "text" and not column.moment and not column.others
+    is_text = column.kind == "text" and not column.moment and not column.others and not column.units
     return is_text and column.words >= _TEXT_WORDS and not comes_back
 
 

@@ -33,8 +33,14 @@ _NINES = re.compile(r"9{2,}(\.9+)?")
 _LEAST_PLACEHOLDERS, _LEAST_OTHERS = 5, 5
 _FLOAT32_MAX = 3.4e38
 _SHOWN = 3
+# 80 kg, 12.5°C, 23 kg/m2: after the digits come a letter or a sign, and no other number.
+_WITH_UNIT = re.compile(r"[-+\u2212]?(?!0\d)\d[\d.,' ]*(?P<unit>(?:[^\W\d_]|[°µ%$€£¥])[^\s\d]{0,11}[23]?|)")
 _WORD = re.compile(r"[^\W_]+")
 _COUNTED_TEXTS = 10_000
+EXACT = 2**53
+"""Up to this value, float64 represents every integer exactly."""
+# A column of numbers has few units, each of which recurs; house numbers such as 12B and addresses have more.
+_MOST_UNITS, _LEAST_OF_UNIT = 3, 10
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,8 @@ class Facts:
             see `_missing_value_placeholders`.
         words: the mean number of words of a text.
         others: the distinct values of a text that are not numbers, if nearly all are numbers; at most 1,000.
+        is_whole: whether all numbers are whole, as in a column of IDs that a program wrote as 1.0, 2.0.
+        units: the units of a text of numbers in several units, such as kg and lb.
         ngrams: the 99% quantile of the number of words and word pairs in a text.
         moment: "date", "time" (a date with a time of day) or "seconds" (since 1970) if the column holds
             points in time, else "".
@@ -71,6 +79,8 @@ class Facts:
     missing_value_placeholders: Mapping[float, int] = field(default_factory=dict)
     words: float = 0.0
     others: tuple[str, ...] = ()
+    is_whole: bool = False
+    units: tuple[str, ...] = ()
     ngrams: int = 0
     moment: str = ""
 
@@ -118,6 +128,7 @@ def facts_of(name: str, kind: str, values: Values) -> Facts:
             counts=_most_frequent(counts),
             words=sum(len(text.split()) for text in counts) / max(len(counts), 1),
             others=_others(counts),
+            units=_units(counts),
             ngrams=_ngrams(list(itertools.islice(counts, _COUNTED_TEXTS))),
             moment=_moment_of_texts(counts),
         )
@@ -135,6 +146,7 @@ def facts_of(name: str, kind: str, values: Values) -> Facts:
         least=float(found[0]) if len(found) else 0.0,
         greatest=float(found[-1]) if len(found) else 0.0,
         median=float(np.median(numbers)) if len(numbers) else 0.0,
+        is_whole=bool(np.all(found == np.floor(found)) and np.all(np.abs(found) <= EXACT)),
         missing_value_placeholders=_missing_value_placeholders(found.tolist(), rows.tolist()),
         moment=_moment_of_numbers(name, found),
     )
@@ -189,6 +201,26 @@ def _others(counts: Counter[str]) -> tuple[str, ...]:
     if any(text.strip().isdigit() for text in others):
         return ()  # digits with leading zeros are codes
     return tuple(sorted(others)[:_MOST_VALUES]) if is_few else ()
+
+
+def _units(counts: Counter[str]) -> tuple[str, ...]:
+    """Return the units if all texts are numbers in two or more units, such as 80 kg and 176 lb."""
+    units: Counter[str] = Counter()
+    for text in counts:
+        match = with_unit(text)
+        if match is None:
+            return ()
+        units[match] += 1
+        if len(units) > _MOST_UNITS:
+            return ()
+    is_sure = len(units) > 1 and all(rows >= _LEAST_OF_UNIT for rows in units.values())
+    return tuple(sorted(units)) if is_sure else ()
+
+
+def with_unit(text: str) -> str | None:
+    """Return the unit of a number, such as kg of 80 kg; empty if it has none, None if it is no number."""
+    match = _WITH_UNIT.fullmatch(text.strip())
+    return match["unit"] if match else None
 
 
 def _moment_of_texts(counts: Counter[str]) -> str:

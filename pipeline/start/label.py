@@ -71,10 +71,12 @@ def decide_task(label: Facts, asked: str, *, file: OneCsv | None = None) -> Task
         return "regression"
     if label.distinct == 2:
         return "binary"
-    if label.kind == "float" or label.distinct > 2 * _SURE_CLASSES:
+    if not label.is_whole or label.distinct > 2 * _SURE_CLASSES:
         return "regression"
     counts_up = label.least in (0, 1) and label.greatest - label.least == label.distinct - 1
-    return "multiclass" if label.distinct <= _SURE_CLASSES and counts_up else None
+    if label.distinct <= _SURE_CLASSES and counts_up:
+        return "multiclass"
+    return "regression" if label.kind == "float" else None  # written with fractions: 10.0, 20.0
 
 
 def _two_answers(label: Facts) -> tuple[list[str], list[str]] | None:

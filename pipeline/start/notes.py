@@ -2,6 +2,10 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from slipway.components.counted_words import agreeing, counted
 from slipway.pipeline.start.facts import Facts
@@ -12,6 +16,8 @@ _FEW_OF_A_CLASS = 20
 _MANY_FEATURES, _TRANSFORM_S = 500, 0.1
 # A smaller share is shown as a row count instead of a percentage.
 _SHOWN_SHARE = 0.001
+# A total is at least of so many rows, and may be rounded.
+_LEAST_SUMMED, _ROUNDED = 10, 1e-5
 
 
 def notes_of(
@@ -102,6 +108,30 @@ def placeholder_notes(columns: Sequence[Facts], *, is_csv: bool) -> list[str]:
     return [
         _placeholder_note(column, is_csv=is_csv) for column in columns if column.missing_value_placeholders
     ]
+
+
+def totals_note(columns: Mapping[str, npt.NDArray[Any]]) -> list[str]:
+    """Return a note if the last row holds the sums of the rows above it, as sheets end; else nothing.
+
+    Args:
+        columns: all rows of the data, in order: float64 with NaN, or texts.
+    """
+    sums = [name for name, values in columns.items() if values.dtype != object and _ends_with_sum(values)]
+    if not sums:
+        return []
+    what = "is the sum" if len(sums) == 1 else "are the sums"
+    return [
+        f"The last row is a total: its {' and '.join(sums)} {what} of the rows above. A model would learn "
+        "from it: remove that row, and create the workload again."
+    ]
+
+
+def _ends_with_sum(values: npt.NDArray[np.float64]) -> bool:
+    above, last = values[:-1], values[-1]
+    above = above[~np.isnan(above)]
+    if len(above) < _LEAST_SUMMED or not last > above.max():
+        return False
+    return bool(abs(above.sum() - last) <= _ROUNDED * last)
 
 
 def _placeholder_note(column: Facts, *, is_csv: bool) -> str:

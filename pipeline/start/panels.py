@@ -28,7 +28,7 @@ _MOST_COLUMNS, _FIRST_ROWS = 20, 2_000
 
 def identifies_small_groups(facts: Facts) -> bool:
     """Whether a column has a value in every row, and many values that recur in a few rows each."""
-    if facts.kind == "float" or facts.missing or facts.distinct < LEAST_GROUPS:
+    if not (facts.is_whole or facts.kind == "text") or facts.missing or facts.distinct < LEAST_GROUPS:
         return False
     return LEAST_ROWS_PER_GROUP <= facts.present / facts.distinct <= MOST_ROWS_PER_GROUP
 

@@ -28,6 +28,7 @@ from slipway.components.ingest.storage import StoredFile, fetched, list_files
 from slipway.components.ingest.typed_rows import typed_rows
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start.dialect import dialect_of
+from slipway.pipeline.start.facts import EXACT
 from slipway.pipeline.start.number_like import codes, words
 from slipway.pipeline.start.value_formats import (
     ValueFormats,
@@ -56,6 +57,9 @@ _TFRECORD = (
     "`new` does not read TFRecords: start with a copy of workloads/taxi, and set data.format to "
     "tfrecord (docs/data.md)"
 )
+_DATABASE = (
+    "write the rows of a query to a CSV, or set data.format to sql in a copy of workloads/taxi (docs/data.md)"
+)
 _PANDAS_READERS = {
     ".feather": "read_feather", ".arrow": "read_feather", ".orc": "read_orc", ".dta": "read_stata",
     ".sas7bdat": "read_sas", ".sav": "read_spss",
@@ -64,6 +68,7 @@ _OTHER_FILES = {
     **{end: AS_PARQUET.format(read) for end, read in _PANDAS_READERS.items()},
     **dict.fromkeys((".tfrecord", ".tfrecords"), _TFRECORD),
     **dict.fromkeys((".xlsx", ".xlsm", ".xls", ".ods"), SPREADSHEET),
+    **dict.fromkeys((".db", ".sqlite", ".sqlite3", ".duckdb"), _DATABASE),
     ".json": _JSON,
     **dict.fromkeys((".zip", ".7z", ".rar", ".tar"), UNPACK),
 }
@@ -71,8 +76,6 @@ _WHOLE = re.compile(r"-?[0-9]+")
 # The largest share of undecodable values in a column of bytes that still counts as text; a column with more
 # holds pictures or another encoding.
 _FEW_WITHOUT_TEXT = 0.05
-# Up to this value, float64 represents every integer exactly.
-_EXACT = 2**53
 _UNPACKED = (".gz", ".bz2", ".zst")
 
 
@@ -276,7 +279,7 @@ def _are_merged(values: pa.Array) -> bool:
     if not pa.types.is_integer(values.type) or not len(values):
         return False
     limits = pc.min_max(values)
-    if not limits["min"].is_valid or max(-limits["min"].as_py(), limits["max"].as_py()) <= _EXACT:
+    if not limits["min"].is_valid or max(-limits["min"].as_py(), limits["max"].as_py()) <= EXACT:
         return False
     there = values.drop_null()
     found, left = (pc.count_distinct(each).as_py() for each in (there, there.cast(pa.float64(), safe=False)))

@@ -195,6 +195,7 @@ def _identity(plan: Plan) -> Decision | None:
     """Return a column that is not a feature and is different in every row, or None."""
     for decision in plan.with_role(Role.LEFT_OUT):
         facts = decision.facts
-        if facts.kind != "float" and not facts.missing and facts.distinct == facts.rows and facts.words < 2:
+        is_key = facts.is_whole or facts.kind == "text"
+        if is_key and not facts.missing and facts.distinct == facts.rows and facts.words < 2:
             return decision
     return None

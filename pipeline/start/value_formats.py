@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from slipway.components.ingest.options import NumberFormat
 from slipway.components.ingest.written_values import plain_dates, written_numbers
+from slipway.pipeline.start.facts import with_unit
 
 # Words that people and programs write into a cell without a value.
 _MISSING_WORDS = frozenset(
@@ -61,6 +62,8 @@ _OTHER_ORDER = {"%m/%d/": "%d/%m/", "%m-%d-": "%d-%m-"}
 # 20240131. Few numbers are dates by chance: one in 27 of the eight-digit numbers that begin with 19 or 20.
 _DAY_OF_DIGITS, _DIGITS_DAY = "%Y%m%d", r"^(?:19|20)[0-9]{6}$"
 _FIRST_DAY, _LAST_DAY, _LEAST_DAYS = 19_000_101, 20_991_231, 5
+# A unit other than a currency or a percent sign is one if it follows so many different numbers.
+_LEAST_OF_UNIT = 10
 # Formats are tried on this many values first.
 _FEW = 50
 
@@ -141,8 +144,10 @@ def _number(present: pa.Array) -> _ColumnFormat | None:
     if pc.any(pc.match_substring_regex(present, _NO_NUMBER)).as_py():
         return None
     shown = next((text for text in present.to_pylist() if _UNIT.search(text)), "")
-    unit = _UNIT.search(shown)
-    named = {"unit": unit.group()} if unit else {}
+    money = _UNIT.search(shown)
+    unit = money.group() if money else _unit_of_all(present)
+    shown = shown or (present[0].as_py() if unit else "")
+    named = {"unit": unit} if unit else {}
     has_lone_zero = pc.any(pc.match_substring_regex(present, _LONE_ZERO)).as_py()
     fitting = []
     for decimal, thousands in _SEPARATORS:
@@ -169,6 +174,12 @@ def _number(present: pa.Array) -> _ColumnFormat | None:
         words += f", {thousands!r} read as the thousands separator"
     settings = {"decimal": decimal} if decimal != "." else {}
     return _ColumnFormat(words, settings | ({"thousands": thousands} if thousands else {}) | named)
+
+
+def _unit_of_all(present: pa.Array) -> str:
+    """Return the unit after every number, such as kg or °C; empty if there is none, or too few values."""
+    unit = with_unit(present[0].as_py()) if len(present) >= _LEAST_OF_UNIT else None
+    return unit if unit and pc.all(pc.ends_with(present, unit)).as_py() else ""
 
 
 def _day_of_digits(present: pa.Array) -> _ColumnFormat | None:

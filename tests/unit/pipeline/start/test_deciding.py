@@ -61,6 +61,19 @@ def _role(column, **options):
         ),
         ("customer_id", list(range(5000, 5000 + 7 * ROWS, 7)), Role.LEFT_OUT, "an id"),
         ("line", list(range(1, ROWS + 1)), Role.LEFT_OUT, "an id"),
+        ("patient_id", [None, *(1e15 + row for row in range(1, ROWS))], Role.LEFT_OUT, "an id: 999"),
+        (
+            "size",
+            [f"{row / 10} {'kg' if row % 3 else 'lb'}" for row in range(ROWS)],
+            Role.LEFT_OUT,
+            "'kg' and 'lb'",
+        ),
+        (
+            "dose",
+            _cycle(*(f"{n} {unit}" for n in range(1, 13) for unit in ("mg", "g"))),
+            Role.CATEGORY,
+            "24 different texts, numbers in several units: 'g' and 'mg'",
+        ),
         ("code", [f"A{row:05}" for row in range(ROWS)], Role.LEFT_OUT, "an id"),
         (
             "remark",
@@ -140,6 +153,13 @@ def test_features_get_plain_names_that_differ():
     ],
 )
 def test_the_label_tells_the_task_where_it_is_clear(values, task):
+    assert decide_task(_facts("label", values), "auto") == task
+
+
+@pytest.mark.parametrize(
+    ("values", "task"), [([0, 1, 2, None], "multiclass"), ([10, 20, 30, None], "regression")]
+)
+def test_whole_numbers_beside_empty_cells_are_classes_where_they_count_up(values, task):
     assert decide_task(_facts("label", values), "auto") == task
 
 

@@ -103,3 +103,31 @@ MANY = np.arange(-2.0, 40.0, 0.5).tolist()
 )
 def test_numbers_that_look_like_no_value_are_found(values, missing_value_placeholders):
     assert facts_of("x", "float", _numbers(*values)).missing_value_placeholders == missing_value_placeholders
+
+
+@pytest.mark.parametrize(
+    ("values", "is_whole"), [((1.0, 2.0, np.nan), True), ((1.0, 2.5), False), ((1.0, 1e17), False)]
+)
+def test_numbers_of_a_float_column_may_be_whole(values, is_whole):
+    assert facts_of("id", "float", _numbers(*values)).is_whole is is_whole
+
+
+def _measured(*units, rows=60):
+    return _texts(*(f"{row + 0.5}{units[row % len(units)]}" for row in range(rows)))
+
+
+@pytest.mark.parametrize(
+    ("values", "units"),
+    [
+        (_measured(" kg", " lb"), ("kg", "lb")),
+        (_measured("°C", "°F", ""), ("", "°C", "°F")),
+        (_measured(" kg/m2", " kg/m²"), ("kg/m2", "kg/m²")),
+        (_measured(" kg"), ()),
+        (_measured("A", "B", "C", "D"), ()),
+        (_measured(" Main St", " Oak Ave"), ()),
+        (_measured(" kg", " lb", rows=12), ()),
+        (_texts(*_measured(" kg", " lb"), "heavy"), ()),
+    ],
+)
+def test_numbers_in_several_units_are_told_from_other_texts(values, units):
+    assert facts_of("weight", "text", values).units == units

@@ -47,6 +47,12 @@ def test_the_file_may_be_sorted_by_group_or_by_time(order):
     assert _found(family=names, year=1990 + year, x=RANDOM.normal(size=480)) == ("family", "year")
 
 
+def test_the_things_may_be_numbered_with_fractions():
+    family, year = _balanced(60, 8)
+    facts = [facts_of("firm", "float", family + 1.0), facts_of("year", "int", 1990.0 + year)]
+    assert find_panel(facts, {"firm": family + 1.0, "year": 1990.0 + year}) == ("firm", "year")
+
+
 def test_some_times_may_be_missing_of_some_groups_and_there_may_be_more_times_than_groups():
     firm, year = _balanced(40, 10)
     there = RANDOM.random(len(firm)) < 0.5

@@ -87,6 +87,7 @@ def test_whole_numbers_beyond_53_bits_are_read(tmp_path):
         ("data.tfrecord.gz", "data.format to tfrecord"),
         ("data.dta", "pandas.read_stata"),
         ("data.xlsx", "save the sheet as CSV"),
+        ("shop.db", "data.format to sql"),
         ("data.bin", "give the files the suffix of their format"),
     ],
 )

@@ -110,7 +110,8 @@ def test_dates_behind_which_labels_moved_leave_it_to_the_next_column():
     [
         ({}, True),
         ({"kind": "text", "words": 1.9}, True),
-        ({"kind": "float"}, False),
+        ({"kind": "float"}, True),
+        ({"kind": "float", "is_whole": False}, False),
         ({"missing": 1}, False),
         ({"distinct": 8}, False),
         ({"kind": "text", "words": 2.0}, False),
@@ -118,7 +119,7 @@ def test_dates_behind_which_labels_moved_leave_it_to_the_next_column():
 )
 def test_an_id_is_whole_or_text_of_one_word_and_different_in_every_row(changes, is_one):
     facts = SimpleNamespace(
-        **{"kind": "int", "missing": 0, "distinct": 9, "rows": 9, "words": 0.0, **changes}
+        **{"kind": "int", "is_whole": True, "missing": 0, "distinct": 9, "rows": 9, "words": 0.0, **changes}
     )
     column = SimpleNamespace(facts=facts)
     plan = SimpleNamespace(with_role=lambda role: [column] if role is Role.LEFT_OUT else [])

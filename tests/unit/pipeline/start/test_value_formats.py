@@ -31,6 +31,8 @@ def _forms(values, *, has_types=False, **others):
         (["3.1", "\u22125.2"], {}, "written as 3.1, negative ones as \u22125.2"),
         (["(0,5)", "1,25"], {"decimal": ","}, "negative ones as (0,5)"),
         (["CHF 5", "7 CHF"], {"unit": "CHF"}, "written as CHF 5"),
+        ([f"{n},5 °C" for n in range(-5, 9)], {"decimal": ",", "unit": "°C"}, "written as -5,5 °C"),
+        ([*(f"{n}cm" for n in range(150, 170)), "NA"], {"unit": "cm"}, "written as 150cm, NA for no value"),
         (["59:10", "1:02:33"], {"clock": True}, "written as 1:02:33, read as 3753 seconds"),
         (["0 days 00:10:00", "n/a"], {"clock": True}, "read as 600 seconds, n/a for no value"),
     ],
@@ -39,6 +41,19 @@ def test_numbers_are_recognised_however_they_are_written(values, number, words):
     found = _forms(values)
     assert found.numbers == {"x": number}
     assert words in found.words["x"]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["5A", "7A"],
+        [f"{n} kg" for n in range(20)] + ["12 lb"],
+        [f"0{n}A" for n in range(20)],
+        [f"{n} kg" for n in range(20)] + ["kg"],
+    ],
+)
+def test_codes_and_numbers_in_several_units_are_no_numbers(values):
+    assert not _forms(values).numbers
 
 
 def test_a_word_for_no_value_among_numbers_is_named_and_holds_for_the_whole_csv():
