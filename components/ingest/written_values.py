@@ -153,14 +153,15 @@ def _seconds_of_day(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
 
 def plain_dates(cells: pa.Array, form: str) -> pa.Array:
     """Rewrite the cells that are dates of the format as YYYY-MM-DD, with hh:mm:ss if it includes a time."""
-    moments = pc.strptime(cells, format=form, unit="s", error_is_null=True)
+    texts = pc.utf8_trim_whitespace(cells)
+    moments = pc.strptime(texts, format=form, unit="s", error_is_null=True)
     plain = pc.strftime(moments, format="%Y-%m-%d %H:%M:%S" if _OF_TIME.search(form) else "%Y-%m-%d")
     fits = pc.is_valid(moments)
     if not _NAMED_MONTH.search(form):
         # strptime reads the 31st of February as the 3rd of March, so the date must format back to the text.
         written = pc.strftime(moments, format=form)
         # In any case of letters: am is the same as AM.
-        fits = pc.and_(fits, pc.equal(*(pc.utf8_upper(_without_zeros(each)) for each in (written, cells))))
+        fits = pc.and_(fits, pc.equal(*(pc.utf8_upper(_without_zeros(each)) for each in (written, texts))))
     return pc.if_else(pc.fill_null(fits, False), plain.cast(cells.type), cells)
 
 

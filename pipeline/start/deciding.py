@@ -273,9 +273,9 @@ def _reason_against(column: Facts, leaks: Mapping[str, str]) -> str:
     if column.kind == "text" and not column.moment:
         if all(_OTHER_DATE.match(str(value)) for value in column.counts):
             return "dates in an unknown format: write them as YYYY-MM-DD, or name their format in data.dates"
+        if column.units and column.distinct > _MOST_CATEGORIES:
+            return f"numbers in several units: {_units(column)}; write them in one unit, and start again"
         if is_unique or column.distinct > column.present / 2:
-            if column.units:
-                return f"numbers in several units: {_units(column)}; write them in one unit, and start again"
             if column.others:
                 return f"text: numbers except {few(column.others)}; fix these cells, and start again"
             if _is_free_text(column):

@@ -33,8 +33,10 @@ _NINES = re.compile(r"9{2,}(\.9+)?")
 _LEAST_PLACEHOLDERS, _LEAST_OTHERS = 5, 5
 _FLOAT32_MAX = 3.4e38
 _SHOWN = 3
-# 80 kg, 12.5°C, 23 kg/m2: after the digits come a letter or a sign, and no other number.
-_WITH_UNIT = re.compile(r"[-+\u2212]?(?!0\d)\d[\d.,' ]*(?P<unit>(?:[^\W\d_]|[°µ%$€£¥])[^\s\d]{0,11}[23]?|)")
+# 80 kg, 12.5°C, 23 kg/m2, 48.1° N: after the digits come a letter or a sign, and no other number.
+_WITH_UNIT = re.compile(
+    r"[-+\u2212]?(?!0\d)\d[\d.,' ]*(?P<unit>(?:[^\W\d_]|[°µ%$€£¥])[^\s\d]{0,11}[23]?(?: [^\W\d_])?|)"
+)
 _WORD = re.compile(r"[^\W_]+")
 _COUNTED_TEXTS = 10_000
 EXACT = 2**53

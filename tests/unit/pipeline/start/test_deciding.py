@@ -64,7 +64,7 @@ def _role(column, **options):
         ("patient_id", [None, *(1e15 + row for row in range(1, ROWS))], Role.LEFT_OUT, "an id: 999"),
         (
             "size",
-            [f"{row / 10} {'kg' if row % 3 else 'lb'}" for row in range(ROWS)],
+            [f"{row % 400 / 10} {'kg' if row % 3 else 'lb'}" for row in range(ROWS)],
             Role.LEFT_OUT,
             "'kg' and 'lb'",
         ),

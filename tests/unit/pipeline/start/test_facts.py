@@ -122,6 +122,7 @@ def _measured(*units, rows=60):
         (_measured(" kg", " lb"), ("kg", "lb")),
         (_measured("°C", "°F", ""), ("", "°C", "°F")),
         (_measured(" kg/m2", " kg/m²"), ("kg/m2", "kg/m²")),
+        (_measured("° N", "° S"), ("° N", "° S")),
         (_measured(" kg"), ()),
         (_measured("A", "B", "C", "D"), ()),
         (_measured(" Main St", " Oak Ave"), ()),
