@@ -34,6 +34,7 @@ from slipway.pipeline.start.value_formats import (
     ValueFormats,
     detect_value_formats,
     distinct_texts,
+    maybe_thousands,
     whole_days,
 )
 
@@ -183,6 +184,10 @@ def read_table(
         table = _table(files, options, most_rows, most_bytes)
     texts = {name: values for name, values in table.columns.items() if table.kinds[name] == "text"}
     whole = {name: values for name, values in table.columns.items() if table.kinds[name] == "int"}
+    fractions = {name: values for name, values in table.columns.items() if table.kinds[name] == "float"}
+    if file_format == "csv" and (maybe := maybe_thousands(fractions)):
+        written = _table(files, replace(options, types=dict.fromkeys(maybe, "text")), most_rows, most_bytes)
+        texts |= {name: written.columns[name] for name in maybe}
     distinct = {**distinct_texts(texts), **whole_days(whole)}
     formats = detect_value_formats(distinct, has_types=file_format != "csv")
     formats = replace(formats, null_values=tuple(sorted({*null_values, *formats.null_values})))

@@ -39,6 +39,7 @@ _MISSING_WORDS = frozenset(
 )
 _SEPARATORS = ((".", ""), (".", ","), (",", ""), (",", "."), (",", " "), (".", " "), (".", "'"))
 _UNIT = re.compile(r"[$€£¥₹₩₽%]|\b(?:USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|SEK|NOK|DKK|PLN)\b")
+_THOUSANDS_BY_POINT = (",", ".")
 # An ID, a telephone number or a code.
 _NO_NUMBER = r"^\+|^[-(]?0[0-9]|[0-9]{16}"
 # A zero before a separator, which is then the decimal point or comma.
@@ -64,6 +65,8 @@ _DAY_OF_DIGITS, _DIGITS_DAY = "%Y%m%d", r"^(?:19|20)[0-9]{6}$"
 _FIRST_DAY, _LAST_DAY, _LEAST_DAYS = 19_000_101, 20_991_231, 5
 # A unit other than a currency or a percent sign is one if it follows so many different numbers.
 _LEAST_OF_UNIT = 10
+# So many fractions rarely all have three digits: a tenth of them end in zeros, which programs leave out.
+_LEAST_WITH_POINT = 30
 # Formats are tried on this many values first.
 _FEW = 50
 
@@ -159,6 +162,8 @@ def _number(present: pa.Array) -> _ColumnFormat | None:
             fitting.append((decimal, thousands))
     if not fitting:
         return None
+    if _THOUSANDS_BY_POINT in fitting and _are_thousands(present):
+        fitting.sort(key=lambda each: each != _THOUSANDS_BY_POINT)
     decimal, thousands = fitting[0]
     texts = present.to_pylist()
     negative = [text for text in texts if _OTHER_MINUS.search(text)]
@@ -174,6 +179,35 @@ def _number(present: pa.Array) -> _ColumnFormat | None:
         words += f", {thousands!r} read as the thousands separator"
     settings = {"decimal": decimal} if decimal != "." else {}
     return _ColumnFormat(words, settings | ({"thousands": thousands} if thousands else {}) | named)
+
+
+def _are_thousands(present: pa.Array) -> bool:
+    """Whether a point separates thousands rather than a fraction: 950 and 12.500, but neither 1250 nor 1.5.
+
+    Args:
+        present: values in which each point is followed by three digits.
+    """
+    with_point = pc.match_substring(present, ".")
+    is_long = pc.match_substring_regex(present, "[0-9]{4}")
+    is_some = pc.sum(with_point).as_py() >= _LEAST_WITH_POINT and not pc.all(with_point).as_py()
+    return bool(is_some and not pc.any(is_long).as_py())
+
+
+def maybe_thousands(columns: Mapping[str, npt.NDArray[np.float64]]) -> list[str]:
+    """Return the number columns that may be written as 950 and 12.500: their texts decide.
+
+    Args:
+        columns: name -> float64 with NaN.
+    """
+    found = []
+    for name, values in columns.items():
+        numbers = np.unique(np.abs(values[~np.isnan(values)]))
+        fractions = numbers[numbers != np.floor(numbers)]
+        if len(fractions) < _LEAST_WITH_POINT or len(fractions) == len(numbers) or numbers[-1] >= 1000:
+            continue
+        if fractions[0] >= 1 and np.allclose(fractions * 1000, np.round(fractions * 1000), rtol=0, atol=1e-6):
+            found.append(name)
+    return found
 
 
 def _unit_of_all(present: pa.Array) -> str:

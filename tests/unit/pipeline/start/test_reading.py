@@ -71,6 +71,18 @@ def test_texts_that_only_look_like_numbers_are_read_as_text_with_the_reason(tmp_
     }
 
 
+def test_points_between_thousands_are_no_fractions_though_all_cells_are_numbers(tmp_path):
+    columns = {
+        "sales": lambda row: f"{row}.500" if row else "950",
+        "share": lambda row: f"{row}.125" if row % 2 else f"{row}.5",
+        "weight": lambda row: f"{1 + row}.250" if row else "12",
+    }
+    table = read_table(_csv(tmp_path, columns, rows=40), root=tmp_path)
+    assert table.columns["sales"].tolist() == [950, *(row * 1000 + 500 for row in range(1, 40))]
+    assert table.columns["share"].max() == 39.125
+    assert set(table.value_formats.numbers) == {"sales", "weight"}
+
+
 def test_whole_numbers_beyond_53_bits_are_read(tmp_path):
     table = read_table(_csv(tmp_path, {"id": lambda row: str(2**53 + 1 + row)}), root=tmp_path)
     assert table.kinds == {"id": "text"}, "fractions would make one of some of them"

@@ -1,7 +1,12 @@
 import numpy as np
 import pytest
 
-from slipway.pipeline.start.value_formats import detect_value_formats, distinct_texts, whole_days
+from slipway.pipeline.start.value_formats import (
+    detect_value_formats,
+    distinct_texts,
+    maybe_thousands,
+    whole_days,
+)
 
 
 def _forms(values, *, has_types=False, **others):
@@ -17,6 +22,16 @@ def _forms(values, *, has_types=False, **others):
         (["1,234", "2,345"], {"thousands": ","}, "',' read as the thousands separator"),
         (["0,123", "1,500"], {"decimal": ","}, "written as 0,123"),
         (["1,5", "12"], {"decimal": ","}, "written as 1,5"),
+        (
+            ["950", *(f"{n}.500" for n in range(1, 40))],
+            {"decimal": ",", "thousands": "."},
+            "written as 1.500, '.' read as the thousands separator",
+        ),
+        (
+            ["950 €", *(f"{n}.500 €" for n in range(1, 40))],
+            {"decimal": ",", "thousands": ".", "unit": "€"},
+            "written as 1.500 €, '.' read as the thousands separator",
+        ),
         (["$12.50", "$1,200", None], {"thousands": ",", "unit": "$"}, "written as $1,200"),
         (["1.234,50 €", "7,00 €"], {"decimal": ",", "thousands": ".", "unit": "€"}, "written as 1.234,50 €"),
         (["12%", "3 %", "?"], {"unit": "%"}, "? for no value"),
@@ -42,6 +57,30 @@ def test_numbers_are_recognised_however_they_are_written(values, number, words):
     found = _forms(values)
     assert found.numbers == {"x": number}
     assert words in found.words["x"]
+
+
+WITH_POINT = [f"{n}.500" for n in range(1, 40)]
+
+
+@pytest.mark.parametrize("other", ["1250", "0.125", "1.5", "2.500"])
+def test_a_point_separates_no_thousands_beside_other_numbers(other):
+    assert not _forms([other, *WITH_POINT]).numbers
+
+
+@pytest.mark.parametrize(
+    ("numbers", "may_be"),
+    [
+        ([950, np.nan, *map(float, WITH_POINT)], True),
+        ([-950, *map(float, WITH_POINT)], True),
+        (list(map(float, WITH_POINT)), False),
+        ([950, *map(float, WITH_POINT[:29])], False),
+        ([1250, *map(float, WITH_POINT)], False),
+        ([950, 0.125, *map(float, WITH_POINT)], False),
+        ([950, 1.2345, *map(float, WITH_POINT)], False),
+    ],
+)
+def test_numbers_that_may_be_written_with_thousands_are_looked_at_as_texts(numbers, may_be):
+    assert maybe_thousands({"x": np.array(numbers, float)}) == (["x"] if may_be else [])
 
 
 @pytest.mark.parametrize(
