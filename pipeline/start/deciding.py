@@ -275,6 +275,10 @@ def _reason_against(column: Facts, leaks: Mapping[str, str]) -> str:
             return "dates in an unknown format: write them as YYYY-MM-DD, or name their format in data.dates"
         if column.units and column.distinct > _MOST_CATEGORIES:
             return f"numbers in several units: {_units(column)}; write them in one unit, and start again"
+        if column.is_of_two_kinds and column.distinct > _MOST_CATEGORIES:
+            return (
+                "numbers, some with a decimal point and some with a comma; write them alike, and start again"
+            )
         if is_unique or column.distinct > column.present / 2:
             if column.others:
                 return f"text: numbers except {few(column.others)}; fix these cells, and start again"

@@ -4,7 +4,7 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +33,7 @@ _NINES = re.compile(r"9{2,}(\.9+)?")
 _LEAST_PLACEHOLDERS, _LEAST_OTHERS = 5, 5
 _FLOAT32_MAX = 3.4e38
 _SHOWN = 3
+_PLAIN = re.compile(r"[-+]?\d+([.,]\d+)?")
 # 80 kg, 12.5°C, 23 kg/m2, 48.1° N: after the digits come a letter or a sign, and no other number.
 _WITH_UNIT = re.compile(
     r"[-+\u2212]?(?!0\d)\d[\d.,' ]*(?P<unit>(?:[^\W\d_]|[°µ%$€£¥])[^\s\d]{0,11}[23]?(?: [^\W\d_])?|)"
@@ -64,6 +65,7 @@ class Facts:
         others: the distinct values of a text that are not numbers, if nearly all are numbers; at most 1,000.
         is_whole: whether all numbers are whole, as in a column of IDs that a program wrote as 1.0, 2.0.
         units: the units of a text of numbers in several units, such as kg and lb.
+        is_of_two_kinds: whether the texts are numbers, some with a decimal point and some with a comma.
         ngrams: the 99% quantile of the number of words and word pairs in a text.
         moment: "date", "time" (a date with a time of day) or "seconds" (since 1970) if the column holds
             points in time, else "".
@@ -83,6 +85,7 @@ class Facts:
     others: tuple[str, ...] = ()
     is_whole: bool = False
     units: tuple[str, ...] = ()
+    is_of_two_kinds: bool = False
     ngrams: int = 0
     moment: str = ""
 
@@ -131,6 +134,7 @@ def facts_of(name: str, kind: str, values: Values) -> Facts:
             words=sum(len(text.split()) for text in counts) / max(len(counts), 1),
             others=_others(counts),
             units=_units(counts),
+            is_of_two_kinds=_is_of_two_kinds(counts),
             ngrams=_ngrams(list(itertools.islice(counts, _COUNTED_TEXTS))),
             moment=_moment_of_texts(counts),
         )
@@ -217,6 +221,12 @@ def _units(counts: Counter[str]) -> tuple[str, ...]:
             return ()
     is_sure = len(units) > 1 and all(rows >= _LEAST_OF_UNIT for rows in units.values())
     return tuple(sorted(units)) if is_sure else ()
+
+
+def _is_of_two_kinds(texts: Collection[str]) -> bool:
+    """Whether numbers are written as 1.5 and as 1,5: one of the two may be meant for thousands."""
+    signs = {sign for text in texts for sign in ".," if sign in text}
+    return len(signs) > 1 and all(_PLAIN.fullmatch(text.strip()) for text in texts)
 
 
 def with_unit(text: str) -> str | None:

@@ -68,6 +68,7 @@ def _role(column, **options):
             Role.LEFT_OUT,
             "'kg' and 'lb'",
         ),
+        ("width", [f"{row}{'.,'[row % 2]}5" for row in range(ROWS)], Role.LEFT_OUT, "some with a comma"),
         (
             "dose",
             _cycle(*(f"{n} {unit}" for n in range(1, 13) for unit in ("mg", "g"))),

@@ -132,3 +132,10 @@ def _measured(*units, rows=60):
 )
 def test_numbers_in_several_units_are_told_from_other_texts(values, units):
     assert facts_of("weight", "text", values).units == units
+
+
+@pytest.mark.parametrize(
+    ("values", "is_one"), [(("1.5", "1,5 "), True), (("1.5", "2.5"), False), (("1.5", "1,5", "x"), False)]
+)
+def test_numbers_with_a_point_and_with_a_comma_are_told_from_ids(values, is_one):
+    assert facts_of("width", "text", _texts(*values)).is_of_two_kinds is is_one
