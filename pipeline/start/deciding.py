@@ -91,6 +91,8 @@ class Plan:
 _MOST_CATEGORIES = 100
 # A category needs at least about this many rows to learn from.
 _ROWS_PER_CATEGORY = 10
+# Whole numbers with fewer rows each, such as ages, are numbers: categories would lose their order.
+_ROWS_PER_WHOLE_NUMBER = 30
 _MOSTLY_MISSING = 0.95
 # With this many rows, the probability that all fall into one split is about 1 in 3,000.
 LEAST_ROWS = 20
@@ -235,9 +237,8 @@ def _feature(column: Facts) -> Decision:
         but = f", numbers except {few(column.others)}" if column.others else ""
         but = f", numbers in several units: {_units(column)}" if column.units else but
         return _category(column, f"{column.distinct:,} different texts{but}")
-    if column.kind == "int" and column.distinct <= min(
-        _MOST_CATEGORIES, column.present // _ROWS_PER_CATEGORY
-    ):
+    most = min(_MOST_CATEGORIES, column.present // _ROWS_PER_WHOLE_NUMBER)
+    if column.kind == "int" and column.distinct <= most:
         return _category(column, f"{column.distinct} different whole numbers, each of which may be a code")
     if column.kind == "int" and _are_codes(column):
         return _category(column, f"{column.distinct:,} different codes, far apart")

@@ -49,6 +49,8 @@ def _role(column, **options):
             Role.CATEGORY,
             "50 different",
         ),
+        ("age", _cycle(*range(18, 58)), Role.NUMBER, "numbers from 18 to 57"),
+        ("visits", _cycle(*range(33)), Role.CATEGORY, "33 different whole numbers"),
         ("weekday", _cycle(*range(7)), Role.CATEGORY, "7 different whole numbers"),
         ("district", _cycle(*(17031000000 + 977 * n for n in range(90))), Role.CATEGORY, "90 different"),
         ("tract", [17031000000 + 977 * (row % 95) for row in range(ROWS)], Role.CATEGORY, "95 different"),
