@@ -1,8 +1,10 @@
 """A version's `manifest.json`, and checks of the version's files against it."""
 
+import errno
 import hashlib
 import json
 import os
+import stat
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from io import BufferedReader
@@ -10,7 +12,7 @@ from pathlib import Path
 from typing import Self
 
 from slipway.components.errors import ComponentError
-from slipway.components.pusher.manifest_contents import Papers
+from slipway.components.pusher.manifest_contents import Papers, is_papers
 from slipway.components.saved_model.digest import MANIFEST, PAPERS, SIGNATURE, combined_digest
 
 SAVED_MODEL = "saved_model.pb"
@@ -20,6 +22,7 @@ NO_MANIFEST = f"it has no readable {MANIFEST}"
 CHANGED = f"{{name}} does not match its {MANIFEST}"
 
 _FORMAT = 1
+_MOST_BYTES = 64 * 2**20  # of a manifest or a signature
 
 
 @dataclass(frozen=True)
@@ -64,12 +67,20 @@ class Manifest:
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Self | None:
-        """Parse the output of `to_bytes`; return None if it was changed by as much as a space."""
+        """Parse the output of `to_bytes`; return None if it was changed by as much as a space.
+
+        None, too, if a file's entry or a paper is of another type than `to_bytes` writes, as in a manifest
+        that was made by hand.
+        """
         try:
             document = json.loads(content)
             files = {name: FileEntry(**entry) for name, entry in document["files"].items()}
             for own in ("format", "files", "digest"):
                 del document[own]
+            if not all(type(each.sha256) is str and type(each.bytes) is int for each in files.values()):
+                return None
+            if not is_papers(document):
+                return None
             found = cls(files, document)
             return found if found.to_bytes() == content else None
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
@@ -126,8 +137,21 @@ def sha256(path: Path) -> str:
 
 
 def opened(path: Path) -> BufferedReader:
-    """Open a file for reading; refuse a link, even if it replaced the file just now."""
-    return open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW))
+    """Open a file for reading.
+
+    Raises:
+        OSError: it is a link, a device or a pipe, even if that replaced the file just now.
+    """
+    return open(path, "rb", opener=_open_file)
+
+
+def _open_file(name: str, flags: int) -> int:
+    # Without O_NONBLOCK, opening a pipe waits for a writer, forever if there is none.
+    descriptor = os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "It is no regular file", name)
+    return descriptor
 
 
 def read_manifest(version: Path) -> Manifest | None:
@@ -137,12 +161,13 @@ def read_manifest(version: Path) -> Manifest | None:
 
 
 def read_file(path: Path) -> bytes | None:
-    """Return the content of a file; None if it cannot be read."""
+    """Return the content of a manifest or a signature; None if it cannot be read, or is too long for one."""
     try:
         with opened(path) as file:
-            return file.read()
+            content = file.read(_MOST_BYTES + 1)
     except OSError:
         return None
+    return content if len(content) <= _MOST_BYTES else None
 
 
 def model_contents(folder: Path) -> tuple[list[str], dict[str, int]]:

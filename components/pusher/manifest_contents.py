@@ -1,7 +1,7 @@
 """The description of a model in a version's manifest: plain data, in which any key may be missing."""
 
 from collections.abc import Mapping
-from typing import NotRequired, TypedDict
+from typing import NotRequired, TypedDict, TypeGuard, get_origin, get_type_hints
 
 from slipway.components.saved_model.signatures import PlainSignature
 
@@ -125,3 +125,22 @@ class Papers(TypedDict, total=False):
     stack: dict[str, str]
     sbom: SbomPapers
     republished: Republished
+
+
+def is_papers(document: Mapping[str, object]) -> TypeGuard[Papers]:
+    """Return True if every known key has a text, a list or a mapping where `Papers` has one.
+
+    Metrics must be numbers. What the other lists and mappings hold is not looked at.
+    """
+    metrics = document.get("metrics", {})
+    return all(isinstance(document[key], kind) for key, kind in _kinds().items() if key in document) and all(
+        isinstance(value, int | float) for value in metrics.values()
+    )
+
+
+def _kinds() -> dict[str, type]:
+    """Return the type of each key's value in JSON: `str`, `list` or `dict`."""
+    hints = get_type_hints(Papers)
+    return {
+        key: str if kind is str else list if get_origin(kind) is list else dict for key, kind in hints.items()
+    }

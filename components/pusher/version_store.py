@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -107,6 +108,21 @@ def _problem(version: Path, trust: Trust | None) -> str:
     return problem or manifests.verify(version)
 
 
+def _early_problem(version: Path, trust: Trust) -> str:
+    """Describe what is wrong with a version's signature, manifest, names and sizes; the model is not read."""
+    try:
+        _, sizes = manifests.contents(version)
+    except ComponentError as error:  # a link or a device among the files
+        return error.message.rstrip(".")
+    except OSError as error:
+        return f"it cannot be read: {error}"
+    content = read_file(version / MANIFEST)
+    if problem := trust.problem(read_file(version / SIGNATURE), content):
+        return problem
+    manifest = None if content is None else Manifest.from_bytes(content)
+    return manifests.difference(manifest, sizes) if manifest else manifests.NO_MANIFEST
+
+
 def _trusted(signature: bytes | None, manifest: bytes | None, trust: Trust | None) -> Manifest | None:
     if manifest is None or (trust and trust.problem(signature, manifest)):
         return None
@@ -127,7 +143,7 @@ class _Directory:
             number
             for path in self._folder.iterdir()
             if (number := version_number(path.name))
-            and path.resolve().is_relative_to(real)
+            and Path(os.path.realpath(path)).is_relative_to(real)  # Path.resolve raises for a link to itself
             and (path / SAVED_MODEL).is_file()
         )
 
@@ -149,14 +165,13 @@ class _Directory:
             yield there
             return
         # Others who can write to the base are not trusted: they could change a file after its check. So a
-        # copy is used.
+        # copy is used. They could also fill this disk with it: what shows without reading the model is
+        # checked first.
+        _refuse(self.base, version, _early_problem(there, self._trust), self._trust)
         with tempfile.TemporaryDirectory(prefix="slipway-version-") as folder:
             target = Path(folder, str(version))
             try:
-                manifests.contents(there)
                 shutil.copytree(there, target, symlinks=True)
-            except ComponentError as error:  # a link or a device among the files
-                _refuse(self.base, version, error.message.rstrip("."), self._trust)
             except OSError as error:
                 raise ComponentError(
                     f"Version {version} in {self.base} cannot be copied to {folder} to be verified: {error}.",

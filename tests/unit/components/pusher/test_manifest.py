@@ -1,8 +1,11 @@
 """The manifest: what it covers, and that no byte of it can change unseen."""
 
+import os
+
 import pytest
 
-from slipway.components.pusher.manifest import FileEntry, Manifest, verify
+from slipway.components.pusher import manifest as manifests
+from slipway.components.pusher.manifest import FileEntry, Manifest, read_file, verify
 from slipway.components.pusher.publish import publish
 
 PAPERS = {"workload": "taxi", "run": "1", "metrics": {"auc": 0.95}}
@@ -62,6 +65,43 @@ def test_flipped_bit_in_any_byte_of_any_file_is_noticed(version):
 )
 def test_manifest_that_was_edited_is_none(version, change):
     assert Manifest.from_bytes(change((version / "manifest.json").read_bytes())) is None
+
+
+@pytest.mark.parametrize(
+    ("files", "papers"),
+    [
+        ({"m": FileEntry(5, 1)}, {}),
+        ({"m": FileEntry("a" * 64, "1")}, {}),
+        ({}, {"metrics": [0.95]}),
+        ({}, {"metrics": {"auc": "high"}}),
+        ({}, {"republished": [1, 2]}),
+        ({}, {"pushed_at": {}}),
+        ({}, {"classes": "no, yes"}),
+    ],
+)
+def test_manifest_whose_values_are_of_other_types_is_none(files, papers):
+    assert Manifest.from_bytes(Manifest(files, papers).to_bytes()) is None
+
+
+def test_keys_that_a_later_release_adds_are_kept():
+    papers = {**PAPERS, "weather": [1]}
+    assert Manifest.from_bytes(Manifest({}, papers).to_bytes()).papers == papers
+
+
+def test_pipe_or_folder_in_the_place_of_a_manifest_is_none_at_once(version):
+    for make in (os.mkfifo, os.mkdir):
+        (version / "manifest.json").unlink()
+        make(version / "manifest.json")
+        assert verify(version) == "it has no readable manifest.json"
+        (version / "manifest.json").rename(version / f"{make.__name__}.was")
+        (version / "manifest.json").touch()
+
+
+def test_file_too_long_for_a_manifest_is_not_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(manifests, "_MOST_BYTES", 10)
+    (tmp_path / "long").write_bytes(b"a" * 11)
+    (tmp_path / "short").write_bytes(b"a" * 10)
+    assert (read_file(tmp_path / "long"), read_file(tmp_path / "short")) == (None, b"a" * 10)
 
 
 def test_model_digest_does_not_depend_on_the_papers():

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -213,6 +214,22 @@ def test_link_in_a_version_is_not_followed(push, base, key, tmp_path):
     (published.path / "saved_model.pb").symlink_to(tmp_path / "model/saved_model.pb")
     with pytest.raises(UntrustedError, match="is a link"):
         shelf_at(str(base), Trust(key.public)).fetched(published.version).__enter__()
+
+
+def test_nothing_is_copied_of_a_version_that_is_not_what_was_signed(push, base, key, monkeypatch):
+    published = push(key=key)
+    with (published.path / "more.bin").open("wb") as file:
+        file.truncate(2**40)
+    monkeypatch.setattr("shutil.copytree", lambda *_, **__: pytest.fail("copied"))
+    with pytest.raises(UntrustedError, match=r"more\.bin is not in its manifest"):
+        shelf_at(str(base), Trust(key.public)).fetched(published.version).__enter__()
+
+
+def test_pipe_in_the_place_of_a_signature_is_none_at_once(push, problem, key):
+    published = push(key=key)
+    (published.path / "model.sig").unlink()
+    os.mkfifo(published.path / "model.sig")
+    assert "it is not signed" in problem(published.version)
 
 
 def test_no_room_for_the_copy_is_told_as_that_and_not_as_a_lack_of_trust(push, base, key, monkeypatch):

@@ -33,6 +33,7 @@ def pushed(tmp_path, base):
 def test_versions_are_those_that_a_server_would_load_in_their_order(pushed, base, tmp_path):
     (base / "99999999998").mkdir()
     (base / "99999999999").symlink_to(tmp_path / "model")
+    (base / "99999999997").symlink_to("99999999997")
     (base / "v3").mkdir()
     (base / "v3" / "saved_model.pb").touch()
     assert shelf_at(str(base)).numbers() == [7, *pushed]
