@@ -180,6 +180,11 @@ def check_store(path: Path) -> None:
     _check_length(path)
     if not path.exists():
         return
+    if not path.is_file():
+        raise UsageError(
+            f"{path} is a folder, a pipe or a device, and must be a file.",
+            hint=f"move it away (`mv {path} {path}.other`), or choose another folder with --output",
+        )
     try:
         with contextlib.closing(sqlite3.connect(path, timeout=_STORE_WAIT_S)) as connection:
             # Take the write lock and release it: reading alone would not notice a hanging writer.

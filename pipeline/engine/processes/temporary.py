@@ -19,6 +19,9 @@ _FOLDERS = ("*", "*/steps/*")
 def temporary_folder(run_folder: Path) -> Iterator[Path]:
     """Create a folder below the system's temporary folder; remove it at the end.
 
+    Its name holds the inode of the run's folder, by which a copy of that is told from it: who copies an
+    output folder while a run is at work there copies the link, too.
+
     It is not in the run's folder, because socket paths are limited to 108 bytes and users choose the disk
     for temporary files with TMPDIR. The run's folder holds a link to it, by which `remove_left` finds it if
     the engine was killed.
@@ -26,7 +29,7 @@ def temporary_folder(run_folder: Path) -> Iterator[Path]:
     Args:
         run_folder: an existing folder.
     """
-    folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+    folder = Path(tempfile.mkdtemp(prefix=_prefix(run_folder)))
     link = run_folder / _LINK
     try:
         link.unlink(missing_ok=True)
@@ -48,11 +51,15 @@ def remove_left(runs: Path) -> None:
             _remove(Path(link))
 
 
+def _prefix(run_folder: Path) -> str:
+    return f"{_PREFIX}{run_folder.stat().st_ino:x}-"
+
+
 def _remove(link: Path) -> None:
     if not link.is_symlink():
         return
     folder = link.readlink()
-    # The link may come from elsewhere: remove only folders that `temporary_folder` creates.
-    if folder.name.startswith(_PREFIX) and folder.is_dir() and folder.stat().st_uid == os.geteuid():
+    # The link may come from elsewhere: remove only folders that `temporary_folder` created for this run.
+    if folder.name.startswith(_prefix(link.parent)) and folder.is_dir() and folder.stat().st_uid == os.geteuid():
         shutil.rmtree(folder, ignore_errors=True)
     link.unlink(missing_ok=True)

@@ -147,6 +147,14 @@ def test_a_file_that_is_no_database_is_called_damaged_with_the_way_out(store, ch
     assert error.value.hint.startswith(f"move it away (`mv {store} {store}.damaged`)")
 
 
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
+def test_a_store_that_is_no_file_is_called_that_and_not_busy(tmp_path, make):
+    make(tmp_path / "metadata.db")
+    with pytest.raises(UsageError, match=r"metadata\.db is a folder, a pipe or a device") as error:
+        check_store(tmp_path / "metadata.db")
+    assert error.value.hint.startswith("move it away")
+
+
 @pytest.mark.parametrize("check", [check_store, check_undamaged])
 def test_a_store_that_was_cut_off_is_called_damaged(store, check):
     os.truncate(store, store.stat().st_size // 2)

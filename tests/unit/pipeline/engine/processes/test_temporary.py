@@ -1,5 +1,6 @@
 """Temporary files go with their run, and nothing else does."""
 
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -33,6 +34,14 @@ def test_what_a_killed_run_left_is_removed_by_the_next(runs):
     assert not folder.exists()
     assert list((runs / "r1").iterdir()) == []
     del killed
+
+
+def test_copy_of_the_runs_costs_a_run_at_work_nothing(runs, tmp_path):
+    with temporary_folder(runs / "r1") as folder:
+        copy = Path(shutil.copytree(runs, tmp_path / "copy", symlinks=True))
+        remove_left(copy)
+        assert folder.is_dir()
+        assert list((copy / "r1").iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["precious", "slipway-run-x/../precious"])
