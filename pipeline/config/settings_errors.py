@@ -23,7 +23,6 @@ MAX_PROBLEMS = 10
 _NAMES_VARIABLE = "_env"
 # Addresses, such as a webhook's, must not be shown either, whatever the key.
 _ADDRESSES = ("https://", "http://")
-_WITH_USER = re.compile(r"[^@]*:[^@]*@")
 
 # Common names for keys that have another name here.
 _OTHER_NAMES = {
@@ -128,7 +127,9 @@ def problem_at(
 
 def _may_be_shown(key: str, value: object) -> bool:
     text = str(value).lower().lstrip()
-    is_secret = key.endswith(_NAMES_VARIABLE) or text.startswith(_ADDRESSES) or _WITH_USER.match(text)
+    user, at, _ = text.partition("@")
+    has_password = bool(at) and ":" in user
+    is_secret = key.endswith(_NAMES_VARIABLE) or text.startswith(_ADDRESSES) or has_password
     return not is_secret and not isinstance(value, dict | list)
 
 

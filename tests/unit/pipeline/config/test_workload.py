@@ -312,6 +312,11 @@ def test_address_of_a_webhook_is_not_repeated_wherever_it_is_pasted(lines_of, se
     assert "hunter2" not in "\n".join(lines)
 
 
+def test_long_value_with_many_colons_is_refused_and_not_searched_for_a_password_forever(lines_of):
+    [line] = lines_of(MINIMAL + f"notify: {'59:' * 300_000}59\n")
+    assert "notify" in line
+
+
 def test_nearest_key_is_looked_for_only_where_it_is_shown(lines_of, monkeypatch):
 
     asked, original = [], settings_errors._unknown_key
