@@ -133,8 +133,10 @@ def is_papers(document: Mapping[str, object]) -> TypeGuard[Papers]:
     Metrics must be numbers. What the other lists and mappings hold is not looked at.
     """
     metrics = document.get("metrics", {})
-    return all(isinstance(document[key], kind) for key, kind in _kinds().items() if key in document) and all(
-        isinstance(value, int | float) for value in metrics.values()
+    return (
+        all(isinstance(document[key], kind) for key, kind in _kinds().items() if key in document)
+        and isinstance(metrics, dict)
+        and all(isinstance(value, int | float) for value in metrics.values())
     )
 
 

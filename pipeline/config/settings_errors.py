@@ -1,6 +1,5 @@
 """Words the errors in a workload's settings: place, key, value, rule and remedy."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from types import UnionType

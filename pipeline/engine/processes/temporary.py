@@ -60,6 +60,10 @@ def _remove(link: Path) -> None:
         return
     folder = link.readlink()
     # The link may come from elsewhere: remove only folders that `temporary_folder` created for this run.
-    if folder.name.startswith(_prefix(link.parent)) and folder.is_dir() and folder.stat().st_uid == os.geteuid():
+    if (
+        folder.name.startswith(_prefix(link.parent))
+        and folder.is_dir()
+        and folder.stat().st_uid == os.geteuid()
+    ):
         shutil.rmtree(folder, ignore_errors=True)
     link.unlink(missing_ok=True)
