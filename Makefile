@@ -183,7 +183,7 @@ sbom: setup ## The packages of the image with their hashes, as CycloneDX: sbom.j
 
 image-check: setup ## The steps of the image's build in a clean folder, where there is no Docker
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
-		$(PYTHON) -m slipway.pipeline.cloud.image "$$folder/slipway" && cd "$$folder/slipway" && \
+		$(PYTHON) -m slipway.pipeline.cloud.image_contents "$$folder/slipway" && cd "$$folder/slipway" && \
 		bash setup.sh "$$folder/venv" requirements-image.lock && \
 		"$$folder/venv/bin/python" -m compileall -q pipeline components schemas slipway workloads && \
 		TF_USE_LEGACY_KERAS=0 "$$folder/venv/bin/python" -c 'import slipway.pipeline.cloud.container.task, slipway.pipeline.cloud.compile' && \

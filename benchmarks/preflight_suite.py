@@ -21,10 +21,10 @@ sys.path.insert(0, str(MODELS))
 
 from slipway.components.errors import SlipwayError  # noqa: E402
 from slipway.components.preflight import compile_and_measure  # noqa: E402
-from slipway.components.preflight.chips import CHIPS  # noqa: E402
+from slipway.components.preflight.chip_specs import CHIPS  # noqa: E402
 from slipway.components.preflight.evidence import Finding  # noqa: E402
-from slipway.components.preflight.judge import Training, judge  # noqa: E402
 from slipway.components.preflight.question_and_answer import Compiled, Question, Slice  # noqa: E402
+from slipway.components.preflight.verdict import Training, judge  # noqa: E402
 
 V5E_1 = Slice(
     name="v5e-1", generation="v5e", devices=1, topology="1x1", memory_bytes=CHIPS["v5e"].usable_bytes

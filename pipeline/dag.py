@@ -34,8 +34,8 @@ from tfx_bsl.public.proto import slicing_spec_pb2  # isort: skip
 
 from slipway.components.data_gate.component import DataGate
 from slipway.components.data_gate.span_strategy import SpanStrategy
-from slipway.components.evaluator.checked import CheckedExecutor
 from slipway.components.evaluator.component import Evaluator
+from slipway.components.evaluator.stock_executor import CheckedExecutor
 from slipway.components.ingest.component import Ingest
 from slipway.components.ingest.spans import span_number
 from slipway.components.model_gate.component import ModelGate

@@ -355,7 +355,7 @@ def _artifacts_full_of(text: str, folder: Path) -> dict[str, list[dict[str, obje
 def report_run(tmp_path: Path) -> Callable[..., "RunRecord"]:
     """A run in whose every text stands what is given, failed at its last node."""
 
-    from slipway.pipeline.fingerprint.parts import Fingerprint
+    from slipway.pipeline.fingerprint.fingerprint import Fingerprint
     from slipway.pipeline.runs.history import History
     from slipway.pipeline.runs.record import NodeRecord
     from slipway.pipeline.runs.run_target import RecordedRequest, WorkloadRun

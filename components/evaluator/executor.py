@@ -27,16 +27,16 @@ from tfx.utils import io_utils, json_utils, path_utils, proto_utils
 from slipway.components.beam_workers import BeamEngineWorkers, most_shards, runs_elsewhere
 from slipway.components.counted_words import counted
 from slipway.components.errors import ComponentError
-from slipway.components.evaluator.checked import KINDS, CheckedExecutor, read_config, with_defaults
 from slipway.components.evaluator.metric_files import merge_evaluation, result_names, write_evaluation
 from slipway.components.evaluator.metric_values import results
 from slipway.components.evaluator.own_metrics import apart, own_metrics, require_metrics, require_new_names
-from slipway.components.evaluator.reading import BATCH_ROWS, Judge
+from slipway.components.evaluator.reading import BATCH_ROWS, LoadedModels
 from slipway.components.evaluator.request import QUANTILES, RANKS, NotOursError, Request, read_request
 from slipway.components.evaluator.spreads import spreads
+from slipway.components.evaluator.stock_executor import KINDS, CheckedExecutor, read_config, with_defaults
 from slipway.components.evaluator.tally import Tally
 from slipway.components.model_gate.eval_config import CANDIDATE
-from slipway.components.model_gate.trivial import LABEL_PREFIX
+from slipway.components.model_gate.trivial_scores import LABEL_PREFIX
 from slipway.components.progress import report as tell
 from slipway.components.shards import Rows, Shard, process_count, redone_in_words, shards_of, with_place
 from slipway.components.worker_pool import ProcessPool, TaskProgress, Workers
@@ -89,21 +89,21 @@ class Count:
     schema: bytes | None
 
     @cached_property
-    def _judge(self) -> Judge:
-        return Judge(self.request, self.models, self.schema)
+    def _loaded(self) -> LoadedModels:
+        return LoadedModels(self.request, self.models, self.schema)
 
     def __call__(self, shard: Shard, progress: TaskProgress) -> Tally:
         """Count the rows of a shard."""
         tally = Tally(self.request)
         for done, (place, file) in enumerate(with_place(shard)):
-            for _ in self._judge.tally(file, place, tally):
+            for _ in self._loaded.tally(file, place, tally):
                 progress(tally.total, shard.size_bytes * done // len(shard.files))
         progress(tally.total, shard.size_bytes)
         return tally
 
     def in_smaller_batches(self, shard: Shard, progress: TaskProgress) -> Tally:
         """Count in smaller batches, because memory is scarce, with the models already loaded."""
-        self._judge.most_rows = min(self._judge.most_rows, BATCH_ROWS // _SMALLER)
+        self._loaded.most_rows = min(self._loaded.most_rows, BATCH_ROWS // _SMALLER)
         return self(shard, progress)
 
     def __getstate__(self) -> dict[str, object]:

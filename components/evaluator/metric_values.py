@@ -14,8 +14,8 @@ from slipway.components.evaluator.slices import SliceKey
 from slipway.components.evaluator.tally import BUCKETS, ModelTally, Tally
 from slipway.components.metrics.definitions import BY_CLASS, CONFUSION, CURVES, Cells, of_output
 from slipway.components.metrics.row_values import HINGES, MEANS
-from slipway.components.model_gate.answers import Answers, Group
-from slipway.components.model_gate.trivial import LABEL_PREFIX, LabelStatistics, labels_of_vectors
+from slipway.components.model_gate.prediction_counts import Group, PredictionCounts
+from slipway.components.model_gate.trivial_scores import LABEL_PREFIX, LabelStatistics, labels_of_vectors
 
 # Number of thresholds of the AUC, and TensorFlow Model Analysis' shift of them
 # (`binary_confusion_matrices.py`).
@@ -136,7 +136,7 @@ def _of_slice(
             values[asked.name, name] = computed[asked.name, name][place]
         for name in request.averages:
             values[asked.name, name] = computed[asked.name, name][place]
-        if request.answers and (told := _answers(model, place).to_json()):
+        if request.answers and (told := _prediction_counts(model, place).to_json()):
             name = of_output(asked.output, ANSWERS_NAME)
             values[asked.name, name] = json.dumps(told, separators=(",", ":")).encode()
     for output in tally.labels if request.label_statistics else ():
@@ -248,7 +248,7 @@ def _added(cells: Floats, counted: Cells) -> Floats:
     return functools.reduce(np.add, [many * each for each, many in zip(cells, counted, strict=True) if many])
 
 
-def _answers(model: ModelTally, place: int) -> Answers:
+def _prediction_counts(model: ModelTally, place: int) -> PredictionCounts:
     not_finite, not_told, not_binary = model.sums["answers"][place].tolist()
     values, sums = model.answers.of_slice(place)
     groups = {
@@ -256,7 +256,7 @@ def _answers(model: ModelTally, place: int) -> Answers:
         for answer, (rows, label, label_squared, total) in zip(values.tolist(), sums.tolist(), strict=True)
     }
     cells, rows = model.cells.of_slice(place)
-    return Answers(
+    return PredictionCounts(
         groups=groups,
         cells={
             divmod(int(cell), model.outputs): int(many)

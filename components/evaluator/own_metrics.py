@@ -16,7 +16,7 @@ from typing import Any
 
 from slipway.components.errors import ComponentError
 from slipway.components.metrics.definitions import METRICS, of_output
-from slipway.components.model_gate.trivial import LABEL_PREFIX
+from slipway.components.model_gate.trivial_scores import LABEL_PREFIX
 
 Result = tuple[str, str, str]
 """The names of a model, one of its outputs and a metric; the first two may be empty."""

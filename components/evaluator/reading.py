@@ -33,7 +33,7 @@ _READ_BYTES = 8 << 20
 _FIRST_ROWS = 32
 
 
-class Judge:
+class LoadedModels:
     """The models of a request, loaded in this process.
 
     Args:

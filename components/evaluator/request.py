@@ -9,19 +9,19 @@ from dataclasses import dataclass, field
 from typing import TypedDict
 
 from slipway.components.metrics.definitions import METRICS, of_output, output_of, plain_name
-from slipway.components.model_gate.trivial import LABEL_PREFIX
+from slipway.components.model_gate.trivial_scores import LABEL_PREFIX
 
 EXAMPLE_COUNT = "ExampleCount"
 LABEL_STATISTICS = "LabelStatisticsMetric"
-ANSWERS = "AnswersMetric"
+PREDICTION_COUNTS = "PredictionCountsMetric"
 ANSWERS_NAME = "answers"
 """Name of the metric whose value is JSON, as bytes."""
 
 _OF_THE_GATE = {
     LABEL_STATISTICS: "slipway.components.model_gate.label_statistics",
-    ANSWERS: "slipway.components.model_gate.answers_metric",
+    PREDICTION_COUNTS: "slipway.components.model_gate.prediction_counts_metric",
 }
-_COUNTS = (EXAMPLE_COUNT, ANSWERS)
+_COUNTS = (EXAMPLE_COUNT, PREDICTION_COUNTS)
 """Metric classes that count unweighted rows, even if rows have weights."""
 _CLASSES = {metric.class_name for metric in METRICS.values()}
 QUANTILES = {metric.class_name for metric in METRICS.values() if metric.outputs == "quantiles"}
@@ -211,7 +211,7 @@ def read_request(config: EvalConfig) -> Request:
     if list(metrics.values()).count(EXAMPLE_COUNT) > 1:
         raise NotOursError(f"it has {EXAMPLE_COUNT} twice")
     classes = list(metrics.values())
-    for of_each in (LABEL_STATISTICS, ANSWERS):
+    for of_each in (LABEL_STATISTICS, PREDICTION_COUNTS):
         if classes.count(of_each) not in (0, len(outputs)):
             raise NotOursError(f"it has {of_each} of some outputs only")
     for name in averages:
@@ -229,7 +229,7 @@ def read_request(config: EvalConfig) -> Request:
         group=next(iter(groups), ""),
         example_count=by_class.get(EXAMPLE_COUNT),
         label_statistics=LABEL_STATISTICS in by_class,
-        answers=ANSWERS in by_class,
+        answers=PREDICTION_COUNTS in by_class,
     )
 
 

@@ -14,7 +14,7 @@ from slipway.components.evaluator.request import RANKS, Request
 from slipway.components.evaluator.slices import SliceKey
 from slipway.components.evaluator.tally import COARSE_BUCKETS, ModelTally, Tally, squares_of
 from slipway.components.metrics.definitions import BY_CLASS, CONFUSION, CURVES, Cells, of_output, output_of
-from slipway.components.model_gate.intervals import FEW_FREEDOM, Spread
+from slipway.components.model_gate.bound_formulas import FEW_FREEDOM, Spread
 
 Spreads = dict[tuple[str, str, bool], Spread]
 """Spreads by model, metric, and whether the value is the difference to the baseline."""
@@ -176,7 +176,7 @@ def _counted(class_name: str, model: ModelTally, tally: Tally, many: int) -> Flo
         if confusion.whole is not None:
             return np.maximum(_kish(*_cells(confusion.whole, model, many)), 1.0)
         weights, squares = _cells(confusion.deciding, model, many)
-        of_a_unit = tally.telling[:many]
+        of_a_unit = tally.effective_rows_per_weight[:many]
         np.divide(weights, squares, out=of_a_unit, where=squares > 0)
         return of_a_unit
     if class_name in CURVES | RANKS | _ACCURACIES:
@@ -197,7 +197,7 @@ def _deciding(class_name: str, model: ModelTally, tally: Tally, many: int) -> Fl
     if class_name in CONFUSION:
         return _kish(*_cells(CONFUSION[class_name].deciding, model, many))
     sums = model.sums[class_name][:, 1] if class_name in _ACCURACIES else tally.weights[:, 0]
-    rows: Floats = sums[:many] * tally.telling[:many]
+    rows: Floats = sums[:many] * tally.effective_rows_per_weight[:many]
     return rows
 
 

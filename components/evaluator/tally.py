@@ -15,8 +15,8 @@ from slipway.components.evaluator.request import QUANTILES, RANKS, ModelRequest,
 from slipway.components.evaluator.slices import Column, SliceKey, check_number, members
 from slipway.components.metrics.definitions import BY_CLASS, CONFUSION, CURVES
 from slipway.components.metrics.row_values import HINGES, MEANS, confusion, of_quantiles, one_hot, shares
-from slipway.components.model_gate.answers import DISTINCT_ANSWERS
-from slipway.components.model_gate.trivial import DISTINCT_LABELS, NO_CLASS, rounded_label
+from slipway.components.model_gate.prediction_counts import DISTINCT_PREDICTIONS
+from slipway.components.model_gate.trivial_scores import DISTINCT_LABELS, NO_CLASS, rounded_label
 
 Array = Any
 
@@ -71,7 +71,7 @@ class ModelTally:
     def __init__(self) -> None:
         self.sums: dict[str, Floats] = {}
         self.curve = GroupedSums(2)
-        self.answers = GroupedSums(4, most=DISTINCT_ANSWERS, rounded=least_of)
+        self.answers = GroupedSums(4, most=DISTINCT_PREDICTIONS, rounded=least_of)
         self.cells = GroupedSums(1)
         self.outputs = 0
         self.lost = 0
@@ -262,7 +262,7 @@ class Tally:
         self._add(at, self._samples(at, first, many), judged)
 
     @property
-    def telling(self) -> Floats:
+    def effective_rows_per_weight(self) -> Floats:
         """Effective number of rows per unit of weight, by slice: 1 if every row weighs 1 (L. Kish, Survey
         Sampling, 1965)."""
         found: Floats = np.ones(len(self.weights))
@@ -351,7 +351,7 @@ def _weighed(values: Floats, weights: Array | None) -> Floats:
 
 
 def least_of(answers: Floats) -> Floats:
-    """Apply `model_gate.answers.least` to each answer."""
+    """Apply `model_gate.prediction_counts.least` to each answer."""
     sure = (answers >= 0.5) & (answers <= 1.0)
     return np.where(sure, 1.0 - _three_digits(1.0 - answers, np.ceil), _three_digits(answers, np.floor))
 

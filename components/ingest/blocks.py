@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from slipway.components.errors import ComponentError
-from slipway.components.ingest.limits import SourceLimits
+from slipway.components.ingest.source_limits import SourceLimits
 
 # Reasons for rejects in more than one format.
 BEYOND_64_BITS = "a whole number beyond 64 bits"

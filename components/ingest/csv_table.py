@@ -20,8 +20,8 @@ from slipway.components.ingest.column_types import Columns, ColumnType, infer_ty
 from slipway.components.ingest.compression import open_stream
 from slipway.components.ingest.csv_record_blocks import Records, scan_records
 from slipway.components.ingest.header_names import Header, header_of, names_problem, with_index
-from slipway.components.ingest.limits import TOO_LONG
 from slipway.components.ingest.options import Options
+from slipway.components.ingest.source_limits import TOO_LONG
 from slipway.components.ingest.written_values import WrittenValues
 
 _OTHER_MARKS = {

@@ -20,8 +20,8 @@ from slipway.components.ingest.image_damage import (
     odd_kind,
     other_image,
 )
-from slipway.components.ingest.limits import TOO_LARGE, SourceLimits
 from slipway.components.ingest.options import Options
+from slipway.components.ingest.source_limits import TOO_LARGE, SourceLimits
 
 IMAGE = "image"
 PILLOW_FORMATS = ("JPEG", "PNG", "GIF", "BMP")

@@ -16,9 +16,9 @@ from slipway.components.ingest.column_types import Columns, ColumnType
 from slipway.components.ingest.compression import open_stream
 from slipway.components.ingest.csv_record_blocks import Records, scan_records
 from slipway.components.ingest.json_objects import INT64, Row, as_written, parse_object
-from slipway.components.ingest.limits import TOO_LONG, SourceLimits
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.quarantine import describe
+from slipway.components.ingest.source_limits import TOO_LONG, SourceLimits
 from slipway.components.ingest.written_values import WrittenValues
 
 _TYPES: dict[type, ColumnType] = {

@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from slipway.components.ingest.blocks import Block, FileError, InputFile, Place
 from slipway.components.ingest.column_types import Columns, ColumnType
-from slipway.components.ingest.limits import SourceLimits
 from slipway.components.ingest.options import Options
+from slipway.components.ingest.source_limits import SourceLimits
 
 IMAGE = "image"
 _BLOCK_VALUES = 1 << 20

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from slipway.components.ingest.blocks import FileError
-from slipway.components.ingest.limits import SourceLimits
 from slipway.components.ingest.options import MEBIBYTE
+from slipway.components.ingest.source_limits import SourceLimits
 
 _MOST_ROWS = 32_768
 _NUMBER_BYTES, _INDEX_BYTES = 8, 4

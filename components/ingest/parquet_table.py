@@ -26,9 +26,9 @@ from slipway.components.ingest.blocks import (
 )
 from slipway.components.ingest.column_types import Columns, ColumnType, type_of_arrow
 from slipway.components.ingest.file_kinds import HEAD_BYTES, PARQUET, other_kind
-from slipway.components.ingest.limits import TOO_LARGE, SourceLimits
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.parquet_batches import Batch, batches
+from slipway.components.ingest.source_limits import TOO_LARGE, SourceLimits
 from slipway.components.ingest.written_values import WrittenValues
 
 _RAW_VALUES = 20

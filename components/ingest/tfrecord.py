@@ -17,7 +17,7 @@ import numpy as np
 import zstandard
 from isal import isal_zlib
 
-from slipway.components.ingest.limits import TOO_LONG
+from slipway.components.ingest.source_limits import TOO_LONG
 
 _MASK_DELTA = 0xA282EAD8
 _HEAD = struct.Struct("<QI")

@@ -16,8 +16,8 @@ from slipway.components.ingest.example_message import (
     find_value,
     is_example,
 )
-from slipway.components.ingest.limits import TOO_LONG
 from slipway.components.ingest.options import Options
+from slipway.components.ingest.source_limits import TOO_LONG
 from slipway.components.ingest.tfrecord import BrokenRecord, read_records
 
 _OTHER = "it has other fields, or is not a protobuf message"

@@ -68,9 +68,9 @@ class Metric:
             the rows of a group; None: either of the first two. With the wrong output the libraries silently
             compute nonsense: `categorical_accuracy` of one output is always 1.
         trivial: the statistic of the labels that a constant answer, or a random order, scores; see
-            `trivial.py`.
-        interval: the formula of its confidence bounds; see `intervals.py`. None: they come from the spread
-            that the Evaluator measures.
+            `trivial_scores.py`.
+        interval: the formula of its confidence bounds; see `bound_formulas.py`. None: they come from the
+            spread that the Evaluator measures.
         at_most: the highest possible value, as for a share, an area or a cosine; None: there is no limit.
         at_least: the lowest possible value; None for a loss that takes logarithms, or whose labels need not
             be a share.

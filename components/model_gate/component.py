@@ -21,15 +21,15 @@ from slipway.components.data_profile.profile import (
 )
 from slipway.components.data_profile.sample import read_sample
 from slipway.components.data_profile.single_scores import single_scores
-from slipway.components.model_gate.bounds import intervals
-from slipway.components.model_gate.check import OVERALL, conclude
+from slipway.components.model_gate.confidence_bounds import intervals
 from slipway.components.model_gate.evaluation import read_evaluation
 from slipway.components.model_gate.measured import Measured
 from slipway.components.model_gate.quantile_rules import quantile_checks
 from slipway.components.model_gate.reference_rules import reference_checks
-from slipway.components.model_gate.rules import Threshold, threshold_checks
 from slipway.components.model_gate.serving_rules import ServingLimits, serving_checks
+from slipway.components.model_gate.threshold_rules import Threshold, threshold_checks
 from slipway.components.model_gate.trivial_rules import checks_of_outputs, trivial_document
+from slipway.components.model_gate.verdict import OVERALL, conclude
 from slipway.components.saved_model.digest import PROPERTY, require_unchanged
 from slipway.components.saved_model.digest_files import exported_digest, model_digest
 from slipway.schemas.artifacts import Quarantine, ReferenceReport, ServingReport
@@ -124,7 +124,7 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
         **verdict.to_json(),
         "slices": {name: each.defined for name, each in slices.items()},
         "intervals": {name: intervals(each) for name, each in slices.items()},
-        "telling_rows": {name: each.telling_rows for name, each in slices.items() if each.has_weights},
+        "telling_rows": {name: each.effective_rows for name, each in slices.items() if each.has_weights},
         "min_slice_rows": min_slice_rows,
         "answers": evaluated.answers,
         "trivial": trivial_document(metrics, slices, classes or ()),

@@ -51,7 +51,7 @@ def eval_config(
     if not isinstance(label, str):
         specs.append(_spec([rows], output="", is_weighted=False if weight else None))
     for output in ("",) if isinstance(label, str) else label:
-        counts = [rows, _of_the_gate("AnswersMetric", "answers_metric")]
+        counts = [rows, _of_the_gate("PredictionCountsMetric", "prediction_counts_metric")]
         if output:
             counts = counts[1:]
         weighted = [

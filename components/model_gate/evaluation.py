@@ -9,13 +9,13 @@ import tensorflow_model_analysis as tfma
 from tensorflow_model_analysis.proto import metrics_for_slice_pb2
 
 from slipway.components.metrics.definitions import of_output, output_of, plain_name
-from slipway.components.model_gate.answers import Counts
-from slipway.components.model_gate.answers_metric import ANSWERS
-from slipway.components.model_gate.check import OVERALL
+from slipway.components.model_gate.bound_formulas import Spread
 from slipway.components.model_gate.eval_config import BASELINE, CANDIDATE
-from slipway.components.model_gate.intervals import Spread
 from slipway.components.model_gate.measured import Measured
-from slipway.components.model_gate.trivial import LABEL_PREFIX, LabelStatistics
+from slipway.components.model_gate.prediction_counts import PlainCounts
+from slipway.components.model_gate.prediction_counts_metric import PREDICTION_COUNTS
+from slipway.components.model_gate.trivial_scores import LABEL_PREFIX, LabelStatistics
+from slipway.components.model_gate.verdict import OVERALL
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Evaluation:
 
     candidate: dict[str, dict[str, float]]
     baseline: dict[str, dict[str, float]]
-    answers: dict[str, Counts] = field(default_factory=dict)
+    answers: dict[str, PlainCounts] = field(default_factory=dict)
     spreads: dict[str, dict[str, Spread]] = field(default_factory=dict)
     difference_spreads: dict[str, dict[str, Spread]] = field(default_factory=dict)
 
@@ -67,7 +67,7 @@ def _labels_of_outputs(found: Mapping[str, float]) -> dict[str, LabelStatistics]
 def read_evaluation(uri: str) -> Evaluation:
     """Read the Evaluator's output in `uri`; metrics that are not a number (plots, matrices) are left out."""
     by_model: dict[str, dict[str, dict[str, float]]] = {CANDIDATE: {}, BASELINE: {}}
-    answers: dict[str, Counts] = {}
+    answers: dict[str, PlainCounts] = {}
     spreads: dict[bool, dict[str, dict[str, Spread]]] = {True: {}, False: {}}
     for record in tfma.load_metrics(uri):
         slice_name = _slice_name(record.slice_key)
@@ -75,7 +75,7 @@ def read_evaluation(uri: str) -> Evaluation:
             # With a single model, TFMA leaves the model's name empty.
             name = entry.key.model_name or CANDIDATE
             metric = of_output(entry.key.output_name, entry.key.name)
-            if metric == ANSWERS and slice_name == OVERALL:
+            if metric == PREDICTION_COUNTS and slice_name == OVERALL:
                 answers[name] = json.loads(entry.value.bytes_value)
             if name == CANDIDATE and (spread := _spread(entry.confidence_interval)):
                 spreads[entry.key.is_diff].setdefault(slice_name, {})[metric] = spread

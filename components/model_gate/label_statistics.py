@@ -15,7 +15,7 @@ import numpy as np
 import tensorflow_model_analysis as tfma
 from tensorflow_model_analysis.metrics.metric_types import StandardMetricInputsPreprocessor
 
-from slipway.components.model_gate.trivial import (
+from slipway.components.model_gate.trivial_scores import (
     ALWAYS,
     DISTINCT_LABELS,
     LABEL_PREFIX,

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from slipway.components.metrics.definitions import METRICS, is_of_groups, output_of, plain_name
-from slipway.components.model_gate.intervals import Spread
-from slipway.components.model_gate.trivial import LabelStatistics
+from slipway.components.model_gate.bound_formulas import Spread
+from slipway.components.model_gate.trivial_scores import LabelStatistics
 
 
 @dataclass(frozen=True)
@@ -46,18 +46,18 @@ class Measured:
         return self.metrics.get("example_count", self.labels.rows if self.labels else 0.0)
 
     @property
-    def telling_rows(self) -> float:
-        """How many rows of one weight tell as much as these; without weights those that have a label."""
+    def effective_rows(self) -> float:
+        """The effective sample size (Kish); without weights, the number of rows that have a label."""
         labels = self._any_labels
         # A row may have several labels, or none.
-        return min(self.rows * labels.telling, labels.rows) if labels else self.rows
+        return min(self.rows * labels.effective_share, labels.rows) if labels else self.rows
 
     @property
     def has_weights(self) -> bool:
-        """Whether rows weigh so differently that they tell less than as many of one weight."""
+        """Whether weights differ enough to lower the effective sample size."""
         labels = self._any_labels
         # Rows without a label are not taken for weights.
-        return labels is not None and round(self.rows * labels.telling) < round(self.rows)
+        return labels is not None and round(self.rows * labels.effective_share) < round(self.rows)
 
     @property
     def _any_labels(self) -> LabelStatistics | None:
@@ -67,7 +67,7 @@ class Measured:
     @property
     def rows_in_words(self) -> str:
         """How many rows there are and, where that is less, how many they are worth."""
-        worth = f", worth {self.telling_rows:,.0f} by their weights" if self.has_weights else ""
+        worth = f", worth {self.effective_rows:,.0f} by their weights" if self.has_weights else ""
         return f"{self.rows:,.0f} rows{worth}"
 
 

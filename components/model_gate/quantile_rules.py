@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from slipway.components.metrics.definitions import plain_name
-from slipway.components.model_gate.check import OVERALL, Check
 from slipway.components.model_gate.measured import Measured
+from slipway.components.model_gate.verdict import OVERALL, Check
 
 
 def quantile_checks(metrics: Sequence[str], overall: Measured) -> list[Check]:

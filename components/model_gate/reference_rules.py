@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from slipway.components.metrics.definitions import metric_of
-from slipway.components.model_gate.check import OVERALL, Check
+from slipway.components.model_gate.verdict import OVERALL, Check
 
 
 def reference_checks(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NotRequired, TypedDict
 
 from slipway.components.metrics.definitions import Metric, metric_of, output_of
-from slipway.components.model_gate.check import Check
+from slipway.components.model_gate.verdict import Check
 from slipway.components.settings import setting
 
 _MIB = 2**20

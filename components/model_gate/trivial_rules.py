@@ -6,18 +6,18 @@ from dataclasses import replace
 from typing import Literal
 
 from slipway.components.metrics.definitions import metric_of, output_of
-from slipway.components.model_gate.bounds import bounds, is_unbounded
-from slipway.components.model_gate.check import OVERALL, Check
-from slipway.components.model_gate.intervals import auc_of_chance
+from slipway.components.model_gate.bound_formulas import auc_of_chance
+from slipway.components.model_gate.confidence_bounds import bounds, is_unbounded
 from slipway.components.model_gate.measured import Measured
-from slipway.components.model_gate.rules import Threshold, not_sure
-from slipway.components.model_gate.trivial import (
+from slipway.components.model_gate.threshold_rules import Threshold, not_sure
+from slipway.components.model_gate.trivial_scores import (
     LabelStatistics,
     class_name,
     majority_per_slice,
     trivial_answer,
     trivial_value,
 )
+from slipway.components.model_gate.verdict import OVERALL, Check
 
 CONFIDENCE = 0.95
 """The confidence with which a model must beat a trivial one."""

@@ -8,7 +8,7 @@ traced_program.py           the same, found in the traced program: constants, no
 memory_fit.py               the rule whether a step fits into a device's memory, and the shortage if not
 hlo.py                      bytes of the collectives in a compiled program's text
 batch_search.py             the search for the largest batch that the compiler accepts
-chips.py                    peaks, bandwidths, memory and prices of the chips, with their sources
+chip_specs.py               peaks, bandwidths, memory and prices of the chips, with their sources
 roofline.py                 the least time of a step, from its operations and bytes
 published_steps.py          step times measured and published by others, with their sources
 expected.py                 the expected time of a step, from the published ones and the least time
@@ -17,7 +17,7 @@ evidence.py                 a finding, and the facts that the rules examine
 findings.py                 the rules: what is wrong or wasteful, in words, with the remedy
 trait_rules.py              the rules about traits that no compiler refuses
 input_and_runtime_rules.py  the rules about files, buckets and the Python that trains
-judge.py                    makes a verdict from an answer
+verdict.py                  makes a verdict from an answer
 advice.py                   the table of slices, the recommendation, the keys to set
 result.py                   the verdicts of a workload, as JSON and as text
 compiler.py                 finds the interpreter that compiles, and runs it

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from slipway.components.preflight.chips import GIB, YOURS
+from slipway.components.preflight.chip_specs import GIB, YOURS
 from slipway.components.preflight.evidence import Finding
 from slipway.components.preflight.expected import Expected, expect
 from slipway.components.preflight.question_and_answer import Answer, Question

@@ -14,11 +14,11 @@ from slipway.components.errors import GateStopError
 from slipway.components.parameters import from_parameter
 from slipway.components.preflight.advice import slice_lines
 from slipway.components.preflight.compiler import Unanswered, adapt_to_compiler, find_compiler, run_compiler
-from slipway.components.preflight.judge import Training, judge
 from slipway.components.preflight.question_and_answer import Question
 from slipway.components.preflight.result import Preflight as Result
 from slipway.components.preflight.transformed import SCHEMA, SPLIT, features_in
-from slipway.components.trainer.own_fit import require_steps
+from slipway.components.preflight.verdict import Training, judge
+from slipway.components.trainer.custom_fit import require_steps
 from slipway.components.trainer.user_model import source_root
 from slipway.schemas.artifacts import PreflightReport
 

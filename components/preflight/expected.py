@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from slipway.components.preflight.chips import CHIPS
+from slipway.components.preflight.chip_specs import CHIPS
 from slipway.components.preflight.padding import operations
 from slipway.components.preflight.published_steps import PUBLISHED, Kind, PublishedStep
 from slipway.components.preflight.question_and_answer import Layer, Slice

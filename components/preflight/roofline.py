@@ -8,7 +8,7 @@ times are assumed to overlap completely, and each unit to run at its peak, so a 
 from dataclasses import dataclass
 from typing import Literal
 
-from slipway.components.preflight.chips import Chip, Price
+from slipway.components.preflight.chip_specs import Chip, Price
 from slipway.components.preflight.question_and_answer import Compiled, Slice
 
 Bound = Literal["compute", "memory", "communication"]

@@ -24,7 +24,7 @@ from slipway.components.pusher.endpoint import EndpointSettings
 from slipway.components.pusher.hook import run_hook
 from slipway.components.pusher.manifest_contents import About
 from slipway.components.pusher.provenance import (
-    provenance,
+    collect_provenance,
     read_data,
     read_exports,
     read_sbom,
@@ -64,13 +64,13 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
     endpoint: Parameter[str] = "",
     sign: Parameter[str] = "",
 ) -> None:
-    """Publish the model with its provenance ("papers") if it is blessed; otherwise push nothing and log why.
+    """Publish the model with its provenance if it is blessed; otherwise push nothing and log why.
 
     Args:
         model: the Trainer's output; its SavedModel is in the artifact's folder for serving.
         blessing: the gate's verdict on this model: the property `blessed`, and the file `BLESSED`.
-        examples: the training data; its span goes into the papers.
-        schema: the schema of the raw data, for the papers.
+        examples: the training data; its span goes into the manifest.
+        schema: the schema of the raw data, for the manifest.
         pushed_model: gets the properties that stock components set: `pushed` (1 or 0) and, when pushed,
             `pushed_destination` (the version's directory or gs:// address) and `pushed_version`. Nothing is
             copied into it.
@@ -119,7 +119,7 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
         require_unchanged(
             model.uri, digest, earlier={"exported": exported_digest(serving_model), "judged": judged}
         )
-        papers = provenance(
+        provenance = collect_provenance(
             about=told,
             verdict=read_verdict(blessed),
             data_verdict=read_verdict(here(data_verdict.uri)) if data_verdict else {},
@@ -129,15 +129,15 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
             exports=read_exports(here(f"{model.uri}/exports")),
         )
         # `push` checks the digest of the copy against this one.
-        papers["model"] = {**papers.get("model", {}), "digest": digest}
+        provenance["model"] = {**provenance.get("model", {}), "digest": digest}
         extras = Extras(key, sbom=read_sbom(here(f"{model.uri}/{SBOM_FOLDER}")))
-        published = push(folder, base=base, papers=papers, extras=extras)
+        published = push(folder, base=base, provenance=provenance, extras=extras)
     pushed_model.set_int_custom_property("pushed", 1)
     pushed_model.set_string_custom_property("pushed_destination", published.address)
     pushed_model.set_string_custom_property("pushed_version", str(published.version))
     workload = told.get("workload", "")
     if deployment:
-        _log.info("%s", deployment.deploy(published, workload=workload, papers=papers))
+        _log.info("%s", deployment.deploy(published, workload=workload, provenance=provenance))
     run_hook(hook or [], published, workload=workload)
     done = "was there already, nothing was pushed" if published.was_there else "pushed"
     if keep:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slipway.components.pusher.endpoint import EndpointSettings
-from slipway.components.pusher.manifest_contents import Papers
+from slipway.components.pusher.manifest_contents import Provenance
 from slipway.components.pusher.publish import publish
 from slipway.components.pusher.version_files import NO_EXTRAS, Extras
 from slipway.components.pusher.versions import GS, Published
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def push(
-    model_folder: Path, *, base: str, papers: Papers | None = None, extras: Extras = NO_EXTRAS
+    model_folder: Path, *, base: str, provenance: Provenance | None = None, extras: Extras = NO_EXTRAS
 ) -> Published:
     """Publish a model to `base` with `publish` or `publish_to_bucket`."""
     if base.startswith(GS):
         from slipway.components.pusher.publish_to_bucket import publish_to_bucket
 
-        return publish_to_bucket(model_folder, base=base, papers=papers, extras=extras)
-    return publish(model_folder, base=Path(base), papers=papers, extras=extras)
+        return publish_to_bucket(model_folder, base=base, provenance=provenance, extras=extras)
+    return publish(model_folder, base=Path(base), provenance=provenance, extras=extras)
 
 
 def find_unwritable(base: str) -> str:

@@ -27,17 +27,17 @@ _COUNTS = ("example_count", "weighted_example_count")
 _STRANGE = re.compile(r"[^\w ./,:@+=-]")
 
 
-def front_matter(papers: Mapping[str, object]) -> Iterator[str]:
+def front_matter(provenance: Mapping[str, object]) -> Iterator[str]:
     """Yield the lines of the block, between two lines of `---`.
 
     Args:
-        papers: as returned by `slipway.components.pusher.provenance`. Without a `task` there is no index of
-            results, because the Hub requires the task in it.
+        provenance: as returned by `collect_provenance`. Without a `task` there is no index of results,
+            because the Hub requires the task in it.
     """
-    task = _word(papers.get("task") or "")
+    task = _word(provenance.get("task") or "")
     metrics = {
         name: value
-        for name, value in numbers(papers.get("metrics")).items()
+        for name, value in numbers(provenance.get("metrics")).items()
         if name not in _COUNTS and math.isfinite(value)
     }
     yield "---"
@@ -50,16 +50,16 @@ def front_matter(papers: Mapping[str, object]) -> Iterator[str]:
         yield "metrics:"
         yield from (f"- {_quoted(name)}" for name in dict.fromkeys(map(_hub_name, metrics)))
     if metrics and task:
-        yield from _index(papers, task, metrics)
+        yield from _index(provenance, task, metrics)
     yield "---"
     yield ""
 
 
-def _index(papers: Mapping[str, object], task: str, metrics: Mapping[str, float]) -> Iterator[str]:
-    found = papers.get("data")
+def _index(provenance: Mapping[str, object], task: str, metrics: Mapping[str, float]) -> Iterator[str]:
+    found = provenance.get("data")
     data: Mapping[str, Any] = found if isinstance(found, Mapping) else {}
     yield "model-index:"
-    yield f"- name: {_quoted(papers.get('workload') or 'model')}"
+    yield f"- name: {_quoted(provenance.get('workload') or 'model')}"
     yield "  results:"
     yield "  - task:"
     yield f"      type: {_quoted(task)}"

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Self
 
 from slipway.components.errors import ComponentError
-from slipway.components.pusher.manifest_contents import Papers, is_papers
-from slipway.components.saved_model.digest import MANIFEST, PAPERS, SIGNATURE, combined_digest
+from slipway.components.pusher.manifest_contents import Provenance, is_provenance
+from slipway.components.saved_model.digest import ADDED_FILES, MANIFEST, SIGNATURE, combined_digest
 
 SAVED_MODEL = "saved_model.pb"
 """The file that makes a folder a model: servers load a folder once it is there."""
@@ -39,16 +39,16 @@ class Manifest:
 
     Attributes:
         files: every file of the version except the manifest and its signature, by relative path.
-        papers: where the model comes from and how good it is.
+        provenance: where the model comes from and how good it is.
     """
 
     files: Mapping[str, FileEntry]
-    papers: Papers = field(default_factory=lambda: Papers())
+    provenance: Provenance = field(default_factory=lambda: Provenance())
 
     @property
     def model_files(self) -> dict[str, FileEntry]:
-        """The files of the model, without its papers."""
-        return {name: entry for name, entry in self.files.items() if name not in PAPERS}
+        """The files of the model, without those that the push added."""
+        return {name: entry for name, entry in self.files.items() if name not in ADDED_FILES}
 
     @property
     def model_digest(self) -> str:
@@ -59,7 +59,7 @@ class Manifest:
         """Return the content of the file, with a digest of the rest of it; equal manifests give equal
         bytes."""
         document = {
-            **self.papers,
+            **self.provenance,
             "format": _FORMAT,
             "files": {name: asdict(entry) for name, entry in sorted(self.files.items())},
         }
@@ -69,8 +69,8 @@ class Manifest:
     def from_bytes(cls, content: bytes) -> Self | None:
         """Parse the output of `to_bytes`; return None if it was changed by as much as a space.
 
-        None, too, if a file's entry or a paper is of another type than `to_bytes` writes, as in a manifest
-        that was made by hand.
+        None, too, if a file's entry or a key of the provenance is of another type than `to_bytes` writes, as
+        in a manifest that was made by hand.
         """
         try:
             document = json.loads(content)
@@ -79,7 +79,7 @@ class Manifest:
                 del document[own]
             if not all(type(each.sha256) is str and type(each.bytes) is int for each in files.values()):
                 return None
-            if not is_papers(document):
+            if not is_provenance(document):
                 return None
             found = cls(files, document)
             return found if found.to_bytes() == content else None
@@ -171,14 +171,14 @@ def read_file(path: Path) -> bytes | None:
 
 
 def model_contents(folder: Path) -> tuple[list[str], dict[str, int]]:
-    """Return the folders and files of a model like `contents`, without the papers of an earlier push.
+    """Return the folders and files of a model like `contents`, without the files that an earlier push added.
 
     Raises:
         ComponentError: the folder holds no SavedModel, or more than regular files and folders.
         OSError: the folder cannot be read.
     """
     folders, sizes = contents(folder)
-    for name in PAPERS:
+    for name in ADDED_FILES:
         sizes.pop(name, None)
     if SAVED_MODEL not in sizes:
         raise ComponentError(

@@ -27,14 +27,14 @@ class About(TypedDict, total=False):
     pretrained: dict[str, str]
 
 
-class ModelPapers(TypedDict, total=False):
+class ModelProvenance(TypedDict, total=False):
     """The model: its signatures by name; one SHA-256 over its files."""
 
     signatures: Mapping[str, PlainSignature]
     digest: str
 
 
-class DataPapers(TypedDict, total=False):
+class DataProvenance(TypedDict, total=False):
     """The data: its source, digest and span, and its row counts from Ingest's summary."""
 
     source: str
@@ -46,7 +46,7 @@ class DataPapers(TypedDict, total=False):
     unlabelled: int
 
 
-class DataGatePapers(TypedDict, total=False):
+class DataGateProvenance(TypedDict, total=False):
     """The data gate's message, its findings in words, and the `reason` why they were overridden."""
 
     message: str
@@ -54,7 +54,7 @@ class DataGatePapers(TypedDict, total=False):
     overrides: list[dict[str, str]]
 
 
-class SchemaPapers(TypedDict, total=False):
+class SchemaProvenance(TypedDict, total=False):
     """The schema of the raw data.
 
     Attributes:
@@ -68,7 +68,7 @@ class SchemaPapers(TypedDict, total=False):
     needed: list[str]
 
 
-class GatePapers(TypedDict):
+class GateProvenance(TypedDict):
     """The model gate's reasons in words, its checks and overrides, as in its verdict."""
 
     reasons: list[str]
@@ -86,14 +86,14 @@ class Republished(TypedDict):
     reason: NotRequired[str]
 
 
-class SbomPapers(TypedDict):
+class SbomProvenance(TypedDict):
     """The version's file that lists the software of the training, and its SHA-256."""
 
     file: str
     sha256: str
 
 
-class Papers(TypedDict, total=False):
+class Provenance(TypedDict, total=False):
     """Where a model comes from and how good it is.
 
     Attributes:
@@ -111,24 +111,24 @@ class Papers(TypedDict, total=False):
     task: str
     run: str
     pushed_at: str
-    model: ModelPapers
+    model: ModelProvenance
     code: dict[str, str]
     pretrained: dict[str, str]
-    data: DataPapers
-    data_gate: DataGatePapers
-    schema: SchemaPapers
+    data: DataProvenance
+    data_gate: DataGateProvenance
+    schema: SchemaProvenance
     metrics: dict[str, float]
     baseline_metrics: dict[str, float]
     slices: dict[str, dict[str, float]]
-    gate: GatePapers
+    gate: GateProvenance
     exports: Mapping[str, object]
     stack: dict[str, str]
-    sbom: SbomPapers
+    sbom: SbomProvenance
     republished: Republished
 
 
-def is_papers(document: Mapping[str, object]) -> TypeGuard[Papers]:
-    """Return True if every known key has a text, a list or a mapping where `Papers` has one.
+def is_provenance(document: Mapping[str, object]) -> TypeGuard[Provenance]:
+    """Return True if every known key has a text, a list or a mapping where `Provenance` has one.
 
     Metrics must be numbers. What the other lists and mappings hold is not looked at.
     """
@@ -142,7 +142,7 @@ def is_papers(document: Mapping[str, object]) -> TypeGuard[Papers]:
 
 def _kinds() -> dict[str, type]:
     """Return the type of each key's value in JSON: `str`, `list` or `dict`."""
-    hints = get_type_hints(Papers)
+    hints = get_type_hints(Provenance)
     return {
         key: str if kind is str else list if get_origin(kind) is list else dict for key, kind in hints.items()
     }

@@ -1,4 +1,4 @@
-"""A version's `MODEL_CARD.md`: its papers in readable form. All text in it is escaped."""
+"""A version's `MODEL_CARD.md`: its provenance in readable form. All text in it is escaped."""
 
 import html
 import json
@@ -18,37 +18,37 @@ _MARKDOWN = re.compile(r"([\\`*_{}\[\]()!|~]|^[#+-])")
 _EXAMPLES: Mapping[str, object] = {"string": "", "bool": False, "float": 0.0, "double": 0.0, "half": 0.0}
 
 
-def model_card(papers: Mapping[str, object]) -> str:
+def model_card(provenance: Mapping[str, object]) -> str:
     """Return the card as Markdown: purpose, data, metrics by slice, limits, how to call the model.
 
     The card begins with the YAML block that the Hugging Face Hub reads.
 
     Args:
-        papers: as returned by `slipway.components.pusher.provenance`; sections without content are left out.
+        provenance: as returned by `collect_provenance`; sections without content are left out.
     """
     sections = (
-        _purpose(papers),
-        _data(papers),
-        _metrics(papers),
-        _exports(papers),
-        _limits(papers),
-        _call(papers),
-        _made(papers),
+        _purpose(provenance),
+        _data(provenance),
+        _metrics(provenance),
+        _exports(provenance),
+        _limits(provenance),
+        _call(provenance),
+        _made(provenance),
     )
     text = "\n".join(["\n".join(lines) + "\n" for lines in map(list, sections) if lines])
-    return "\n".join([*front_matter(papers), text])
+    return "\n".join([*front_matter(provenance), text])
 
 
-def _purpose(papers: Mapping[str, object]) -> Iterator[str]:
-    yield f"# {_text(papers.get('workload') or 'A model')}"
+def _purpose(provenance: Mapping[str, object]) -> Iterator[str]:
+    yield f"# {_text(provenance.get('workload') or 'A model')}"
     yield ""
-    yield _text(papers.get("description") or "The workload does not say what the model is for.")
-    if label := papers.get("label"):
+    yield _text(provenance.get("description") or "The workload does not say what the model is for.")
+    if label := provenance.get("label"):
         yield f"It predicts the column {_text(label)}."
 
 
-def _data(papers: Mapping[str, object]) -> Iterator[str]:
-    data = _mapping(papers.get("data"))
+def _data(provenance: Mapping[str, object]) -> Iterator[str]:
+    data = _mapping(provenance.get("data"))
     if not data:
         return
     yield "## Data"
@@ -63,11 +63,11 @@ def _data(papers: Mapping[str, object]) -> Iterator[str]:
         "rows left out for lack of a label": data.get("unlabelled") or None,
         "rows rejected": rejected if data.get("rows_in") else None,
         "digest": data.get("digest"),
-        "schema's digest": _mapping(papers.get("schema")).get("digest"),
-        "the data gate": _mapping(papers.get("data_gate")).get("message"),
+        "schema's digest": _mapping(provenance.get("schema")).get("digest"),
+        "the data gate": _mapping(provenance.get("data_gate")).get("message"),
     }
     yield from _table(facts)
-    found = _list(_mapping(papers.get("data_gate")).get("findings"))
+    found = _list(_mapping(provenance.get("data_gate")).get("findings"))
     if found:
         yield ""
         yield "The data gate found:"
@@ -77,8 +77,8 @@ def _data(papers: Mapping[str, object]) -> Iterator[str]:
         yield f"- and {len(found) - _SHOWN_FINDINGS} more; manifest.json has them all."
 
 
-def _metrics(papers: Mapping[str, object]) -> Iterator[str]:
-    metrics, before = numbers(papers.get("metrics")), numbers(papers.get("baseline_metrics"))
+def _metrics(provenance: Mapping[str, object]) -> Iterator[str]:
+    metrics, before = numbers(provenance.get("metrics")), numbers(provenance.get("baseline_metrics"))
     if not metrics:
         return
     yield "## Metrics"
@@ -87,12 +87,12 @@ def _metrics(papers: Mapping[str, object]) -> Iterator[str]:
     yield "| --- | --- | --- |"
     for name, value in metrics.items():
         yield f"| {_text(name)} | {value:.4g} | {f'{before[name]:.4g}' if name in before else ''} |"
-    yield from _chart(papers)
+    yield from _chart(provenance)
 
 
-def _chart(papers: Mapping[str, object]) -> Iterator[str]:
+def _chart(provenance: Mapping[str, object]) -> Iterator[str]:
     """Yield the picture, and the same as plain text, which every Markdown viewer shows."""
-    chart = slice_chart(papers)
+    chart = slice_chart(provenance)
     if chart is None:
         return
     yield ""
@@ -107,9 +107,9 @@ def _chart(papers: Mapping[str, object]) -> Iterator[str]:
         yield f"and {chart.left_out} more slices; manifest.json has them all."
 
 
-def _exports(papers: Mapping[str, object]) -> Iterator[str]:
+def _exports(provenance: Mapping[str, object]) -> Iterator[str]:
     """Yield the smaller forms, which are stored beside the trained model, with their sizes and metrics."""
-    report = _mapping(papers.get("exports"))
+    report = _mapping(provenance.get("exports"))
     forms = [_mapping(form) for form in _list(report.get("exports"))]
     if not forms:
         return
@@ -128,23 +128,23 @@ def _exports(papers: Mapping[str, object]) -> Iterator[str]:
         yield f"| {_text(form.get('kind', ''))} | {size:,.0f} | {' | '.join(cells)} |"
 
 
-def _limits(papers: Mapping[str, object]) -> Iterator[str]:
+def _limits(provenance: Mapping[str, object]) -> Iterator[str]:
     yield "## Limits"
     yield ""
     yield "- Valid only for data like the above; the metrics say nothing about other sources or times."
-    gate = _mapping(papers.get("gate"))
+    gate = _mapping(provenance.get("gate"))
     for reason in _list(gate.get("reasons")):
         yield f"- The gate said: {_text(reason)}."
     for override in _list(gate.get("overrides")):
         yield f"- **Passed despite the gate**: {_text(_worded(override))}"
-    for override in _list(_mapping(papers.get("data_gate")).get("overrides")):
+    for override in _list(_mapping(provenance.get("data_gate")).get("overrides")):
         yield f"- **The data passed despite its gate**: {_text(_worded(override))}"
-    if not _mapping(papers.get("slices")).keys() - {"overall"}:
+    if not _mapping(provenance.get("slices")).keys() - {"overall"}:
         yield "- Not evaluated by slice: it may be worse for some groups than overall."
 
 
-def _call(papers: Mapping[str, object]) -> Iterator[str]:
-    signatures = _mapping(_mapping(papers.get("model")).get("signatures"))
+def _call(provenance: Mapping[str, object]) -> Iterator[str]:
+    signatures = _mapping(_mapping(provenance.get("model")).get("signatures"))
     inputs = _mapping(_mapping(signatures.get("serve_raw")).get("inputs"))
     if not inputs:
         return
@@ -163,7 +163,7 @@ def _call(papers: Mapping[str, object]) -> Iterator[str]:
     if None in example.values():
         return
     body = json.dumps({"signature_name": "serve_raw", "instances": [example]})
-    path = f"http://127.0.0.1:8501/v1/models/{plain(papers.get('workload') or 'NAME')}:predict"
+    path = f"http://127.0.0.1:8501/v1/models/{plain(provenance.get('workload') or 'NAME')}:predict"
     command = f"curl -d {shlex.quote(body)} {shlex.quote(path)}"
     yield "With a server of TF Serving's REST API on this machine (replace the values with your own):"
     yield ""
@@ -172,20 +172,20 @@ def _call(papers: Mapping[str, object]) -> Iterator[str]:
     yield "~~~~"
 
 
-def _made(papers: Mapping[str, object]) -> Iterator[str]:
+def _made(provenance: Mapping[str, object]) -> Iterator[str]:
     yield "## How it was made"
     yield ""
-    weights = _mapping(papers.get("pretrained"))
+    weights = _mapping(provenance.get("pretrained"))
     facts = {
-        "run": papers.get("run"),
-        "pushed": papers.get("pushed_at"),
-        "published again": _worded(papers["republished"]) if papers.get("republished") else None,
-        "model's digest": _mapping(papers.get("model")).get("digest"),
+        "run": provenance.get("run"),
+        "pushed": provenance.get("pushed_at"),
+        "published again": _worded(provenance["republished"]) if provenance.get("republished") else None,
+        "model's digest": _mapping(provenance.get("model")).get("digest"),
         "began with the weights": weights.get("path"),
         "their SHA-256": weights.get("sha256"),
-        "packages of the training": _mapping(papers.get("sbom")).get("file"),
-        **{f"code of {name}": digest for name, digest in _mapping(papers.get("code")).items()},
-        **_mapping(papers.get("stack")),
+        "packages of the training": _mapping(provenance.get("sbom")).get("file"),
+        **{f"code of {name}": digest for name, digest in _mapping(provenance.get("code")).items()},
+        **_mapping(provenance.get("stack")),
     }
     yield from _table(facts)
 

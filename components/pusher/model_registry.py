@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Mapping
 
-from slipway.components.pusher.manifest_contents import Papers
+from slipway.components.pusher.manifest_contents import Provenance
 from slipway.components.pusher.versions import Published
 
 WORKLOAD_LABEL = "slipway-workload"
@@ -69,7 +69,7 @@ def is_version(model: str, number: str, *, of: str) -> bool:
 
 def upload_request(
     published: Published,
-    papers: Papers,
+    provenance: Provenance,
     *,
     parent: str,
     container: str,
@@ -80,7 +80,7 @@ def upload_request(
 
     Args:
         published: the version.
-        papers: of the version; missing entries are left out.
+        provenance: of the version; missing entries are left out.
         parent: projects/PROJECT/locations/REGION.
         container: the image that serves it.
         workload: its name.
@@ -91,51 +91,51 @@ def upload_request(
     model: dict[str, object] = {
         "display_name": workload,
         "version_aliases": [alias(published.version), "default"],
-        "version_description": describe(papers),
+        "version_description": describe(provenance),
         "artifact_uri": published.address,
         "container_spec": {"image_uri": container},
-        "labels": labels(published.version, papers, workload=workload),
+        "labels": labels(published.version, provenance, workload=workload),
     }
-    if description := papers.get("description"):
+    if description := provenance.get("description"):
         model["description"] = description
     return {"parent": parent, **place, "model": model}
 
 
-def labels(version: int, papers: Papers, *, workload: str) -> dict[str, str]:
+def labels(version: int, provenance: Provenance, *, workload: str) -> dict[str, str]:
     """Return the labels of a version, by which the registry can filter: workload, version, run, span."""
     told = {
         WORKLOAD_LABEL: model_id(workload),
         "slipway-version": str(version),
-        "slipway-run": papers.get("run", ""),
-        "slipway-span": papers.get("data", {}).get("span", ""),
+        "slipway-run": provenance.get("run", ""),
+        "slipway-span": provenance.get("data", {}).get("span", ""),
     }
     return {key: _label(value) for key, value in told.items() if value}
 
 
-def describe(papers: Papers) -> str:
+def describe(provenance: Provenance) -> str:
     """Describe a version's metrics and origin in one line; empty if nothing is known."""
-    metrics = papers.get("metrics", {})
+    metrics = provenance.get("metrics", {})
     told = [f"{name} {value:.4g}" for name, value in list(metrics.items())[:_METRICS_TOLD]]
-    parts = [", ".join(told), f"run {run}" if (run := papers.get("run")) else ""]
-    if again := papers.get("republished"):
+    parts = [", ".join(told), f"run {run}" if (run := provenance.get("run")) else ""]
+    if again := provenance.get("republished"):
         parts.append(f"version {again['version']} again, instead of {again['instead_of']}")
     return "; ".join(filter(None, parts))
 
 
-def evaluation(version: int, papers: Papers) -> dict[str, object] | None:
+def evaluation(version: int, provenance: Provenance) -> dict[str, object] | None:
     """Return the metrics as an evaluation of the model; None if the registry knows none of their names.
 
     Metrics that are not finite, e.g. for a class without rows, are left out, because JSON cannot represent
     them.
     """
-    metrics = {name: value for name, value in papers.get("metrics", {}).items() if math.isfinite(value)}
+    metrics = {name: value for name, value in provenance.get("metrics", {}).items() if math.isfinite(value)}
     for schema, names in (("classification", _CLASSIFICATION), ("regression", _REGRESSION)):
         if known := {names[name]: value for name, value in metrics.items() if name in names}:
             return {
                 "display_name": f"slipway {version}",
                 "metrics_schema_uri": f"{_SCHEMAS}/{schema}_metrics_1.0.0.yaml",
                 "metrics": known,
-                "metadata": {"metrics": metrics, "run": papers.get("run", "")},
+                "metadata": {"metrics": metrics, "run": provenance.get("run", "")},
             }
     return None
 

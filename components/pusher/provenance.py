@@ -1,4 +1,4 @@
-"""Collects a model's provenance ("papers") when it is pushed: its origin and quality.
+"""Collects a model's provenance when it is pushed: its origin and quality.
 
 Missing facts are left out: the gate, data or schema of other pipelines may hold less than ours.
 """
@@ -14,7 +14,12 @@ from pathlib import Path
 from platform import python_version
 from typing import Any, cast
 
-from slipway.components.pusher.manifest_contents import About, DataGatePapers, Papers, SchemaPapers
+from slipway.components.pusher.manifest_contents import (
+    About,
+    DataGateProvenance,
+    Provenance,
+    SchemaProvenance,
+)
 from slipway.components.saved_model.digest import SBOM
 from slipway.components.saved_model.signatures import PlainSignature
 
@@ -25,17 +30,17 @@ _STACK = ("tfx", "tensorflow", "tensorflow-transform", "keras", "numpy")
 _SHARED_CODE = "slipway.components"
 
 
-def provenance(
+def collect_provenance(
     *,
     about: About,
     verdict: Mapping[str, object],
     data_verdict: Mapping[str, object],
     data: Mapping[str, object],
-    schema: SchemaPapers,
+    schema: SchemaProvenance,
     signatures: Mapping[str, PlainSignature],
     exports: Mapping[str, object] | None = None,
-) -> Papers:
-    """Return the papers of a version, for its manifest and its card.
+) -> Provenance:
+    """Return the provenance of a version, for its manifest and its card.
 
     Args:
         about: the workload's description of itself.
@@ -45,7 +50,7 @@ def provenance(
         signatures: of the model, by name.
         exports: the `exports.json` of the model's smaller forms; None: there are none.
     """
-    papers = {
+    found = {
         "workload": about.get("workload", ""),
         "description": about.get("description", ""),
         "label": about.get("label", ""),
@@ -67,14 +72,14 @@ def provenance(
         "exports": dict(exports or {}),
         "stack": stack_versions(),
     }
-    return cast(Papers, {key: value for key, value in papers.items() if value not in ("", {}, [], None)})
+    return cast(Provenance, {key: value for key, value in found.items() if value not in ("", {}, [], None)})
 
 
-def _data_gate(verdict: Mapping[str, Any]) -> DataGatePapers:
+def _data_gate(verdict: Mapping[str, Any]) -> DataGateProvenance:
     """Return the data gate's findings and the reason of an override; empty if no gate judged the data."""
     findings = [each for each in verdict.get("findings", ()) if isinstance(each, dict)]
     let_pass = verdict.get("accepted") and any(each.get("stops") for each in findings)
-    known: DataGatePapers = {
+    known: DataGateProvenance = {
         "message": verdict.get("message", ""),
         "findings": [str(each.get("text", "")) for each in findings],
         "overrides": [{"reason": verdict["accepted"]}] if let_pass else [],
@@ -113,7 +118,7 @@ def read_data(quarantine: Path | None, *, span: Any) -> dict[str, object]:
     return known if span in (None, "") else {**known, "span": str(span)}
 
 
-def read_schema(path: Path) -> SchemaPapers:
+def read_schema(path: Path) -> SchemaProvenance:
     """Describe a schema, from its file (.pbtxt); empty if there is none."""
     from google.protobuf import text_format
     from tensorflow_metadata.proto.v0 import schema_pb2

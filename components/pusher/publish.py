@@ -28,7 +28,7 @@ from slipway.components.pusher.manifest import (
     sha256,
     verify,
 )
-from slipway.components.pusher.manifest_contents import Papers
+from slipway.components.pusher.manifest_contents import Provenance
 from slipway.components.pusher.version_files import NO_EXTRAS, Extras, sealed
 from slipway.components.pusher.versions import Published, next_version, version_number
 from slipway.components.saved_model.digest import MANIFEST, SIGNATURE
@@ -52,7 +52,7 @@ _log = logging.getLogger(__name__)
 
 
 def publish(
-    model_folder: Path, *, base: Path, papers: Papers | None = None, extras: Extras = NO_EXTRAS
+    model_folder: Path, *, base: Path, provenance: Provenance | None = None, extras: Extras = NO_EXTRAS
 ) -> Published:
     """Make the model the newest version in `base`, unless it already is, with the same signature.
 
@@ -60,10 +60,10 @@ def publish(
     the next call removes the remains, or finds the version. Publishers of one base take turns.
 
     Args:
-        model_folder: a SavedModel: regular files and folders only. Papers of an earlier push at its top level
-            are rewritten.
+        model_folder: a SavedModel: regular files and folders only. The files of an earlier push at its top
+            level are rewritten.
         base: the folder of the versions; created with its parents if necessary.
-        papers, extras: see `slipway.components.pusher.version_files.sealed`.
+        provenance, extras: see `slipway.components.pusher.version_files.sealed`.
 
     Raises:
         ComponentError: `model_folder` is not a SavedModel or holds a link; `base` is a file, full or not
@@ -80,7 +80,7 @@ def publish(
                 _sync(base)
                 return Published(newest[0], str(base), was_there=True)
             version = next_version([newest[0]] if newest else [], base=str(base))
-            _write(base / str(version), model_folder, folders, sizes, papers, extras)
+            _write(base / str(version), model_folder, folders, sizes, provenance, extras)
             return Published(version, str(base), was_there=False)
 
 
@@ -114,7 +114,7 @@ def _write(
     folder: Path,
     folders: list[str],
     names: Mapping[str, int],
-    papers: Papers | None,
+    provenance: Provenance | None,
     extras: Extras,
 ) -> None:
     staging = path.with_name(_STAGING + secrets.token_hex(8))
@@ -123,7 +123,7 @@ def _write(
         for name in folders:
             (staging / name).mkdir()
         entries = {name: _copy(folder / name, staging / name) for name in sorted(names)}
-        for name, content in sealed(entries, papers, extras).items():
+        for name, content in sealed(entries, provenance, extras).items():
             with (staging / name).open("xb") as file:
                 file.write(content)
                 file.flush()

@@ -33,7 +33,7 @@ from slipway.components.pusher.manifest import (
     model_contents,
     sha256,
 )
-from slipway.components.pusher.manifest_contents import Papers
+from slipway.components.pusher.manifest_contents import Provenance
 from slipway.components.pusher.model_lock import model_locked, remove_dead_locks
 from slipway.components.pusher.version_files import NO_EXTRAS, Extras, sealed
 from slipway.components.pusher.versions import Published, next_version, version_number
@@ -60,7 +60,7 @@ class _File:
 
 
 def publish_to_bucket(
-    model_folder: Path, *, base: str, papers: Papers | None = None, extras: Extras = NO_EXTRAS
+    model_folder: Path, *, base: str, provenance: Provenance | None = None, extras: Extras = NO_EXTRAS
 ) -> Published:
     """Make the model the newest version in `base`, unless it already is, with the same signature.
 
@@ -68,10 +68,10 @@ def publish_to_bucket(
     version; the next call removes the remains once the publisher is known to be dead, or finds the version.
 
     Args:
-        model_folder: a SavedModel: regular files and folders only. Empty folders and the papers of an earlier
+        model_folder: a SavedModel: regular files and folders only. Empty folders and the files of an earlier
             push are left out.
         base: gs://BUCKET/FOLDER of the versions; the bucket must exist.
-        papers, extras: see `slipway.components.pusher.version_files.sealed`.
+        provenance, extras: see `slipway.components.pusher.version_files.sealed`.
 
     Raises:
         ComponentError: `model_folder` is not a SavedModel or holds a link; the bucket is missing, denies
@@ -80,13 +80,13 @@ def publish_to_bucket(
     try:
         _, sizes = model_contents(model_folder)
         with contextlib.closing(Folder(base, writer=secrets.token_hex(16))) as folder:
-            return _publish(folder, model_folder, sizes, papers, extras)
+            return _publish(folder, model_folder, sizes, provenance, extras)
     except OSError as error:
         raise ComponentError(f"{model_folder} cannot be read: {error}.", hint="check the disk") from error
 
 
 def _publish(
-    folder: Folder, model: Path, sizes: Mapping[str, int], papers: Papers | None, extras: Extras
+    folder: Folder, model: Path, sizes: Mapping[str, int], provenance: Provenance | None, extras: Extras
 ) -> Published:
     seen = folder.list()
     _remove_leftovers(folder, seen)
@@ -98,7 +98,7 @@ def _publish(
         checksums = dict(zip(sizes, pool.map(lambda name: crc32c_of(model / name), sizes), strict=True))
     entries = {name: FileEntry(digests[name], size) for name, size in sizes.items()}
     files = {name: _File(model / name, checksums[name]) for name in sizes}
-    for name, content in sealed(entries, papers, extras).items():
+    for name, content in sealed(entries, provenance, extras).items():
         files[name] = _File(content, crc32c_of(content))
     with model_locked(folder, Manifest(entries).model_digest, dead_after=DEAD_AFTER):
         seen = folder.list()
@@ -114,7 +114,7 @@ def _found(
     is_there = (
         newest
         and _is_same(folder, seen, newest, model, sizes)
-        and extras.are_there(*papers_in_bucket(folder, newest, seen))
+        and extras.are_there(*signature_and_manifest(folder, newest, seen))
     )
     return Published(newest, folder.address, was_there=True) if is_there else None
 
@@ -169,7 +169,7 @@ def manifest_of(folder: Folder, files: Mapping[str, Stored]) -> Manifest | None:
     return Manifest.from_bytes(folder.read(files[MANIFEST])) if MANIFEST in files else None
 
 
-def papers_in_bucket(
+def signature_and_manifest(
     folder: Folder, version: int, seen: Mapping[str, Stored] | None = None
 ) -> tuple[bytes | None, bytes | None]:
     """Return a version's signature and manifest, each None if missing.

@@ -68,7 +68,7 @@ class Trust:
                 return f"{name} is not what was signed"
         if signed:
             return f"{min(signed)} was signed, and is not in its {MANIFEST}"
-        pushed_for = read.papers.get("workload", "")
+        pushed_for = read.provenance.get("workload", "")
         if self.workload not in ("", pushed_for):
             return f"it was signed for the workload {pushed_for!r}, not for {self.workload!r}"
         return ""
@@ -102,7 +102,7 @@ def sign(manifest: bytes, key: SigningKey) -> bytes:
     together = hashlib.sha256(b"".join(bytes.fromhex(digest) for _, digest in digests)).hexdigest()
     statement = {
         "_type": _STATEMENT_TYPE,
-        "subject": [{"name": read.papers.get("workload") or "model", "digest": {"sha256": together}}],
+        "subject": [{"name": read.provenance.get("workload") or "model", "digest": {"sha256": together}}],
         "predicateType": _PREDICATE_TYPE,
         "predicate": {
             "serialization": {

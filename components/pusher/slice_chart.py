@@ -77,14 +77,14 @@ class SliceChart:
         return "\n".join([head, *body, "</svg>", ""])
 
 
-def slice_chart(papers: Mapping[str, object]) -> SliceChart | None:
+def slice_chart(provenance: Mapping[str, object]) -> SliceChart | None:
     """Chart the first metric other than the number of examples; None if fewer than two slices have it.
 
     Args:
-        papers: `metrics` overall and `slices` by name, as returned by `slipway.components.pusher.provenance`.
+        provenance: `metrics` overall and `slices` by name, as returned by `collect_provenance`.
     """
-    metric = next((name for name in numbers(papers.get("metrics")) if name != "example_count"), "")
-    slices = papers.get("slices")
+    metric = next((name for name in numbers(provenance.get("metrics")) if name != "example_count"), "")
+    slices = provenance.get("slices")
     found = {name: numbers(values) for name, values in slices.items()} if isinstance(slices, Mapping) else {}
     values = sorted((each[metric], name) for name, each in found.items() if metric in each)
     if len(values) < 2:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from slipway.components.errors import ComponentError
 from slipway.components.pusher.manifest import FileEntry, Manifest
-from slipway.components.pusher.manifest_contents import ModelPapers, Papers
+from slipway.components.pusher.manifest_contents import ModelProvenance, Provenance
 from slipway.components.pusher.model_card import model_card
 from slipway.components.pusher.signature import Trust, sign
 from slipway.components.pusher.signing_keys import SigningKey
@@ -35,25 +35,25 @@ NO_EXTRAS = Extras()
 
 
 def sealed(
-    entries: Mapping[str, FileEntry], papers: Papers | None, extras: Extras = NO_EXTRAS
+    entries: Mapping[str, FileEntry], provenance: Provenance | None, extras: Extras = NO_EXTRAS
 ) -> dict[str, bytes]:
-    """Return the papers of a version as files, by name; the last is the signature, if it is signed.
+    """Return the files that describe a version, by name; the last is the signature, if it is signed.
 
     Args:
         entries: the files of the model.
-        papers: where the model comes from and how good it is; None: the version only gets a manifest, and its
+        provenance: the origin and quality of the model; None: the version only gets a manifest, and its
             signature.
         extras: the optional additions.
 
     Raises:
-        ComponentError: the papers are about another model.
+        ComponentError: the provenance is that of another model.
     """
-    if papers is None:
+    if provenance is None:
         return _signed({MANIFEST: Manifest(entries).to_bytes()}, extras)
-    model: ModelPapers = {**papers.get("model", {}), "digest": Manifest(entries).model_digest}
-    if papers.get("model", {}).get("digest", model["digest"]) != model["digest"]:
+    model: ModelProvenance = {**provenance.get("model", {}), "digest": Manifest(entries).model_digest}
+    if provenance.get("model", {}).get("digest", model["digest"]) != model["digest"]:
         raise ComponentError("The model changed while it was published.", hint="push again")
-    complete: Papers = {**papers, "model": model}
+    complete: Provenance = {**provenance, "model": model}
     files = {}
     if sbom := extras.sbom:
         files[SBOM] = sbom

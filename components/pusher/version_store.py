@@ -25,7 +25,7 @@ class UntrustedError(ComponentError):
     """A version is not what a trusted key signed."""
 
 
-class Shelf(Protocol):
+class VersionStore(Protocol):
     """The versions of one base, a directory or gs:// address."""
 
     base: str
@@ -54,7 +54,7 @@ class Shelf(Protocol):
         """Remove a version; no server sees it in part."""
 
 
-def shelf_at(base: str, trust: Trust | None = None) -> Shelf:
+def version_store_at(base: str, trust: Trust | None = None) -> VersionStore:
     """Return the versions at a directory or a gs:// address.
 
     Args:
@@ -77,11 +77,11 @@ def thin_out(base: str, *, keep: int) -> list[int]:
     Returns:
         The removed versions.
     """
-    shelf = shelf_at(base)
-    older = shelf.numbers()[: -max(keep, 1)]
-    removed = [version for version in older if shelf.manifest(version) is not None]
+    store = version_store_at(base)
+    older = store.numbers()[: -max(keep, 1)]
+    removed = [version for version in older if store.manifest(version) is not None]
     for version in removed:
-        shelf.remove(version)
+        store.remove(version)
         _log.info("Removed version %d of %s: push.keep is %d.", version, base, keep)
     return removed
 
@@ -209,10 +209,10 @@ class _Bucket:
         return self._folder.read(stored) if stored else None
 
     def problem(self, version: int) -> str:
-        from slipway.components.pusher.publish_to_bucket import papers_in_bucket, verify_in_bucket
+        from slipway.components.pusher.publish_to_bucket import signature_and_manifest, verify_in_bucket
 
         trust = self._trust
-        problem = trust.problem(*papers_in_bucket(self._folder, version)) if trust else ""
+        problem = trust.problem(*signature_and_manifest(self._folder, version)) if trust else ""
         return problem or verify_in_bucket(self._folder, version)
 
     @contextlib.contextmanager

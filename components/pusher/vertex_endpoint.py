@@ -15,7 +15,7 @@ from slipway.components.errors import ComponentError
 from slipway.components.google_credentials import find_credentials
 from slipway.components.pusher import model_registry as registry
 from slipway.components.pusher.endpoint import EndpointSettings, deploy_request
-from slipway.components.pusher.manifest_contents import Papers
+from slipway.components.pusher.manifest_contents import Provenance
 from slipway.components.pusher.versions import Published
 
 UPLOAD_S = 1800.0
@@ -52,7 +52,7 @@ class VertexEndpoint:
         self._settings = settings
         self._models, self._endpoints = ModelServiceClient(**connection), EndpointServiceClient(**connection)
 
-    def deploy(self, published: Published, *, workload: str, papers: Papers | None = None) -> str:
+    def deploy(self, published: Published, *, workload: str, provenance: Provenance | None = None) -> str:
         """Upload and deploy a version, unless that is done, and undeploy versions that get no requests any
         more.
 
@@ -62,7 +62,7 @@ class VertexEndpoint:
         Args:
             published: the version, in gs://.
             workload: its name.
-            papers: for the registry; None: it gets none.
+            provenance: for the registry; None: it gets none.
 
         Returns:
             What was done, in words.
@@ -72,7 +72,7 @@ class VertexEndpoint:
                 that is not the workload's; the version stays pushed.
         """
         with self._in_words(f"version {published.version} is pushed, but not deployed"):
-            model = self._registered(published, papers or {}, workload)
+            model = self._registered(published, provenance or {}, workload)
             # In the past each version was a model of its own.
             earlier = f"{self._settings.parent}/models/{registry.earlier_id(workload, published.version)}@1"
             names = (model, earlier)
@@ -98,13 +98,13 @@ class VertexEndpoint:
         gone = f"; undeployed {', '.join(removed)}" if removed else ""
         return f"{done}{gone}."
 
-    def _registered(self, published: Published, papers: Papers, workload: str) -> str:
+    def _registered(self, published: Published, provenance: Provenance, workload: str) -> str:
         """Return the resource name of the version in the registry, adding the version if necessary."""
         model = f"{self._settings.parent}/models/{registry.model_id(workload)}"
         name = f"{model}@{registry.alias(published.version)}"
         found = self._found(self._models.get_model, name)
         if found is None:
-            found = self._uploaded(published, papers, workload=workload, model=model, name=name)
+            found = self._uploaded(published, provenance, workload=workload, model=model, name=name)
         if found.artifact_uri.rstrip("/") != published.address:
             raise ComponentError(
                 f"{name} is {found.artifact_uri}, not {published.address}; version {published.version} is "
@@ -112,10 +112,12 @@ class VertexEndpoint:
                 hint="remove that version from the registry, then resume the run",
             )
         versioned = f"{model}@{found.version_id}"
-        self._tell_metrics(versioned, published.version, papers)
+        self._tell_metrics(versioned, published.version, provenance)
         return versioned
 
-    def _uploaded(self, published: Published, papers: Papers, *, workload: str, model: str, name: str) -> Any:
+    def _uploaded(
+        self, published: Published, provenance: Provenance, *, workload: str, model: str, name: str
+    ) -> Any:
         """Add a version to the registry: the first creates the model, each later one goes beneath it.
 
         The registry, not we, gives a version its id, so a retry first looks for the version. If the service
@@ -137,7 +139,7 @@ class VertexEndpoint:
                 )
             asked = registry.upload_request(
                 published,
-                papers,
+                provenance,
                 parent=self._settings.parent,
                 container=self._settings.container,
                 workload=workload,
@@ -155,11 +157,11 @@ class VertexEndpoint:
             if found := self._found(self._models.get_model, name):
                 return found
 
-    def _tell_metrics(self, model: str, version: int, papers: Papers) -> None:
+    def _tell_metrics(self, model: str, version: int, provenance: Provenance) -> None:
         """Add the version's metrics to the registry, once; an error here does not stop the deployment."""
         from google.api_core.exceptions import GoogleAPIError
 
-        asked = registry.evaluation(version, papers)
+        asked = registry.evaluation(version, provenance)
         if asked is None:
             return
         try:

@@ -20,7 +20,7 @@ from slipway.components.request_log.logged_values import (
     rows_of,
     rows_of_examples,
 )
-from slipway.components.request_log.own_columns import AT, ID, PREDICTION, VERSION
+from slipway.components.request_log.reserved_columns import AT, ID, PREDICTION, VERSION
 from slipway.components.request_log.rotating_files import RotatingFiles
 
 Array = npt.NDArray[Any]

@@ -12,9 +12,9 @@ from slipway.components.saved_model.signatures import Signature
 _HALF = 0.5
 
 
-def classes_of(papers: Mapping[str, object]) -> tuple[str, ...]:
+def classes_of(provenance: Mapping[str, object]) -> tuple[str, ...]:
     """Return the class names in a version's manifest; none if it holds no list of text."""
-    found = papers.get("classes")
+    found = provenance.get("classes")
     if not isinstance(found, list | tuple) or not all(isinstance(name, str) for name in found):
         return ()
     return tuple(found)

@@ -9,7 +9,7 @@ from slipway.components.errors import ComponentError
 MANIFEST = "manifest.json"
 """The file at the top of each pushed version that lists its files and their origin."""
 CARD = "MODEL_CARD.md"
-"""The same for people, at the top of each version that has papers."""
+"""The same for people, at the top of each version that has provenance."""
 PICTURE = "metrics_by_slice.svg"
 """The picture in the card, stored beside it if there are slices to show."""
 SIGNATURE = "model.sig"
@@ -18,7 +18,7 @@ SBOM = "sbom.cdx.json"
 """The list of the training's software (CycloneDX), at the top of each version from our Trainer."""
 SBOM_FOLDER = "environment"
 """The folder of a Model artifact that holds the same list until the push."""
-PAPERS = frozenset({MANIFEST, CARD, PICTURE, SIGNATURE, SBOM})
+ADDED_FILES = frozenset({MANIFEST, CARD, PICTURE, SIGNATURE, SBOM})
 """The files that a push adds, which are not part of the model."""
 PROPERTY = "model_digest"
 """The property of a ModelBlessing that holds the digest of its model."""
@@ -28,10 +28,10 @@ def combined_digest(hashes: Mapping[str, str]) -> str:
     """Return one SHA-256 over names and contents of a model's files: equal for equal models.
 
     Args:
-        hashes: the SHA-256 of each file, by path in the model's folder; the papers that a push adds are
+        hashes: the SHA-256 of each file, by path in the model's folder; the files that a push adds are
             ignored.
     """
-    own = {name: each for name, each in hashes.items() if name not in PAPERS}
+    own = {name: each for name, each in hashes.items() if name not in ADDED_FILES}
     return hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()
 
 

@@ -21,11 +21,11 @@ LONGEST_PAUSE_S = 300.0
 _log = logging.getLogger(__name__)
 
 
-class Papers(Protocol):
+class ManifestOfVersion(Protocol):
     """A version's manifest, as in `slipway.components.pusher.manifest`."""
 
     @property
-    def papers(self) -> Mapping[str, object]:
+    def provenance(self) -> Mapping[str, object]:
         """Plain data by name."""
 
 
@@ -37,7 +37,7 @@ class Versions(Protocol):
     def numbers(self) -> list[int]:
         """Return the versions, in order."""
 
-    def manifest(self, version: int) -> "Papers | None":
+    def manifest(self, version: int) -> "ManifestOfVersion | None":
         """Return the version's manifest; None if it cannot be read."""
 
     def fetched(self, version: int) -> AbstractContextManager[Path]:
@@ -149,7 +149,7 @@ class LiveModel:
     def _loaded(self, version: int) -> Served:
         with self._versions.fetched(version) as folder:
             manifest = self._versions.manifest(version)
-            return Served(version, self._load(folder), classes_of(manifest.papers) if manifest else ())
+            return Served(version, self._load(folder), classes_of(manifest.provenance) if manifest else ())
 
     def _refuse(self, version: int, error: Exception) -> None:
         # The version may still be being copied, or the store may have been unavailable for a moment.

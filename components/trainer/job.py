@@ -19,7 +19,7 @@ from slipway.components.trainer.settings.checkpoint import CheckpointSettings
 from slipway.components.trainer.settings.compute import ComputeSettings
 from slipway.components.trainer.settings.early_stopping import EarlyStoppingSettings
 from slipway.components.trainer.settings.group import SettingsGroup
-from slipway.components.trainer.settings.input import InputSettings
+from slipway.components.trainer.settings.input_cache import InputSettings
 from slipway.components.trainer.settings.learning_rate import LearningRateSettings
 from slipway.components.trainer.settings.pretrained import Pretrained
 from slipway.components.trainer.settings.step import StepSettings

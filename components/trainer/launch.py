@@ -11,9 +11,9 @@ from typing import TypeVar
 
 from slipway.components import kept_state, progress
 from slipway.components.event_lines import read_event
+from slipway.components.trainer.custom_fit import has_custom_fit, require_cpu
 from slipway.components.trainer.job import JOB_FILE, TrainingJob
 from slipway.components.trainer.local_process import TrainingPreemptedError, TrainingProcess
-from slipway.components.trainer.own_fit import has_own_fit, require_cpu
 from slipway.components.trainer.remote.custom_job import CustomJobRequest
 from slipway.components.trainer.remote.vertex import POLL_S, VertexTraining
 from slipway.components.trainer.result import Result
@@ -62,7 +62,7 @@ def launch(
         ComponentError: the training failed.
         SystemExit: this process received SIGTERM; the training has saved what it could.
     """
-    if has_own_fit(job.model):
+    if has_custom_fit(job.model):
         require_cpu(job.model, device=job.compute.device, backend=job.compute.backend)
     job_file = Path(job.output_dir, JOB_FILE)
     job_file.write_text(job.to_json(), encoding="utf-8")

@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, TypedDict, cast
 
-from slipway.components.trainer.checkpoint import Attempts, Checkpoint
+from slipway.components.trainer.checkpoint_files import Attempts, Checkpoint
 from slipway.components.trainer.job import TrainingJob
 from slipway.components.trainer.resource_usage import usage
 from slipway.components.trainer.speed_summary import Measured, verdict

@@ -45,10 +45,11 @@ from slipway.components.errors import SlipwayError
 from slipway.components.event_lines import emit
 from slipway.components.kept_state import PREEMPTED_EXIT_CODE
 from slipway.components.saved_model.digest import SBOM
+from slipway.components.trainer.custom_fit import fit_at_once, has_custom_fit
+from slipway.components.trainer.custom_functions import has_custom_loop
 from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.devices.opening import open_devices
 from slipway.components.trainer.devices.with_jax import is_one_of_several_hosts, leave
-from slipway.components.trainer.environment import bill_of_materials
 from slipway.components.trainer.global_batch import (
     padding_advice,
     require_divisible,
@@ -59,10 +60,9 @@ from slipway.components.trainer.global_batch import (
 from slipway.components.trainer.job import HISTORY_FILE, RESULT_FILE, WEIGHTS_FILE, TrainingJob
 from slipway.components.trainer.loop.host_agreement import require_agreement
 from slipway.components.trainer.loop.preemption import PreemptedError, Preemption
-from slipway.components.trainer.own_fit import fit_at_once, has_own_fit
-from slipway.components.trainer.own_functions import has_own_loop
 from slipway.components.trainer.pretrained import local_file
 from slipway.components.trainer.result import Facts, Result, summarise
+from slipway.components.trainer.sbom import bill_of_materials
 from slipway.components.trainer.trace_error import explain
 from slipway.components.trainer.user_model import build_model, describe, require_outputs
 from slipway.components.whole_file import whole_file
@@ -126,7 +126,7 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
         ComponentError: the data or the model cannot be trained on, or the loss is no longer a number.
         Exception: whatever the user's model code raises.
     """
-    if has_own_fit(job.model):
+    if has_custom_fit(job.model):
         model, fitted, history = fit_at_once(job)
         _save_weights(job, model)
         _save_texts(job, fitted, history)
@@ -143,16 +143,16 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
     from slipway.components.trainer.compile_options import dtype_policy
     from slipway.components.trainer.input.examples import input_advice, open_splits
     from slipway.components.trainer.input.weights import weighed
+    from slipway.components.trainer.loop.custom_loop import require_custom_loop
     from slipway.components.trainer.loop.fit import Input, fit
-    from slipway.components.trainer.loop.own_loop import require_own_loop
     from slipway.components.trainer.loop.step_time import constant_batch_step_s, input_wait
     from slipway.components.trainer.loop.train_function import takes_blocks
 
     if job.compute.backend == "jax":
         keras.config.disable_traceback_filtering()  # it fails at JAX's errors, and hides the layer
-    is_own_loop = has_own_loop(job.model)
-    if is_own_loop:
-        require_own_loop(job, devices)
+    is_custom_loop = has_custom_loop(job.model)
+    if is_custom_loop:
+        require_custom_loop(job, devices)
     require_divisible(job.batch_size, replicas=devices.replicas, hosts=devices.hosts.count)
     keras.utils.set_random_seed(job.seed)
     keras.config.set_dtype_policy(dtype_policy(job.step, devices))
@@ -164,7 +164,7 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
     require_one_batch(job.batch_size, examples=examples.count, full_batches=examples.full_batches)
     if eval_examples:
         require_evaluation(eval_examples.count, needed=eval_examples.needed)
-    most_steps = 1 if is_own_loop else job.checkpoint.steps
+    most_steps = 1 if is_custom_loop else job.checkpoint.steps
     model, steps_per_epoch = _model(job, devices, full_batches=examples.full_batches, most_steps=most_steps)
     facts: Facts = {
         "devices": devices.words,
@@ -176,7 +176,7 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
         "parameters": model.count_params(),
     }
     emit("start", **facts)
-    is_in_blocks = takes_blocks(model, devices) and not is_own_loop
+    is_in_blocks = takes_blocks(model, devices) and not is_custom_loop
     in_one_call = model.steps_per_execution if is_in_blocks else None
     data = Input(
         steps_per_epoch=steps_per_epoch,
@@ -191,7 +191,7 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
             )
         ),
         eval_batches=eval_examples.evaluation() if eval_examples else None,
-        is_own_loop=is_own_loop,
+        is_custom_loop=is_custom_loop,
     )
     writes = devices.hosts.index == 0  # every host has the same weights
     reached, attempts = fit(model, job, data, preemption, began_at=began_at, devices=devices)
@@ -199,7 +199,7 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
         with _alone(job, model) if devices.hosts.count > 1 else contextlib.nullcontext(model) as saved:
             _save_weights(job, saved)
     constant_s = None
-    if data.wait is None and not is_own_loop:
+    if data.wait is None and not is_custom_loop:
         constant_s = constant_batch_step_s(model, data.batches_from(0, 0), reached.clock, devices)
     summary = summarise(
         job,

@@ -11,7 +11,7 @@ from pathlib import Path
 from slipway.components.collector_pause import collector_paused
 from slipway.components.project import INSTALL
 from slipway.pipeline.cloud.complete_job import to_text
-from slipway.pipeline.cloud.image import read_image
+from slipway.pipeline.cloud.image_contents import read_image
 from slipway.pipeline.cloud.pipeline_job import PipelineJob
 from slipway.pipeline.cloud.rehearsal.services import ServiceName
 from slipway.pipeline.cloud.services.kubeflow_job import kubeflow_job, kubeflow_package

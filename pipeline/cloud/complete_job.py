@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from slipway.components.nearest import nearest
-from slipway.pipeline.cloud.image import IMAGE_PACKAGES, IMAGE_ROOT
+from slipway.pipeline.cloud.image_contents import IMAGE_PACKAGES, IMAGE_ROOT
 from slipway.pipeline.cloud.pipeline_job import (
     ArtifactTypeSchema,
     ComponentSpec,

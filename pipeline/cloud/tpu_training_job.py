@@ -20,7 +20,7 @@ from slipway.pipeline.cloud.required_settings import needed_by_vertex, require
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import ConfigError
 from slipway.pipeline.terminal.invocation import image_command
-from slipway.pipeline.wiring.vertex_tpu_machines import IMAGE_TARGETS, TpuSlice, tpu_slice
+from slipway.pipeline.wiring.vertex_tpu_slices import IMAGE_TARGETS, TpuSlice, tpu_slice
 
 WORKER = ("python", "-m", "slipway.components.trainer.remote.worker")
 

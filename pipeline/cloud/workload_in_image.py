@@ -10,7 +10,7 @@ from slipway.components.ingest.source import GS, SourceError, resolve_sources
 from slipway.components.trainer.remote.custom_job import CustomJobRequest
 from slipway.components.trainer.settings.pretrained import KEY as PRETRAINED
 from slipway.components.trainer.settings.pretrained import is_remote
-from slipway.pipeline.cloud.image import IMAGE_ROOT, Image
+from slipway.pipeline.cloud.image_contents import IMAGE_ROOT, Image
 from slipway.pipeline.cloud.required_settings import (
     needed_by_service,
     needed_by_vertex,
@@ -26,7 +26,7 @@ from slipway.pipeline.plan.run_request import Request
 from slipway.pipeline.runs.run_target import ImageRun
 from slipway.pipeline.wiring.beam_engine import check_cloud_engine
 from slipway.pipeline.wiring.ingest_options import source_patterns
-from slipway.pipeline.wiring.vertex_tpu_machines import IMAGE_TARGETS
+from slipway.pipeline.wiring.vertex_tpu_slices import IMAGE_TARGETS
 
 CHECKPOINTS = "checkpoints"
 """The folder below a run's artifact root in which trainings keep their checkpoints."""

@@ -12,7 +12,7 @@ from slipway.components.counted_words import counted
 from slipway.components.data_profile.columns import Floats
 from slipway.components.errors import ComponentError
 from slipway.components.metrics.definitions import CONFUSION, CURVES, metric_of
-from slipway.components.pusher.version_store import Shelf, shelf_at
+from slipway.components.pusher.version_store import VersionStore, version_store_at
 from slipway.pipeline.commands.logged_answers import AnsweredFile, answers_to, files_with_needed_columns
 from slipway.pipeline.commands.model_columns import taken_columns
 from slipway.pipeline.commands.versions import no_version
@@ -59,16 +59,16 @@ def compare(
         ComponentError: a version is damaged, or a metric is not defined for the labels.
     """
     output = output.absolute()
-    shelf = _shelf(config, output, champion, challenger)
+    store = _version_store(config, output, champion, challenger)
     names, labels = metrics_and_labels(config, late) if late is not None else ([], {})
     numbers = (champion, challenger)
-    taken = [name for number in numbers for name in taken_columns(shelf.manifest(number))]
+    taken = [name for number in numbers for name in taken_columns(store.manifest(number))]
     columns = list(dict.fromkeys([*taken, *([late.key] if late else [])]))
     with open_logs(on.absolute() if on else request_folder(config, output), columns) as logs:
         left_out_counts = Counter(logs.left_out_counts)
-        logs = files_with_needed_columns(logs, shelf, numbers, left_out_counts)
+        logs = files_with_needed_columns(logs, store, numbers, left_out_counts)
         by_row = labels_of_rows(logs, key=late.key, labels=labels) if late is not None else {}
-        theirs, ours = (answers_to(config.name, shelf, number, logs, left_out_counts) for number in numbers)
+        theirs, ours = (answers_to(config.name, store, number, logs, left_out_counts) for number in numbers)
     rows = _in_both(theirs, ours)
     _check_rows(config, rows, numbers, logs.folder, left_out_counts)
     are_classes = _are_classes(config, rows.champion.shape[1])
@@ -124,22 +124,22 @@ class _Rows:
             yield DifferingRow(file.name, line, number, *answers)
 
 
-def _shelf(config: WorkloadConfig, output: Path, champion: int, challenger: int) -> Shelf:
-    shelf = shelf_at(serving_base(config, output))
-    numbers = shelf.numbers()
+def _version_store(config: WorkloadConfig, output: Path, champion: int, challenger: int) -> VersionStore:
+    store = version_store_at(serving_base(config, output))
+    numbers = store.numbers()
     if not numbers:
-        raise no_version(shelf.base, config.name, output)
+        raise no_version(store.base, config.name, output)
     for number in (champion, challenger):
         if number not in numbers:
             raise UsageError(
-                f"{shelf.base} has no version {number}.",
+                f"{store.base} has no version {number}.",
                 hint=command("versions", config.name, output=output),
             )
     if champion == challenger:
         raise UsageError(
             f"Version {champion} is both champion and challenger.", hint="name two different versions"
         )
-    return shelf
+    return store
 
 
 def _in_both(champion: Sequence[AnsweredFile], challenger: Sequence[AnsweredFile]) -> _Rows:

@@ -14,7 +14,7 @@ from slipway.components.ingest.blocks import FileError, InputFile
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.typed_rows import ExampleRows, example_rows
 from slipway.components.predictor.input_columns import InputColumns
-from slipway.components.pusher.version_store import Shelf
+from slipway.components.pusher.version_store import VersionStore
 from slipway.components.saved_model.signatures import SERVE_RAW, SERVING_DEFAULT
 from slipway.pipeline.commands.model_columns import (
     columns_with_types,
@@ -45,7 +45,7 @@ class AnsweredFile:
 
 
 def files_with_needed_columns(
-    logs: Logs, shelf: Shelf, numbers: Sequence[int], left_out_counts: Counter[str]
+    logs: Logs, store: VersionStore, numbers: Sequence[int], left_out_counts: Counter[str]
 ) -> Logs:
     """Return the log files that hold every column that the given versions take.
 
@@ -55,7 +55,7 @@ def files_with_needed_columns(
     Raises:
         UsageError: no file holds all of these columns.
     """
-    manifests = [shelf.manifest(number) for number in numbers]
+    manifests = [store.manifest(number) for number in numbers]
     taken = [
         InputColumns(taken_columns(each), needed_columns(each), schema_types(each)) for each in manifests
     ]
@@ -83,7 +83,7 @@ def files_with_needed_columns(
 
 
 def answers_to(
-    workload: str, shelf: Shelf, number: int, logs: Logs, left_out_counts: Counter[str]
+    workload: str, store: VersionStore, number: int, logs: Logs, left_out_counts: Counter[str]
 ) -> list[AnsweredFile]:
     """Return a version's answers to the rows of each file.
 
@@ -100,10 +100,10 @@ def answers_to(
     """
     from slipway.components.saved_model.loading import LoadedModel
 
-    schema = schema_types(shelf.manifest(number))
+    schema = schema_types(store.manifest(number))
     found = []
     doing = f"{workload} version {number}: answers the rows in {logs.folder}"
-    with sign_of_life(doing), shelf.fetched(number) as folder, raised_as(UsageError, FileError):
+    with sign_of_life(doing), store.fetched(number) as folder, raised_as(UsageError, FileError):
         model = LoadedModel(folder)
         _check_signatures(model, number)
         for file in logs.files:

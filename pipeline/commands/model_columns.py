@@ -20,7 +20,7 @@ _SCHEMA_TYPES = {"FLOAT": ColumnType.FLOAT, "INT": ColumnType.INT, "BYTES": Colu
 
 def schema_types(manifest: Manifest | None) -> Columns:
     """Return the raw columns of the data with their types, from the version's manifest."""
-    schema = manifest.papers.get("schema", {}) if manifest else {}
+    schema = manifest.provenance.get("schema", {}) if manifest else {}
     return {
         name: _SCHEMA_TYPES[kind] for name, kind in schema.get("columns", {}).items() if kind in _SCHEMA_TYPES
     }
@@ -28,12 +28,12 @@ def schema_types(manifest: Manifest | None) -> Columns:
 
 def needed_columns(manifest: Manifest | None) -> tuple[str, ...]:
     """Return the raw columns that no row may lack, from the version's manifest."""
-    return tuple(manifest.papers.get("schema", {}).get("needed", ())) if manifest else ()
+    return tuple(manifest.provenance.get("schema", {}).get("needed", ())) if manifest else ()
 
 
 def taken_columns(manifest: Manifest | None) -> tuple[str, ...]:
     """Return the raw columns that the model takes, from the version's manifest; else the needed columns."""
-    signatures = manifest.papers.get("model", {}).get("signatures", {}) if manifest else {}
+    signatures = manifest.provenance.get("model", {}).get("signatures", {}) if manifest else {}
     inputs = signatures[SERVE_RAW].get("inputs", ()) if SERVE_RAW in signatures else ()
     return tuple(_raw_names(inputs, schema_types(manifest)).values()) or needed_columns(manifest)
 

@@ -21,7 +21,7 @@ from slipway.components.ingest.storage import GS, StoredFile, fetched, list_file
 from slipway.components.ingest.typed_rows import example_rows
 from slipway.components.predictor.input_columns import InputColumns, InputError
 from slipway.components.pusher.manifest import Manifest
-from slipway.components.pusher.version_store import UntrustedError, shelf_at
+from slipway.components.pusher.version_store import UntrustedError, version_store_at
 from slipway.components.request_log.request_log import LogSettings, RequestLog
 from slipway.components.saved_model.class_names import classes_of, names_classes
 from slipway.components.saved_model.signatures import SERVING_DEFAULT
@@ -188,13 +188,13 @@ def predict(
             is no file, or one cannot be read or lacks a column; or `to` is not empty or cannot be created.
         ComponentError: the version is damaged, or the model refuses every row.
     """
-    shelf = shelf_at(serving_base(config, output.absolute()), trusted_versions(config, verify_key))
-    numbers = shelf.numbers()
+    store = version_store_at(serving_base(config, output.absolute()), trusted_versions(config, verify_key))
+    numbers = store.numbers()
     if not numbers:
-        raise no_version(shelf.base, config.name, output)
+        raise no_version(store.base, config.name, output)
     if version not in (None, *numbers):
         raise UsageError(
-            f"{shelf.base} has no version {version}.", hint=command("versions", config.name, output=output)
+            f"{store.base} has no version {version}.", hint=command("versions", config.name, output=output)
         )
     engine = [*workload_beam_args(config.beam, config.cloud), *beam_args]
     check_engine(engine)
@@ -202,15 +202,15 @@ def predict(
     usual = ingest_options(config.data).format
     files = _files(source, file_format or usual)
     options = _options(config, file_format or _format_of(files[0].name, usual))
-    manifest = shelf.manifest(number)
+    manifest = store.manifest(number)
     with raised_as(UsageError, FileError, InputError):
-        _check_columns(manifest, files[0], options, others=Path(shelf.base).parent)
+        _check_columns(manifest, files[0], options, others=Path(store.base).parent)
     target = (to or output / "predictions" / config.name / _now()).absolute()
     doing = f"{config.name} version {number}: predicts {source}"
     # SIGTERM, for instance from a system that shuts down, must not leave anything half done either.
     with unfinished(target) as partial, signals_handled_by(raise_interrupt):
         wrong_input = raised_as(UsageError, FileError, InputError, UntrustedError)
-        with sign_of_life(doing), wrong_input, shelf.fetched(number) as model:
+        with sign_of_life(doing), wrong_input, store.fetched(number) as model:
             reading = _Reading(files, options, config.transform.copied)
             log = _Logged(log_settings(config, output, manifest), number)
             counts = _predict(manifest, model, reading, partial, engine, log)
@@ -277,7 +277,7 @@ def _predict(
     reader = Reader(
         reading.files, reading.options, columns, schema, needed_columns(manifest), reading.pass_through
     )
-    classes = classes_of(manifest.papers) if manifest else ()
+    classes = classes_of(manifest.provenance) if manifest else ()
     if not names_classes(classes, signatures[SERVING_DEFAULT]):
         classes = ()
     return predict_files(
@@ -320,9 +320,9 @@ def _check_columns(manifest: Manifest | None, file: StoredFile, options: Options
 def _other_workload(names: Collection[str], source: str, folder: Path) -> str:
     """Return the command for another workload whose model takes only these columns; "" if there is none."""
     for base in sorted(folder.iterdir()) if folder.is_dir() else ():
-        shelf = shelf_at(str(base))
-        numbers = shelf.numbers()
-        manifest = shelf.manifest(numbers[-1]) if numbers else None
+        store = version_store_at(str(base))
+        numbers = store.numbers()
+        manifest = store.manifest(numbers[-1]) if numbers else None
         taken = taken_columns(manifest)
         if taken and set(taken) <= set(names):
             return command("predict", base.name, "--input", source, output=folder.parent)

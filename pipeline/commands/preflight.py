@@ -14,7 +14,7 @@ from pathlib import Path
 from slipway.components.ingest.blocks import FileError
 from slipway.components.ingest.source import GS
 from slipway.components.preflight import advice
-from slipway.components.preflight.chips import CHIPS, Price
+from slipway.components.preflight.chip_specs import CHIPS, Price
 from slipway.components.preflight.compiler import (
     WITH_LIBTPU,
     Unanswered,
@@ -24,12 +24,12 @@ from slipway.components.preflight.compiler import (
     run_compiler,
 )
 from slipway.components.preflight.input_and_runtime_rules import NEEDED
-from slipway.components.preflight.judge import Training, judge
 from slipway.components.preflight.question_and_answer import Answer, Question
 from slipway.components.preflight.result import Preflight
 from slipway.components.preflight.transformed import SCHEMA, SPLIT, Transformed, features_in
+from slipway.components.preflight.verdict import Training, judge
 from slipway.components.project import PROJECT_ROOT, installed_version
-from slipway.components.trainer.own_fit import require_steps
+from slipway.components.trainer.custom_fit import require_steps
 from slipway.components.trainer.user_model import source_root
 from slipway.pipeline.commands.options import SEARCH_S
 from slipway.pipeline.config import WorkloadChoice, WorkloadConfig
@@ -41,7 +41,7 @@ from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import RunRecord, write_json
 from slipway.pipeline.terminal.invocation import command
 from slipway.pipeline.wiring.preflight_question import own_prices, step_settings, wanted_slice
-from slipway.pipeline.wiring.vertex_tpu_machines import TPU_SLICES, tpu_slice
+from slipway.pipeline.wiring.vertex_tpu_slices import TPU_SLICES, tpu_slice
 
 DEFAULT_SLICE = "v5e-8"
 COMPILE_BYTES = 5 * 2**30

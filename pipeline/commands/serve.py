@@ -8,7 +8,7 @@ from pathlib import Path
 
 from slipway.components.errors import ComponentError
 from slipway.components.pusher.manifest import Manifest
-from slipway.components.pusher.version_store import shelf_at
+from slipway.components.pusher.version_store import version_store_at
 from slipway.components.request_log.request_log import BackgroundLog, RequestLog
 from slipway.pipeline.commands.versions import no_version
 from slipway.pipeline.config import WorkloadConfig
@@ -48,7 +48,7 @@ def serve(
     from slipway.components.serving.server import ModelServer
 
     trust = trusted_versions(config, verify_key)
-    versions = shelf_at(serving_base(config, output.absolute()), trust)
+    versions = version_store_at(serving_base(config, output.absolute()), trust)
     if not versions.numbers():
         raise no_version(versions.base, config.name, output)
     # The address is bound first, so that a wrong one is reported before a model is loaded.

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from slipway.components.project import PROJECT_ROOT
 from slipway.components.pusher.signature import Trust, claimed_key
 from slipway.components.pusher.signing_keys import short
-from slipway.components.pusher.version_store import shelf_at
+from slipway.components.pusher.version_store import version_store_at
 from slipway.components.pusher.versions import GS, version_number
 from slipway.pipeline.commands.versions import no_version, workload_config
 from slipway.pipeline.errors import UsageError
@@ -82,7 +82,7 @@ def verify_all(
         config = workload_config(workload, profile=profile)
         trust = trusted_versions(config, verify_key)
         place = serving_base(config, output.absolute())
-        if not shelf_at(place).numbers():
+        if not version_store_at(place).numbers():
             raise no_version(place, config.name, output)
     return list(verify(place, trust))
 
@@ -108,11 +108,11 @@ def verify(place: str, trust: Trust | None = None) -> Iterator[Verified]:
         place = str(Path(place).absolute())
         above, _, name = place.rpartition("/")
     number = version_number(name)
-    shelf = shelf_at(above if number and above.count("/") else place, trust)
-    wanted = [number] if number else shelf.numbers()
+    store = version_store_at(above if number and above.count("/") else place, trust)
+    wanted = [number] if number else store.numbers()
     if not wanted:
         raise UsageError(f"{place} has no version.", hint=command("versions"))
     for version in wanted:
-        problem, signature = shelf.problem(version), shelf.signature(version)
+        problem, signature = store.problem(version), store.signature(version)
         signed_by = claimed_key(signature) if signature else ""
-        yield Verified(f"{shelf.base}/{version}", problem, signed_by, trust is not None and not problem)
+        yield Verified(f"{store.base}/{version}", problem, signed_by, trust is not None and not problem)

@@ -9,10 +9,10 @@ from pathlib import Path
 from slipway.components.pusher.destination import deployment_at, push
 from slipway.components.pusher.hook import run_hook
 from slipway.components.pusher.manifest import Manifest, read_manifest
-from slipway.components.pusher.manifest_contents import Papers, Republished
+from slipway.components.pusher.manifest_contents import Provenance, Republished
 from slipway.components.pusher.provenance import read_sbom
 from slipway.components.pusher.version_files import Extras
-from slipway.components.pusher.version_store import Shelf, UntrustedError, shelf_at, thin_out
+from slipway.components.pusher.version_store import UntrustedError, VersionStore, thin_out, version_store_at
 from slipway.components.pusher.versions import Published
 from slipway.pipeline.config import WorkloadChoice, WorkloadConfig
 from slipway.pipeline.errors import PipelineError, UsageError, raised_as
@@ -43,19 +43,19 @@ class Version:
     manifest: Manifest | None
 
     @property
-    def papers(self) -> Papers:
+    def provenance(self) -> Provenance:
         """The contents of the manifest, except the list of files."""
-        return self.manifest.papers if self.manifest else {}
+        return self.manifest.provenance if self.manifest else {}
 
     @property
     def copy_of(self) -> int:
         """The version under which the model was first pushed; this version unless it was republished."""
-        return int(self.papers.get("republished", {}).get("version", self.version))
+        return int(self.provenance.get("republished", {}).get("version", self.version))
 
     @property
     def _by(self) -> str:
         """The user, time and reason of a republication, as far as recorded."""
-        again = self.papers["republished"]
+        again = self.provenance["republished"]
         by = f" by {again['by']}, {again['at']}" if again.get("by") else ""
         return by + (f": {again['reason']}" if again.get("reason") else "")
 
@@ -66,7 +66,7 @@ class Version:
             "version": self.version,
             "live": self.live,
             "has_manifest": self.manifest is not None,
-            **{key: self.papers.get(key) for key in keys},
+            **{key: self.provenance.get(key) for key in keys},
             "model": self.manifest.model_digest if self.manifest else None,
             "bytes": sum(file.bytes for file in self.manifest.files.values()) if self.manifest else None,
         }
@@ -77,7 +77,11 @@ class Version:
         if self.manifest is None:
             return f"{self.version:>10}  {mark:<4}  no readable manifest"
         again = f"version {self.copy_of} again{self._by}" if self.copy_of != self.version else ""
-        facts = (self.papers.get("pushed_at", ""), metrics_line(self.papers.get("metrics", {})), again)
+        facts = (
+            self.provenance.get("pushed_at", ""),
+            metrics_line(self.provenance.get("metrics", {})),
+            again,
+        )
         return f"{self.version:>10}  {mark:<4}  {'  '.join(filter(None, facts))}".rstrip()
 
 
@@ -92,7 +96,7 @@ def workload_config(path: Path, *, profile: str | None) -> WorkloadConfig:
 
 def versions(config: WorkloadConfig, output: Path) -> list[Version]:
     """Return the pushed versions of a workload, newest first."""
-    return _versions(shelf_at(serving_base(config, output.absolute())))
+    return _versions(version_store_at(serving_base(config, output.absolute())))
 
 
 def versions_text(found: Sequence[Version], config: WorkloadConfig, output: Path) -> str:
@@ -157,11 +161,14 @@ def rollback(config: WorkloadConfig, output: Path, *, to: int | None, reason: st
         )
     began = time.monotonic()
     with changing_pushes(output.absolute(), config.name, run_id="rollback"):
-        found = _versions(shelf_at(base))
+        found = _versions(version_store_at(base))
         if not found:
             raise no_version(base, config.name, output)
         target = _target(found, to, base, command("versions", config.name, output=output))
-        with raised_as(UsageError, UntrustedError), shelf_at(base, trust).fetched(target.version) as folder:
+        with (
+            raised_as(UsageError, UntrustedError),
+            version_store_at(base, trust).fetched(target.version) as folder,
+        ):
             checked = read_manifest(folder)
             again: Republished = {
                 "version": target.copy_of,
@@ -171,12 +178,12 @@ def rollback(config: WorkloadConfig, output: Path, *, to: int | None, reason: st
             }
             if reason:
                 again["reason"] = reason
-            papers: Papers = {**(checked.papers if checked else {}), "republished": again}
-            published = push(folder, base=base, papers=papers, extras=Extras(key, read_sbom(folder)))
+            provenance: Provenance = {**(checked.provenance if checked else {}), "republished": again}
+            published = push(folder, base=base, provenance=provenance, extras=Extras(key, read_sbom(folder)))
         done = RolledBack(published, target.version, found[0].version)
         unnoted = _record(History(output.absolute()), target, done, again, began)
         if deployment:
-            deployment.deploy(published, workload=config.name, papers=papers)
+            deployment.deploy(published, workload=config.name, provenance=provenance)
         if config.push.keep:
             thin_out(base, keep=config.push.keep)
         run_hook(config.push.hook, published, workload=config.name)
@@ -197,9 +204,9 @@ def no_version(base: str, name: str, output: Path) -> UsageError:
 def _record(history: History, target: Version, done: RolledBack, again: Republished, began: float) -> str:
     """Record a rollback in the run history; return why that failed, if it did: the rollback stands."""
     try:
-        record = history.new_run(target.papers.get("workload", ""))
+        record = history.new_run(target.provenance.get("workload", ""))
         record.state, record.exit_code, record.wall_s = "complete", 0, time.monotonic() - began
-        record.metrics = dict(target.papers.get("metrics", {}))
+        record.metrics = dict(target.provenance.get("metrics", {}))
         record.pushed = {"version": str(done.published.version), "path": done.published.address}
         record.rollback = {
             "version": done.target,
@@ -213,9 +220,9 @@ def _record(history: History, target: Version, done: RolledBack, again: Republis
     return ""
 
 
-def _versions(shelf: Shelf) -> list[Version]:
-    numbers = shelf.numbers()
-    return [Version(each, each == numbers[-1], shelf.manifest(each)) for each in reversed(numbers)]
+def _versions(store: VersionStore) -> list[Version]:
+    numbers = store.numbers()
+    return [Version(each, each == numbers[-1], store.manifest(each)) for each in reversed(numbers)]
 
 
 def _target(found: Sequence[Version], to: int | None, base: str, see: str) -> Version:

@@ -9,8 +9,8 @@ from slipway.components.data_gate.limits import Limits
 from slipway.components.data_gate.statistics import SplitStatistics
 from slipway.components.metrics.definitions import is_of_groups, is_of_quantiles
 from slipway.components.parameters import from_parameter
-from slipway.components.pusher.manifest_contents import Papers
-from slipway.components.pusher.version_store import shelf_at
+from slipway.components.pusher.manifest_contents import Provenance
+from slipway.components.pusher.version_store import version_store_at
 from slipway.pipeline.commands.model_columns import taken_columns
 from slipway.pipeline.commands.notify import send
 from slipway.pipeline.commands.versions import no_version
@@ -23,8 +23,8 @@ from slipway.pipeline.watch.live_metrics import live_metrics
 from slipway.pipeline.watch.log_folder import Logs, open_logs
 from slipway.pipeline.watch.page import write_page
 from slipway.pipeline.watch.training_data import read_training, training_statistics
-from slipway.pipeline.watch.watching import Watched, WatchRequest
-from slipway.pipeline.watch.watching import watch as watch_requests
+from slipway.pipeline.watch.window_drift import Watched, WatchRequest
+from slipway.pipeline.watch.window_drift import watch as watch_requests
 from slipway.pipeline.watch.windows import By
 from slipway.pipeline.wiring.gate_settings import data_gate_settings
 from slipway.pipeline.wiring.pushed_versions import serving_base
@@ -77,28 +77,28 @@ def watch(
         UsageError: there is no version, no request, or nothing to compare with.
     """
     output = output.absolute()
-    shelf = shelf_at(serving_base(config, output))
-    numbers = shelf.numbers()
+    store = version_store_at(serving_base(config, output))
+    numbers = store.numbers()
     if not numbers:
-        raise no_version(shelf.base, config.name, output)
+        raise no_version(store.base, config.name, output)
     if version not in (None, *numbers):
         raise UsageError(
-            f"{shelf.base} has no version {version}.", hint=command("versions", config.name, output=output)
+            f"{store.base} has no version {version}.", hint=command("versions", config.name, output=output)
         )
     number = version or numbers[-1]
-    manifest = shelf.manifest(number)
-    papers: Papers = manifest.papers if manifest else {}
+    manifest = store.manifest(number)
+    provenance: Provenance = manifest.provenance if manifest else {}
     if reference is not None:
         training = read_training(reference)
     else:
-        training = training_statistics(output, papers.get("run", ""), number)
+        training = training_statistics(output, provenance.get("run", ""), number)
     folder = on.absolute() if on else request_folder(config, output)
     # To read from TensorFlow Serving's logs only: clients need not send columns that the version ignores.
     columns = [*(taken_columns(manifest) or training.features), *([late.key] if late else [])]
     with open_logs(folder, list(dict.fromkeys(columns))) as logs:
         watched = _watched(config, number, logs, by, training)
         if late is not None:
-            watched = _with_live(config, watched, late, papers.get("metrics", {}))
+            watched = _with_live(config, watched, late, provenance.get("metrics", {}))
     page = write_page(watched, output / "watch" / f"{config.name}.html")
     _wake(config, watched, page)
     return watched, page

@@ -6,7 +6,6 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from slipway.components.ingest.formats import FORMATS, WITH_COLUMNS
-from slipway.components.ingest.limits import SourceLimits
 from slipway.components.ingest.options import (
     SHARD_MB,
     Compression,
@@ -16,6 +15,7 @@ from slipway.components.ingest.options import (
     UnlabelledRows,
 )
 from slipway.components.ingest.query.tables import SQL
+from slipway.components.ingest.source_limits import SourceLimits
 from slipway.components.ingest.spans import span_kind, span_number
 from slipway.pipeline.config.section import (
     Column,

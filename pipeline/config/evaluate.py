@@ -6,10 +6,10 @@ from typing import Annotated, Any, Self
 from pydantic import Field, JsonValue, model_validator
 
 from slipway.components.metrics.definitions import METRICS, is_of_quantiles, plain_name
-from slipway.components.model_gate.rules import EVERY_SLICE, Threshold
 from slipway.components.model_gate.serving_rules import ServingLimits
-from slipway.components.model_gate.trivial import LABEL_PREFIX
+from slipway.components.model_gate.threshold_rules import EVERY_SLICE, Threshold
 from slipway.components.model_gate.trivial_rules import BeatTrivial
+from slipway.components.model_gate.trivial_scores import LABEL_PREFIX
 from slipway.components.nearest import nearest
 from slipway.components.reference_models import ReferenceModel
 from slipway.pipeline.config.section import (

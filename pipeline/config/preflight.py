@@ -4,7 +4,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from slipway.components.preflight.chips import CHIPS
+from slipway.components.preflight.chip_specs import CHIPS
 from slipway.pipeline.config.section import Month, OneOf, Section
 from slipway.pipeline.config.settings_errors import KeyRuleError
 

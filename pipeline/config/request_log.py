@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field, field_validator
 
-from slipway.components.request_log.own_columns import OWN
+from slipway.components.request_log.reserved_columns import OWN
 from slipway.pipeline.config.section import Column, PathText, Section
 from slipway.pipeline.config.settings_errors import KeyRuleError
 

@@ -25,7 +25,7 @@ from slipway.components.trainer.settings.checkpoint import CheckpointSettings
 from slipway.components.trainer.settings.compute import Axis, Backend, ComputeSettings, Device
 from slipway.components.trainer.settings.early_stopping import EarlyStoppingSettings
 from slipway.components.trainer.settings.export import QUANTIZED, ExportKind
-from slipway.components.trainer.settings.input import InputSettings
+from slipway.components.trainer.settings.input_cache import InputSettings
 from slipway.components.trainer.settings.learning_rate import LearningRateSettings
 from slipway.components.trainer.settings.pretrained import is_remote
 from slipway.components.trainer.settings.step import Precision, StepSettings, XlaUse

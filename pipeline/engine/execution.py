@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from slipway.components.serving_check.clean_process import CLIENT
-from slipway.pipeline.engine.beside import Beside, Work, at_work
+from slipway.pipeline.engine.concurrent_runs import Beside, Work, at_work
 from slipway.pipeline.engine.docker import check_docker
 from slipway.pipeline.engine.journal import Journal
 from slipway.pipeline.engine.plan_request import check_nodes

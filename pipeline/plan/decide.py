@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from slipway.pipeline.fingerprint.parts import Fingerprint, explain
+from slipway.pipeline.fingerprint.fingerprint import Fingerprint, explain
 from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.record import Result
 

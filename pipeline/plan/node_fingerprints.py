@@ -12,7 +12,7 @@ from platform import python_version
 from slipway.components.ingest.source import GS
 from slipway.components.project import installed_version
 from slipway.pipeline.fingerprint.data_digests import data_digests
-from slipway.pipeline.fingerprint.parts import Fingerprint, canonical_json
+from slipway.pipeline.fingerprint.fingerprint import Fingerprint, canonical_json
 from slipway.pipeline.fingerprint.source_closure import source_closure
 from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.record import Outputs

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from slipway.pipeline.report.answers import Answers, answers
 from slipway.pipeline.report.artifacts import first_json
 from slipway.pipeline.report.page_head import COUNT, interval
+from slipway.pipeline.report.predictions import Predictions, predictions
 from slipway.pipeline.runs.outcome import read_verdict
 from slipway.pipeline.runs.record import Export, RunRecord, VerdictCheck
 from slipway.pipeline.screen.verdict_table import SEVERITIES, severity, worst_first
@@ -82,7 +82,7 @@ class Model:
         references: (name, metrics as text) of each simpler model.
         serving: (name, value) of each measurement of the serving check, as text.
         exports: (kind, size, change) of each converted form of the model, as text.
-        answers: predictions against labels; None if the gate did not count them.
+        predictions: predictions against labels; None if the gate did not count them.
         unbounded: overall metrics without confidence bounds, such as custom metrics.
     """
 
@@ -94,7 +94,7 @@ class Model:
     references: tuple[tuple[str, str], ...]
     serving: tuple[tuple[str, str], ...]
     exports: tuple[tuple[str, str, str], ...]
-    answers: Answers | None
+    predictions: Predictions | None
     unbounded: tuple[str, ...] = ()
 
     @property
@@ -137,7 +137,7 @@ def model(record: RunRecord, names: Sequence[str] = ()) -> Model | None:
         references=tuple((name, _numbers(metrics)) for name, metrics in references.items()),
         serving=served,
         exports=exports,
-        answers=answers(verdict.get("answers", {}), names),
+        predictions=predictions(verdict.get("answers", {}), names),
         unbounded=without_bounds(verdict.get("slices", {}), verdict.get("intervals", {})),
     )
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from slipway.pipeline.fingerprint.parts import Fingerprint
+from slipway.pipeline.fingerprint.fingerprint import Fingerprint
 from slipway.pipeline.runs.record import Artifact, Failure, NodeRecord, RunRecord
 from slipway.pipeline.screen.wording import MARKS
 from slipway.pipeline.terminal.durations import seconds

@@ -12,11 +12,11 @@ import jinja2
 import markupsafe
 
 from slipway.pipeline.report import graph_layout
-from slipway.pipeline.report.answers import SIDE_PX
 from slipway.pipeline.report.data import REFERENCE, shown_splits
 from slipway.pipeline.report.difference_page import difference_page
 from slipway.pipeline.report.index import PAGE_NAME, index
 from slipway.pipeline.report.palette import DARK, LIGHT
+from slipway.pipeline.report.predictions import SIDE_PX
 from slipway.pipeline.report.run_page import gather
 from slipway.pipeline.runs.diff import Difference
 from slipway.pipeline.runs.record import RunRecord

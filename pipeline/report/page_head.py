@@ -87,7 +87,7 @@ def head(record: RunRecord, *, cost: Fact | None = None) -> Head:
                 record.metrics,
                 verdict.get("baseline_metrics", {}),
                 verdict.get("intervals", {}).get(_OVERALL, {}),
-                telling_rows=verdict.get("telling_rows", {}).get(_OVERALL),
+                effective_rows=verdict.get("telling_rows", {}).get(_OVERALL),
             ),
             *_run_facts(record),
             *filter(None, [cost]),
@@ -115,7 +115,7 @@ def metric_facts(
     baseline: Mapping[str, float],
     intervals: Mapping[str, Sequence[float]] | None = None,
     *,
-    telling_rows: float | None = None,
+    effective_rows: float | None = None,
 ) -> list[Fact]:
     """Return the candidate's metrics, each with its change against the last blessed model on the same rows.
 
@@ -123,7 +123,7 @@ def metric_facts(
         metrics: the candidate's metrics.
         baseline: the metrics of the last blessed model; may be empty.
         intervals: metric -> confidence bounds, for metrics that have them.
-        telling_rows: the effective number of rows, given their weights; None if it is the number of rows.
+        effective_rows: the effective number of rows, given their weights; None if it is the number of rows.
     """
     facts = []
     bounds = {name: interval(each) for name, each in (intervals or {}).items()}
@@ -139,7 +139,7 @@ def metric_facts(
         better = is_better(name, change)
         facts.append(Fact(name, f"{value:.4g}", _change(change), better, bounds.get(name, "")))
     if COUNT in metrics:
-        worth = "" if telling_rows is None else f"worth {telling_rows:,.0f} by their weights"
+        worth = "" if effective_rows is None else f"worth {effective_rows:,.0f} by their weights"
         facts.append(Fact("rows evaluated", f"{metrics[COUNT]:,.0f}", worth))
     return facts
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 from google.protobuf.message import DecodeError
 
 from slipway.pipeline.errors import PipelineError
-from slipway.pipeline.fingerprint.parts import Fingerprint
+from slipway.pipeline.fingerprint.fingerprint import Fingerprint
 from slipway.pipeline.report.class_names import class_names
 from slipway.pipeline.report.data import Data, data
 from slipway.pipeline.report.flows import Flow, flows

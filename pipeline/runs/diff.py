@@ -9,7 +9,7 @@ from typing import Any
 
 from slipway.components.escaped_text import escaped
 from slipway.pipeline.errors import PipelineError
-from slipway.pipeline.fingerprint.parts import Fingerprint
+from slipway.pipeline.fingerprint.fingerprint import Fingerprint
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
 from slipway.pipeline.runs.run_target import Origin
 from slipway.pipeline.runs.typed_json import DocumentError, read_document

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from slipway.pipeline.errors import PipelineError, UsageError
-from slipway.pipeline.fingerprint.parts import Fingerprint
+from slipway.pipeline.fingerprint.fingerprint import Fingerprint
 from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.record import Files, NodeRecord, Result, RunRecord, verdict_path, write_json
 from slipway.pipeline.runs.run_id import new_run_id, parts_of

@@ -111,10 +111,10 @@ def live_beside(path: str) -> str:
     if "://" in path:
         return ""
     from slipway.components.pusher.version_store import (
-        shelf_at,  # imported here because the import takes longer than reading a run
+        version_store_at,  # imported here because the import takes longer than reading a run
     )
 
-    numbers = shelf_at(str(Path(path).parent)).numbers()
+    numbers = version_store_at(str(Path(path).parent)).numbers()
     return str(numbers[-1]) if numbers else ""
 
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, Self, TypedDict
 
-from slipway.components.model_gate.answers import Counts
+from slipway.components.model_gate.prediction_counts import PlainCounts
 from slipway.pipeline.runs.preflight_document import PreflightResult
 from slipway.pipeline.runs.run_target import NOTHING, RecordedRequest
 from slipway.pipeline.runs.typed_json import plain, typed
@@ -93,7 +93,7 @@ class Verdict(TypedDict, total=False):
     telling_rows: dict[str, float]
     min_slice_rows: int
     reference_models: dict[str, dict[str, float]]
-    answers: dict[str, Counts]
+    answers: dict[str, PlainCounts]
 
 
 class Export(TypedDict):

@@ -22,7 +22,7 @@ from slipway.pipeline.config.section import PATTERN_WORDS, SnakeName
 from slipway.pipeline.errors import UsageError, raised_as
 from slipway.pipeline.start.deciding import Plan, Role, Task, check_rows, decide
 from slipway.pipeline.start.facts import Facts, facts_of
-from slipway.pipeline.start.images.begin import BegunImages, new_images
+from slipway.pipeline.start.images.command import BegunImages, new_images
 from slipway.pipeline.start.images.inspection import check_folder, existing_splits, holds_images
 from slipway.pipeline.start.label import OneCsv, decide_task
 from slipway.pipeline.start.notes import placeholder_notes, totals_note, width_notes

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from slipway.pipeline.fingerprint.parts import Fingerprint
+from slipway.pipeline.fingerprint.fingerprint import Fingerprint
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.runs.run_target import OfWorkload
 from slipway.pipeline.tracking.node_times import run_times

@@ -11,7 +11,7 @@ import yaml
 
 from slipway.components.errors import ComponentError
 from slipway.components.pusher.manifest import contents, read_manifest
-from slipway.components.pusher.manifest_contents import Papers
+from slipway.components.pusher.manifest_contents import Provenance
 from slipway.components.saved_model.signatures import SERVE_RAW, SERVING_DEFAULT, PlainTensor
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.tracking.http_client import AnswerError, HttpClient
@@ -78,8 +78,8 @@ def register(client: HttpClient, record: RunRecord, *, run_id: str, artifact_uri
     except ComponentError as error:
         raise TrackerError(f"was not sent the model: {error.message}") from error
     files: dict[str, Path | bytes] = {f"{_FOLDER}/{_SAVED_MODEL}/{each}": folder / each for each in sizes}
-    about = ml_model(manifest.papers, run_id=run_id, size_bytes=sum(sizes.values()))
-    stack = manifest.papers.get("stack", {})
+    about = ml_model(manifest.provenance, run_id=run_id, size_bytes=sum(sizes.values()))
+    stack = manifest.provenance.get("stack", {})
     needed = "".join(f"{each}=={stack[each]}\n" for each in ("tensorflow", "keras") if each in stack)
     upload(
         client,
@@ -124,20 +124,20 @@ def _registered(client: HttpClient, name: str, *, digest: str, version: str) -> 
     return ""
 
 
-def ml_model(papers: Papers, *, run_id: str, size_bytes: int) -> str:
+def ml_model(provenance: Provenance, *, run_id: str, size_bytes: int) -> str:
     """Return the file `MLmodel`, which tells MLflow how to load the model.
 
     Its signature takes raw columns if the model does, otherwise serialized examples.
     """
-    signatures = papers.get("model", {}).get("signatures", {})
+    signatures = provenance.get("model", {}).get("signatures", {})
     key = next((each for each in (SERVE_RAW, SERVING_DEFAULT) if each in signatures), "")
-    digest = papers.get("model", {}).get("digest", "")
+    digest = provenance.get("model", {}).get("digest", "")
     document: dict[str, object] = {
         "artifact_path": _FOLDER,
         "run_id": run_id,
         "model_uuid": uuid.uuid5(uuid.NAMESPACE_OID, f"{run_id} {digest}").hex,
         "model_size_bytes": size_bytes,
-        "utc_time_created": papers.get("pushed_at", "")[:19].replace("T", " "),
+        "utc_time_created": provenance.get("pushed_at", "")[:19].replace("T", " "),
         "flavors": {},
     }
     if key:
@@ -152,7 +152,7 @@ def ml_model(papers: Papers, *, run_id: str, size_bytes: int) -> str:
             },
             "python_function": {
                 "loader_module": "mlflow.tensorflow",
-                "python_version": papers.get("stack", {}).get("python", platform.python_version()),
+                "python_version": provenance.get("stack", {}).get("python", platform.python_version()),
             },
         }
         document["signature"] = {

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import cast
 from urllib.parse import urlsplit
 
-from slipway.pipeline.fingerprint.parts import Fingerprint
+from slipway.pipeline.fingerprint.fingerprint import Fingerprint
 from slipway.pipeline.runs.diff import read_fingerprints
 from slipway.pipeline.runs.record import NodeRecord, RunRecord, artifacts_in
 from slipway.pipeline.tracking.facts import data_digests

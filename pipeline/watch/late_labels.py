@@ -15,7 +15,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from slipway.components.data_profile.columns import Floats
-from slipway.components.request_log.own_columns import PREDICTION, VERSION
+from slipway.components.request_log.reserved_columns import PREDICTION, VERSION
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.watch.log_folder import JSON_LINES, PARQUET, LogFile, Logs
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Self
 
 from slipway.components.ingest.blocks import InputFile
-from slipway.components.request_log.own_columns import OWN
 from slipway.components.request_log.prediction_log import read_predictions
 from slipway.components.request_log.request_log import MOST_LINE_BYTES, logged_line, logged_time
+from slipway.components.request_log.reserved_columns import OWN
 from slipway.pipeline.errors import UsageError
 
 JSON_LINES, PARQUET = ".jsonl", ".parquet"

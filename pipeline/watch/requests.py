@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 from slipway.components.data_gate.finding import RowQuery, SampleRow
 from slipway.components.data_gate.raw_rows import MOST_ROWS, matches
 from slipway.components.data_gate.statistics import Kind
-from slipway.components.request_log.own_columns import AT, VERSION
 from slipway.components.request_log.request_log import MOST_LINE_BYTES
+from slipway.components.request_log.reserved_columns import AT, VERSION
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.watch.log_folder import JSON_LINES, PARQUET, Logs
 

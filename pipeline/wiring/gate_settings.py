@@ -5,9 +5,9 @@ from pathlib import Path
 
 from slipway.components.data_gate.limits import Limits
 from slipway.components.metrics.definitions import is_of_groups, metric_of, of_output, output_of
-from slipway.components.model_gate.check import OVERALL
-from slipway.components.model_gate.rules import Threshold
 from slipway.components.model_gate.serving_rules import ServingLimits
+from slipway.components.model_gate.threshold_rules import Threshold
+from slipway.components.model_gate.verdict import OVERALL
 from slipway.components.parameters import as_parameter
 from slipway.components.project import PROJECT_ROOT
 from slipway.components.trainer.labels import served_label_columns

@@ -4,12 +4,12 @@ from dataclasses import asdict
 from typing import Any
 
 from slipway.components.parameters import as_parameter
-from slipway.components.preflight.chips import CHIPS, Price
+from slipway.components.preflight.chip_specs import CHIPS, Price
 from slipway.components.preflight.compiler import find_compiler, package_versions
 from slipway.components.preflight.question_and_answer import Slice
 from slipway.components.project import PROJECT_ROOT
 from slipway.pipeline.config import WorkloadConfig
-from slipway.pipeline.wiring.vertex_tpu_machines import TpuSlice, tpu_slice
+from slipway.pipeline.wiring.vertex_tpu_slices import TpuSlice, tpu_slice
 
 
 def wanted_slice(tpu: TpuSlice) -> Slice:

@@ -31,7 +31,7 @@ def log_settings(config: WorkloadConfig, output: Path, manifest: Manifest | None
     wanted = config.request_log
     if wanted is None:
         return None
-    known = manifest.papers.get("schema", {}).get("columns", {}) if manifest else {}
+    known = manifest.provenance.get("schema", {}).get("columns", {}) if manifest else {}
     for name in wanted.columns:
         if known and name not in known:
             near = nearest(name, list(known))

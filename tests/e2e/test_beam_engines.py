@@ -99,7 +99,7 @@ def evaluation(record):
 
 def labels(metrics):
     """What the evaluation counted of the labels, by slice."""
-    from slipway.components.model_gate.trivial import LABEL_PREFIX
+    from slipway.components.model_gate.trivial_scores import LABEL_PREFIX
 
     found = {
         (name, key): value

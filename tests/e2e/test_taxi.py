@@ -23,9 +23,9 @@ import pytest
 from watched import listeners_of
 
 from slipway.components.pusher.publish import publish
-from slipway.components.pusher.version_store import shelf_at
+from slipway.components.pusher.version_store import version_store_at
 from slipway.components.saved_model.digest import CARD, MANIFEST, PICTURE
-from slipway.pipeline.report.answers import answers as shown_answers
+from slipway.pipeline.report.predictions import answers as shown_answers
 
 pytestmark = [pytest.mark.slow]
 
@@ -259,17 +259,17 @@ def test_pushed_version_predicts_the_rows_of_a_file(first_run, local_runner, out
 
 def test_two_versions_answer_the_same_logged_requests(first_run, local_runner, output, tmp_path, taxi_csv):
     there, base = output / "serving/taxi", tmp_path / "output/serving/taxi"
-    shelf = shelf_at(str(there))
-    first = shelf.numbers()[-1]
+    store = version_store_at(str(there))
+    first = store.numbers()[-1]
     shutil.copytree(there / str(first), base / str(first))
     shutil.copytree(
         there / str(first), tmp_path / "model", ignore=shutil.ignore_patterns(MANIFEST, CARD, PICTURE)
     )
     (tmp_path / "model/assets.extra").mkdir(exist_ok=True)
     (tmp_path / "model/assets.extra/note.txt").write_text("the same model", encoding="utf-8")
-    papers = shelf.manifest(first).papers
-    model = {key: value for key, value in papers["model"].items() if key != "digest"}
-    again = publish(tmp_path / "model", base=base, papers={**papers, "model": model}).version
+    provenance = store.manifest(first).provenance
+    model = {key: value for key, value in provenance["model"].items() if key != "digest"}
+    again = publish(tmp_path / "model", base=base, provenance={**provenance, "model": model}).version
     assert again != first
     (tmp_path / "logs").mkdir()
     with taxi_csv.open(encoding="utf-8") as trips, (tmp_path / "logs/requests-1.jsonl").open("w") as log:

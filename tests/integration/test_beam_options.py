@@ -53,7 +53,7 @@ def test_every_beam_node_of_a_local_run_gets_the_engine_and_the_command_line_com
 def test_every_container_of_a_job_gets_the_engine_and_so_does_the_driver_of_ingest(requested):
     from slipway.pipeline.cloud.compile import compile_job
     from slipway.pipeline.cloud.complete_job import container_tasks
-    from slipway.pipeline.cloud.image import read_image
+    from slipway.pipeline.cloud.image_contents import read_image
     from slipway.pipeline.cloud.workload_in_image import Target
 
     target = Target.for_cloud_run(requested(FLINK, *CLOUD), read_image())

@@ -171,7 +171,7 @@ def test_nodes_that_are_named_keep_tfx_s_own_executor(compiled):
         assert stock == f"tfx.components.{module}.executor.Executor"
     own = "evaluate.own_metrics={gain: {class: tensorflow_model_analysis.metrics.MeanLabel}}"
     checked = executor("Evaluator", "beam.stock_nodes=[Evaluator]", own)
-    assert checked == "slipway.components.evaluator.checked.CheckedExecutor"
+    assert checked == "slipway.components.evaluator.stock_executor.CheckedExecutor"
 
 
 def test_local_beam_names_its_runner(compiled):

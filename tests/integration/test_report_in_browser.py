@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from slipway.pipeline.fingerprint.parts import Fingerprint
+from slipway.pipeline.fingerprint.fingerprint import Fingerprint
 from slipway.pipeline.report.page import write_difference, write_index, write_page
 from slipway.pipeline.runs.diff import compare
 from slipway.pipeline.runs.history import History

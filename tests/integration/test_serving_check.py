@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from slipway.components.event_lines import read_event
-from slipway.components.model_gate.check import conclude
 from slipway.components.model_gate.serving_rules import ServingLimits, serving_checks
+from slipway.components.model_gate.verdict import conclude
 from slipway.components.serving_check import check, client
 from slipway.components.serving_check.clean_process import report_of
 from slipway.components.serving_check.perturbations import Column

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from slipway.pipeline.fingerprint.parts import Fingerprint
+from slipway.pipeline.fingerprint.fingerprint import Fingerprint
 from slipway.pipeline.plan.node_fingerprints import fingerprint_nodes, own_parts
 from slipway.pipeline.runs.graph import Graph
 

@@ -6,23 +6,28 @@ from pathlib import Path
 from typing import Any
 
 from slipway.components.event_lines import emit
-from slipway.components.trainer.checkpoint import Attempts, Checkpoint, CheckpointFolder, CheckpointWriter
+from slipway.components.trainer.checkpoint_files import (
+    Attempts,
+    Checkpoint,
+    CheckpointFolder,
+    CheckpointWriter,
+)
 from slipway.components.trainer.checkpoint_storage import storage
+from slipway.components.trainer.custom_functions import FIT, custom_function
 from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.job import TrainingJob
 from slipway.components.trainer.loop.blow_up import BlownUpError
 from slipway.components.trainer.loop.callback import FitStart, PeriodicSchedule, StepCallback, numbers_of
-from slipway.components.trainer.loop.checkpointing import Checkpointing
+from slipway.components.trainer.loop.checkpoint_callback import Checkpointing
 from slipway.components.trainer.loop.context import TrainingContext, facts_of
+from slipway.components.trainer.loop.custom_callbacks import custom_callbacks
+from slipway.components.trainer.loop.custom_loop import OwnLoop
 from slipway.components.trainer.loop.host_agreement import require_same_step
 from slipway.components.trainer.loop.model_state import build_metrics, restore, snapshot
-from slipway.components.trainer.loop.own_callbacks import own_callbacks
-from slipway.components.trainer.loop.own_loop import OwnLoop
 from slipway.components.trainer.loop.preemption import Preemption
 from slipway.components.trainer.loop.step_time import InputWait, StepTimer
 from slipway.components.trainer.loop.tensorboard import tensorboard
 from slipway.components.trainer.loop.train_function import train_in_blocks
-from slipway.components.trainer.own_functions import FIT, own_function
 
 STEP_EVENT_INTERVAL_S = 0.5
 
@@ -38,7 +43,7 @@ class Input:
         batches_from: called with the number of complete steps and the number of rollbacks; returns the
             batches that follow, in another order for each number of rollbacks.
         eval_batches: for the metrics after each epoch; None: no such metrics.
-        is_own_loop: whether a function of the user takes the steps, see `own_loop`.
+        is_custom_loop: whether a function of the user takes the steps, see `custom_loop`.
     """
 
     steps_per_epoch: int
@@ -46,7 +51,7 @@ class Input:
     wait: InputWait | None
     batches_from: Callable[[int, int], Any]
     eval_batches: Any | None
-    is_own_loop: bool = False
+    is_custom_loop: bool = False
 
 
 def fit(
@@ -148,7 +153,7 @@ def _fit_from(
     callbacks = [
         timer,
         # before `saving`, so that their changes are saved
-        *own_callbacks(job.model, TrainingContext(**facts)),
+        *custom_callbacks(job.model, TrainingContext(**facts)),
         saving,
         Progress(start, epochs=job.epochs),
         *tensorboard(job, start),
@@ -171,7 +176,7 @@ def _fit_from(
             callbacks=callbacks,
         )
 
-    def run_own_loop() -> None:
+    def run_custom_loop() -> None:
         is_complete = saving.is_over or begin.step >= steps * job.epochs
         OwnLoop(
             model=model,
@@ -182,12 +187,12 @@ def _fit_from(
             first_step=begin.step,
             callbacks=callbacks,
             where=f"{job.model.rpartition('.')[0]}.{FIT}",
-        ).run(None if is_complete else own_function(job.model, FIT), facts)
+        ).run(None if is_complete else custom_function(job.model, FIT), facts)
 
     preemption.training_begins()
     try:
-        if data.is_own_loop:
-            run_own_loop()
+        if data.is_custom_loop:
+            run_custom_loop()
             return saving.reached
         epoch, done = divmod(begin.step, steps)
         if done:  # the rest of an epoch that was interrupted
@@ -209,12 +214,12 @@ class Progress(StepCallback):
     def __init__(self, start: FitStart, *, epochs: int) -> None:
         super().__init__(start)
         self._epochs = epochs
-        self._telling = PeriodicSchedule(seconds=STEP_EVENT_INTERVAL_S)
+        self._step_events = PeriodicSchedule(seconds=STEP_EVENT_INTERVAL_S)
 
     def after_step(self, loss: Any) -> None:
         """Report the loss of the previous call."""
-        if self.previous is not None and self._telling.is_due(self.step):
-            self._telling.done(self.step)
+        if self.previous is not None and self._step_events.is_due(self.step):
+            self._step_events.done(self.step)
             step, loss = self.previous
             total = self._epochs * self.start.steps_per_epoch
             emit("step", step=step, steps=total, loss=round(float(loss), 6))

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from slipway.components.errors import ComponentError
-from slipway.components.trainer.checkpoint import Arrays
+from slipway.components.trainer.checkpoint_files import Arrays
 
 
 def snapshot(model: Any) -> Arrays:

@@ -12,7 +12,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.framework.config import is_op_determinism_enabled
 
-from slipway.components.trainer.checkpoint import Clock
+from slipway.components.trainer.checkpoint_files import Clock
 from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.loop.callback import FitStart, StepCallback
 from slipway.components.trainer.loop.model_state import restore, snapshot

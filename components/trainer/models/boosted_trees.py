@@ -19,9 +19,9 @@ from slipway.components.trainer.boosting.growing import Grown, Growth, HeldOut, 
 from slipway.components.trainer.boosting.layer import TextScores, Trees
 from slipway.components.trainer.boosting.rounding import merge_rounding_duplicates
 from slipway.components.trainer.boosting.texts import TEXTS, columns_with_texts, fit_texts, texts_of
+from slipway.components.trainer.custom_fit import Rows
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.models.head import finish_scores, outputs_of
-from slipway.components.trainer.own_fit import Rows
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from slipway.pipeline.cloud.image import image_environment, on_this_machine
+from slipway.pipeline.cloud.image_contents import image_environment, on_this_machine
 
 # A container gets these from the service, not from its image: its identity and its network access.
 _IDENTITY = ("GOOGLE_", "CLOUDSDK_", "NO_GCE_CHECK", "STORAGE_EMULATOR_HOST")

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from slipway.pipeline.cloud.container.sources import Inside, digest_of
-from slipway.pipeline.cloud.image import Image
+from slipway.pipeline.cloud.image_contents import Image
 from slipway.pipeline.cloud.rehearsal.containers import CLOSED, last_line, output
 from slipway.pipeline.errors import UsageError
 

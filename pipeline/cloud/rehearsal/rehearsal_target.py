@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from slipway.pipeline.cloud.image import IMAGE_PACKAGES, IMAGE_ROOT, Image
+from slipway.pipeline.cloud.image_contents import IMAGE_PACKAGES, IMAGE_ROOT, Image
 from slipway.pipeline.cloud.rehearsal.services import ServiceName
 from slipway.pipeline.cloud.services.kubeflow_job import check_machines
 from slipway.pipeline.cloud.workload_in_image import Target
@@ -12,7 +12,7 @@ from slipway.pipeline.config import BeamConfig, WorkloadConfig
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.plan.run_request import Request
 from slipway.pipeline.runs.run_target import ImageModuleRun, ImageRun, ModuleRun
-from slipway.pipeline.wiring.vertex_tpu_machines import tpu_slice
+from slipway.pipeline.wiring.vertex_tpu_slices import tpu_slice
 
 _OF_THE_IMAGE = ("/tmp", IMAGE_ROOT, IMAGE_PACKAGES)  # noqa: S108 (every container has its own there)
 WITHOUT_IMAGE = "slipway:rehearsed"

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from slipway.pipeline.cloud.complete_job import TFX_DAG
 from slipway.pipeline.cloud.executor_input import PipelineTaskFinalStatus
-from slipway.pipeline.cloud.image import Image, image_environment, read_image
+from slipway.pipeline.cloud.image_contents import Image, image_environment, read_image
 from slipway.pipeline.cloud.rehearsal.container_environment import container_environment
 from slipway.pipeline.cloud.rehearsal.containers import remove_left
 from slipway.pipeline.cloud.rehearsal.local_image import check_image_sources, find_image

@@ -43,7 +43,7 @@ class TaskServer(ForkServer):
         from slipway.pipeline.cloud.complete_job import to_text
         from slipway.pipeline.cloud.container.task import find_our_types
         from slipway.pipeline.cloud.executor_input import check_wiring
-        from slipway.pipeline.cloud.image import on_this_machine
+        from slipway.pipeline.cloud.image_contents import on_this_machine
         from slipway.pipeline.cloud.rehearsal.containers import containers_of
         from slipway.pipeline.cloud.rehearsal.kubeflow import BUCKET, Kubeflow, ObjectStore
         from slipway.pipeline.cloud.rehearsal.rehearsable import check_containers, run_every_task

@@ -81,22 +81,22 @@ class ModuleForks:
             del self._lines[descriptor]
             line.close()
             return
-        telling, *descriptors = descriptors
-        teller = socket.socket(fileno=telling)
+        event_descriptor, *descriptors = descriptors
+        events = socket.socket(fileno=event_descriptor)
         request: _Request = json.loads(data)
         try:
-            pid = self._start(request, descriptors, node, teller)
+            pid = self._start(request, descriptors, node, events)
         except OSError as error:
-            self._tell(teller, {"error": error.strerror or str(error)})
-            teller.close()
+            self._tell(events, {"error": error.strerror or str(error)})
+            events.close()
             return
         finally:
             for received in descriptors:
                 os.close(received)
-        self._running[pid] = teller, line
-        self._tell(teller, {"pid": pid})
+        self._running[pid] = events, line
+        self._tell(events, {"pid": pid})
 
-    def _start(self, request: _Request, descriptors: Sequence[int], node: int, teller: socket.socket) -> int:
+    def _start(self, request: _Request, descriptors: Sequence[int], node: int, events: socket.socket) -> int:
         if "script" in request:
             return self.scripts.give(
                 request["script"], request["environment"], request["arguments"], descriptors, node=node
@@ -105,7 +105,7 @@ class ModuleForks:
         gc.freeze()
         pid = os.fork()
         if pid == 0:
-            teller.close()
+            events.close()
             _become_module(request, descriptors, group=node, server=server)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.setpgid(pid, node)
@@ -113,13 +113,13 @@ class ModuleForks:
 
     def ended(self, pid: int, code: int) -> None:
         """Report to the node that a process it requested has ended."""
-        teller, _ = self._running.pop(pid)
-        with teller:
-            self._tell(teller, {"code": code})
+        events, _ = self._running.pop(pid)
+        with events:
+            self._tell(events, {"code": code})
 
-    def _tell(self, teller: socket.socket, message: Mapping[str, object]) -> None:
+    def _tell(self, events: socket.socket, message: Mapping[str, object]) -> None:
         with contextlib.suppress(OSError):  # the node is gone, and its group with it
-            teller.sendall(json.dumps(message).encode() + b"\n")
+            events.sendall(json.dumps(message).encode() + b"\n")
 
 
 def _become_module(request: _Request, descriptors: Sequence[int], *, group: int, server: int) -> NoReturn:

@@ -27,7 +27,7 @@ from slipway.components.project import OWN_FOLDER, PROJECT_ROOT
 from slipway.pipeline.engine.processes.os_processes import children, is_stopped
 from slipway.pipeline.engine.processes.warm import KERAS_VARIABLES, WarmProcess, WarmServer, import_ahead
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.fingerprint.parts import canonical_json
+from slipway.pipeline.fingerprint.fingerprint import canonical_json
 
 IMPORTS, WAITS = ".importing", ".socket"
 """Suffixes of a socket's name: while its process imports TFX, and afterwards."""

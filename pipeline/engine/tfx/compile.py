@@ -23,7 +23,7 @@ from slipway.pipeline.engine.tfx.load_pipeline import load_pipeline
 from slipway.pipeline.engine.tfx.parameters import fill_parameters
 from slipway.pipeline.engine.tfx.user_modules import package_user_modules
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.fingerprint.parts import flatten_params
+from slipway.pipeline.fingerprint.fingerprint import flatten_params
 from slipway.pipeline.plan.named_files import named_code, named_files
 from slipway.pipeline.plan.placeholders import unforeseen
 from slipway.pipeline.runs.graph import Graph, Node

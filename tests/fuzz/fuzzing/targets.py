@@ -300,5 +300,5 @@ def _paths() -> tuple[bytes, ...]:
 
 
 def _manifests() -> tuple[bytes, ...]:
-    papers = {"workload": "taxi", "classes": ["no", "yes"]}
-    return (Manifest({"saved_model.pb": FileEntry(sha256="0" * 64, bytes=3)}, papers).to_bytes(),)
+    provenance = {"workload": "taxi", "classes": ["no", "yes"]}
+    return (Manifest({"saved_model.pb": FileEntry(sha256="0" * 64, bytes=3)}, provenance).to_bytes(),)

@@ -17,7 +17,7 @@ import pytest
 from watched import run_watched
 
 from slipway.components.errors import ComponentError
-from slipway.pipeline.cloud.image import IMAGE_ROOT
+from slipway.pipeline.cloud.image_contents import IMAGE_ROOT
 from slipway.pipeline.cloud.rehearsal.containers import Containers
 
 PROGRAMS = ("buildah", "podman", "runc", "mmdebstrap")

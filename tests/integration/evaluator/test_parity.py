@@ -417,7 +417,7 @@ BOUNDS = {
 @pytest.mark.parametrize("case", BOUNDS)
 def test_gate_says_the_same_of_both(pair, case):
     from slipway.components.model_gate.evaluation import read_evaluation
-    from slipway.components.model_gate.rules import Threshold, threshold_checks
+    from slipway.components.model_gate.threshold_rules import Threshold, threshold_checks
     from slipway.components.model_gate.trivial_rules import trivial_checks
 
     limits = {name: Threshold(**values) for name, values in BOUNDS[case].items()}
@@ -775,7 +775,7 @@ def with_own(monkeypatch, tmp_path):
 
 def test_metrics_of_one_s_own_stand_beside_the_others(alone, with_own, evaluate, tfx, monkeypatch, tmp_path):
     from slipway.components.model_gate.evaluation import read_evaluation
-    from slipway.components.model_gate.rules import Threshold, threshold_checks
+    from slipway.components.model_gate.threshold_rules import Threshold, threshold_checks
     from slipway.components.progress import PROGRESS_VARIABLE
 
     shown = tmp_path / "progress.json"
@@ -872,7 +872,7 @@ OF_AN_OUTPUT = {"gain": ("Gain", {}), "above": ("Above", {})}
 
 def test_own_metrics_are_checked_wherever_the_stock_executor_computes_them(alone, with_own, evaluate, tfx):
     from slipway.components.errors import ComponentError
-    from slipway.components.evaluator.checked import CheckedExecutor
+    from slipway.components.evaluator.stock_executor import CheckedExecutor
 
     def told(config, **how):
         with pytest.raises(ComponentError) as refused:
@@ -906,7 +906,7 @@ def test_own_metrics_are_taken_out_and_what_applies_to_them_stays(tfx):
     own = tfx.tfma.MetricConfig(class_name="Gain", module="mine.metrics", config='{"name": "gain"}')
     auc = tfx.tfma.MetricConfig(class_name="AUC", config='{"name": "auc"}')
     of_the_gate = tfx.tfma.MetricConfig(
-        class_name="AnswersMetric", module="slipway.components.model_gate.answers_metric"
+        class_name="PredictionCountsMetric", module="slipway.components.model_gate.prediction_counts_metric"
     )
     judged = tfx.tfma.MetricConfig(class_name="Gain", module="mine.metrics")
     judged.threshold.value_threshold.lower_bound.value = 1

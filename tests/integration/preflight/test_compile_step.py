@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from slipway.components.preflight.chips import CHIPS
+from slipway.components.preflight.chip_specs import CHIPS
 from slipway.components.preflight.compiler import WITH_LIBTPU, adapt_to_compiler
 from slipway.components.preflight.evidence import Evidence
 from slipway.components.preflight.expected import kind_of

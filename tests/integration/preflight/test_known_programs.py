@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from slipway.components.preflight.chips import CHIPS
+from slipway.components.preflight.chip_specs import CHIPS
 from slipway.components.preflight.question_and_answer import Question, Slice
 
 pytestmark = [pytest.mark.slow, pytest.mark.external]

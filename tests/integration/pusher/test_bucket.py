@@ -24,7 +24,7 @@ from slipway.components.pusher.publish_to_bucket import complete_versions, publi
 from slipway.components.pusher.signature import Trust
 from slipway.components.pusher.signing_keys import SigningSettings, read_signing_key, read_verify_key
 from slipway.components.pusher.version_files import Extras
-from slipway.components.pusher.version_store import UntrustedError, shelf_at, thin_out
+from slipway.components.pusher.version_store import UntrustedError, thin_out, version_store_at
 from slipway.pipeline.commands.verify import Verified, verify
 from slipway.pipeline.commands.versions import rollback
 from slipway.pipeline.config import WorkloadConfig
@@ -83,7 +83,7 @@ def impatient(monkeypatch):
 
 
 def test_version_is_complete_and_its_manifest_holds_for_every_byte(model, base, contents):
-    published = publish_to_bucket(model, base=base, papers={"workload": "taxi"})
+    published = publish_to_bucket(model, base=base, provenance={"workload": "taxi"})
     assert published.address == f"{base}/{published.version}"
     names = {name.removeprefix(f"{published.version}/") for name in contents() if name[0] != "."}
     assert names == {
@@ -100,20 +100,20 @@ def test_version_is_complete_and_its_manifest_holds_for_every_byte(model, base, 
 def test_signed_version_is_verified_in_the_bucket_and_where_it_is_used(model, base, key_files, cloud):
     key = read_signing_key(SigningSettings(str(key_files()[0])))
     trust = Trust(read_verify_key(str(key_files("signed_by_others")[1])), "taxi")
-    unsigned = publish_to_bucket(model, base=base, papers={"workload": "taxi"})
-    signed = publish_to_bucket(model, base=base, papers={"workload": "taxi"}, extras=Extras(key))
+    unsigned = publish_to_bucket(model, base=base, provenance={"workload": "taxi"})
+    signed = publish_to_bucket(model, base=base, provenance={"workload": "taxi"}, extras=Extras(key))
     assert signed.version > unsigned.version
-    again = publish_to_bucket(model, base=base, papers={"workload": "taxi"}, extras=Extras(key))
+    again = publish_to_bucket(model, base=base, provenance={"workload": "taxi"}, extras=Extras(key))
     assert (again.version, again.was_there) == (signed.version, True)
-    shelf = shelf_at(base, Trust(key.public, "taxi"))
-    assert shelf.problem(unsigned.version) == "it is not signed: it has no model.sig"
-    assert shelf.problem(signed.version) == shelf_at(base).problem(signed.version) == ""
-    assert shelf.manifest(signed.version).papers["workload"] == "taxi"
-    assert shelf.manifest(unsigned.version) is None
-    with shelf.fetched(signed.version) as folder:
+    store = version_store_at(base, Trust(key.public, "taxi"))
+    assert store.problem(unsigned.version) == "it is not signed: it has no model.sig"
+    assert store.problem(signed.version) == version_store_at(base).problem(signed.version) == ""
+    assert store.manifest(signed.version).provenance["workload"] == "taxi"
+    assert store.manifest(unsigned.version) is None
+    with store.fetched(signed.version) as folder:
         assert (folder / "saved_model.pb").read_bytes() == (model / "saved_model.pb").read_bytes()
     with pytest.raises(UntrustedError, match="it is signed with the key"):
-        shelf_at(base, trust).fetched(signed.version).__enter__()
+        version_store_at(base, trust).fetched(signed.version).__enter__()
 
 
 def test_saved_model_comes_last_and_everything_is_create_only(model, base, cloud):
@@ -478,15 +478,15 @@ def test_versions_in_a_bucket_are_fetched_whole_and_thinned_out(model, base):
     found = []
     for number in range(3):
         (model / "saved_model.pb").write_bytes(b"graph%d" % number)
-        found.append(publish_to_bucket(model, base=base, papers={"workload": "taxi"}).version)
-    shelf = shelf_at(base)
-    assert shelf.numbers() == found
-    assert shelf.manifest(found[0]).papers["workload"] == "taxi"
-    with shelf.fetched(found[0]) as folder:
+        found.append(publish_to_bucket(model, base=base, provenance={"workload": "taxi"}).version)
+    store = version_store_at(base)
+    assert store.numbers() == found
+    assert store.manifest(found[0]).provenance["workload"] == "taxi"
+    with store.fetched(found[0]) as folder:
         assert (folder / "saved_model.pb").read_bytes() == b"graph0"
         assert (folder / "variables/variables.index").read_bytes() == b"index"
     assert thin_out(base, keep=1) == found[:2]
-    assert shelf_at(base).numbers() == found[2:]
+    assert version_store_at(base).numbers() == found[2:]
 
 
 def test_version_of_a_bucket_whose_object_is_named_out_of_it_is_not_fetched(model, base, monkeypatch):
@@ -499,7 +499,7 @@ def test_version_of_a_bucket_whose_object_is_named_out_of_it_is_not_fetched(mode
         return {**seen, f"{version}/../../evil": stored}
 
     monkeypatch.setattr(Folder, "list", with_evil)
-    with pytest.raises(ComponentError, match="leads out of it"), shelf_at(base).fetched(version):
+    with pytest.raises(ComponentError, match="leads out of it"), version_store_at(base).fetched(version):
         pass
 
 
@@ -523,7 +523,7 @@ def test_objects_that_stand_for_folders_are_no_files_of_a_version_or_an_artifact
         for name in ("", f"{version}/", f"{version}/variables/"):
             folder.create(name, b"", crc32c=buckets.EMPTY_CRC32C)
         assert verify_in_bucket(folder, version) == ""
-    with shelf_at(base).fetched(version) as fetched:
+    with version_store_at(base).fetched(version) as fetched:
         assert (fetched / "saved_model.pb").is_file()
     with on_this_machine(f"{base}/{version}") as here:
         assert (here / "saved_model.pb").is_file()
@@ -539,12 +539,12 @@ def test_rollback_in_a_bucket_makes_the_earlier_model_the_newest(model, base, tm
             "push": {"destination": base},
         }
     )
-    first = publish_to_bucket(model, base=base, papers={"workload": "toy"}).version
+    first = publish_to_bucket(model, base=base, provenance={"workload": "toy"}).version
     (model / "saved_model.pb").write_bytes(b"worse")
-    second = publish_to_bucket(model, base=base, papers={"workload": "toy"}).version
+    second = publish_to_bucket(model, base=base, provenance={"workload": "toy"}).version
     done = rollback(config, tmp_path / "output", to=None)
     assert (done.target, done.instead_of) == (first, second)
-    with shelf_at(base).fetched(done.published.version) as folder:
+    with version_store_at(base).fetched(done.published.version) as folder:
         assert (folder / "saved_model.pb").read_bytes() == b"graph"
     assert list(verify(base)) == [
         Verified(f"{base}/{n}", "") for n in (first, second, done.published.version)

@@ -12,7 +12,7 @@ from slipway.components.parameters import as_parameter
 from slipway.components.pusher.endpoint import EndpointSettings
 from slipway.components.pusher.signature import Trust
 from slipway.components.pusher.signing_keys import SigningSettings, read_verify_key
-from slipway.components.pusher.version_store import shelf_at
+from slipway.components.pusher.version_store import version_store_at
 from slipway.components.saved_model.digest_files import keep_digest, model_digest
 
 pytestmark = pytest.mark.slow
@@ -160,7 +160,7 @@ def test_model_that_changed_after_it_was_judged_is_not_pushed(push, tmp_path, ba
     with pytest.raises(ComponentError, match=r"models/7 changed after it was judged: the SHA-256") as raised:
         push(blessed=1, to=to, change=lambda saved_model: saved_model.write_bytes(b"Graph"))
     assert raised.value.start == "Trainer"
-    assert shelf_at(to).numbers() == []
+    assert version_store_at(to).numbers() == []
 
 
 def test_model_that_changed_before_a_gate_of_another_kind_judged_it_is_not_pushed(push, tmp_path):
@@ -173,7 +173,7 @@ def test_model_that_changed_before_a_gate_of_another_kind_judged_it_is_not_pushe
     assert not (tmp_path / "serving").exists()
 
 
-def test_papers_hold_the_gates_answer_the_run_and_the_span(push, monkeypatch):
+def test_provenance_holds_the_verdict_the_run_and_the_span(push, monkeypatch):
     monkeypatch.setenv("SLIPWAY_RUN", "20261120-1")
     verdict = {"metrics": {"auc": 0.95}, "reasons": ["auc 0.95, meets at least 0.9"]}
     verdict["overrides"] = [{"by": "ann", "reason": "trial"}]
@@ -200,7 +200,7 @@ def test_version_is_signed_and_a_key_that_others_may_read_is_warned_of(push, key
     private.chmod(0o644)
     sign = as_parameter(asdict(SigningSettings(str(private))))
     path = properties(push(blessed=1, sign=sign))[1]
-    trusted = shelf_at(str(tmp_path / "serving"), Trust(read_verify_key(str(public)), "taxi"))
+    trusted = version_store_at(str(tmp_path / "serving"), Trust(read_verify_key(str(public)), "taxi"))
     assert trusted.problem(int(Path(path).name)) == ""
     assert f"{private}, the key that signs models, is open to other users (0644)" in caplog.text
     secret = private.read_text(encoding="utf-8").splitlines()[1]
@@ -218,7 +218,7 @@ def test_bucket_is_pushed_to_as_a_directory_is(push, base):
     was_pushed, destination, version = properties(push(blessed=1, to=base))
     assert (was_pushed, destination) == (1, f"{base}/{version}")
     assert properties(push(blessed=1, to=base)) == (1, destination, version)
-    assert shelf_at(base).numbers() == [int(version)]
+    assert version_store_at(base).numbers() == [int(version)]
 
 
 def test_hook_runs_after_the_push_and_its_failure_fails_the_node(push, tmp_path):

@@ -184,16 +184,16 @@ class Service:
         except json_format.ParseError as error:
             raise Refused(400, f"Invalid JSON payload received. {error}") from error
 
-    def add(self, shelf, name, made, kind):
-        if name in shelf:
+    def add(self, stored, name, made, kind):
+        if name in stored:
             raise Refused(409, f"{name} exists")
         made.name = f"{PLACE}/{kind}/{name}"
-        shelf[name] = made
+        stored[name] = made
 
-    def shown(self, shelf, name):
-        if name not in shelf:
+    def shown(self, stored, name):
+        if name not in stored:
             raise Refused(404, f"no {name}")
-        return json.loads(type(shelf[name]).to_json(shelf[name]))
+        return json.loads(type(stored[name]).to_json(stored[name]))
 
     def operation(self, kind, **response):
         name = f"{PLACE}/operations/{len(self.requests)}"
@@ -282,7 +282,7 @@ def service(monkeypatch, tmp_path, private_key):
 def deploy(service):
     """Deploys a version of that number, with settings of one's own; returns what was said."""
 
-    def call(number, papers=None, **changed):
+    def call(number, provenance=None, **changed):
         settings = EndpointSettings(
             project="p",
             region="europe-west4",
@@ -295,7 +295,9 @@ def deploy(service):
             address=service.address,
         )
         published = Published(number, "gs://b/serving/taxi", was_there=False)
-        return VertexEndpoint(replace(settings, **changed)).deploy(published, workload="taxi", papers=papers)
+        return VertexEndpoint(replace(settings, **changed)).deploy(
+            published, workload="taxi", provenance=provenance
+        )
 
     return call
 
@@ -391,10 +393,10 @@ def test_version_that_could_not_be_undeployed_goes_when_the_run_is_resumed(servi
 
 def test_versions_are_of_one_model_with_labels_and_metrics_and_the_newest_is_the_default(service, deploy):
     deploy(1)
-    papers = {"run": "20270101-020304-ab12", "metrics": {"auc": 0.9477}}
+    provenance = {"run": "20270101-020304-ab12", "metrics": {"auc": 0.9477}}
     service.fail("GET .*/evaluations", 503)
-    deploy(2, papers)
-    deploy(2, papers)
+    deploy(2, provenance)
+    deploy(2, provenance)
     newest = service.version("taxi")
     assert newest.version_id == service.version("taxi@v2").version_id == "2"
     assert newest.labels["slipway-run"] == "20270101-020304-ab12"
@@ -487,9 +489,9 @@ def test_rollback_deploys_the_version_that_it_publishes(service, model, base, tm
             "cloud": {"vertex": {"project": "p", "region": "europe-west4", "endpoint": service.address}},
         }
     )
-    publish_to_bucket(model, base=base, papers={"workload": "taxi"})
+    publish_to_bucket(model, base=base, provenance={"workload": "taxi"})
     (model / "saved_model.pb").write_bytes(b"worse")
-    publish_to_bucket(model, base=base, papers={"workload": "taxi"})
+    publish_to_bucket(model, base=base, provenance={"workload": "taxi"})
     done = rollback(config, tmp_path / "output", to=None)
     version = done.published.version
     assert service.version("taxi").artifact_uri == f"{base}/{version}"

@@ -8,7 +8,7 @@ import pytest
 
 from slipway.components.pusher.publish import publish
 from slipway.components.pusher.version_files import NO_EXTRAS
-from slipway.components.pusher.version_store import shelf_at
+from slipway.components.pusher.version_store import version_store_at
 
 
 @pytest.fixture(scope="session")
@@ -58,7 +58,7 @@ def base(tmp_path):
 @pytest.fixture
 def pushed(saved_model, base):
     """Pushes the model with that factor; returns its version."""
-    papers = {
+    provenance = {
         "workload": "toy",
         "schema": {
             "columns": {"fare": "FLOAT", "company": "BYTES", "tips": "FLOAT"},
@@ -66,7 +66,7 @@ def pushed(saved_model, base):
         },
     }
     return lambda factor, extras=NO_EXTRAS, **more: publish(
-        saved_model(factor), base=base, papers={**papers, **more}, extras=extras
+        saved_model(factor), base=base, provenance={**provenance, **more}, extras=extras
     )
 
 
@@ -108,7 +108,7 @@ def serve(base, monkeypatch):
     started, told = [], []
 
     def start(**options):
-        live = LiveModel(shelf_at(str(base)), tell=told.append)
+        live = LiveModel(version_store_at(str(base)), tell=told.append)
         server = ModelServer(name="toy", host="127.0.0.1", port=0, **options)
         server.live = live
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})

@@ -208,8 +208,8 @@ def test_file_of_another_workload_is_told_with_the_command_for_it(run, pushed, s
     from slipway.components.pusher.publish import publish
 
     pushed(3)
-    papers = {"workload": "wine", "schema": {"columns": {"ash": "FLOAT"}, "needed": ["ash"]}}
-    publish(saved_model(5), base=tmp_path / "output/serving/wine", papers=papers)
+    provenance = {"workload": "wine", "schema": {"columns": {"ash": "FLOAT"}, "needed": ["ash"]}}
+    publish(saved_model(5), base=tmp_path / "output/serving/wine", provenance=provenance)
     file = tmp_path / "in.csv"
     file.write_text("ash\n1\n", encoding="utf-8")
     with pytest.raises(UsageError) as refused:

@@ -1,7 +1,7 @@
 """Checkpoints in an object store: a training that is ended, killed and told to end, goes on from gs://.
 
 External: kills at any step, on a disk, are in test_trainer_process.py, checkpoints in an object store in
-tests/unit/components/trainer/test_checkpoint.py, which TensorFlow reaches by the same calls.
+tests/unit/components/trainer/test_checkpoint_files.py, which TensorFlow reaches by the same calls.
 """
 
 import os

@@ -15,7 +15,7 @@ from slipway.components.project import PROJECT_ROOT
 from slipway.components.trainer.local_process import environment
 from slipway.components.trainer.settings.checkpoint import CheckpointSettings
 from slipway.components.trainer.settings.compute import ComputeSettings
-from slipway.components.trainer.settings.input import InputSettings
+from slipway.components.trainer.settings.input_cache import InputSettings
 from slipway.components.trainer.settings.step import StepSettings
 
 pytestmark = [

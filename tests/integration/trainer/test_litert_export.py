@@ -59,9 +59,9 @@ def report(digits, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def trees():
+    from slipway.components.trainer.custom_fit import Rows
     from slipway.components.trainer.litert_export import Trained
     from slipway.components.trainer.models.boosted_trees import build_model, fit
-    from slipway.components.trainer.own_fit import Rows
 
     features = {
         "size": Feature(name="size", dtype="float32"),

@@ -9,7 +9,7 @@ from slipway.components import python_process
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.devices.machine import cpu_has_bfloat16
 from slipway.components.trainer.settings.compute import ComputeSettings
-from slipway.components.trainer.settings.input import InputSettings
+from slipway.components.trainer.settings.input_cache import InputSettings
 from slipway.components.trainer.settings.learning_rate import LearningRateSettings
 from slipway.components.trainer.settings.step import StepSettings
 

@@ -13,7 +13,10 @@ METRICS = [
     {"class_name": "ExampleCount"},
     {"class_name": "AUC", "config": json.dumps({"name": "auc"})},
     {"class_name": "LabelStatisticsMetric", "module": "slipway.components.model_gate.label_statistics"},
-    {"class_name": "AnswersMetric", "module": "slipway.components.model_gate.answers_metric"},
+    {
+        "class_name": "PredictionCountsMetric",
+        "module": "slipway.components.model_gate.prediction_counts_metric",
+    },
 ]
 
 

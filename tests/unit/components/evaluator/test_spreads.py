@@ -16,10 +16,10 @@ from slipway.components.evaluator.slices import column_of
 from slipway.components.evaluator.spreads import spreads
 from slipway.components.evaluator.tally import Judged, Tally
 from slipway.components.metrics.definitions import METRICS
-from slipway.components.model_gate.intervals import auc_bounds
+from slipway.components.model_gate.bound_formulas import auc_bounds
 from slipway.components.model_gate.measured import Measured
-from slipway.components.model_gate.rules import Threshold, threshold_checks
-from slipway.components.model_gate.trivial import LabelStatistics
+from slipway.components.model_gate.threshold_rules import Threshold, threshold_checks
+from slipway.components.model_gate.trivial_scores import LabelStatistics
 
 MANY = 4000
 DRAW = np.random.default_rng(5)

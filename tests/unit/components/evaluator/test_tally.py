@@ -12,7 +12,7 @@ from slipway.components.evaluator.slices import column_of
 from slipway.components.evaluator.spreads import spreads
 from slipway.components.evaluator.tally import Judged, Tally, check_shapes, least_of
 from slipway.components.metrics.definitions import METRICS
-from slipway.components.model_gate.answers import least
+from slipway.components.model_gate.prediction_counts import least
 
 LABELS = np.array([0.0, 1.0, 1.0, 0.0, 1.0])
 ANSWERS = np.array([0.2, 0.9, 0.6, 0.7, 0.1])

@@ -16,8 +16,8 @@ from slipway.components.ingest import csv_record_blocks as csv_records
 from slipway.components.ingest.blocks import FileError
 from slipway.components.ingest.column_types import ColumnType
 from slipway.components.ingest.header_names import INDEX
-from slipway.components.ingest.limits import SourceLimits
 from slipway.components.ingest.quarantine import Tally
+from slipway.components.ingest.source_limits import SourceLimits
 
 
 def test_whole_numbers_fractions_and_text_get_their_types(ingest, write):

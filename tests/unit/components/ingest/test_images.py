@@ -11,7 +11,7 @@ from PIL import Image
 
 from slipway.components.ingest import image_files
 from slipway.components.ingest.image_files import find_problem
-from slipway.components.ingest.limits import SourceLimits
+from slipway.components.ingest.source_limits import SourceLimits
 
 PICTURE = Image.fromarray(np.random.default_rng(1).integers(0, 256, (12, 10, 3), dtype=np.uint8))
 FRAMES = [PICTURE.rotate(angle).convert("P") for angle in (90, 180)]

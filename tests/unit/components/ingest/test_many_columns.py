@@ -8,8 +8,8 @@ from slipway.components.errors import ComponentError
 from slipway.components.ingest import json_lines
 from slipway.components.ingest.blocks import FileError, InputFile
 from slipway.components.ingest.csv_heads import check_csv
-from slipway.components.ingest.limits import SourceLimits
 from slipway.components.ingest.options import Options
+from slipway.components.ingest.source_limits import SourceLimits
 from slipway.components.ingest.typed_rows import example_rows
 
 ALL = {"split": {"all": 1}}

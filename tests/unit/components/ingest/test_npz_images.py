@@ -13,8 +13,8 @@ from slipway.components.ingest.blocks import FileError, InputFile
 from slipway.components.ingest.column_types import ColumnType
 from slipway.components.ingest.example_encoding import ExampleEncoder
 from slipway.components.ingest.example_message import parse_example
-from slipway.components.ingest.limits import SourceLimits
 from slipway.components.ingest.options import Options
+from slipway.components.ingest.source_limits import SourceLimits
 
 ALL = {"format": "npz", "split": {"all": 1}}
 

@@ -19,7 +19,7 @@ from PIL import Image
 from slipway.components.ingest.blocks import FileError
 from slipway.components.ingest.column_types import ColumnType
 from slipway.components.ingest.example_encoding import ExampleEncoder
-from slipway.components.ingest.limits import SourceLimits
+from slipway.components.ingest.source_limits import SourceLimits
 from slipway.components.ingest.tfrecord import frame
 
 ALL = {"split": {"all": 1}}

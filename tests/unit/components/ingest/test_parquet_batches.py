@@ -7,8 +7,8 @@ import pytest
 
 from slipway.components.ingest import parquet_table
 from slipway.components.ingest.blocks import FileError, InputFile
-from slipway.components.ingest.limits import SourceLimits
 from slipway.components.ingest.options import Options
+from slipway.components.ingest.source_limits import SourceLimits
 
 MEBIBYTE = 1 << 20
 ALL = {"format": "parquet", "split": {"all": 1}}

@@ -19,8 +19,8 @@ from slipway.components.metrics.definitions import (
     plain_name,
 )
 from slipway.components.model_gate.measured import Measured
-from slipway.components.model_gate.rules import Threshold, threshold_checks
-from slipway.components.model_gate.trivial import LabelStatistics
+from slipway.components.model_gate.threshold_rules import Threshold, threshold_checks
+from slipway.components.model_gate.trivial_scores import LabelStatistics
 
 
 def test_a_name_may_have_an_output_s_before_it():

@@ -2,8 +2,8 @@
 
 import pytest
 
-from slipway.components.model_gate.check import Check
 from slipway.components.model_gate.reference_rules import reference_checks
+from slipway.components.model_gate.verdict import Check
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 
-from slipway.components.model_gate.check import Check, conclude
 from slipway.components.model_gate.serving_rules import ServingLimits, serving_checks
+from slipway.components.model_gate.verdict import Check, conclude
 
 APART = {"largest": 1e-7, "row": 0, "got": 0.5, "wanted": 0.5}
 SOUND = {

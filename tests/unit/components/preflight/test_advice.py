@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from slipway.components.preflight.advice import SliceVerdict, keys_to_set, recommended, slice_lines, table
-from slipway.components.preflight.chips import CHIPS, Price
+from slipway.components.preflight.chip_specs import CHIPS, Price
 from slipway.components.preflight.findings import findings
 from slipway.components.preflight.question_and_answer import Compiled, Layer, Slice
 from slipway.components.preflight.roofline import estimate

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from slipway.components.preflight.chips import CHIPS
+from slipway.components.preflight.chip_specs import CHIPS
 from slipway.components.preflight.expected import (
     FAR_SHORTER,
     FEWEST,

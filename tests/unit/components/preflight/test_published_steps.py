@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from slipway.components.preflight.chips import CHIPS
+from slipway.components.preflight.chip_specs import CHIPS
 from slipway.components.preflight.expected import least, ratio, spread
 from slipway.components.preflight.published_steps import PUBLISHED, Transformer
 

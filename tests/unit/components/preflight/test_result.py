@@ -4,10 +4,10 @@ from dataclasses import asdict, replace
 import pytest
 
 from slipway.components.preflight.advice import slice_lines
-from slipway.components.preflight.chips import Price
-from slipway.components.preflight.judge import Training, judge
+from slipway.components.preflight.chip_specs import Price
 from slipway.components.preflight.question_and_answer import Compiled
 from slipway.components.preflight.result import FORMAT, Preflight
+from slipway.components.preflight.verdict import Training, judge
 
 AT = "2026-11-22T02:00:00+00:00"
 

@@ -1,6 +1,6 @@
 import pytest
 
-from slipway.components.preflight.chips import CHIPS
+from slipway.components.preflight.chip_specs import CHIPS
 from slipway.components.preflight.question_and_answer import Compiled, Slice
 from slipway.components.preflight.roofline import estimate
 

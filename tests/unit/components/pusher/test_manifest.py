@@ -8,7 +8,7 @@ from slipway.components.pusher import manifest as manifests
 from slipway.components.pusher.manifest import FileEntry, Manifest, read_file, verify
 from slipway.components.pusher.publish import publish
 
-PAPERS = {"workload": "taxi", "run": "1", "metrics": {"auc": 0.95}}
+PROVENANCE = {"workload": "taxi", "run": "1", "metrics": {"auc": 0.95}}
 
 
 @pytest.fixture
@@ -17,25 +17,25 @@ def version(tmp_path):
     (model / "variables").mkdir(parents=True)
     (model / "saved_model.pb").write_bytes(b"graph")
     (model / "variables/variables.index").write_bytes(b"index")
-    return publish(model, base=tmp_path / "base", papers=PAPERS).path
+    return publish(model, base=tmp_path / "base", provenance=PROVENANCE).path
 
 
-def test_version_with_papers_has_a_card_that_its_manifest_covers(version):
+def test_version_with_provenance_has_a_card_that_its_manifest_covers(version):
     manifest = Manifest.from_bytes((version / "manifest.json").read_bytes())
-    assert manifest.papers["metrics"] == {"auc": 0.95}
-    assert manifest.papers["model"] == {"digest": manifest.model_digest}
+    assert manifest.provenance["metrics"] == {"auc": 0.95}
+    assert manifest.provenance["model"] == {"digest": manifest.model_digest}
     assert set(manifest.files) == {"saved_model.pb", "variables/variables.index", "MODEL_CARD.md"}
     assert verify(version) == ""
 
 
 def test_picture_of_the_card_is_covered_and_no_part_of_the_model(tmp_path, version):
     slices = {"overall": {"auc": 0.9}, "a=1": {"auc": 0.8}}
-    pictured = publish(version, base=tmp_path / "other", papers={**PAPERS, "slices": slices})
+    pictured = publish(version, base=tmp_path / "other", provenance={**PROVENANCE, "slices": slices})
     manifest = Manifest.from_bytes((pictured.path / "manifest.json").read_bytes())
     assert "metrics_by_slice.svg" in manifest.files
     assert manifest.model_digest == Manifest.from_bytes((version / "manifest.json").read_bytes()).model_digest
     assert "(metrics_by_slice.svg)" in (pictured.path / "MODEL_CARD.md").read_text(encoding="utf-8")
-    again = publish(pictured.path, base=tmp_path / "other", papers=PAPERS)
+    again = publish(pictured.path, base=tmp_path / "other", provenance=PROVENANCE)
     assert again.was_there
     (pictured.path / "metrics_by_slice.svg").write_text("<svg/>", encoding="utf-8")
     assert verify(pictured.path) == "metrics_by_slice.svg does not match its manifest.json"
@@ -68,7 +68,7 @@ def test_manifest_that_was_edited_is_none(version, change):
 
 
 @pytest.mark.parametrize(
-    ("files", "papers"),
+    ("files", "provenance"),
     [
         ({"m": FileEntry(5, 1)}, {}),
         ({"m": FileEntry("a" * 64, "1")}, {}),
@@ -79,13 +79,13 @@ def test_manifest_that_was_edited_is_none(version, change):
         ({}, {"classes": "no, yes"}),
     ],
 )
-def test_manifest_whose_values_are_of_other_types_is_none(files, papers):
-    assert Manifest.from_bytes(Manifest(files, papers).to_bytes()) is None
+def test_manifest_whose_values_are_of_other_types_is_none(files, provenance):
+    assert Manifest.from_bytes(Manifest(files, provenance).to_bytes()) is None
 
 
 def test_keys_that_a_later_release_adds_are_kept():
-    papers = {**PAPERS, "weather": [1]}
-    assert Manifest.from_bytes(Manifest({}, papers).to_bytes()).papers == papers
+    provenance = {**PROVENANCE, "weather": [1]}
+    assert Manifest.from_bytes(Manifest({}, provenance).to_bytes()).provenance == provenance
 
 
 def test_pipe_or_folder_in_the_place_of_a_manifest_is_none_at_once(version):
@@ -104,7 +104,7 @@ def test_file_too_long_for_a_manifest_is_not_read(tmp_path, monkeypatch):
     assert (read_file(tmp_path / "long"), read_file(tmp_path / "short")) == (None, b"a" * 10)
 
 
-def test_model_digest_does_not_depend_on_the_papers():
+def test_model_digest_does_not_depend_on_the_provenance():
     entry = FileEntry("a" * 64, 1)
     card = {"MODEL_CARD.md": FileEntry("b" * 64, 2)}
-    assert Manifest({"m": entry}).model_digest == Manifest({"m": entry, **card}, PAPERS).model_digest
+    assert Manifest({"m": entry}).model_digest == Manifest({"m": entry, **card}, PROVENANCE).model_digest

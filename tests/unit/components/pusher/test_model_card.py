@@ -7,7 +7,7 @@ import yaml
 
 from slipway.components.pusher.model_card import model_card
 
-PAPERS = {
+PROVENANCE = {
     "workload": "taxi",
     "description": "Whether the tip exceeds 20% of the fare.",
     "label": "tips",
@@ -48,7 +48,7 @@ PAPERS = {
 
 
 def test_card_has_purpose_data_metrics_limits_and_a_request():
-    card = model_card(PAPERS)
+    card = model_card(PROVENANCE)
     headings = [line for line in card.splitlines() if line.startswith("#")]
     assert headings == [
         "# taxi",
@@ -68,12 +68,12 @@ def test_card_has_purpose_data_metrics_limits_and_a_request():
 
 
 def test_card_begins_with_what_the_hub_reads():
-    papers = {
-        **PAPERS,
+    provenance = {
+        **PROVENANCE,
         "task": "tabular-classification",
-        "metrics": {**PAPERS["metrics"], "loss": float("nan")},
+        "metrics": {**PROVENANCE["metrics"], "loss": float("nan")},
     }
-    card = model_card(papers)
+    card = model_card(provenance)
     assert card.startswith("---\nlibrary_name: tensorflow\n")
     assert yaml.safe_load(card.split("---\n")[1]) == {
         "library_name": "tensorflow",
@@ -96,11 +96,11 @@ def test_card_begins_with_what_the_hub_reads():
 
 
 def test_results_of_a_model_without_a_task_are_in_no_index():
-    assert "model-index" not in yaml.safe_load(model_card(PAPERS).split("---\n")[1])
+    assert "model-index" not in yaml.safe_load(model_card(PROVENANCE).split("---\n")[1])
 
 
 def test_bars_are_as_long_as_the_values_with_the_lowest_first():
-    lines = [line for line in model_card(PAPERS).splitlines() if "█" in line]
+    lines = [line for line in model_card(PROVENANCE).splitlines() if "█" in line]
     assert [(line.split()[0], line.count("█")) for line in lines] == [
         ("payment_type=Cash", 20),
         ("overall", 40),
@@ -108,7 +108,7 @@ def test_bars_are_as_long_as_the_values_with_the_lowest_first():
 
 
 def test_example_request_is_one_that_can_be_sent():
-    [command] = [line for line in model_card(PAPERS).splitlines() if line.startswith("curl")]
+    [command] = [line for line in model_card(PROVENANCE).splitlines() if line.startswith("curl")]
     body = command.split("'")[1]
     assert json.loads(body) == {
         "signature_name": "serve_raw",
@@ -119,18 +119,18 @@ def test_example_request_is_one_that_can_be_sent():
 
 def test_inputs_too_large_to_write_down_are_listed_without_a_request():
     image = {"serve_raw": {"inputs": {"image": {"dtype": "float", "shape": [None, 28, 28]}}}}
-    card = model_card({**PAPERS, "model": {"signatures": image}})
+    card = model_card({**PROVENANCE, "model": {"signatures": image}})
     assert "| image | float | [28, 28] |" in card.replace("\\", "")
     assert "curl" not in card
 
 
 def test_column_of_lists_is_of_any_length_and_shown_with_one_value():
     tags = {"serve_raw": {"inputs": {"tags": {"dtype": "string", "shape": [None, None]}}}}
-    card = model_card({**PAPERS, "model": {"signatures": tags}})
+    card = model_card({**PROVENANCE, "model": {"signatures": tags}})
     assert "| tags | string | [any] |" in card.replace("\\", "")
     assert "a row has a list: as long as the longest, with empty cells at its end" in card
     assert '"instances": [{"tags": [""]}]' in card
-    assert "a row has a list" not in model_card(PAPERS)
+    assert "a row has a list" not in model_card(PROVENANCE)
 
 
 HOSTILE = "<script>alert(1)</script> [x](javascript:1) `rm` | ~~~~\n# heading \x1b[31m ![i](http://h/i)"
@@ -152,8 +152,8 @@ PLACES = [
 
 @pytest.mark.parametrize("place", PLACES)
 def test_text_of_anybody_does_nothing_in_the_card(place):
-    papers = {
-        **PAPERS,
+    provenance = {
+        **PROVENANCE,
         "description": HOSTILE if place == "description" else "",
         "label": HOSTILE if place == "label" else "tips",
         "data": {"source": HOSTILE if place == "source" else "s"},
@@ -167,7 +167,7 @@ def test_text_of_anybody_does_nothing_in_the_card(place):
             "overrides": [HOSTILE] if place == "override" else [],
         },
     }
-    card = model_card(papers)
+    card = model_card(provenance)
     outside = "\n".join(part for number, part in enumerate(card.split("~~~~")) if number % 2 == 0)
     assert card.count("~~~~") % 2 == 0
     assert "<script>" not in outside
@@ -179,9 +179,11 @@ def test_text_of_anybody_does_nothing_in_the_card(place):
     assert columns == {4}
 
 
-@pytest.mark.parametrize("papers", [{}, {"metrics": 3, "slices": [], "gate": None, "data": "x", "model": 1}])
-def test_papers_that_say_little_or_nonsense_make_a_short_card(papers):
-    block, _, card = model_card(papers).partition("\n---\n\n")
+@pytest.mark.parametrize(
+    "provenance", [{}, {"metrics": 3, "slices": [], "gate": None, "data": "x", "model": 1}]
+)
+def test_provenance_that_says_little_or_nonsense_makes_a_short_card(provenance):
+    block, _, card = model_card(provenance).partition("\n---\n\n")
     assert card.startswith("# A model")
     assert yaml.safe_load(block) == {
         "library_name": "tensorflow",
@@ -193,9 +195,9 @@ def test_card_tells_the_size_of_each_smaller_form_and_what_it_loses():
     form = {"kind": "litert_int8", "size_bytes": 54321, "metrics": {"auc": 0.93}, "change": {"auc": -0.02}}
     report = {"rows": 355, "metrics": {"auc": 0.95}, "exports": [form]}
     weights = {"path": "gs://b/w.h5", "sha256": "0ab"}
-    card = model_card({**PAPERS, "exports": report, "pretrained": weights})
+    card = model_card({**PROVENANCE, "exports": report, "pretrained": weights})
     assert "| began with the weights | gs://b/w.h5 |\n| their SHA-256 | 0ab |" in card
     assert "## Smaller forms" in card
     assert "measured on 355 rows" in card
     assert "| form | kB | auc |\n| --- | --- | --- |\n| litert\\_int8 | 54 | 0.93 (-0.02) |" in card
-    assert "Smaller forms" not in model_card(PAPERS)
+    assert "Smaller forms" not in model_card(PROVENANCE)

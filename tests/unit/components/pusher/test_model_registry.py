@@ -20,7 +20,7 @@ from slipway.components.pusher.versions import Published
 
 PARENT = "projects/p/locations/europe-west4"
 VERSION = Published(1795229254, "gs://b/taxi", was_there=False)
-PAPERS = {
+PROVENANCE = {
     "run": "20270101-020304-ab12",
     "description": "Tips of taxi rides.",
     "metrics": {"auc": 0.94771, "binary_accuracy": 0.8943},
@@ -71,7 +71,7 @@ def test_version_is_known_by_the_number_that_the_registry_gave_it(model, number,
 )
 def test_first_version_makes_the_model_and_each_other_one_goes_beneath_it(is_first, place):
     asked = upload_request(
-        VERSION, PAPERS, parent=PARENT, container="image", workload="taxi", is_first=is_first
+        VERSION, PROVENANCE, parent=PARENT, container="image", workload="taxi", is_first=is_first
     )
     model = asked.pop("model")
     assert asked == {"parent": PARENT, **place}
@@ -86,24 +86,24 @@ def test_labels_are_such_as_the_service_takes_and_leave_out_what_is_unknown():
         "slipway-version": "7",
         "slipway-run": "night-run-1",
     }
-    assert labels(7, PAPERS, workload="taxi")["slipway-span"] == "20876"
+    assert labels(7, PROVENANCE, workload="taxi")["slipway-span"] == "20876"
     assert (is_foreign(told, "9 Trips!"), is_foreign(told, "taxi"), is_foreign({}, "taxi")) == (
         False, True, True,
     )  # fmt: skip
 
 
 def test_description_tells_metrics_run_and_rollback():
-    assert describe(PAPERS) == "auc 0.9477, binary_accuracy 0.8943; run 20270101-020304-ab12"
+    assert describe(PROVENANCE) == "auc 0.9477, binary_accuracy 0.8943; run 20270101-020304-ab12"
     again = {"version": 3, "instead_of": 4, "at": "", "by": "me"}
     assert describe({"republished": again}) == "version 3 again, instead of 4"
     assert describe({}) == ""
 
 
 def test_evaluation_has_the_metrics_that_the_registry_has_a_name_for():
-    asked = evaluation(7, PAPERS)
+    asked = evaluation(7, PROVENANCE)
     assert asked["metrics"] == {"auRoc": 0.94771}
     assert asked["metrics_schema_uri"].endswith("/classification_metrics_1.0.0.yaml")
-    assert asked["metadata"]["metrics"] == PAPERS["metrics"]
+    assert asked["metadata"]["metrics"] == PROVENANCE["metrics"]
     assert evaluation(7, {"metrics": {"mean_absolute_error": 2.0}})["metrics"] == {"meanAbsoluteError": 2.0}
     assert evaluation(7, {"metrics": {"tip/auc": 0.9}}) is None
 

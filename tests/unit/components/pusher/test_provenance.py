@@ -4,7 +4,7 @@ import json
 
 from slipway.components.pusher.provenance import (
     code_digests,
-    provenance,
+    collect_provenance,
     read_data,
     read_exports,
     read_sbom,
@@ -13,15 +13,15 @@ from slipway.components.pusher.provenance import (
 )
 
 
-def test_papers_leave_out_what_nobody_knows(monkeypatch):
+def test_provenance_leaves_out_what_is_unknown(monkeypatch):
     monkeypatch.delenv("SLIPWAY_RUN", raising=False)
-    papers = provenance(about={}, verdict={}, data_verdict={}, data={}, schema={}, signatures={})
-    assert set(papers) == {"pushed_at", "model", "code", "gate", "stack"}
-    assert set(papers["code"]) == {"slipway.components"}
+    provenance = collect_provenance(about={}, verdict={}, data_verdict={}, data={}, schema={}, signatures={})
+    assert set(provenance) == {"pushed_at", "model", "code", "gate", "stack"}
+    assert set(provenance["code"]) == {"slipway.components"}
 
 
-def papers_with(data_verdict):
-    return provenance(
+def provenance_with(data_verdict):
+    return collect_provenance(
         about={"source": "trips.csv"},
         verdict={},
         data_verdict=data_verdict,
@@ -34,9 +34,9 @@ def papers_with(data_verdict):
 def test_what_the_data_gate_found_is_told_with_the_reason_that_let_it_pass():
     finding = {"text": "fare (train): missing in 9% of the rows; limit 1%", "stops": True}
     verdict = {"message": "1 finding in 3 rows", "accepted": "the city told us", "findings": [finding]}
-    papers = papers_with(verdict)
-    assert papers["data"] == {"source": "trips.csv", "rows_in": 3}
-    assert papers["data_gate"] == {
+    provenance = provenance_with(verdict)
+    assert provenance["data"] == {"source": "trips.csv", "rows_in": 3}
+    assert provenance["data_gate"] == {
         "message": "1 finding in 3 rows",
         "findings": ["fare (train): missing in 9% of the rows; limit 1%"],
         "overrides": [{"reason": "the city told us"}],
@@ -49,8 +49,8 @@ def test_reason_that_was_not_needed_is_no_override():
         "accepted": "in case",
         "findings": [{"text": "worth knowing", "stops": False}],
     }
-    assert papers_with(verdict)["data_gate"]["overrides"] == []
-    assert "data_gate" not in papers_with({})
+    assert provenance_with(verdict)["data_gate"]["overrides"] == []
+    assert "data_gate" not in provenance_with({})
 
 
 def test_data_and_verdict_are_read_from_what_ingest_and_the_gate_left(tmp_path):
@@ -100,7 +100,7 @@ def test_code_that_cannot_be_found_is_left_out():
 def test_smaller_forms_are_read_from_beside_the_model(tmp_path):
     report = {"rows": 3, "exports": [{"kind": "litert"}]}
     (tmp_path / "exports.json").write_text(json.dumps(report), encoding="utf-8")
-    papers = provenance(
+    provenance = collect_provenance(
         about={"pretrained": {"path": "w.h5", "sha256": "ab"}},
         verdict={},
         data_verdict={},
@@ -109,8 +109,8 @@ def test_smaller_forms_are_read_from_beside_the_model(tmp_path):
         signatures={},
         exports=read_exports(tmp_path),
     )
-    assert papers["exports"] == report
-    assert papers["pretrained"] == {"path": "w.h5", "sha256": "ab"}
+    assert provenance["exports"] == report
+    assert provenance["pretrained"] == {"path": "w.h5", "sha256": "ab"}
     assert read_exports(tmp_path / "none") == {}
 
 

@@ -14,7 +14,7 @@ from slipway.components.pusher.publish import publish
 from slipway.components.pusher.signature import Trust, _bundle, claimed_key
 from slipway.components.pusher.signing_keys import SigningSettings, read_signing_key, read_verify_key
 from slipway.components.pusher.version_files import Extras
-from slipway.components.pusher.version_store import UntrustedError, shelf_at
+from slipway.components.pusher.version_store import UntrustedError, version_store_at
 
 _REFERENCE = Path(__file__).parent / "model_signing_1_1_1"
 
@@ -46,7 +46,7 @@ def base(tmp_path):
 @pytest.fixture
 def push(model, base):
     def call(*, key=None, workload="taxi"):
-        return publish(model, base=base, papers={"workload": workload}, extras=Extras(key))
+        return publish(model, base=base, provenance={"workload": workload}, extras=Extras(key))
 
     return call
 
@@ -54,15 +54,20 @@ def push(model, base):
 @pytest.fixture
 def problem(base, key):
     def call(version, *, workload="taxi"):
-        return shelf_at(str(base), Trust(key.public, workload)).problem(version)
+        return version_store_at(str(base), Trust(key.public, workload)).problem(version)
 
     return call
 
 
 def test_signed_version_is_trusted_and_still_is_what_its_manifest_says(push, key, base, problem):
     version = push(key=key).version
-    assert problem(version) == problem(version, workload="") == shelf_at(str(base)).problem(version) == ""
-    assert "model.sig" not in shelf_at(str(base)).manifest(version).files
+    assert (
+        problem(version)
+        == problem(version, workload="")
+        == version_store_at(str(base)).problem(version)
+        == ""
+    )
+    assert "model.sig" not in version_store_at(str(base)).manifest(version).files
 
 
 def test_signature_lists_every_file_in_the_open_format(push, key):
@@ -89,15 +94,15 @@ def test_signature_of_the_reference_implementation_holds():
 
 def test_unsigned_version_is_used_where_nobody_asks_and_else_refused(push, problem, base, key):
     version = push().version
-    with shelf_at(str(base)).fetched(version) as folder:
+    with version_store_at(str(base)).fetched(version) as folder:
         assert folder == base / str(version)
     assert problem(version) == "it is not signed: it has no model.sig"
-    shelf = shelf_at(str(base), Trust(key.public))
-    assert shelf.manifest(version) is None
+    store = version_store_at(str(base), Trust(key.public))
+    assert store.manifest(version) is None
     with pytest.raises(
         UntrustedError, match=f"Version {version} in .* is not used: it is not signed"
     ) as refused:
-        shelf.fetched(version).__enter__()
+        store.fetched(version).__enter__()
     assert "push.sign" in refused.value.hint
 
 
@@ -139,7 +144,7 @@ def test_changed_added_and_removed_files_are_noticed_and_not_used(push, problem,
     change(published.path)
     assert words in problem(published.version)
     with pytest.raises(UntrustedError, match=words):
-        shelf_at(str(base), Trust(key.public)).fetched(published.version).__enter__()
+        version_store_at(str(base), Trust(key.public)).fetched(published.version).__enter__()
 
 
 def test_manifest_made_anew_around_another_model_is_noticed(push, problem, model, key):
@@ -200,7 +205,7 @@ def test_same_model_is_pushed_again_only_for_another_key(push, key, other_key):
 
 def test_trusted_version_is_used_as_a_copy_that_nobody_else_can_change(push, base, key):
     published = push(key=key)
-    with shelf_at(str(base), Trust(key.public)).fetched(published.version) as folder:
+    with version_store_at(str(base), Trust(key.public)).fetched(published.version) as folder:
         assert not folder.is_relative_to(base)
         assert folder.parent.stat().st_mode & 0o077 == 0
         (published.path / "saved_model.pb").write_bytes(b"evil!")
@@ -213,7 +218,7 @@ def test_link_in_a_version_is_not_followed(push, base, key, tmp_path):
     (published.path / "saved_model.pb").unlink()
     (published.path / "saved_model.pb").symlink_to(tmp_path / "model/saved_model.pb")
     with pytest.raises(UntrustedError, match="is a link"):
-        shelf_at(str(base), Trust(key.public)).fetched(published.version).__enter__()
+        version_store_at(str(base), Trust(key.public)).fetched(published.version).__enter__()
 
 
 def test_nothing_is_copied_of_a_version_that_is_not_what_was_signed(push, base, key, monkeypatch):
@@ -240,7 +245,7 @@ def test_no_room_for_the_copy_is_told_as_that_and_not_as_a_lack_of_trust(push, b
 
     monkeypatch.setattr("shutil.copytree", fails)
     with pytest.raises(ComponentError, match=r"cannot be copied to .*No space left on device") as refused:
-        shelf_at(str(base), Trust(key.public)).fetched(version).__enter__()
+        version_store_at(str(base), Trust(key.public)).fetched(version).__enter__()
     assert not isinstance(refused.value, UntrustedError)
     assert "TMPDIR" in refused.value.hint
 
@@ -252,7 +257,7 @@ def test_push_that_cannot_sign_publishes_nothing(push, base, key, monkeypatch):
     monkeypatch.setattr(type(key), "sign", fails)
     with pytest.raises(ComponentError):
         push(key=key)
-    assert shelf_at(str(base)).numbers() == []
+    assert version_store_at(str(base)).numbers() == []
     assert not list(base.glob(".staging-*"))
 
 
@@ -265,18 +270,19 @@ def test_signing_does_not_change_the_manifest(push, key):
 
 def test_list_of_the_software_is_covered_by_manifest_and_signature(model, base, key):
     sbom = b'{"bomFormat": "CycloneDX"}'
-    first = publish(model, base=base, papers={"workload": "taxi"})
-    second = publish(model, base=base, papers={"workload": "taxi"}, extras=Extras(key, sbom))
+    first = publish(model, base=base, provenance={"workload": "taxi"})
+    second = publish(model, base=base, provenance={"workload": "taxi"}, extras=Extras(key, sbom))
     digest = hashlib.sha256(sbom).hexdigest()
-    found, before = (shelf_at(str(base)).manifest(each.version) for each in (second, first))
-    assert found.papers["sbom"] == {"file": "sbom.cdx.json", "sha256": digest}
+    found, before = (version_store_at(str(base)).manifest(each.version) for each in (second, first))
+    assert found.provenance["sbom"] == {"file": "sbom.cdx.json", "sha256": digest}
     assert found.files["sbom.cdx.json"].sha256 == digest
     assert found.model_digest == before.model_digest
     assert "| packages of the training | sbom.cdx.json |" in (second.path / "MODEL_CARD.md").read_text()
-    again = publish(second.path, base=base, papers={"workload": "taxi"})
+    again = publish(second.path, base=base, provenance={"workload": "taxi"})
     assert again.was_there  # the file is no part of the model
     (second.path / "sbom.cdx.json").write_bytes(b"{}")
     trust = Trust(key.public)
     assert (
-        shelf_at(str(base), trust).problem(second.version) == "sbom.cdx.json does not match its manifest.json"
+        version_store_at(str(base), trust).problem(second.version)
+        == "sbom.cdx.json does not match its manifest.json"
     )

@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ElementTree
 from slipway.components.pusher.slice_chart import SHOWN_SLICES, slice_chart
 
 SVG = "{http://www.w3.org/2000/svg}"
-PAPERS = {
+PROVENANCE = {
     "metrics": {"example_count": 4, "auc": 0.8},
     "slices": {
         "overall": {"auc": 0.8, "example_count": 4},
@@ -22,7 +22,7 @@ def drawn(chart):
 
 
 def test_bars_are_as_long_as_the_values_with_the_lowest_first():
-    picture = drawn(slice_chart(PAPERS))
+    picture = drawn(slice_chart(PROVENANCE))
     bars = [each for each in picture.iter(f"{SVG}rect") if each.get("width") != "100%"]
     assert [int(bar.get("width")) for bar in bars] == [160, 320]
     texts = [each.text for each in picture.iter(f"{SVG}text")]

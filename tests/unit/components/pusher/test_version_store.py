@@ -8,7 +8,7 @@ from slipway.components.errors import ComponentError
 from slipway.components.pusher import publish as publishing
 from slipway.components.pusher.manifest import read_manifest
 from slipway.components.pusher.publish import publish, remove_version
-from slipway.components.pusher.version_store import shelf_at, thin_out
+from slipway.components.pusher.version_store import thin_out, version_store_at
 
 
 @pytest.fixture
@@ -36,34 +36,34 @@ def test_versions_are_those_that_a_server_would_load_in_their_order(pushed, base
     (base / "99999999997").symlink_to("99999999997")
     (base / "v3").mkdir()
     (base / "v3" / "saved_model.pb").touch()
-    assert shelf_at(str(base)).numbers() == [7, *pushed]
-    assert shelf_at(str(base / "not there")).numbers() == []
+    assert version_store_at(str(base)).numbers() == [7, *pushed]
+    assert version_store_at(str(base / "not there")).numbers() == []
 
 
 @pytest.mark.parametrize(("keep", "removed"), [(4, 0), (3, 0), (2, 1), (1, 2), (0, 2)])
 def test_oldest_versions_go_but_never_the_newest_nor_what_no_push_made(pushed, base, keep, removed, caplog):
     caplog.set_level(logging.INFO)
     assert thin_out(str(base), keep=keep) == pushed[:removed]
-    assert shelf_at(str(base)).numbers() == [7, *pushed[removed:]]
+    assert version_store_at(str(base)).numbers() == [7, *pushed[removed:]]
     told = [f"Removed version {each} of {base}: push.keep is {keep}." for each in pushed[:removed]]
     assert [text for text in caplog.messages if text.startswith("Removed ")] == told
 
 
 def test_version_is_fetched_where_it_lies_when_it_is_whole(pushed, base):
-    shelf = shelf_at(str(base))
-    with shelf.fetched(pushed[0]) as folder:
+    store = version_store_at(str(base))
+    with store.fetched(pushed[0]) as folder:
         assert folder == base / str(pushed[0])
-    assert shelf.base == str(base)
-    assert shelf.problem(pushed[0]) == ""
-    assert shelf.manifest(pushed[0]) == read_manifest(base / str(pushed[0]))
-    assert shelf.manifest(7) is None
+    assert store.base == str(base)
+    assert store.problem(pushed[0]) == ""
+    assert store.manifest(pushed[0]) == read_manifest(base / str(pushed[0]))
+    assert store.manifest(7) is None
 
 
 def test_damaged_version_is_refused(pushed, base):
     (base / str(pushed[0]) / "saved_model.pb").write_bytes(b"worst")
-    problem = shelf_at(str(base)).problem(pushed[0])
+    problem = version_store_at(str(base)).problem(pushed[0])
     assert "saved_model.pb" in problem
-    with pytest.raises(ComponentError) as error, shelf_at(str(base)).fetched(pushed[0]):
+    with pytest.raises(ComponentError) as error, version_store_at(str(base)).fetched(pushed[0]):
         pass
     assert str(error.value) == (
         f"Version {pushed[0]} in {base} is not used: {problem}.\nhint: choose another version, or push again"
@@ -94,7 +94,7 @@ def test_version_loses_its_name_before_its_files(pushed, base, monkeypatch):
     monkeypatch.setattr(publishing.shutil, "rmtree", dies)
     with pytest.raises(ComponentError, match="Input/output error"):
         remove_version(base, pushed[0])
-    assert shelf_at(str(base)).numbers() == [7, *pushed[1:]]
+    assert version_store_at(str(base)).numbers() == [7, *pushed[1:]]
     monkeypatch.undo()
     remove_version(base, pushed[1])
     assert not list(base.glob(".staging-*"))
@@ -104,4 +104,4 @@ def test_version_is_removed_in_its_turn(pushed, base, monkeypatch):
     monkeypatch.setattr(publishing, "LOCK_WAIT_S", 0.05)
     with publishing._turn(base), pytest.raises(ComponentError, match="held by another publisher"):
         remove_version(base, pushed[0])
-    assert shelf_at(str(base)).numbers() == [7, *pushed]
+    assert version_store_at(str(base)).numbers() == [7, *pushed]

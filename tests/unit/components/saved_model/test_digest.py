@@ -25,7 +25,7 @@ def test_one_turned_bit_of_the_variables_gives_another_digest(model):
     assert model_digest(str(model)) == before
 
 
-def test_name_of_a_file_counts_and_the_papers_of_a_push_do_not(model):
+def test_digest_covers_file_names_but_not_the_files_that_a_push_adds(model):
     before = model_digest(str(model))
     (model / "manifest.json").write_text("{}", encoding="utf-8")
     (model / "MODEL_CARD.md").write_text("card", encoding="utf-8")

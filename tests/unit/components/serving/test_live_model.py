@@ -17,14 +17,14 @@ class Base:
 
     base = "memory"
 
-    def __init__(self, **papers):
-        self.faults, self.fetches, self.papers = {1: None}, [], papers
+    def __init__(self, **provenance):
+        self.faults, self.fetches, self.provenance = {1: None}, [], provenance
 
     def numbers(self):
         return sorted(self.faults)
 
     def manifest(self, version):
-        return SimpleNamespace(papers=self.papers)
+        return SimpleNamespace(provenance=self.provenance)
 
     @contextmanager
     def fetched(self, version):

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from slipway.components.errors import ComponentError
-from slipway.components.trainer.checkpoint import Checkpoint, CheckpointWriter
+from slipway.components.trainer.checkpoint_files import Checkpoint, CheckpointWriter
 
 LIMIT_S = 10
 

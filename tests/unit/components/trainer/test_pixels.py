@@ -137,7 +137,7 @@ def test_each_kind_of_image_that_ingest_accepts_shows_the_same_pixels():
     import tensorflow as tf
 
     from slipway.components.ingest.image_files import find_problem
-    from slipway.components.ingest.limits import SourceLimits
+    from slipway.components.ingest.source_limits import SourceLimits
     from slipway.components.trainer.pixels import decoded_images
 
     picture = Image.fromarray(np.random.default_rng(1).integers(0, 256, (12, 10, 3), dtype=np.uint8))

@@ -8,7 +8,7 @@ import pytest
 from slipway.pipeline.cloud.tpu_training_job import training_job
 from slipway.pipeline.config import load_workload, read_assignments
 from slipway.pipeline.errors import ConfigError
-from slipway.pipeline.wiring.vertex_tpu_machines import TPU_SLICES
+from slipway.pipeline.wiring.vertex_tpu_slices import TPU_SLICES
 
 NEEDED = (
     "train.device=tpu",

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from slipway.pipeline.cloud.image import IMAGE_PACKAGES, read_image
+from slipway.pipeline.cloud.image_contents import IMAGE_PACKAGES, read_image
 from slipway.pipeline.cloud.workload_in_image import Target, refuse_sql
 from slipway.pipeline.config import DataConfig, WorkloadChoice, read_assignments
 from slipway.pipeline.errors import ConfigError

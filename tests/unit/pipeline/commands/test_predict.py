@@ -74,11 +74,11 @@ TRAINED_ON = {"Area m²": "FLOAT", "rooms": "INT", "city": "BYTES", "price": "FL
 def trained(refusal, tmp_path, saved):
     """Publishes a model of houses: Area m² and city may be empty, price is the label, id is not served."""
     inputs = {"Area_m_": {"dtype": "float"}, "rooms": {"dtype": "int64"}, "city": {"dtype": "string"}}
-    papers = {
+    provenance = {
         "schema": {"columns": TRAINED_ON, "needed": ["rooms"]},
         "model": {"signatures": {"serve_raw": {"inputs": inputs, "outputs": {}}}},
     }
-    publish(saved, base=tmp_path / "output/serving/toy", papers=papers)
+    publish(saved, base=tmp_path / "output/serving/toy", provenance=provenance)
 
     def call(content, name="rows.csv"):
         (tmp_path / name).write_text(content, encoding="utf-8")
@@ -107,8 +107,8 @@ def test_file_without_a_column_that_may_be_empty_is_refused_with_the_nearest_and
 
 
 def test_file_that_fits_another_workload_is_told_so_where_most_columns_are_missing(trained, tmp_path, saved):
-    papers = {"schema": {"columns": {"cities": "BYTES"}, "needed": ["cities"]}}
-    publish(saved, base=tmp_path / "output/serving/towns", papers=papers)
+    provenance = {"schema": {"columns": {"cities": "BYTES"}, "needed": ["cities"]}}
+    publish(saved, base=tmp_path / "output/serving/towns", provenance=provenance)
     assert "predict towns --input" in trained("cities\nUlm\n").hint
     assert "rename the columns" in trained("rooms,Area m²,cities\n3,80,Ulm\n").hint
 
@@ -282,7 +282,7 @@ def test_nothing_half_done_is_left_where_it_is_told_to_end(tmp_path, saved, monk
         signal.raise_signal(signum)
 
     monkeypatch.setattr(predict_module, "_predict", half)
-    publish(saved, base=tmp_path / "output/serving/toy", papers={})
+    publish(saved, base=tmp_path / "output/serving/toy", provenance={})
     (tmp_path / "rows.csv").write_text("fare\n1\n", encoding="utf-8")
     options = {"version": None, "file_format": None, "beam_args": []}
 

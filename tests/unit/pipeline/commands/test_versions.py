@@ -12,7 +12,7 @@ from slipway.components.errors import ComponentError
 from slipway.components.pusher import publish as publishing
 from slipway.components.pusher.manifest import verify as problem_of
 from slipway.components.pusher.publish import publish
-from slipway.components.pusher.version_store import shelf_at, thin_out
+from slipway.components.pusher.version_store import thin_out, version_store_at
 from slipway.pipeline.commands import show
 from slipway.pipeline.commands.gc.kept_runs import kept_runs
 from slipway.pipeline.commands.verify import Verified, verify, verify_all
@@ -64,8 +64,8 @@ def pushed(tmp_path, base):
             (folder / "variables").mkdir(parents=True, exist_ok=True)
             (folder / "saved_model.pb").write_text(name, encoding="utf-8")
             (folder / "variables/variables.index").write_text(name * 9, encoding="utf-8")
-            papers = {"workload": "toy", "metrics": {"auc": 0.9}, "pushed_at": f"at {name}"}
-            found.append(publish(folder, base=base, papers=papers).version)
+            provenance = {"workload": "toy", "metrics": {"auc": 0.9}, "pushed_at": f"at {name}"}
+            found.append(publish(folder, base=base, provenance=provenance).version)
         return found
 
     return call
@@ -108,8 +108,8 @@ def test_rollback_publishes_the_earlier_model_as_the_newest_and_notes_it(config,
     assert live_model(base) == "a"
     assert "still compared with the latest blessed model and its data; `baseline --set RUN`" in done.text()
     newest = versions(config, output)[0]
-    assert newest.papers["republished"]["version"] == first
-    assert newest.papers["pushed_at"] == "at a"
+    assert newest.provenance["republished"]["version"] == first
+    assert newest.provenance["pushed_at"] == "at a"
     assert f"version {first} again" in newest.line()
     assert problem_of(done.published.path) == ""
     assert "published again" in (done.published.path / "MODEL_CARD.md").read_text(encoding="utf-8")
@@ -230,7 +230,7 @@ def test_run_of_another_workload_keeps_nobody_from_a_rollback_and_gc_does(config
 def test_rollback_keeps_as_many_versions_as_the_workload_says(output, base, pushed):
     _, second, third = pushed(*NAMES)
     done = rollback(make_config(keep=2), output, to=second)
-    assert shelf_at(str(base)).numbers() == [third, done.published.version]
+    assert version_store_at(str(base)).numbers() == [third, done.published.version]
 
 
 def test_keep_removes_the_oldest_and_never_the_live_one(base, pushed):
@@ -238,7 +238,7 @@ def test_keep_removes_the_oldest_and_never_the_live_one(base, pushed):
     assert thin_out(str(base), keep=2) == found[:1]
     assert thin_out(str(base), keep=1) == found[1:2]
     assert thin_out(str(base), keep=1) == []
-    assert shelf_at(str(base)).numbers() == found[2:]
+    assert version_store_at(str(base)).numbers() == found[2:]
     assert not list(base.glob(".staging-*"))
 
 
@@ -247,7 +247,7 @@ def test_keep_leaves_what_no_push_made(base, pushed):
     (base / "5/saved_model.pb").touch()
     newest = pushed("a", "b")[-1]
     thin_out(str(base), keep=1)
-    assert shelf_at(str(base)).numbers() == [5, newest]
+    assert version_store_at(str(base)).numbers() == [5, newest]
 
 
 def test_removal_that_is_cut_short_leaves_no_half_version(base, pushed, monkeypatch):
@@ -260,7 +260,7 @@ def test_removal_that_is_cut_short_leaves_no_half_version(base, pushed, monkeypa
         dying.setattr(publishing.shutil, "rmtree", killed)
         with pytest.raises(ComponentError):
             thin_out(str(base), keep=1)
-    assert shelf_at(str(base)).numbers() == [second]
+    assert version_store_at(str(base)).numbers() == [second]
     assert not (base / str(first)).exists()
     pushed("c")
     assert not list(base.glob(".staging-*"))

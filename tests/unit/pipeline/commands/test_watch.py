@@ -36,8 +36,8 @@ def pushed(output, tmp_path):
     model = tmp_path / "model"
     model.mkdir()
     (model / "saved_model.pb").write_bytes(b"model")
-    papers = {"workload": "toy", "run": "20261122-000000-abcd", "metrics": {"binary_accuracy": 0.9}}
-    return publish(model, base=output / "serving/toy", papers=papers).version
+    provenance = {"workload": "toy", "run": "20261122-000000-abcd", "metrics": {"binary_accuracy": 0.9}}
+    return publish(model, base=output / "serving/toy", provenance=provenance).version
 
 
 def config(**more):

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from slipway.components.preflight.chips import CHIPS
+from slipway.components.preflight.chip_specs import CHIPS
 from slipway.pipeline.config.json_schema import workload_schema
 from slipway.pipeline.config.preflight import PreflightConfig
 

@@ -7,15 +7,15 @@ import pytest
 
 from slipway.components.data_gate.limits import Freshness, Limits
 from slipway.components.ingest.formats import FORMATS
-from slipway.components.ingest.limits import SourceLimits
 from slipway.components.ingest.options import SHARD_MB, NumberFormat, Options
-from slipway.components.model_gate.rules import Threshold
+from slipway.components.ingest.source_limits import SourceLimits
 from slipway.components.model_gate.serving_rules import ServingLimits
+from slipway.components.model_gate.threshold_rules import Threshold
 from slipway.components.trainer.settings.blow_up import BlowUpSettings
 from slipway.components.trainer.settings.checkpoint import CheckpointSettings
 from slipway.components.trainer.settings.compute import ComputeSettings
 from slipway.components.trainer.settings.early_stopping import EarlyStoppingSettings
-from slipway.components.trainer.settings.input import InputSettings
+from slipway.components.trainer.settings.input_cache import InputSettings
 from slipway.components.trainer.settings.learning_rate import LearningRateSettings
 from slipway.components.trainer.settings.step import StepSettings
 from slipway.components.trainer.settings.watch import WatchSettings

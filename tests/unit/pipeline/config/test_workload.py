@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from slipway.components.model_gate.rules import Threshold
+from slipway.components.model_gate.threshold_rules import Threshold
 from slipway.pipeline.config import (
     WorkloadChoice,
     WorkloadConfig,

@@ -10,7 +10,7 @@ import pytest
 from slipway.pipeline.config import WorkloadChoice, read_assignments
 from slipway.pipeline.engine import execution
 from slipway.pipeline.engine import stepwise_run as steps
-from slipway.pipeline.engine.beside import Beside
+from slipway.pipeline.engine.concurrent_runs import Beside
 from slipway.pipeline.errors import ConfigError, PipelineError
 from slipway.pipeline.plan.assemble import Plan
 from slipway.pipeline.plan.decide import Decision

@@ -4,7 +4,7 @@ import pytest
 
 from slipway.pipeline.engine.journal import Journal
 from slipway.pipeline.engine.result_store import CachedResults, UncachedResults
-from slipway.pipeline.fingerprint.parts import Fingerprint
+from slipway.pipeline.fingerprint.fingerprint import Fingerprint
 from slipway.pipeline.plan.assemble import Plan
 from slipway.pipeline.plan.decide import Decision
 from slipway.pipeline.runs.graph import Graph, Node

@@ -15,7 +15,7 @@ from slipway.pipeline.engine.launcher import Exited, LauncherLostError, Start, S
 from slipway.pipeline.engine.result_store import CachedResults
 from slipway.pipeline.engine.scheduler import Engine
 from slipway.pipeline.errors import PipelineError
-from slipway.pipeline.fingerprint.parts import Fingerprint
+from slipway.pipeline.fingerprint.fingerprint import Fingerprint
 from slipway.pipeline.plan.assemble import Plan
 from slipway.pipeline.plan.decide import Decision
 from slipway.pipeline.plan.node_fingerprints import found_key

@@ -326,16 +326,16 @@ def test_modules_are_parsed_once_and_then_known_by_their_content(repo, monkeypat
 
 
 def test_this_repository_finds_the_modules_that_python_loads():
-    import slipway.pipeline.fingerprint.parts  # noqa: F401
+    import slipway.pipeline.fingerprint.fingerprint  # noqa: F401
 
     root = Path(__file__).parents[4]
     ours = (
-        "slipway.pipeline.fingerprint.parts",
+        "slipway.pipeline.fingerprint.fingerprint",
         "slipway.pipeline.fingerprint.difference",
         "slipway.components.errors",
     )
     loaded = {Path(sys.modules[name].__file__).relative_to(root).as_posix() for name in ours}
-    assert loaded <= set(source_closure(["slipway.pipeline.fingerprint.parts.explain"], root=root))
+    assert loaded <= set(source_closure(["slipway.pipeline.fingerprint.fingerprint.explain"], root=root))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from slipway.pipeline.fingerprint.parts import Fingerprint
+from slipway.pipeline.fingerprint.fingerprint import Fingerprint
 from slipway.pipeline.plan.decide import Decision, Known, decide
 from slipway.pipeline.runs.graph import Graph, Node
 

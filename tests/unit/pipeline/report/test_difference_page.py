@@ -4,7 +4,7 @@ import pytest
 
 from slipway.pipeline.commands import report as pages
 from slipway.pipeline.errors import PipelineError
-from slipway.pipeline.fingerprint.parts import Fingerprint
+from slipway.pipeline.fingerprint.fingerprint import Fingerprint
 from slipway.pipeline.report.difference_page import difference_page
 from slipway.pipeline.runs.diff import compare
 from slipway.pipeline.runs.history import History

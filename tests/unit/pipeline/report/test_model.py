@@ -54,7 +54,7 @@ def test_metrics_whose_bounds_are_not_known_are_named():
 
 def test_the_numbers_at_the_top_have_theirs_and_say_what_rows_are_worth():
     metrics = {"auc": 0.9, "mine": 2.0, "example_count": 1000.0}
-    facts = metric_facts(metrics, {"auc": 0.8}, {"auc": (0.88, 0.92)}, telling_rows=312.4)
+    facts = metric_facts(metrics, {"auc": 0.8}, {"auc": (0.88, 0.92)}, effective_rows=312.4)
 
     assert [fact.interval for fact in facts] == ["[0.88, 0.92]", "", ""]
     assert facts[-1].note == "worth 312 by their weights"

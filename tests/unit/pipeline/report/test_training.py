@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from slipway.pipeline.fingerprint.parts import Fingerprint
+from slipway.pipeline.fingerprint.fingerprint import Fingerprint
 from slipway.pipeline.report.lineage import lineage
 from slipway.pipeline.report.training import curves, training
 from slipway.pipeline.runs.history import History

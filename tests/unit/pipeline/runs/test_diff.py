@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from slipway.pipeline.errors import PipelineError
-from slipway.pipeline.fingerprint.parts import Fingerprint
+from slipway.pipeline.fingerprint.fingerprint import Fingerprint
 from slipway.pipeline.runs.diff import SECTIONS, compare, read_fingerprints
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import NodeRecord, RunRecord

@@ -3,7 +3,7 @@
 import pytest
 
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.fingerprint.parts import Fingerprint
+from slipway.pipeline.fingerprint.fingerprint import Fingerprint
 from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.history import History, result_of
 from slipway.pipeline.runs.record import NodeRecord

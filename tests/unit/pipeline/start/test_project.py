@@ -138,7 +138,7 @@ def test_workflow_and_container_install_by_the_lock_file(made):
 
 
 def test_image_has_the_environment_of_ours(made, project):
-    from slipway.pipeline.cloud.image import image_environment, read_image
+    from slipway.pipeline.cloud.image_contents import image_environment, read_image
 
     theirs, ours = image_environment(made), image_environment(project)
     assert {**ours, "SLIPWAY_PROJECT": "/opt/slipway"} == theirs

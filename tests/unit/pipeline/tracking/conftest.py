@@ -6,7 +6,7 @@ import pytest
 from tracker_double import Collector, MlflowDouble, served
 
 from slipway.components.pusher.manifest import FileEntry, Manifest, sha256
-from slipway.pipeline.fingerprint.parts import Fingerprint
+from slipway.pipeline.fingerprint.fingerprint import Fingerprint
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import NodeRecord
 from slipway.pipeline.runs.run_target import RecordedRequest, WorkloadRun
@@ -133,10 +133,10 @@ def push(folder):
         name: FileEntry(sha256(folder / name), (folder / name).stat().st_size)
         for name in ("saved_model.pb", "variables/variables.index")
     }
-    papers = {
+    provenance = {
         "pushed_at": "2026-11-24T03:00:02+00:00",
         "model": {"signatures": {"serve_raw": SIGNATURE, "serving_default": SIGNATURE}, "digest": DIGEST},
         "stack": {"tensorflow": "2.21.0", "keras": "3.15.1", "python": "3.11.7"},
     }
-    (folder / "manifest.json").write_bytes(Manifest(files, papers).to_bytes())
+    (folder / "manifest.json").write_bytes(Manifest(files, provenance).to_bytes())
     return folder

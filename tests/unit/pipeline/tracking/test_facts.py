@@ -2,7 +2,7 @@
 
 import math
 
-from slipway.pipeline.fingerprint.parts import Fingerprint
+from slipway.pipeline.fingerprint.fingerprint import Fingerprint
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.tracking.facts import (
     Point,

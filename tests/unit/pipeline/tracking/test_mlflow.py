@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from tracker_double import missing
 
-from slipway.pipeline.fingerprint.parts import Fingerprint
+from slipway.pipeline.fingerprint.fingerprint import Fingerprint
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.tracking import mlflow as module
 from slipway.pipeline.tracking.http_client import AnswerError

@@ -9,9 +9,9 @@ from slipway.components.trainer.boosting.growing import Growth, grow, loss_of, p
 from slipway.components.trainer.boosting.matrix import Columns
 from slipway.components.trainer.boosting.rounding import merge_rounding_duplicates
 from slipway.components.trainer.boosting.texts import fit_texts, scaled_others
+from slipway.components.trainer.custom_fit import Rows
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.models import boosted_trees
-from slipway.components.trainer.own_fit import Rows
 
 pytestmark = pytest.mark.filterwarnings("default")  # TensorFlow's own imports warn
 

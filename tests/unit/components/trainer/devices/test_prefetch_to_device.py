@@ -17,7 +17,7 @@ PROBE = """
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
 
     import keras
-    from slipway.components.trainer.checkpoint import Clock
+    from slipway.components.trainer.checkpoint_files import Clock
     from slipway.components.trainer.devices.devices import Devices
     from slipway.components.trainer.devices.with_tensorflow import AHEAD, prefetched
     from slipway.components.trainer.loop.train_function import train_in_blocks

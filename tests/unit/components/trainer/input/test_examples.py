@@ -8,7 +8,7 @@ from slipway.components.errors import ComponentError
 from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.job import TrainingJob
-from slipway.components.trainer.settings.input import InputSettings
+from slipway.components.trainer.settings.input_cache import InputSettings
 
 pytestmark = [
     pytest.mark.slow,

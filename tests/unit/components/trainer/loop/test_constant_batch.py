@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from slipway.components.trainer.checkpoint import Clock
+from slipway.components.trainer.checkpoint_files import Clock
 from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.devices.hosts import Hosts
 

@@ -3,7 +3,7 @@
 import pytest
 
 from slipway.components.project import PROJECT_ROOT
-from slipway.pipeline.cloud.image import read_image
+from slipway.pipeline.cloud.image_contents import read_image
 from slipway.pipeline.cloud.rehearsal.rehearsal_target import left_out, rehearsal_target, with_image
 from slipway.pipeline.cloud.rehearsal.services import ServiceName
 from slipway.pipeline.cloud.workload_in_image import Target

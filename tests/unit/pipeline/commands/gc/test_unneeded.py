@@ -13,7 +13,7 @@ from slipway.pipeline.commands.gc.kept_runs import kept_runs
 from slipway.pipeline.commands.gc.removals import Cleanup, Removal
 from slipway.pipeline.commands.gc.unneeded import collect
 from slipway.pipeline.errors import PipelineError, UsageError
-from slipway.pipeline.fingerprint.parts import Fingerprint
+from slipway.pipeline.fingerprint.fingerprint import Fingerprint
 from slipway.pipeline.plan.resolver_keys import baseline_key
 from slipway.pipeline.plan.state_folders import KeptStates
 from slipway.pipeline.runs.history import History

@@ -1,0 +1,275 @@
+"""Scores of models without knowledge: always the majority, always the same number. Pure.
+
+A threshold that such a score meets tests nothing, and a model that does not beat it has learned nothing.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, asdict, dataclass, fields
+from itertools import accumulate
+
+from slipway.components.metrics.definitions import METRICS, metric_of, plain_name
+
+LABEL_PREFIX = "label_"
+"""Prefix of the label statistics among the Evaluator's metrics."""
+
+DISTINCT_LABELS = 4096
+"""If a slice has more distinct labels than this, they are a continuum and are rounded to three digits."""
+
+
+@dataclass(frozen=True)
+class LabelStatistics:
+    """The labels of one slice.
+
+    Attributes:
+        rows: number of rows, > 0. If weights differ, it is the effective number, i.e. how many rows of equal
+            weight tell as much: the squared sum of the weights divided by the sum of the squared weights (L.
+            Kish, Survey Sampling, 1965).
+        weight: total weight, > 0; the number of rows if every row weighs 1.
+        count: number of labels, whatever their weights; a row with several labels counts each of them.
+        positives, negatives: as `rows`, for the label 1 and for the label 0. They are computed separately:
+            the weights of one class do not affect how certain the other's part of a value is.
+        mean: mean of the labels; for labels 0 and 1 the share of ones.
+        variance: mean squared distance from the mean.
+        absolute_deviation: mean distance from the median.
+        classes: number of distinct labels.
+        majority: the most frequent label.
+        majority_share: its share of the rows, 0 to 1.
+        entropy: of the shares of the classes, in nats.
+        pinball_loss: of always answering the labels' own quantiles; None if no quantiles are requested.
+        random_mean_reciprocal_rank, random_ndcg, random_ndcg_5, random_ndcg_10: the expected value if the
+            rows of each group are in random order; None if it is not requested.
+    """
+
+    rows: float
+    weight: float
+    count: float
+    positives: float
+    negatives: float
+    mean: float
+    variance: float
+    absolute_deviation: float
+    classes: float
+    majority: float
+    majority_share: float
+    entropy: float
+    pinball_loss: float | None = None
+    random_mean_reciprocal_rank: float | None = None
+    random_ndcg: float | None = None
+    random_ndcg_5: float | None = None
+    random_ndcg_10: float | None = None
+
+    @classmethod
+    def of_counts(
+        cls,
+        counts: Mapping[float, float],
+        *,
+        squares: Mapping[float, float] | None = None,
+        count: float | None = None,
+        quantiles: Sequence[float] = (),
+    ) -> "LabelStatistics":
+        """Build the statistics from counts or weights.
+
+        Args:
+            counts: the number of rows, or their weight, by label; at least one is > 0.
+            squares: the sum of the squared weights, by label; None: every row weighs 1.
+            count: of all labels, if rows have weights; None: every row weighs 1.
+            quantiles: that a model predicts, each 0 to 1.
+        """
+        ordered = sorted((label, count) for label, count in counts.items() if count)
+        rows = math.fsum(count for _, count in ordered)
+        mean = math.fsum(label * count for label, count in ordered) / rows
+
+        def effective_rows(*labels: float) -> float:
+            weight = math.fsum(counts.get(label, 0.0) for label in labels)
+            squared = math.fsum(squares.get(label, 0.0) for label in labels) if squares else 0.0
+            return weight * weight / squared if squared else weight
+
+        majority, most = max(ordered, key=lambda item: item[1])
+        median = _weighted_quantile(ordered, rows, 0.5)
+        return cls(
+            rows=effective_rows(*(label for label, _ in ordered)),
+            weight=rows,
+            count=rows if count is None else count,
+            positives=effective_rows(1.0),
+            negatives=effective_rows(0.0),
+            mean=mean,
+            variance=math.fsum((label - mean) ** 2 * count for label, count in ordered) / rows,
+            absolute_deviation=math.fsum(abs(label - median) * count for label, count in ordered) / rows,
+            classes=float(len(ordered)),
+            majority=majority,
+            majority_share=most / rows,
+            entropy=-math.fsum(count / rows * math.log(count / rows) for _, count in ordered),
+            pinball_loss=_constant_pinball_loss(ordered, rows, quantiles) if quantiles else None,
+        )
+
+    def known(self) -> dict[str, float]:
+        """Return the statistics that are not None, by name."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+    @classmethod
+    def from_metrics(cls, metrics: Mapping[str, float]) -> "LabelStatistics | None":
+        """Read the statistics from the Evaluator's metrics of a slice; return None if they lack any."""
+        found = {
+            each.name: metrics[LABEL_PREFIX + each.name]
+            for each in fields(cls)
+            if LABEL_PREFIX + each.name in metrics
+        }
+        if any(name not in found for name in ALWAYS):
+            return None
+        return cls(**found)
+
+    @property
+    def effective_share(self) -> float:
+        """Average effective number of labels per label, 0 to 1: 1 if all weights are equal."""
+        return min(self.rows / self.count, 1.0)
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether labels are 0 and 1, and both occur."""
+        return self.classes == 2 and math.isclose(self.variance, self.mean * (1 - self.mean), abs_tol=1e-9)
+
+    @property
+    def rows_by_class(self) -> tuple[int, int]:
+        """`positives` and `negatives` of binary labels: both occur, so each is at least 1."""
+        return max(round(self.positives), 1), max(round(self.negatives), 1)
+
+
+ALWAYS = tuple(each.name for each in fields(LabelStatistics) if each.default is MISSING)
+"""The statistics that every evaluation has."""
+
+
+def rounded_label(label: float) -> float:
+    """Round a label of a continuum to three digits."""
+    return float(f"{label:.3g}")
+
+
+NO_CLASS = -1.0
+"""The label of a vector of zeros: none of the classes."""
+
+
+def labels_of_vectors(
+    classes: Mapping[float, float], numbers: Mapping[float, float], *, width: int, are_classes: bool
+) -> dict[float, float]:
+    """Return the weight of each label, for labels that are vectors.
+
+    A single one-hot vector may be a class, or one of several labels that a row may have. One-hot vectors are
+    therefore counted as classes, and converted to numbers here if there are other vectors.
+
+    Args:
+        classes: by class, the weight of its one-hot vectors; under `NO_CLASS`, that of vectors of zeros.
+        numbers: by number, the weight of the elements of all other vectors.
+        width: length of a vector.
+        are_classes: whether there are no other vectors.
+
+    Returns:
+        Weights by class, without `NO_CLASS`; or by number, over all vectors.
+    """
+    ones = {label: weight for label, weight in classes.items() if label != NO_CLASS}
+    if are_classes:
+        return ones
+    found = {0.0: 0.0, 1.0: 0.0, **numbers}
+    found[1.0] += math.fsum(ones.values())
+    found[0.0] += (width - 1) * math.fsum(ones.values()) + width * classes.get(NO_CLASS, 0.0)
+    return found
+
+
+def trivial_value(metric: str, labels: LabelStatistics) -> float | None:
+    """Return the score of the best constant answer; None if it is not known.
+
+    The constants are: the majority for an accuracy, the mean for squared errors, the median for the absolute
+    error, the shares of the classes for a cross-entropy, always "yes" for a precision, any for an AUC.
+    """
+    known = METRICS.get(plain_name(metric))
+    if known and known.outputs == "ranks":
+        found: float | None = getattr(labels, known.trivial or "")
+        return found
+    match known.trivial if known else None:
+        case "majority_share":
+            return labels.majority_share
+        case "chance":
+            return 0.5
+        case "variance":
+            return labels.variance
+        case "deviation":
+            return math.sqrt(labels.variance)
+        case "absolute_deviation":
+            return labels.absolute_deviation
+        case "entropy":
+            return labels.entropy
+        case "positive_share":
+            return labels.mean if labels.is_binary else None
+        case "pinball_loss":
+            return labels.pinball_loss
+    return None
+
+
+def trivial_answer(metric: str, labels: LabelStatistics, classes: Sequence[str] = ()) -> str:
+    """Return the constant answer in words, e.g. `always answering 0`.
+
+    Args:
+        metric: one of METRICS, with or without the name of an output.
+        labels: the labels that the answer depends on.
+        classes: their names, in the order of the labels' numbers; (): they have no names.
+    """
+    match metric_of(metric).trivial:
+        case "majority_share":
+            return f"always answering {class_name(labels.majority, classes)}"
+        case "variance" | "deviation":
+            return f"always answering {labels.mean:.4g}, the mean"
+        case "absolute_deviation":
+            return "always answering the median"
+        case "entropy":
+            return "always answering the shares of the classes"
+        case "pinball_loss":
+            return "always answering the same quantiles"
+        case "positive_share":
+            return f"always answering {class_name(1, classes)}"
+    return "a random order" if metric_of(metric).outputs == "ranks" else "answers drawn at random"
+
+
+def class_name(label: float, classes: Sequence[str]) -> str:
+    """Return the name of a class, or its number if it has no name."""
+    return classes[int(label)] if label in range(len(classes)) else f"{label:g}"
+
+
+def majority_per_slice(slices: Mapping[str, LabelStatistics]) -> dict[str, float]:
+    """Return the accuracy of answering each slice's own majority, by the columns that define the slices.
+
+    It shows how much the columns alone can predict.
+
+    Args:
+        slices: by name, `payment_type=Cash` or `payment_type=Cash, trip_start_hour=7`; `overall` is left out.
+    """
+    weights: dict[str, float] = {}
+    hits: dict[str, float] = {}
+    for name, labels in slices.items():
+        if name == "overall":
+            continue
+        columns = slice_columns(name)
+        weights[columns] = weights.get(columns, 0.0) + labels.weight
+        hits[columns] = hits.get(columns, 0.0) + labels.weight * labels.majority_share
+    return {columns: hits[columns] / weights[columns] for columns in weights}
+
+
+def slice_columns(name: str) -> str:
+    """Return the columns of a slice's name: `a, b` for `a=1, b=x`."""
+    return ", ".join(part.partition("=")[0] for part in name.split(", ") if "=" in part)
+
+
+def _constant_pinball_loss(
+    ordered: list[tuple[float, float]], rows: float, quantiles: Sequence[float]
+) -> float:
+    """Return the mean pinball loss of always answering the labels' own quantiles."""
+    losses = []
+    for level in quantiles:
+        answer = _weighted_quantile(ordered, rows, level)
+        misses = ((label - answer, count) for label, count in ordered)
+        losses += [max(level * miss, (level - 1) * miss) * count / rows for miss, count in misses]
+    return math.fsum(losses) / len(quantiles)
+
+
+def _weighted_quantile(ordered: list[tuple[float, float]], rows: float, level: float) -> float:
+    seen = accumulate(count for _, count in ordered)
+    reached = (label for (label, _), so_far in zip(ordered, seen, strict=True) if so_far >= rows * level)
+    return next(reached, ordered[-1][0])

@@ -1,0 +1,95 @@
+"""Makes the verdict on a slice, with findings and an estimate, from the compiler's answer. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from slipway.components.preflight.advice import SliceVerdict
+from slipway.components.preflight.chip_specs import CHIPS, Price
+from slipway.components.preflight.evidence import Evidence
+from slipway.components.preflight.findings import findings
+from slipway.components.preflight.question_and_answer import Answer, Question
+from slipway.components.preflight.roofline import estimate
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """Facts about the training other than its step.
+
+    Attributes:
+        backend: `train.backend`.
+        epochs: `train.epochs`.
+        train_files: the number of files of transformed examples; None if unknown.
+        train_bytes: their total size; None if unknown.
+        train_rows: the number of examples in them; None if unknown.
+        runtime: the package versions of the Python that trains, by package; None if unknown.
+        interpreter: that Python, as `train.interpreter` names it; "" for the pipeline's own.
+        data_regions: the regions of the buckets that the training reads, by address; empty if unknown.
+        tpu_region: the region where the slice is to be rented; "" if unknown.
+        prices: prices of a chip-hour by generation, which replace those of `chips.CHIPS`.
+    """
+
+    backend: str
+    epochs: int
+    train_files: int | None = None
+    train_bytes: int | None = None
+    train_rows: int | None = None
+    runtime: Mapping[str, str] | None = None
+    interpreter: str = ""
+    data_regions: Mapping[str, str] = field(default_factory=dict)
+    tpu_region: str = ""
+    prices: Mapping[str, Price] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "Training":
+        """Read the plain values of `asdict`, or a part of them."""
+        prices = {generation: Price(**price) for generation, price in values.get("prices", {}).items()}
+        return cls(**{**values, "prices": prices})
+
+
+def judge(
+    question: Question,
+    answer: Answer | None,
+    training: Training,
+    *,
+    unanswered: tuple[str, str] = ("", ""),
+) -> SliceVerdict:
+    """Make the verdict on one slice.
+
+    Args:
+        question: the question to the compiling process.
+        answer: the answer of the compiling process; None if there is none.
+        training: facts about the training other than its step.
+        unanswered: why the compiling process gave no answer, and the remedy; both "" if it was not run.
+    """
+    generation = question.slice.generation
+    chip = CHIPS[generation]
+    chip = replace(chip, price=training.prices.get(generation, chip.price))
+    is_tpu = answer is not None and answer.target == "tpu"
+    estimated = None
+    if answer is not None and is_tpu and answer.step.compiles:
+        estimated = estimate(answer.step, question.slice, chip)
+    evidence = Evidence(
+        question=question,
+        answer=answer,
+        backend=training.backend,
+        has_tensorflow=question.slice.has_tensorflow,
+        train_files=training.train_files,
+        train_bytes=training.train_bytes,
+        interpreter="libtpu" if is_tpu else "",
+        unanswered=unanswered,
+        runtime=training.runtime,
+        training_interpreter=training.interpreter,
+        data_regions=training.data_regions,
+        tpu_region=training.tpu_region,
+        step_s=estimated.step_s if estimated else None,
+    )
+    rows = training.train_rows
+    return SliceVerdict(
+        question=question,
+        answer=answer,
+        findings=findings(evidence),
+        estimate=estimated,
+        examples=rows * training.epochs if rows else None,
+        example_bytes=training.train_bytes / rows if rows and training.train_bytes else None,
+    )

@@ -1,0 +1,209 @@
+"""Models that are not trained step by step: a function `fit` beside `build_model` fits them at once.
+
+    def fit(model: keras.Model, rows: Rows, hyperparameters: Mapping[str, Any]) -> None
+
+The function sets the model's weights from all rows of the train split: trees, closed forms, or whatever
+another library fits. It runs in the training process, on the CPU; everything after it treats the model like
+any other.
+"""
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
+
+from slipway.components.errors import ComponentError
+from slipway.components.event_lines import emit
+from slipway.components.trainer.custom_functions import FIT, custom_function, has_custom_loop, parameters_of
+from slipway.components.trainer.features import Feature
+from slipway.components.trainer.job import TrainingJob
+from slipway.components.trainer.pretrained import local_file
+from slipway.components.trainer.result import Facts, Result, summarise_fit
+from slipway.components.trainer.user_model import build_model
+
+
+@dataclass(frozen=True)
+class Rows:
+    """All rows of the train split, in the order of the files.
+
+    Attributes:
+        features: the features by name, without the label.
+        values: by feature, [rows, *feature.shape], of its `model_dtype`.
+        labels: float32 [rows, ...].
+        weights: the weight of each row, class weights included, float32 [rows]; None: equal weights.
+        seed: for anything random in a fit: train.seed.
+        tell: shows a line of progress to the user.
+    """
+
+    features: Mapping[str, Feature]
+    values: Mapping[str, npt.NDArray[Any]]
+    labels: npt.NDArray[Any]
+    seed: int
+    weights: npt.NDArray[Any] | None = None
+    tell: Callable[[str], None] = lambda _: None
+
+
+def has_custom_fit(dotted_path: str) -> bool:
+    """Return True if the module of `build_model` defines or imports a `fit` of this kind.
+
+    Args:
+        dotted_path: of `build_model`.
+    """
+    return parameters_of(dotted_path, FIT) is not None and not has_custom_loop(dotted_path)
+
+
+def require_cpu(dotted_path: str, *, device: str, backend: str) -> None:
+    """Reject settings that a model with its own fit cannot follow.
+
+    Args:
+        dotted_path: of `build_model`.
+        device: `train.device`.
+        backend: `train.backend`.
+
+    Raises:
+        ComponentError: the settings name a device other than the CPU, or a backend other than TensorFlow.
+    """
+    module = dotted_path.rpartition(".")[0]
+    why = f"{module} fits its model by a function of its own"
+    if device in ("tpu", "gpu"):
+        raise ComponentError(
+            f"train.device is {device}, but {why}, on the CPU",
+            hint="set train.device to auto or cpu, or train a network: train.model names it",
+        )
+    if backend != "tensorflow":
+        raise ComponentError(
+            f"train.backend is {backend}, but {why}, with TensorFlow",
+            hint="set train.backend to tensorflow",
+        )
+
+
+def require_steps(dotted_path: str) -> None:
+    """Reject a model with its own fit, at once or in steps, where Keras' training step is required.
+
+    Args:
+        dotted_path: of `build_model`.
+
+    Raises:
+        ComponentError: the model has its own fit.
+    """
+    if has_custom_loop(dotted_path):
+        raise ComponentError(
+            f"{dotted_path.rpartition('.')[0]} runs its own steps in fit(model, data, context); preflight "
+            "compiles Keras' step only, so what its own step needs is not known",
+            hint="a train_step of the model's own class is compiled; or set train.preflight to false",
+        )
+    if has_custom_fit(dotted_path):
+        raise ComponentError(
+            f"{dotted_path.rpartition('.')[0]} fits its model by a function of its own, on the CPU: there is "
+            "no training step to compile for a TPU",
+            hint="for a TPU, set train.model to a network; `new` writes one as the profile network",
+        )
+
+
+def fit_at_once(job: TrainingJob) -> tuple[Any, Result, list[dict[str, float]]]:
+    """Build the job's model and have its module fit it to the train split, on the CPU in any case.
+
+    Args:
+        job: its epochs, steps and checkpoints do not apply.
+
+    Returns:
+        The model, the result, and the history: the metrics after the fit as those of one epoch.
+
+    Raises:
+        ComponentError: the settings, the data or the model do not allow it.
+        Exception: whatever the user's code raises.
+    """
+    from slipway.components.trainer.devices.opening import open_devices
+
+    if not isinstance(job.label, str):
+        raise ComponentError(
+            f"{job.model.rpartition('.')[0]} fits its model to one label, but transform.label names "
+            f"{len(job.labels)}",
+            hint="set train.model to a network with an output for each, or name one label",
+        )
+    began = time.monotonic()
+    # OpenMP's threads spin while they wait, and so take the processor from the threads that they wait for if
+    # anything else computes: 60 rounds over 36,000 rows took 8 to 21 s on two busy cores, and 1.0 to 1.4 s
+    # with threads that sleep. The variable is read when scikit-learn is loaded, which Keras does.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    devices = open_devices(replace(job.compute, device="cpu"), os.environ)
+    emit("devices", kind=devices.kind, words=devices.words, replicas=devices.replicas)
+    import keras
+
+    from slipway.components.trainer.input.targets import Targets
+    from slipway.components.trainer.input.weights import weighed
+
+    keras.utils.set_random_seed(job.seed)
+    weights = weighed(job)
+    job = weights.job
+    if weights.class_words:
+        emit("note", message=weights.class_words)
+    train = _rows(job, job.train_files)
+    held = _rows(job, job.eval_files) if job.eval_files else None
+    pretrained = local_file(job.pretrained, folder=Path(job.output_dir))
+    model = build_model(job.model, job.inputs, job.hyperparameters, pretrained=pretrained)
+    facts: Facts = {
+        "devices": devices.words,
+        "input": train.words,
+        "train_rows": train.count,
+        "eval_rows": held.count if held else 0,
+        "steps": 1,
+        "epochs": 1,
+        "parameters": model.count_params(),
+    }
+    emit("start", **facts)
+    said = [""]
+
+    def tell(words: str) -> None:
+        said.append(words)
+        emit("fit", message=words)
+
+    values, labels, *factors = Targets.for_training(job).split(train.columns)
+    rows = Rows(
+        features=job.inputs,
+        values={name: column.numpy() for name, column in values.items()},
+        labels=labels.numpy(),
+        seed=job.seed,
+        weights=factors[0].numpy() if factors else None,
+        tell=tell,
+    )
+    fit_began = time.monotonic()
+    custom_function(job.model, FIT)(model, rows, job.hyperparameters)
+    fit_s = time.monotonic() - fit_began
+    metrics = _metrics(model, job, train)
+    if held:
+        metrics |= {f"val_{name}": value for name, value in _metrics(model, job, held).items()}
+    emit("epoch", epoch=1, epochs=1, metrics=metrics)
+    wall_s = time.monotonic() - began
+    summary = summarise_fit(metrics=metrics, fit_s=fit_s, wall_s=wall_s, words=said[-1])
+    return model, {**facts, **summary}, [{"epoch": 1, **metrics}]
+
+
+def _rows(job: TrainingJob, files: tuple[str, ...]) -> Any:
+    from slipway.components.available_memory import available_memory_bytes
+    from slipway.components.trainer.input.arrays import load_rows
+    from slipway.components.trainer.input.plan import MEMORY_SHARE
+
+    limit = round(available_memory_bytes() * MEMORY_SHARE)
+    rows = load_rows(files, job.features, limit_bytes=limit)
+    if rows is None:
+        raise ComponentError(
+            f"the examples are more than {limit / 2**20:,.0f} MB, a quarter of the free memory, and "
+            f"{job.model} is fitted to all of them at once",
+            hint="train on fewer rows, or set train.model to a network, which is trained on batches",
+        )
+    return rows
+
+
+def _metrics(model: Any, job: TrainingJob, rows: Any) -> dict[str, float]:
+    from slipway.components.trainer.input.arrays import eval_batches
+    from slipway.components.trainer.input.targets import Targets
+    from slipway.components.trainer.loop.callback import numbers_of
+
+    batches = eval_batches(rows, targets=Targets.for_evaluation(job), batch_size=max(job.batch_size, 1024))
+    found = model.evaluate(batches, verbose=0, return_dict=True)
+    return numbers_of(found)

@@ -1,0 +1,139 @@
+"""The callback that tracks the progress of a training, and saves checkpoints to resume from."""
+
+import time
+from dataclasses import replace
+from typing import Any
+
+from slipway.components.trainer.checkpoint_files import Arrays, Checkpoint, CheckpointWriter
+from slipway.components.trainer.job import TrainingJob
+from slipway.components.trainer.loop.blow_up import require_loss, require_losses
+from slipway.components.trainer.loop.callback import FitStart, PeriodicSchedule, StepCallback, numbers_of
+from slipway.components.trainer.loop.early_stopping import best_so_far, stops_early
+from slipway.components.trainer.loop.model_state import metrics_snapshot, restore_metrics, snapshot
+from slipway.components.trainer.loop.preemption import PreemptedError, Preemption
+from slipway.components.trainer.loop.step_time import StepTimer
+
+LOSS_INTERVAL_S = 0.5
+"""Seconds between two checks of the loss between checkpoints."""
+
+
+class Checkpointing(StepCallback):
+    """Tracks the progress of a training in `reached`, and saves its whole state to a folder if there is one.
+
+    Attributes:
+        reached: the progress, without the variables.
+        state: the variables as last saved.
+
+    Args:
+        begin: the state that this fit begins with.
+        job: says when a checkpoint is due, when the training has blown up, and when it stops early.
+        start: where in the training the fit begins.
+        timer: of the steps, paused while saving.
+        preemption: tells whether to save and leave.
+        writer: None: no checkpoints are kept.
+    """
+
+    def __init__(
+        self,
+        begin: Checkpoint,
+        job: TrainingJob,
+        start: FitStart,
+        *,
+        timer: StepTimer,
+        preemption: Preemption,
+        writer: CheckpointWriter | None,
+    ) -> None:
+        super().__init__(start)
+        self.reached = replace(begin, variables=(), metrics=())
+        self.state: Arrays = ()
+        self._begin = begin
+        self._began_at = time.monotonic()
+        self._job = job
+        self._timer = timer
+        self._preemption = preemption
+        self._writer = writer
+        minutes = job.checkpoint.minutes
+        self._saving = PeriodicSchedule(
+            steps=job.checkpoint.steps,
+            seconds=None if minutes is None else 60 * minutes,
+            first_step=begin.step,
+        )
+        self._looking = PeriodicSchedule(seconds=LOSS_INTERVAL_S)
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        """Restore the metrics of an epoch that was interrupted."""
+        super().on_epoch_begin(epoch)
+        if self._begin.metrics and epoch * self.start.steps_per_epoch <= self._begin.step:
+            restore_metrics(self.model, self._begin.metrics)
+
+    def after_step(self, loss: Any) -> None:
+        """Save if a checkpoint is due.
+
+        Raises:
+            PreemptedError: the process received SIGTERM, and everything is saved.
+            BlownUpError: the loss is no longer a number.
+            ComponentError: a checkpoint could not be written.
+        """
+        where = f"after step {self.step}"
+        if self.previous is not None and self._looking.is_due(self.step):
+            self._looking.done(self.step)
+            require_loss(self.previous[1], self._job.blow_up, where)
+        is_due = self._writer is not None and self._saving.is_due(self.step)
+        if self.is_epoch_end or not (self._preemption.is_requested or is_due):
+            return  # the end of an epoch is saved after its evaluation
+        if loss is not None:
+            require_loss(loss, self._job.blow_up, where)
+        self.reached = replace(self.reached, step=self.step)
+        self._keep(metrics=True)
+        self._leave_if_told()
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Record the epoch's metrics, save, and stop if no better epoch is to be expected.
+
+        Raises the same errors as `after_step`.
+        """
+        metrics = numbers_of(logs)
+        require_losses(metrics, self._job.blow_up, f"after epoch {epoch + 1}")
+        step = (epoch + 1) * self.start.steps_per_epoch
+        self.reached = replace(
+            self.reached,
+            step=step,
+            history=(*self.reached.history, {"epoch": epoch + 1, **metrics}),
+            best=best_so_far(
+                self.reached.best,
+                metrics,
+                self._job.checkpoint,
+                patience=self._job.early_stopping.patience,
+                epoch=epoch + 1,
+                step=step,
+            ),
+        )
+        self._keep(metrics=False)
+        self._leave_if_told()
+        has_stopped = getattr(self.model, "stop_training", False)  # by a callback of the user
+        self.model.stop_training = self.is_over or has_stopped
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the training, resumed or not, stops before its last epoch."""
+        patience = self._job.early_stopping.patience
+        return stops_early(patience, best=self.reached.best, epochs=len(self.reached.history))
+
+    def _keep(self, *, metrics: bool) -> None:
+        fit_s = self._begin.clock.fit_s + time.monotonic() - self._began_at
+        self.reached = replace(self.reached, clock=replace(self._timer.clock, fit_s=fit_s))
+        self._saving.done(self.reached.step)
+        if self._writer is None:
+            return
+        with self._timer.paused():
+            self.state = snapshot(self.model)
+            added_up = metrics_snapshot(self.model) if metrics else ()
+            self._writer.write(replace(self.reached, variables=self.state, metrics=added_up))
+
+    def _leave_if_told(self) -> None:
+        if not self._preemption.is_requested:
+            return
+        if self._writer is None:
+            raise PreemptedError(0)
+        self._writer.finish()
+        raise PreemptedError(self.reached.step)

@@ -1,0 +1,41 @@
+"""Custom Keras callbacks: a function `callbacks(context)` beside `build_model` returns them."""
+
+import keras
+
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.custom_functions import CALLBACKS, custom_function, has_custom_callbacks
+from slipway.components.trainer.loop.context import TrainingContext
+
+
+def custom_callbacks(dotted_path: str, context: TrainingContext) -> list[keras.callbacks.Callback]:
+    """Return the callbacks for one attempt at a training, which are called before each checkpoint is saved.
+
+    Args:
+        dotted_path: of `build_model`.
+        context: passed to the function.
+
+    Returns:
+        The callbacks; [] if the module has no such function.
+
+    Raises:
+        ComponentError: the function returns something else.
+        Exception: whatever the user's code raises.
+    """
+    if not has_custom_callbacks(dotted_path):
+        return []
+    where = f"{dotted_path.rpartition('.')[0]}.{CALLBACKS}"
+    found = custom_function(dotted_path, CALLBACKS)(context)
+    if not isinstance(found, list | tuple):
+        raise ComponentError(
+            f"{where} must return a list of Keras callbacks, not {type(found).__name__}",
+            hint="return [] for none",
+        )
+    for each in found:
+        if not isinstance(each, keras.callbacks.Callback):
+            kind = each.__name__ if isinstance(each, type) else type(each).__name__
+            raise ComponentError(
+                f"{where} returns {kind}, which is not a Keras callback",
+                hint="return instances of keras.callbacks.Callback, for example "
+                "keras.callbacks.ReduceLROnPlateau()",
+            )
+    return list(found)

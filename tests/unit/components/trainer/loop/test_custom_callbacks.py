@@ -1,0 +1,47 @@
+"""Callbacks of the user's own module: found, checked, and what they may not be said in words."""
+
+import pytest
+
+from slipway.components.errors import ComponentError
+
+pytestmark = [
+    pytest.mark.slow,
+    # TensorFlow's own imports warn of what they will change in themselves.
+    pytest.mark.filterwarnings("default"),
+]
+
+
+@pytest.fixture
+def found(tmp_path, monkeypatch, request):
+    """What the function of a module with that source returns for the context "facts"."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def call(source):
+        from slipway.components.trainer.loop.custom_callbacks import custom_callbacks
+
+        name = f"called_back_{abs(hash(source))}"
+        (tmp_path / f"{name}.py").write_text(f"import keras\n{source}\n")
+        return custom_callbacks(f"{name}.build_model", "facts")
+
+    return call
+
+
+def test_callbacks_are_made_with_the_facts_of_the_training(found):
+    [made] = found(
+        "def callbacks(context):\n    return [keras.callbacks.LambdaCallback(on_epoch_end=context)]"
+    )
+    assert made.on_epoch_end == "facts"
+    assert found("def build_model(features, hyperparameters): ...") == []
+
+
+@pytest.mark.parametrize(
+    ("returned", "words"),
+    [
+        ("None", r"\.callbacks must return a list of Keras callbacks, not NoneType"),
+        ("[keras.callbacks.EarlyStopping]", "returns EarlyStopping, which is not a Keras callback"),
+        ("[print]", "returns builtin_function_or_method, which is not a Keras callback"),
+    ],
+)
+def test_what_is_no_list_of_callbacks_is_refused(found, returned, words):
+    with pytest.raises(ComponentError, match=words):
+        found(f"def callbacks(context):\n    return {returned}")

@@ -1,0 +1,72 @@
+import json
+from dataclasses import replace
+
+import pytest
+
+from slipway.components.data_gate.limits import Limits
+from slipway.components.data_gate.statistics import FeatureStatistics, SplitStatistics
+from slipway.pipeline.errors import UsageError
+from slipway.pipeline.watch.log_folder import Logs
+from slipway.pipeline.watch.page import gather, write_page
+from slipway.pipeline.watch.window_drift import WatchRequest, watch
+
+
+@pytest.fixture
+def watch_request(tmp_path):
+    return lambda **more: WatchRequest("taxi", 7, Logs.of(tmp_path / "log"), "day", Limits(), **more)
+
+
+def test_nothing_has_drifted_in_more_of_the_same(watch_request, training, write_log):
+    for day in range(3):
+        write_log(day)
+    found = watch(watch_request(), training)
+    assert found.sentence == (
+        "Nothing has drifted in the requests to version 7 of taxi: 3,000 rows, 2 columns, "
+        "2026-11-22 to 2026-11-24."
+    )
+    assert found.exit_code == 0
+
+
+def test_what_drifted_is_told_since_when_and_with_rows(watch_request, training, write_log):
+    for day in range(4):
+        write_log(day, factor=1.0 if day < 2 else 2.0)
+    found = watch(watch_request(), training)
+    assert found.sentence == (
+        "1 of 2 columns drifted in the requests to version 7 of taxi: fare since 2026-11-24."
+    )
+    assert found.exit_code == 3
+    assert "requests-3.jsonl line" in found.text()
+    told = json.loads(json.dumps(found.to_json()))
+    assert [each["column"] for each in told["drifted"]] == ["fare"]
+    assert [each["drifted"] for each in told["windows"]] == [[], [], ["fare"], ["fare"]]
+
+
+def test_columns_that_are_skipped_or_not_logged_are_not_compared(watch_request, training, write_log):
+    write_log(0, factor=2.0)
+    found = watch(watch_request(skip={"fare"}), training)
+    assert (found.columns, found.not_logged, found.exit_code) == (("company",), (), 0)
+
+
+def test_column_of_lists_that_are_mostly_empty_is_not_compared(watch_request, training, write_log):
+    write_log(0, tags=["a", "b"])
+    tags = FeatureStatistics("tags", "text", 10_000, 500, 1_000, unique=2, most_values=2)
+    mostly_empty = SplitStatistics(10_000, {**training.features, "tags": tags})
+    found = watch(watch_request(), mostly_empty)
+    assert (found.columns, found.not_logged) == (("fare", "company"), ("tags",))
+
+
+def test_few_requests_are_not_judged(watch_request, training, write_log):
+    write_log(0, rows=19)
+    with pytest.raises(UsageError, match=r"19 rows .* too few to judge; data_gate.min_rows is 20"):
+        watch(watch_request(), training)
+
+
+def test_page_shows_all_and_escapes_it(watch_request, training, write_log, tmp_path):
+    write_log(0, factor=2.0)
+    found = watch(replace(watch_request(), workload="<b>"), training)
+    text = write_page(found, tmp_path / "watch/page.html").read_text()
+    assert "<b>" not in text
+    assert "with at least 500 rows" in text
+    assert "&lt;b&gt;: is version 7 still right?" in text
+    assert gather(found).findings[0].since == "2026-11-22"
+    assert "requests-0.jsonl" in gather(found).findings[0].rows
