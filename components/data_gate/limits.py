@@ -72,7 +72,7 @@ class Limits:
     )
     min_rows: int = setting(20, "Minimum number of rows in all splits together.", ge=0)
     max_row_change: float = setting(
-        0.5, "More or fewer rows than the reference has, as a share of its rows.", ge=0
+        0.5, "How far the number of rows may differ from the reference's, as a share of it.", ge=0
     )
     max_duplicate_share: float = _share(0.1, "Share of the rows that may repeat another row in every column.")
     max_label_missing_share: float = _share(0.0, "Share of the rows that may lack the label.")

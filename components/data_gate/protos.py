@@ -44,7 +44,7 @@ def schema_features(text: str) -> dict[str, FeatureSchema]:
     """Parse a schema in protobuf's text format; return its features by name."""
     schema = text_format.Parse(text, schema_pb2.Schema())
     domains = {domain.name: frozenset(domain.value) for domain in schema.string_domain}
-    return {feature.name: _schema_of(feature, domains, schema) for feature in schema.feature}
+    return {feature.name: _schema_of(feature, domains) for feature in schema.feature}
 
 
 def anomalies(data: bytes, *, split: str) -> Iterator[Anomaly]:
@@ -107,7 +107,7 @@ def _distribution(histograms: Iterable[Any]) -> Distribution | None:
     return Distribution(points=points, below=below) if np.isfinite(points).all() else None
 
 
-def _schema_of(feature: Any, domains: dict[str, frozenset[str]], schema: Any) -> FeatureSchema:
+def _schema_of(feature: Any, domains: dict[str, frozenset[str]]) -> FeatureSchema:
     kind = feature.WhichOneof("domain_info")
     low = high = None
     if kind in ("int_domain", "float_domain"):
@@ -130,14 +130,4 @@ def _schema_of(feature: Any, domains: dict[str, frozenset[str]], schema: Any) ->
         max=high,
         min_fraction=feature.presence.min_fraction,
         has_shape=feature.HasField("shape"),
-        is_in_training=_is_in(feature, schema, "TRAINING"),
-        is_in_serving=_is_in(feature, schema, "SERVING"),
-    )
-
-
-def _is_in(feature: Any, schema: Any, environment: str) -> bool:
-    if environment in feature.not_in_environment:
-        return False
-    return environment in feature.in_environment or not (
-        schema.default_environment and environment not in schema.default_environment
     )

@@ -16,8 +16,6 @@ class FeatureSchema:
         max: the largest number allowed; None if there is no limit.
         min_fraction: share of the rows that must have a value, 0 to 1.
         has_shape: whether the schema gives the feature a shape; Transform then reads no row without a value.
-        is_in_training: whether the feature is expected in the training data.
-        is_in_serving: whether the feature is expected in serving requests.
     """
 
     name: str
@@ -29,8 +27,6 @@ class FeatureSchema:
     max: float | None = None
     min_fraction: float = 0.0
     has_shape: bool = False
-    is_in_training: bool = True
-    is_in_serving: bool = True
 
 
 @dataclass(frozen=True, slots=True)

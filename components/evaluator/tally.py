@@ -199,7 +199,7 @@ class Tally:
         weights: float64 [slices, 2], the sums of the rows' weights and of their squares.
         labels: by output, the labels of the first model: by slice and label, the sums of the rows' weights
             and of their squares, and the number of rows; for labels that are vectors see
-            `trivial.labels_of_vectors`.
+            `trivial_scores.labels_of_vectors`.
         numbers: the same for the elements of vectors that are not a class.
         widths: by output, how many numbers a label has.
         models: one for each of the request's models.

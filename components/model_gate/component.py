@@ -65,7 +65,7 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
             by which the resolver finds the latest blessed model, the digest of the model's files, and
             `verdict.json`; if BLESSED, also the data profile that the DataGate compares later data with.
         metrics: names in `metrics.METRICS`, the most important first.
-        thresholds: slices (`overall`, `all`, a column's, one) -> metric -> fields of `rules.Threshold`.
+        thresholds: slices (`overall`, `all`, a column's, one) -> metric -> fields of `Threshold`.
         min_slice_rows: slices with fewer rows are not judged.
         beat_trivial: `one`, `all` or `none`, see `trivial_rules.trivial_checks`.
         sample_rows: the most examples to read.

@@ -51,7 +51,7 @@ def Preflight(  # noqa: N802 (component constructors are nouns)
         step: the fields of `question_and_answer.Question` other than slice, features and model, encoded by
             `as_parameter`.
         tpu_slice: the fields of `question_and_answer.Slice`, encoded by `as_parameter`.
-        training: the fields of `judge.Training` that are not counted here, encoded by `as_parameter`.
+        training: the fields of `verdict.Training` that are not counted here, encoded by `as_parameter`.
         images: `train.images`.
         limit_s: the time limit of the compilation.
         compiler: not read; causes a cache miss if the compiler changes.

@@ -116,7 +116,8 @@ class PublishedStep:
 
     Attributes:
         network: the model.
-        slice: the generation, a key of `chips.CHIPS`, and the number of devices: two per chip on v2, v3, v7.
+        slice: the generation, a key of `chip_specs.CHIPS`, and the number of devices: two per chip on v2, v3
+            and v7.
         batch_size: the global batch size, in examples or sequences.
         sequence: the length of a sequence, in positions; 0 for images.
         step_s: the time of one step.

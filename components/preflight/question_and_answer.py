@@ -15,7 +15,7 @@ class Slice:
 
     Attributes:
         name: the name, as in `train.tpu`.
-        generation: a key of `chips.CHIPS`; "" for the CPU.
+        generation: a key of `chip_specs.CHIPS`; "" for the CPU.
         devices: the number of JAX devices, among which the batch is divided, >= 1.
         hosts: the number of machines, >= 1.
         topology: the topology of the chips, such as "2x4"; "" for the CPU.

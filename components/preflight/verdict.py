@@ -26,7 +26,7 @@ class Training:
         interpreter: that Python, as `train.interpreter` names it; "" for the pipeline's own.
         data_regions: the regions of the buckets that the training reads, by address; empty if unknown.
         tpu_region: the region where the slice is to be rented; "" if unknown.
-        prices: prices of a chip-hour by generation, which replace those of `chips.CHIPS`.
+        prices: prices of a chip-hour by generation, which replace those of `chip_specs.CHIPS`.
     """
 
     backend: str

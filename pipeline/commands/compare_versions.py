@@ -15,11 +15,10 @@ from slipway.components.metrics.definitions import CONFUSION, CURVES, metric_of
 from slipway.components.pusher.version_store import VersionStore, version_store_at
 from slipway.pipeline.commands.logged_answers import AnsweredFile, answers_to, files_with_needed_columns
 from slipway.pipeline.commands.model_columns import taken_columns
-from slipway.pipeline.commands.versions import no_version
+from slipway.pipeline.commands.versions import pushed_version
 from slipway.pipeline.commands.watch import LateLabels, metrics_and_labels
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import UsageError, raised_as
-from slipway.pipeline.terminal.invocation import command
 from slipway.pipeline.watch.late_labels import labels_of_rows
 from slipway.pipeline.watch.log_folder import JSON_LINES, LogFile, Logs, left_out_lines, open_logs
 from slipway.pipeline.watch.paired_metrics import paired_metrics
@@ -126,15 +125,8 @@ class _Rows:
 
 def _version_store(config: WorkloadConfig, output: Path, champion: int, challenger: int) -> VersionStore:
     store = version_store_at(serving_base(config, output))
-    numbers = store.numbers()
-    if not numbers:
-        raise no_version(store.base, config.name, output)
     for number in (champion, challenger):
-        if number not in numbers:
-            raise UsageError(
-                f"{store.base} has no version {number}.",
-                hint=command("versions", config.name, output=output),
-            )
+        pushed_version(store, number, config.name, output)
     if champion == challenger:
         raise UsageError(
             f"Version {champion} is both champion and challenger.", hint="name two different versions"

@@ -32,7 +32,7 @@ from slipway.pipeline.commands.model_columns import (
     taken_columns,
 )
 from slipway.pipeline.commands.unfinished import unfinished
-from slipway.pipeline.commands.versions import no_version
+from slipway.pipeline.commands.versions import pushed_version
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.engine.signal_handlers import raise_interrupt, signals_handled_by
 from slipway.pipeline.errors import UsageError, raised_as
@@ -189,16 +189,9 @@ def predict(
         ComponentError: the version is damaged, or the model refuses every row.
     """
     store = version_store_at(serving_base(config, output.absolute()), trusted_versions(config, verify_key))
-    numbers = store.numbers()
-    if not numbers:
-        raise no_version(store.base, config.name, output)
-    if version not in (None, *numbers):
-        raise UsageError(
-            f"{store.base} has no version {version}.", hint=command("versions", config.name, output=output)
-        )
+    number = pushed_version(store, version, config.name, output)
     engine = [*workload_beam_args(config.beam, config.cloud), *beam_args]
     check_engine(engine)
-    number = version or numbers[-1]
     usual = ingest_options(config.data).format
     files = _files(source, file_format or usual)
     options = _options(config, file_format or _format_of(files[0].name, usual))

@@ -201,6 +201,22 @@ def no_version(base: str, name: str, output: Path) -> UsageError:
     return UsageError(f"{base} has no version.", hint=command("run", name, output=output))
 
 
+def pushed_version(store: VersionStore, version: int | None, name: str, output: Path) -> int:
+    """Return that version of a workload's base, or the newest for None.
+
+    Raises:
+        UsageError: there is no such version, or none at all.
+    """
+    numbers = store.numbers()
+    if not numbers:
+        raise no_version(store.base, name, output)
+    if version not in (None, *numbers):
+        raise UsageError(
+            f"{store.base} has no version {version}.", hint=command("versions", name, output=output)
+        )
+    return version or numbers[-1]
+
+
 def _record(history: History, target: Version, done: RolledBack, again: Republished, began: float) -> str:
     """Record a rollback in the run history; return why that failed, if it did: the rollback stands."""
     try:

@@ -13,10 +13,9 @@ from slipway.components.pusher.manifest_contents import Provenance
 from slipway.components.pusher.version_store import version_store_at
 from slipway.pipeline.commands.model_columns import taken_columns
 from slipway.pipeline.commands.notify import send
-from slipway.pipeline.commands.versions import no_version
+from slipway.pipeline.commands.versions import pushed_version
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.terminal.invocation import command
 from slipway.pipeline.terminal.printable import printable
 from slipway.pipeline.watch.late_labels import join, read_labels
 from slipway.pipeline.watch.live_metrics import live_metrics
@@ -78,14 +77,7 @@ def watch(
     """
     output = output.absolute()
     store = version_store_at(serving_base(config, output))
-    numbers = store.numbers()
-    if not numbers:
-        raise no_version(store.base, config.name, output)
-    if version not in (None, *numbers):
-        raise UsageError(
-            f"{store.base} has no version {version}.", hint=command("versions", config.name, output=output)
-        )
-    number = version or numbers[-1]
+    number = pushed_version(store, version, config.name, output)
     manifest = store.manifest(number)
     provenance: Provenance = manifest.provenance if manifest else {}
     if reference is not None:

@@ -20,7 +20,9 @@ class SearchConfig(Section):
     high: int | float | None = Field(
         default=None, description="The highest value of a range; whole numbers only if both ends are."
     )
-    step: int | float | None = Field(default=None, gt=0, description="Steps above low; null: any number.")
+    step: int | float | None = Field(
+        default=None, gt=0, description="Distance between two values, counted from low; null: any value."
+    )
     log: bool = Field(default=False, description="Whether to search on a logarithmic scale.")
 
     @model_validator(mode="after")

@@ -51,8 +51,8 @@ def execute(
         warm: the process to fork from; None imports TFX in a new process.
         listeners: called when the run has ended.
         hopeless: says which running nodes to end early; see `Engine`.
-        beside: the runs side by side with this one, from `beside.side_by_side`, which holds the lock of the
-            output folder; None: there is no other.
+        beside: the runs side by side with this one, from `concurrent_runs.side_by_side`, which holds the lock
+            of the output folder; None: there is no other.
 
     Returns:
         The finished run's record, as `run.json` holds it.

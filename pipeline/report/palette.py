@@ -32,8 +32,3 @@ DARK: Mapping[str, str] = {
     "first": "#6bb1ff",
     "second": "#f0a35e",
 }
-TEXTS = ("text", "muted", "link", "good", "bad", "warn", "still")
-"""The colours of text."""
-
-MARKS = ("line", "first", "second", "good", "bad", "warn", "still")
-"""The colours of lines, bars and boxes."""

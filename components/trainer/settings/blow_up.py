@@ -22,5 +22,5 @@ class BlowUpSettings(SettingsGroup):
         None, "The highest mean loss of an epoch; null: it only has to be finite."
     )
     trials: int = setting(
-        0, "How often the training goes back to its newest checkpoint before it stops.", ge=0
+        0, "How many times training returns to its newest checkpoint before it stops.", ge=0
     )

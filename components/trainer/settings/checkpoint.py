@@ -20,7 +20,7 @@ class CheckpointSettings(SettingsGroup):
     section: ClassVar[str] = "checkpoint"
 
     steps: int | None = setting(
-        None, "Save a checkpoint every so many steps, besides at the end of epochs; null: no.", ge=1
+        None, "Save a checkpoint after this many steps, in addition to each epoch's end; null: never.", ge=1
     )
     minutes: float | None = setting(
         10.0, "Save a checkpoint when the last one is this many minutes old; null: never.", gt=0

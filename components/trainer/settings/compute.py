@@ -31,12 +31,12 @@ class ComputeSettings(SettingsGroup):
         "", "Name or grpc:// address of the TPU, or local; empty: from the environment."
     )
     cpu_devices: int = setting(
-        1, "Devices to split the CPU into, to rehearse several devices without having them.", ge=1
+        1, "Number of virtual CPU devices, to rehearse a training on several devices.", ge=1
     )
     model_parallel: int = setting(1, "Number of devices that share one copy of the model (jax only).", ge=1)
     layout: dict[str, tuple[Axis | None, ...]] = setting(
         {},
-        "From the pattern of a whole variable path to the axis that splits each of its dimensions: null, "
+        "Maps a pattern for the whole path of a variable to the axis that splits each dimension: null, "
         "batch or model.",
         examples=[{".*dense.*kernel": [None, "model"]}],
     )

@@ -16,7 +16,7 @@ from slipway.components.pusher.version_store import thin_out, version_store_at
 from slipway.pipeline.commands import show
 from slipway.pipeline.commands.gc.kept_runs import kept_runs
 from slipway.pipeline.commands.verify import Verified, verify, verify_all
-from slipway.pipeline.commands.versions import rollback, versions, versions_text
+from slipway.pipeline.commands.versions import pushed_version, rollback, versions, versions_text
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.push import SignConfig
 from slipway.pipeline.errors import PipelineError, UsageError
@@ -92,6 +92,16 @@ def test_no_version_is_said(config, output):
     )
     with pytest.raises(UsageError, match="has no version"):
         rollback(config, output, to=None)
+
+
+def test_pushed_version_is_the_newest_or_the_one_that_is_asked_for(base, output, pushed):
+    first, second = pushed("a", "b")
+    store = version_store_at(str(base))
+    assert pushed_version(store, None, "toy", output) == second
+    assert pushed_version(store, first, "toy", output) == first
+    with pytest.raises(UsageError, match=r"has no version 3\.") as refused:
+        pushed_version(store, 3, "toy", output)
+    assert "versions toy" in refused.value.hint
 
 
 def test_version_made_by_hand_is_listed_as_one(config, output, base):

@@ -1,6 +1,9 @@
 import pytest
 
-from slipway.pipeline.report.palette import DARK, LIGHT, MARKS, TEXTS
+from slipway.pipeline.report.palette import DARK, LIGHT
+
+TEXTS = ("text", "muted", "link", "good", "bad", "warn", "still")
+MARKS = ("line", "first", "second", "good", "bad", "warn", "still")
 
 
 def luminance(colour: str) -> float:
