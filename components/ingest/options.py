@@ -65,7 +65,7 @@ class Options:
     columns: tuple[str, ...] = setting((), "The columns to read; empty: all. Not for tfrecord and images.")
     types: Mapping[str, Type] = setting(
         {},
-        "CSV, JSON Lines and Parquet: column types (int, float or text) that replace the guessed ones and the "
+        "CSV, JSON Lines and Parquet: column types (int, float or text) instead of guesses and of the "
         "schema's. text keeps numbers as they are written: {phone: text}.",
         examples=[{"phone": "text"}],
     )

@@ -30,7 +30,7 @@ def record(record_of, output):
     return record_of("reviews", output)
 
 
-def test_reviews_are_told_apart_and_the_model_is_pushed(record):
+def test_reviews_are_distinguished_and_the_model_is_pushed(record):
     assert record["metrics"]["example_count"] == 43
     assert record["metrics"]["auc"] > 0.55
     assert record["pushed"], "the gates and the serving check passed, an empty text among its requests"

@@ -347,7 +347,7 @@ def test_on_paper_no_table_is_cut_and_nothing_is_left_that_only_a_screen_can_use
 
 
 @pytest.mark.slow
-def test_a_log_that_nobody_opened_is_not_printed(chromium, report_run, tmp_path):
+def test_a_log_that_was_not_opened_is_not_printed(chromium, report_run, tmp_path):
     def pages(name: str) -> int:
         (tmp_path / name).mkdir()
         written = write_page(record, tmp_path, tmp_path / name / "page.html")

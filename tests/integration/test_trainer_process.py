@@ -275,7 +275,7 @@ def test_same_seed_gives_the_same_history_and_another_seed_another(job, tmp_path
         ({"label": "z"}, "label 'z' is not a transformed feature"),
     ],
 )
-def test_failure_is_told_in_its_own_words(job, tmp_path, changes, words):
+def test_failure_is_reported_in_its_own_words(job, tmp_path, changes, words):
     with pytest.raises(ComponentError, match=words):
         run(job, tmp_path, **changes)
     assert not (tmp_path / "result.json").exists()
@@ -390,7 +390,7 @@ def test_training_killed_at_any_step_goes_on_to_the_same_weights_and_history(und
     assert "with 2 restarts" in killed.result["verdict"]
 
 
-def test_damaged_checkpoint_is_told_and_the_one_before_leads_to_the_same(undisturbed, killed):
+def test_damaged_checkpoint_is_reported_and_the_one_before_leads_to_the_same(undisturbed, killed):
     newest = killed.folder / "kept" / f"step-{LONG_STEPS:09d}.npz"
     newest.write_bytes(newest.read_bytes()[:-100])
     _, lines = run(killed.job, killed.folder)
@@ -532,7 +532,7 @@ def test_training_that_blows_up_goes_back_and_on_as_often_as_allowed(long_job, t
     assert len(events(lines, "epoch")) == 5
 
 
-def test_killed_process_is_told_as_killed(job, tmp_path):
+def test_killed_process_is_reported_as_killed(job, tmp_path):
     (tmp_path / "tiny_model.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
     with pytest.raises(ComponentError, match="was killed by SIGKILL"):
         run(job, tmp_path)
@@ -598,7 +598,7 @@ OWN_STEP = """
 """
 
 
-def test_a_step_of_ones_own_may_name_no_loss_and_its_errors_are_told_by_their_line(job, tmp_path):
+def test_a_step_of_ones_own_may_name_no_loss_and_its_errors_are_reported_by_their_line(job, tmp_path):
     (tmp_path / "own_step.py").write_text(textwrap.dedent(OWN_STEP))
     result, _ = run(job, tmp_path, model="own_step.build_model", hyperparameters={"unpacks": 2})
     assert {"error", "halves_0", "halves_1", "val_loss"} <= set(result["metrics"])

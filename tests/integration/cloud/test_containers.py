@@ -155,7 +155,7 @@ def test_a_container_has_the_job_s_memory_no_network_and_writes_only_where_it_ma
     assert [line.split(":")[0].strip() for line in (folder / "net").read_text().splitlines()[2:]] == ["lo"]
 
 
-def test_want_of_memory_is_told(containers):
+def test_want_of_memory_is_reported(containers):
     with pytest.raises(
         ComponentError, match=r"which had 0\.05 GB, was killed, as happens when memory runs out"
     ):

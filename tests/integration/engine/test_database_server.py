@@ -94,7 +94,7 @@ def test_text_comes_out_of_the_store_as_it_went_in(config, tmp_path):
         ({"port": 1}, "does not answer: Connection refused"),
     ],
 )
-def test_a_server_that_cannot_be_used_is_told_without_the_password(config, tmp_path, changes, message):
+def test_a_server_that_cannot_be_used_is_reported_without_the_password(config, tmp_path, changes, message):
     wrong = config.model_copy(update=changes)
     with pytest.raises(UsageError, match=message) as error:
         prepare_server(connection_config(wrong, tmp_path))

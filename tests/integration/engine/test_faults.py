@@ -46,7 +46,7 @@ def test_it_ends_with_code_1_and_nothing_is_left_running(failed, toy_of_module):
         ("OSError: [Errno 28] No space left on device", "make room on the disk"),
     ],
 )
-def test_each_cause_is_told_in_a_line(failed, line, hint):
+def test_each_cause_is_reported_in_a_line(failed, line, hint):
     assert line in failed.stderr
     assert hint in failed.stderr
 

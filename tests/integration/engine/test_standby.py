@@ -65,7 +65,7 @@ def test_runs_begin_without_importing_tfx_and_a_killed_one_leaves_nothing(cold, 
     wait_until(lambda: not address.exists())
 
 
-def test_process_that_nobody_uses_ends(warm_command, waiting):
+def test_unused_process_ends(warm_command, waiting):
     warm_command("--minutes", "0.1")
     wait_until(waiting)
     wait_until(lambda: not waiting())

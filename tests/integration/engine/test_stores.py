@@ -34,7 +34,7 @@ def test_a_damaged_store_is_refused_with_the_way_out(toy):
     assert "mv " in refused.stderr
 
 
-def test_a_store_that_is_locked_for_too_long_is_told(toy, monkeypatch):
+def test_a_store_that_is_locked_for_too_long_is_reported(toy, monkeypatch):
     monkeypatch.setattr(lock, "_STORE_WAIT_S", 1.0)
     toy.output.mkdir()
     with sqlite3.connect(toy.output / "metadata.db") as writer:
@@ -59,7 +59,7 @@ def small_disk(toy):
     subprocess.run(["umount", str(disk)], check=True)
 
 
-def test_a_node_that_fills_the_disk_is_told_and_can_be_gone_on_with(toy, small_disk):
+def test_a_node_that_fills_the_disk_is_reported_and_can_be_gone_on_with(toy, small_disk):
     failed = toy.run("fill")
     assert failed.returncode == 1
     assert "No space left on device" in failed.stderr
@@ -70,7 +70,7 @@ def test_a_node_that_fills_the_disk_is_told_and_can_be_gone_on_with(toy, small_d
 
 
 @pytest.mark.parametrize("left", [300_000, 150_000])
-def test_a_disk_without_room_for_the_metadata_store_is_told(toy, small_disk, left):
+def test_a_disk_without_room_for_the_metadata_store_is_reported(toy, small_disk, left):
     toy.output = small_disk / "out"
     filler = small_disk / "filler"
     # The store takes more than that: it is full at the first node, or before it.
@@ -84,7 +84,7 @@ def test_a_disk_without_room_for_the_metadata_store_is_told(toy, small_disk, lef
     assert toy.as_printed(failed.stderr).returncode == 0
 
 
-def test_a_disk_that_also_holds_the_record_is_told(toy, small_disk):
+def test_a_disk_that_also_holds_the_record_is_reported(toy, small_disk):
     toy.output = small_disk / "out"
     failed = toy.run("fill")
     assert failed.returncode == 1

@@ -98,7 +98,7 @@ def test_a_module_that_was_edited_between_two_runs_counts(in_process, warm, monk
         assert Path(made).read_text() == word
 
 
-def test_a_run_whose_warm_process_is_gone_is_told(in_process):
+def test_a_run_whose_warm_process_is_gone_is_reported(in_process):
     with Warm() as warm:
         pass
     with pytest.raises(PipelineError, match="The warm process is gone"):

@@ -548,7 +548,7 @@ def test_what_is_wrong_with_rows_is_said_in_words(alone, loaded_once, evaluate, 
 
 
 @pytest.mark.parametrize("runner", FIRST_RUNNER)
-def test_bounds_that_are_left_out_are_told(alone, evaluate, tmp_path, monkeypatch, runner, caplog):
+def test_bounds_that_are_left_out_are_reported(alone, evaluate, tmp_path, monkeypatch, runner, caplog):
     from slipway.components.evaluator import tally
     from slipway.components.progress import PROGRESS_VARIABLE
 
@@ -595,7 +595,9 @@ def test_where_memory_runs_out_smaller_batches_give_the_same(
         evaluate(examples, config, models)
 
 
-def test_baseline_of_other_columns_is_told_and_the_engine_s_own_hint_is_left_room(saved, evaluate, tmp_path):
+def test_baseline_of_other_columns_is_reported_and_the_engine_s_own_hint_is_left_room(
+    saved, evaluate, tmp_path
+):
     from slipway.components.errors import ComponentError
     from slipway.pipeline.testing import tiny_examples
 
@@ -610,7 +612,7 @@ def test_baseline_of_other_columns_is_told_and_the_engine_s_own_hint_is_left_roo
     assert told.value.hint == ""
 
 
-def test_baseline_that_knows_no_such_label_is_told_and_not_left_to_tfx(saved, evaluate, tmp_path):
+def test_baseline_that_knows_no_such_label_is_reported_and_not_left_to_tfx(saved, evaluate, tmp_path):
     from slipway.components.errors import ComponentError
     from slipway.components.model_gate.eval_config import eval_config
     from slipway.pipeline.testing import tiny_examples
@@ -625,7 +627,7 @@ def test_baseline_that_knows_no_such_label_is_told_and_not_left_to_tfx(saved, ev
     assert told.value.hint == ""
 
 
-def test_baseline_that_is_gone_is_told_and_the_engine_s_own_hint_is_left_room(saved, evaluate, tmp_path):
+def test_baseline_that_is_gone_is_reported_and_the_engine_s_own_hint_is_left_room(saved, evaluate, tmp_path):
     from slipway.components.errors import ComponentError
     from slipway.pipeline.testing import tiny_examples
 
@@ -817,7 +819,7 @@ def test_metrics_of_one_s_own_stand_beside_the_others(alone, with_own, evaluate,
 
 
 @pytest.mark.parametrize("runner", FIRST_RUNNER)
-def test_a_metric_of_one_s_own_that_fails_is_told_in_words(alone, with_own, evaluate, runner):
+def test_a_metric_of_one_s_own_that_fails_is_reported_in_words(alone, with_own, evaluate, runner):
     from slipway.components.errors import ComponentError
 
     for settings, words in {

@@ -190,7 +190,7 @@ def test_an_interrupt_ends_a_long_query(read, request, kind, query):
 
 @pytest.mark.timeout(60, method="thread")
 @pytest.mark.parametrize("kind", ["postgresql", "mysql"])
-def test_an_error_is_told_without_reading_all_rows_that_are_left(request, monkeypatch, kind):
+def test_an_error_is_reported_without_reading_all_rows_that_are_left(request, monkeypatch, kind):
     monkeypatch.setenv("SHOP_URL", request.getfixturevalue(kind).url)
     table = Table(name="orders", kind="database_env", place="SHOP_URL", query=ROWS[kind])
 
@@ -204,7 +204,7 @@ def test_an_error_is_told_without_reading_all_rows_that_are_left(request, monkey
 
 
 @pytest.mark.parametrize("kind", ["postgresql", "mysql"])
-def test_a_wrong_login_is_told_without_the_password(read, request, kind):
+def test_a_wrong_login_is_reported_without_the_password(read, request, kind):
     url = request.getfixturevalue(kind).url.replace("slipway:", "stranger:")
     with pytest.raises(QueryError, match=r"(?i)password authentication failed|access denied") as refused:
         read(kind, "SELECT 1", url)

@@ -273,7 +273,7 @@ def test_quarantine_of_a_stopped_run_is_kept_in_its_folder(warm_runner, taxi, tm
     assert not folder.exists()
 
 
-def test_file_that_cannot_be_read_is_told_without_a_traceback_of_beam(run, tmp_path):
+def test_file_that_cannot_be_read_is_reported_without_a_traceback_of_beam(run, tmp_path):
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"a\n" + b"1\n" * 10_000)[:-9])
     with pytest.raises(ComponentError, match=r"a\.csv\.gz is damaged or cut short after \d+ bytes") as caught:
         run(tmp_path, {"all": "*.gz"})

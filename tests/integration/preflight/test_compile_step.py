@@ -109,7 +109,7 @@ def test_for_a_tpu_each_wrong_model_gets_its_finding_and_fine_ones_none(asked, t
     assert all(answer.step.peak_bytes > 0 for answer in answers if answer.step.compiles)
 
 
-def test_weights_that_do_not_fit_are_told_with_what_they_need(asked, tpu_python):
+def test_weights_that_do_not_fit_are_reported_with_what_they_need(asked, tpu_python):
     huge = question("huge_embedding", V2_8)
 
     (answer,) = asked(tpu_python, [huge])

@@ -103,7 +103,7 @@ def test_own_prices_and_the_rows_of_the_training_reach_the_estimate_of_the_node(
     assert found["estimate"]["cost_usd"] == pytest.approx(seconds / 3600 * 8 * 0.9)
 
 
-def test_many_small_files_are_told_by_their_size(preflight, tmp_path, monkeypatch):
+def test_many_small_files_are_reported_by_their_size(preflight, tmp_path, monkeypatch):
     from slipway.components.preflight import input_and_runtime_rules
 
     monkeypatch.setattr(input_and_runtime_rules, "MANY_BYTES", 100)

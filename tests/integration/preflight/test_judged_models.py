@@ -12,7 +12,7 @@ from slipway.components.preflight.evidence import Finding
 pytestmark = [pytest.mark.slow, pytest.mark.external]
 
 
-def test_each_fault_is_told_in_the_users_words_and_no_model_is_accused_falsely(project, tpu_python):
+def test_each_fault_is_reported_in_the_users_words_and_no_model_is_accused_falsely(project, tpu_python):
     done = subprocess.run(
         [tpu_python, "-W", "ignore", "-m", "benchmarks.preflight_suite", "--traced"],
         cwd=project,

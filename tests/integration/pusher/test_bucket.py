@@ -398,7 +398,7 @@ def test_denied_permission_names_what_is_needed(model, base, cloud, told_in_time
     assert "storage.objects.create" in error.hint
 
 
-def test_store_that_does_not_answer_is_told_in_time(model, base, cloud, told_in_time, monkeypatch):
+def test_store_that_does_not_answer_is_reported_in_time(model, base, cloud, told_in_time, monkeypatch):
     monkeypatch.setattr(buckets, "FIRST_ANSWER_S", 1.0)
     cloud.fail({"kind": 503, "times": 10_000})
     assert "cannot be used: RetryError" in told_in_time(lambda: publish_to_bucket(model, base=base)).message
@@ -428,7 +428,7 @@ class Refusing(BaseHTTPRequestHandler):
 
 
 @pytest.mark.parametrize("answers", [True, False], ids=["refused", "no server"])
-def test_wrong_credentials_are_told(model, monkeypatch, tmp_path, told_in_time, answers):
+def test_wrong_credentials_are_reported(model, monkeypatch, tmp_path, told_in_time, answers):
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import rsa
 

@@ -155,7 +155,7 @@ def test_file_of_which_the_model_takes_no_row_is_an_error_and_leaves_nothing(run
         ("in.parquet", None),
     ],
 )
-def test_file_of_another_table_is_told_by_its_columns_before_anything_runs(
+def test_file_of_another_table_is_reported_by_its_columns_before_anything_runs(
     run, pushed, tmp_path, capfd, name, content
 ):
     pushed(3)
@@ -193,7 +193,7 @@ def test_no_file_may_lack_a_column_that_may_be_empty(run, pushed, tmp_path, name
     assert not (tmp_path / "out").exists()
 
 
-def test_file_with_a_header_only_is_told_and_one_with_nothing_is_wrong_usage(run, pushed, tmp_path):
+def test_file_with_a_header_only_is_reported_and_one_with_nothing_is_wrong_usage(run, pushed, tmp_path):
     pushed(3)
     (tmp_path / "in.csv").write_text("fare,company\n", encoding="utf-8")
     done = run(tmp_path / "in.csv")
@@ -204,7 +204,7 @@ def test_file_with_a_header_only_is_told_and_one_with_nothing_is_wrong_usage(run
         run(tmp_path / "in.csv")
 
 
-def test_file_of_another_workload_is_told_with_the_command_for_it(run, pushed, saved_model, tmp_path):
+def test_file_of_another_workload_is_reported_with_the_command_for_it(run, pushed, saved_model, tmp_path):
     from slipway.components.pusher.publish import publish
 
     pushed(3)

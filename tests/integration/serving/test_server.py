@@ -191,7 +191,7 @@ REQUEST = (
 )
 
 
-def test_slow_clients_keep_nobody_out_however_many_they_are(serve, pushed):
+def test_slow_clients_do_not_block_others(serve, pushed):
     pushed(3)
     client = serve()
     slow = [socket.create_connection(("127.0.0.1", client.port)) for _ in range(3 * serving.AT_ONCE)]

@@ -172,7 +172,7 @@ def test_what_a_collector_cannot_pass_on_now_waits_and_is_the_same_later(tracker
     assert passed_on(backend)[0] == refused_spans
 
 
-def test_a_trace_that_the_collector_cannot_read_is_told(tracker, first_record, monkeypatch):
+def test_a_trace_that_the_collector_cannot_read_is_reported(tracker, first_record, monkeypatch):
     broken = {"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "no id"}]}]}]}
     monkeypatch.setattr(opentelemetry, "trace", lambda _: broken)
     with pytest.raises(AnswerError, match=r"answered 400: .*traceId") as refused:

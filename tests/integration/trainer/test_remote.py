@@ -234,7 +234,7 @@ def test_job_that_the_service_refuses_is_refused_with_its_words_and_the_remedies
     assert "roles/aiplatform.user" in refused.value.hint
 
 
-def test_credentials_that_the_service_does_not_accept_are_told(carried_out, service):
+def test_credentials_that_the_service_does_not_accept_are_reported(carried_out, service):
     from slipway.components.errors import ComponentError
 
     service.refuse = (401, "no valid token")
@@ -244,7 +244,7 @@ def test_credentials_that_the_service_does_not_accept_are_told(carried_out, serv
 
 
 @pytest.mark.parametrize(("code", "words"), [(500, "500 it broke"), (0, "ConnectionError")])
-def test_job_that_may_have_begun_without_an_answer_is_told_with_the_page_to_look_at(
+def test_job_that_may_have_begun_without_an_answer_is_reported_with_the_page_to_look_at(
     carried_out, service, code, words
 ):
     from slipway.components.errors import ComponentError
@@ -257,7 +257,7 @@ def test_job_that_may_have_begun_without_an_answer_is_told_with_the_page_to_look
     )
 
 
-def test_service_that_stays_out_of_reach_while_a_training_runs_is_told(carried_out, service, monkeypatch):
+def test_service_that_stays_out_of_reach_while_a_training_runs_is_reported(carried_out, service, monkeypatch):
     from slipway.components.errors import ComponentError
 
     monkeypatch.setattr("slipway.components.trainer.remote.vertex.PATIENCE_S", 0.5)

@@ -102,7 +102,7 @@ def test_learning_rate_follows_the_examples_of_an_update_over_accumulated_steps(
     assert scaled["history"][-1]["loss"] < scaled["history"][0]["loss"]
 
 
-def test_mixed_precision_keeps_float32_weights_and_a_slow_device_is_told(train):
+def test_mixed_precision_keeps_float32_weights_and_a_slow_device_is_reported(train):
     plain, mixed = train(), train(step=StepSettings(precision="mixed_bfloat16"))
     assert {values.dtype.name for values in mixed["weights"].values()} == {
         values.dtype.name for values in plain["weights"].values()

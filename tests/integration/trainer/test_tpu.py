@@ -167,7 +167,7 @@ def test_tpu_is_found_connected_initialised_and_the_model_built_in_its_scope(job
     assert events[-1]["metrics"]["loss"] < 10
 
 
-def test_what_padding_wastes_on_a_tpu_is_told_before_the_first_step(job, tmp_path, tpu):
+def test_what_padding_wastes_on_a_tpu_is_reported_before_the_first_step(job, tmp_path, tpu):
     _, output = run_against_the_double(tpu(job, batch_size=50), tmp_path, TPU_NAME="local")
     advice = "50 examples a core are padded to 56, 11% in vain; best is train.batch_size 56"
     assert advice in output.partition('"event": "start"')[0]

@@ -33,7 +33,7 @@ def spoiled(job, tmp_path):
 
 
 @pytest.mark.parametrize("backend", ["tensorflow", pytest.param("jax", marks=pytest.mark.external)])
-def test_rows_that_weigh_nothing_teach_nothing(spoiled, train, request, backend):
+def test_rows_that_weigh_nothing_change_nothing(spoiled, train, request, backend):
     interpreter = request.getfixturevalue("jax_python") if backend == "jax" else None
     given = {name: getattr(spoiled, name) for name in ("train_files", "eval_files", "features", "weight")}
     compute = ComputeSettings(backend=backend)

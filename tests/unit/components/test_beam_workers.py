@@ -108,7 +108,7 @@ def test_a_folder_is_copied_only_where_the_engine_cannot_read_it(engine, monkeyp
         (["--runner=FlinkRunner", "--runner=FnApiRunner"], False),
     ],
 )
-def test_where_work_is_done_is_told_by_the_runner(args, elsewhere):
+def test_where_work_is_done_is_reported_by_the_runner(args, elsewhere):
     from slipway.components.beam_workers import runs_elsewhere
 
     assert runs_elsewhere(args) is elsewhere

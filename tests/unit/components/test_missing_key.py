@@ -31,7 +31,7 @@ def in_a_comprehension(names, inputs):
     return [inputs[name] for name in names]
 
 
-def test_the_column_the_nearest_and_those_there_are_told():
+def test_the_column_the_nearest_and_those_there_are_reported():
     missing = missing_key(caught(ask_for, TRIP, "fares"))
     assert missing.words == "inputs has no 'fares'; nearest: 'fare'"
     assert missing.there == "inputs has company, fare, tips"

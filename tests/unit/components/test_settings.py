@@ -51,6 +51,6 @@ def test_default_is_the_fields_and_the_rest_its_metadata():
         ("label", "any text", ""),
     ],
 )
-def test_rule_that_a_value_breaks_is_told_in_words(name, value, words):
+def test_rule_that_a_value_breaks_is_reported_in_words(name, value, words):
     [found] = [each for each in fields(Oven) if each.name == name]
     assert broken_rule(value, found) == words

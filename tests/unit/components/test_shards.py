@@ -106,7 +106,7 @@ def test_a_variable_that_names_no_number_of_bytes_is_refused(monkeypatch, named)
         process_count([], (), bytes_per_process=BYTES_PER_PROCESS)
 
 
-def test_rows_of_all_shards_are_told(monkeypatch):
+def test_rows_of_all_shards_are_reported(monkeypatch):
     told = []
     monkeypatch.setattr(shards, "tell", lambda text, **numbers: told.append((text, numbers)))
     first, second = dealt(LEAST_BYTES, LEAST_BYTES)

@@ -208,7 +208,7 @@ def test_error_of_a_worker_comes_with_its_traceback_and_stops_the_rest(works, pr
     assert "in fail_in_worker" in str(caught.value.__cause__)
 
 
-def test_killed_worker_is_an_error_and_nobody_waits_for_it(works, processes):
+def test_killed_worker_is_an_error_and_is_not_waited_for(works, processes):
     done = []
     with pytest.raises(WorkerDiedError):
         list(processes.map(works.die_in_worker, range(100), progress=lambda task, *_: done.append(task)))
@@ -315,7 +315,7 @@ def test_workers_end_with_the_context(works):
     assert [worker._process.returncode for worker in started] == [0, 0]
 
 
-def test_an_interrupt_waits_for_nobody(works):
+def test_an_interrupt_does_not_wait(works):
     both = ProcessPool(2)
 
     def interrupted():
@@ -331,7 +331,7 @@ def test_an_interrupt_waits_for_nobody(works):
 
 
 @pytest.mark.parametrize("is_busy", [False, True])
-def test_worker_outlives_nobody(works, is_busy):
+def test_worker_ends_with_its_parent(works, is_busy):
     program = """
 import sys, time, works
 from slipway.components.worker_pool import ProcessPool

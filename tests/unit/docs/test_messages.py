@@ -35,7 +35,7 @@ def quotes(project, page, pattern):
     return re.findall(pattern, (project / "docs" / page).read_text(encoding="utf-8"), re.MULTILINE)
 
 
-def test_each_message_of_troubleshooting_is_told(project, templates):
+def test_each_message_of_troubleshooting_is_reported(project, templates):
     found = quotes(project, "troubleshooting.md", r"^### `(.+)`$")
     assert len(found) >= 30
     assert [quote for quote in found if not is_told(quote, templates)] == []
@@ -46,7 +46,7 @@ def test_a_message_that_nobody_tells_is_noticed(templates):
     assert not is_told("... is held by ... publisher of another kind", templates)
 
 
-def test_each_message_of_the_components_is_told(project, templates):
+def test_each_message_of_the_components_is_reported(project, templates):
     rows = quotes(project, "components.md", r"^\| stops with \| (.+) \|$")
     # Messages have spaces; keys and commands in backticks, and what a row says of itself, have none.
     found = [quote for row in rows for quote in re.findall(r"`([^`]* [^`]*)`", row)]

@@ -33,7 +33,7 @@ def test_what_is_named_may_reach_it(graph):
     assert checked(graph, "own.*")[1].kept
 
 
-def test_what_is_not_named_may_not_and_is_told_with_the_way(graph, capsys):
+def test_what_is_not_named_may_not_and_is_reported_with_the_way(graph, capsys):
     graph.add_import(importer="own.rules.limits", imported="own.reader")
     contract, check = checked(graph, "own.node", "own.reader")
     assert not check.kept
@@ -41,7 +41,7 @@ def test_what_is_not_named_may_not_and_is_told_with_the_way(graph, capsys):
     assert "own.rules.limits may not: own.rules.limits -> own.reader -> heavy" in capsys.readouterr().out
 
 
-def test_name_that_no_module_needs_any_more_is_told(graph, capsys):
+def test_name_that_no_module_needs_any_more_is_reported(graph, capsys):
     contract, check = checked(graph, "own.node", "own.reader", "own.rules", "own.gone")
     assert not check.kept
     contract.render_broken_contract(check)

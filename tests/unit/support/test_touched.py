@@ -126,7 +126,7 @@ def test_folder_that_is_no_checkout_has_no_changes(tmp_path):
     assert changed(tmp_path) == []
 
 
-def test_files_are_printed_up_to_a_limit_and_the_rest_is_told(project, monkeypatch, capsys):
+def test_files_are_printed_up_to_a_limit_and_the_rest_is_reported(project, monkeypatch, capsys):
     monkeypatch.setattr(
         program, "changed", lambda root: [Path("pipeline/errors.py"), Path("pipeline/exit_codes.py")]
     )

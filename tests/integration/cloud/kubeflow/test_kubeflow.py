@@ -57,14 +57,14 @@ def test_experiment_is_made_once(service, submit, client, golden):
         (429, "cannot answer now, 429"),
     ],
 )
-def test_refusal_is_told_in_words_and_asked_once(service, submit, code, words):
+def test_refusal_is_reported_in_words_and_asked_once(service, submit, code, words):
     service.fails("POST /runs", code, times=9)
     with pytest.raises(PipelineError, match=words):
         submit()
     assert service.requests.count("POST /runs") == 1
 
 
-def test_missing_token_is_told(service, submit, monkeypatch):
+def test_missing_token_is_reported(service, submit, monkeypatch):
     monkeypatch.delenv("KUBEFLOW_TOKEN")
     with pytest.raises(PipelineError, match="no valid token") as caught:
         submit()
@@ -78,13 +78,13 @@ def test_fault_that_passes_is_outlived(service, submit, code):
     assert submit().name == "r0"
 
 
-def test_fault_that_stays_is_told(service, submit):
+def test_fault_that_stays_is_reported(service, submit):
     service.fails("POST /runs", 503, "try later", times=9)
     with pytest.raises(PipelineError, match=r"the service cannot answer now, 503 \(try later\)"):
         submit()
 
 
-def test_silent_service_is_told(service, submit, monkeypatch):
+def test_silent_service_is_reported(service, submit, monkeypatch):
     monkeypatch.setattr("slipway.pipeline.cloud.services.kubeflow._TIMEOUT_S", (0.2, 0.2))
     monkeypatch.setattr("slipway.pipeline.cloud.services.kubeflow._TRIES", 1)
     service.fails("", 0, delay_s=0.6, times=99)
@@ -116,7 +116,9 @@ CALLS = {
         (0, "does not answer"),
     ],
 )
-def test_whatever_is_asked_for_a_refusal_is_told_in_words(service, client, monkeypatch, call, code, words):
+def test_whatever_is_asked_for_a_refusal_is_reported_in_words(
+    service, client, monkeypatch, call, code, words
+):
     monkeypatch.setattr("slipway.pipeline.cloud.services.kubeflow._TIMEOUT_S", (0.2, 0.2))
     monkeypatch.setattr("slipway.pipeline.cloud.services.kubeflow._TRIES", 1)
     pattern, ask = CALLS[call]

@@ -164,7 +164,7 @@ def test_service_that_no_longer_answers_leaves_the_way_to_go_on(google, back_fil
     assert " --from 2027-01-02 --to 2027-01-02   # continues" in capsys.readouterr().err
 
 
-def test_each_of_two_runs_that_end_together_is_told_as_it_ended(google, back_fill, capsys):
+def test_each_of_two_runs_that_end_together_is_reported_as_it_ended(google, back_fill, capsys):
     google.lives = [FAILED, DONE]
     at_once = "cloud.schedule.max_concurrent_runs=2"
     assert back_fill("7", "8", "data.source=gs://b/{SPAN}/*.csv", at_once) == 1

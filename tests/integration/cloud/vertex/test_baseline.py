@@ -68,7 +68,7 @@ def test_user_without_a_name_can_clear(google, told, monkeypatch):
     assert f" by user {os.getuid()}" in google.artifacts["1"].description
 
 
-def test_refusal_is_told_and_leaves_the_baseline(google, told):
+def test_refusal_is_reported_and_leaves_the_baseline(google, told):
     google.blessed("taxi-20270101-020304-ab12", 1)
     google.fails("PATCH", 403, "no aiplatform.artifacts.update", times=9)
     with pytest.raises(PipelineError, match="retiring the blessing of taxi-20270101-020304-ab12"):

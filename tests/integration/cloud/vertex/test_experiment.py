@@ -50,7 +50,7 @@ def test_followed_run_is_noted_with_settings_and_metrics_and_again_when_followed
     assert noted(google)["_params"]["train.batch_size"] == "32"
 
 
-def test_experiment_that_is_refused_is_told_and_none_asks_nothing(google, vertex, chosen):
+def test_experiment_that_is_refused_is_reported_and_none_asks_nothing(google, vertex, chosen):
     google.fails("POST .*/contexts$", 403, "no aiplatform.contexts.create", times=9)
     record = RunRecord(run_id=RUN, workload="taxi", nodes=[])
     told = note_in_experiment(chosen().config(), record, "failed")

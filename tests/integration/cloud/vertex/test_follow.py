@@ -94,7 +94,7 @@ VERDICT = {
 }
 
 
-def test_end_is_told_as_after_a_local_run(google, followed, capsys):
+def test_end_is_reported_as_after_a_local_run(google, followed, capsys):
     google.objects = {
         "gs://b/gate/verdict.json": VERDICT,
         "gs://b/data/verdict.json": {"findings": [{"feature": "fare", "what": "3 rows below 0"}]},
@@ -122,7 +122,7 @@ def test_end_is_told_as_after_a_local_run(google, followed, capsys):
     assert " s: 4 ran, 11 skipped" in told
 
 
-def test_verdict_that_cannot_be_read_is_told_with_the_cause_and_the_code_stays(google, followed, capsys):
+def test_verdict_that_cannot_be_read_is_reported_with_the_cause_and_the_code_stays(google, followed, capsys):
     google.fails("GET /download", 403, "no storage.objects.get")
     task = made("ModelGate", "blessing", "tfx.ModelBlessing", "gs://b/gate", blessed=1)
     code, _ = followed({**DONE, "jobDetail": {"taskDetails": [task]}})
@@ -141,7 +141,7 @@ def test_table_of_a_run_stays_on_the_screen(google, vertex, job, monkeypatch):
     assert re.search(r"^-  ModelGate +skipped", screen.getvalue(), re.MULTILINE)
 
 
-def test_times_and_cached_tasks_are_told(followed):
+def test_times_and_cached_tasks_are_reported(followed):
     took = {"startTime": "2027-01-01T00:00:00Z", "endTime": "2027-01-01T00:01:05Z"}
     tasks = [
         {"taskName": "Ingest", "state": "SKIPPED"},
@@ -153,7 +153,7 @@ def test_times_and_cached_tasks_are_told(followed):
     assert "65 s" in lines
 
 
-def test_service_that_no_longer_answers_is_told_with_the_link(google, followed, capsys):
+def test_service_that_no_longer_answers_is_reported_with_the_link(google, followed, capsys):
     google.fails("GET .*/pipelineJobs/", 503, times=99)
     with pytest.raises(PipelineError, match=r"looking at the run taxi-\S+ failed"):
         followed({"state": "PIPELINE_STATE_RUNNING"})

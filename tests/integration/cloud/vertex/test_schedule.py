@@ -116,7 +116,7 @@ def test_spans_that_cannot_advance_are_refused(google, chosen):
     assert google.requests == []
 
 
-def test_schedule_that_the_service_refuses_is_told_and_asked_for_once(google, chosen):
+def test_schedule_that_the_service_refuses_is_reported_and_asked_for_once(google, chosen):
     google.fails("POST .*/schedules$", 503, "try later", times=9)
     with pytest.raises(PipelineError, match="making the schedule failed: the service has an internal error"):
         schedule.create(chosen())

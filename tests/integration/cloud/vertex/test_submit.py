@@ -89,7 +89,7 @@ def test_missing_image_of_the_training_machines_is_named_too(google, workload):
         (0, "", "looking for gs://my-bucket failed: Cloud Storage does not answer"),
     ],
 )
-def test_cloud_storage_that_refuses_is_told(google, workload, monkeypatch, code, reason, words):
+def test_cloud_storage_that_refuses_is_reported(google, workload, monkeypatch, code, reason, words):
     monkeypatch.setattr("slipway.pipeline.cloud.services.google._RETRY_S", 0.5)
     monkeypatch.setattr("slipway.pipeline.cloud.services.google._TIMEOUT_S", 0.2)
     if code:

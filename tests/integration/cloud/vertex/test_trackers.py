@@ -108,7 +108,7 @@ def test_run_is_sent_when_it_is_followed_with_its_settings_and_not_again(
     assert run["params"]["train.batch_size"] == "64"
 
 
-def test_tracker_that_is_down_changes_no_exit_code_and_is_told_later(google, tracker, chosen, submitted):
+def test_tracker_that_is_down_changes_no_exit_code_and_is_reported_later(google, tracker, chosen, submitted):
     google.lives = [ENDED]
     tracker.refuses["/experiments/"] = (503, {})
 

@@ -55,7 +55,7 @@ def test_run_carries_what_the_profile_says(google, vertex, job):
         ({"code": 400, "message": "bad spec"}, "starting the run failed: bad spec", ""),
     ],
 )
-def test_refusal_is_told_in_words_and_asked_once(google, vertex, job, answer, words, hint):
+def test_refusal_is_reported_in_words_and_asked_once(google, vertex, job, answer, words, hint):
     google.fails(CREATE, times=9, **answer)
     with pytest.raises(PipelineError) as caught:
         vertex.submit(job, run_id=RUN_ID)
@@ -73,13 +73,13 @@ def test_fault_that_passes_is_outlived(google, vertex, job, code):
     assert vertex.submit(job, run_id=RUN_ID).name in google.jobs
 
 
-def test_fault_that_stays_is_told(google, vertex, job):
+def test_fault_that_stays_is_reported(google, vertex, job):
     google.fails(CREATE, 503, "try later", times=99)
     with pytest.raises(PipelineError, match=r"the service has an internal error, 503 \(try later\)"):
         vertex.submit(job, run_id=RUN_ID)
 
 
-def test_silent_service_is_told(google, vertex, job):
+def test_silent_service_is_reported(google, vertex, job):
     google.hangs(CREATE, 3, times=9)
     with pytest.raises(
         PipelineError, match=r"starting the run failed: http://127\.0\.0\.1:.* does not answer"
@@ -128,7 +128,7 @@ SCHEDULE = Schedule(id="1000", name="taxi", state="active", cron="", next_run=No
         (0, "does not answer"),
     ],
 )
-def test_whatever_is_asked_for_a_refusal_is_told_in_words(google, vertex, monkeypatch, call, code, words):
+def test_whatever_is_asked_for_a_refusal_is_reported_in_words(google, vertex, monkeypatch, call, code, words):
     monkeypatch.setattr("slipway.pipeline.cloud.services.vertex._RETRY_S", 0.3)
     monkeypatch.setattr("slipway.pipeline.cloud.services.vertex._TIMEOUT_S", 0.2)
     pattern, ask = CALLS[call]

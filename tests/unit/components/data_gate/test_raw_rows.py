@@ -123,7 +123,7 @@ def test_file_that_is_gone_remote_or_broken_only_costs_the_rows(csv, tmp_path):
     assert rows_for(RowQuery("pay", values=("x",)), files) == [("trips.csv", 2, "x")]
 
 
-def test_rows_of_a_finding_about_one_split_are_told_as_of_all_splits_and_only_once(csv):
+def test_rows_of_a_finding_about_one_split_are_reported_as_of_all_splits_and_only_once(csv):
     file = csv("1,Cash,\n,Cash,\n,Cash,\n3,Card,\n")
     query = RowQuery("fare", is_missing=True)
     findings = [

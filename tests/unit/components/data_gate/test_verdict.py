@@ -72,7 +72,7 @@ def test_what_makes_the_others_follow_comes_first_and_notes_last(split, verdict)
     assert ", against the data that passed last" in answer.message
 
 
-def test_feature_that_gives_away_what_is_made_of_the_label_is_told_once(split, verdict):
+def test_feature_that_gives_away_what_is_made_of_the_label_is_reported_once(split, verdict):
     fare, tips = RNG.lognormal(2, 0.5, 3000), RNG.lognormal(1, 0.5, 3000)
     big = (tips > 0.5 * fare).astype(float)
     sample = {"fare": fare, "flag": big, "copy": tips, "label": tips}
@@ -126,7 +126,7 @@ def test_rows_of_the_sample_show_what_repeats_and_which_labels_are_odd(split, ve
     assert without["duplicates", ""].query is None
 
 
-def test_schema_says_what_is_missed_where_and_what_is_told_once(split, verdict):
+def test_schema_says_what_is_missed_where_and_what_is_reported_once(split, verdict):
     few = {"fare": split(3000, fare=RNG.lognormal(2, 0.5, 1500)).features["fare"]}
     statistics = trips(split, **few, label=split(3000, label=[0, 1] * 1000).features["label"])
     schema = {

@@ -45,7 +45,7 @@ def refused(metric=None, taken=None):
     return f"{told.value.message}; {told.value.hint}"
 
 
-def test_what_is_no_metric_is_told_before_a_row_is_read(module):
+def test_what_is_no_metric_is_reported_before_a_row_is_read(module):
     where = "the metric gain (mine_of_a_test.Gain)"
     assert refused() == f"{where} does not exist: mine_of_a_test has no Gain; "
     for wrong in (len, dict):
@@ -61,7 +61,7 @@ def test_what_is_no_metric_is_told_before_a_row_is_read(module):
     assert "unexpected keyword argument 'fare'" in told
 
 
-def test_a_module_that_cannot_be_imported_is_told_with_the_reason(monkeypatch, tmp_path):
+def test_a_module_that_cannot_be_imported_is_reported_with_the_reason(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "broken_of_a_test.py").write_text("raise ValueError('no fares\\nat all')")
     for module, why in {
@@ -111,7 +111,7 @@ def test_of_several_metrics_of_one_module_each_may_have_failed(module):
     )
 
 
-def test_a_metric_that_gives_its_result_another_name_is_told():
+def test_a_metric_that_gives_its_result_another_name_is_reported():
     require_results([gain()], {("", "", "gain"), ("", "", "other")})
     with pytest.raises(ComponentError, match="gives no result of that name; there is a, b"):
         require_results([gain()], {("", "", "b"), ("", "", "a")})

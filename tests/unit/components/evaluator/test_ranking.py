@@ -140,7 +140,7 @@ def test_only_group_of_a_slice_has_bounds_whatever_its_name():
         assert spreads(ASKED, tally)[()]["candidate", "ndcg", False].error == 2.0
 
 
-def test_what_cannot_be_ranked_is_told(monkeypatch):
+def test_what_cannot_be_ranked_is_reported(monkeypatch):
     some = np.where(GROUP == 7, np.nan, SCORES)
     lost = (
         f"the base model answers NaN for {(GROUP == 7).sum()} of 3,000 rows of the eval split, so ndcg cannot"
@@ -161,7 +161,7 @@ def test_what_cannot_be_ranked_is_told(monkeypatch):
 
 
 @pytest.mark.parametrize("weights", [None, WEIGHTS])
-def test_what_a_random_order_has_is_told_beside_the_labels(weights):
+def test_what_a_random_order_has_is_reported_beside_the_labels(weights):
     asked = replace(ASKED, label_statistics=True)
     chance = np.random.default_rng(5)
 

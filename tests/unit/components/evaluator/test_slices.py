@@ -42,7 +42,7 @@ def test_column_that_does_not_exist_makes_no_slice():
     assert sliced(("gone", "hour"), 2, hour=column("hour", [7], [7])) == {}
 
 
-def test_text_that_is_not_utf_8_is_told():
+def test_text_that_is_not_utf_8_is_reported():
     with pytest.raises(ComponentError, match=r"evaluate.slices: company holds b'\\xff', which is not UTF-8"):
         column("company", [b"\xff"])
 

@@ -301,12 +301,12 @@ def shares_told_worse(positives, *, by, slices=300, rows=200):
 
 
 @pytest.mark.parametrize("positives", [1, 2, 3, 10, 40])
-def test_models_that_are_equally_good_are_seldom_told_apart(positives):
+def test_models_that_are_equally_good_are_seldom_distinguished(positives):
     # 5 % is asked for; three times what chance makes of it in 300 slices is 4 % more.
     assert max(shares_told_worse(positives, by=0)) <= 0.09
 
 
-def test_model_that_is_worse_is_told_where_there_are_rows_enough():
+def test_model_that_is_worse_is_reported_where_there_are_rows_enough():
     assert min(shares_told_worse(40, by=1)) >= 0.9
 
 

@@ -45,6 +45,6 @@ def test_location_of_a_bucket_is_what_the_store_says():
 
 
 @pytest.mark.usefixtures("_store")
-def test_a_bucket_that_is_not_there_is_said_so():
+def test_a_bucket_that_is_not_there_is_reported():
     with pytest.raises(FileError, match="no bucket 'none'"):
         bucket_location("none")

@@ -129,7 +129,7 @@ def test_utf16_is_named_and_read_when_told_so(ingest, write):
     assert ingest(path, split={"all": 1}, encoding="utf-16").rows == [{"a": [1], "b": ["é".encode()]}]
 
 
-def test_lines_that_end_in_cr_alone_are_told_with_the_command(ingest, write):
+def test_lines_that_end_in_cr_alone_are_reported_with_the_command(ingest, write):
     with pytest.raises(FileError, match="its lines end in CR alone") as caught:
         ingest(write(b"a,b\r1,2\r3,4\r"))
     assert caught.value.hint.startswith(r"tr '\r' '\n' < ")

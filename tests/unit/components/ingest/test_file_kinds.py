@@ -42,7 +42,7 @@ def _zipped(*names):
         (b'<table border="1" class="dataframe">', "a web page", "download the file itself"),
     ],
 )
-def test_a_file_of_another_kind_is_told_with_the_remedy(head, what, remedy):
+def test_a_file_of_another_kind_is_reported_with_the_remedy(head, what, remedy):
     found = other_kind(head[:HEAD_BYTES])
     assert found is not None
     assert found[0].startswith(what)
@@ -79,18 +79,18 @@ def test_text_is_no_other_kind(head):
         ),
     ],
 )
-def test_a_file_that_is_not_compressed_as_its_name_says_is_told(ingest, write, name, content, words):
+def test_a_file_that_is_not_compressed_as_its_name_says_is_reported(ingest, write, name, content, words):
     with pytest.raises(FileError, match=words):
         ingest(write(content, name))
 
 
-def test_a_disk_that_fails_at_the_first_byte_is_told_as_that():
+def test_a_disk_that_fails_at_the_first_byte_is_reported_as_that():
     stream = open_stream(InputFile("mem.csv", Path("/proc/self/mem")))
     with pytest.raises(FileError, match=r"mem\.csv is damaged or cut short after 0 bytes"):
         stream.read(100)
 
 
-def test_a_feather_file_named_parquet_is_told(ingest, tmp_path):
+def test_a_feather_file_named_parquet_is_reported(ingest, tmp_path):
     path = tmp_path / "in.parquet"
     feather.write_feather(pa.table({"a": [1, 2]}), path)
     with pytest.raises(FileError, match=r"in\.parquet is an Arrow or Feather file, not Parquet") as caught:

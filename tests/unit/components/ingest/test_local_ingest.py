@@ -138,7 +138,7 @@ def test_error_in_a_process_comes_with_its_remedy(run, several, write):
 
 
 @pytest.mark.slow
-def test_process_that_dies_is_told(run, several, monkeypatch):
+def test_process_that_dies_is_reported(run, several, monkeypatch):
     monkeypatch.setattr(here, "WORKER", "slipway.components.ingest.no_such_module")
     with pytest.raises(ComponentError, match="one of the 2 processes of Ingest died") as caught:
         run(several, workers=2)

@@ -127,7 +127,7 @@ def test_more_columns_than_the_limit_are_refused(ingest, parquet):
     ]
 
 
-def test_want_of_memory_is_told_as_such(ingest, parquet, monkeypatch):
+def test_want_of_memory_is_reported_as_such(ingest, parquet, monkeypatch):
     path = parquet({"t": ["x"]})
 
     def fails(*_, **__):

@@ -293,7 +293,7 @@ def test_full_shard_is_followed_by_another(tmp_path):
     assert [shard.rows for shard in writer.close()] == [8, 8, 8]
 
 
-def test_disk_that_is_full_is_told(tmp_path):
+def test_disk_that_is_full_is_reported(tmp_path):
     class Full:
         def write(self, data):
             raise OSError(28, "No space left on device")
@@ -382,7 +382,7 @@ def test_too_many_bad_rows_are_counted_by_reason():
     )
 
 
-def test_one_bad_row_is_told_in_the_singular():
+def test_one_bad_row_is_reported_in_the_singular():
     with pytest.raises(BadRowsError, match=r"^1 of 10 rows \(10.00%\) could not be read, more than"):
         check_tally(Tally(10, {"train": 9}, Counter({"x": 1}), ["f line 3: x: raw"]), max_bad_share=0)
 

@@ -102,7 +102,7 @@ def test_class_becomes_a_one_and_the_unknown_class_none():
 
 
 @pytest.mark.parametrize("formula", [one_hot, MEANS["SparseCategoricalCrossentropy"]])
-def test_label_outside_of_the_classes_is_told(formula):
+def test_label_outside_of_the_classes_is_reported(formula):
     with pytest.raises(
         ComponentError, match="a label of the eval split is 4, and the model has 3 classes, 0 to 2"
     ):

@@ -101,7 +101,7 @@ def test_refusal_against_the_baseline_shows_the_baseline():
     assert reason == "mae 3, needs at most 2.5 (baseline 2 plus 0.5)"
 
 
-def test_every_failed_check_is_told():
+def test_every_failed_check_is_reported():
     limits = {"auc": Threshold(min=0.9), "loss": Threshold(max=0.3)}
     assert len(judge(limits, {"auc": 0.8, "loss": 0.4}).reasons) == 2
 
@@ -169,7 +169,7 @@ def test_check_has_all_that_was_compared(limits, got, required, passed, note):
     assert checks == [Check("binary_accuracy", "overall", required, got, 0.75, passed, note=note)]
 
 
-def test_rise_that_chance_cannot_explain_is_told_whole_where_no_formula_is_known():
+def test_rise_that_chance_cannot_explain_is_reported_whole_where_no_formula_is_known():
     limits = {"mean_absolute_error": Threshold(max_rise=0.25, confidence=0.95)}
     [reason] = judge(limits, {"mean_absolute_error": 1.0}, {"mean_absolute_error": 0.5}).reasons
     assert reason == (
@@ -277,7 +277,7 @@ def test_limits_hold_for_the_slices_they_name(key, limits, failed):
     assert [check.slice for check in checks if not check.passed] == failed
 
 
-def test_slice_with_few_rows_is_not_judged_and_that_is_told():
+def test_slice_with_few_rows_is_not_judged_and_that_is_reported():
     _, notes = threshold_checks({"all": {"auc": Threshold(min=0.5)}}, SLICES, min_slice_rows=100)
     assert notes == ["1 slice is not judged: fewer than 100 rows (evaluate.min_slice_rows)"]
     checks, _ = threshold_checks({"all": {"auc": Threshold(min=0.5)}}, SLICES, min_slice_rows=99)
@@ -335,7 +335,7 @@ def test_area_over_labels_of_one_class_is_not_told():
     assert both.defined == {"example_count": 1000, "auc": 0.0}
 
 
-def test_slice_without_a_row_is_told():
+def test_slice_without_a_row_is_reported():
     keys = ["overall", "all", "pay", "pay=Cash", "pay=Gold"]
     limits = {key: {"auc": Threshold(min=0.5)} for key in keys}
     _, notes = threshold_checks(limits, {"pay=Cash": SLICES["pay=Cash"]}, min_slice_rows=1)

@@ -196,7 +196,7 @@ def test_model_that_is_sure_in_one_metric_may_be_worse_than_a_constant_in_no_oth
     assert not stops(check({"auc": 0.9, metric: worse}, beat="none"))
 
 
-def test_classes_are_told_by_their_names():
+def test_classes_are_reported_by_their_names():
     [refused] = check({"binary_accuracy": 0.6}, classes=("stays", "goes"))
     assert refused.required == "above 0.775 (always answering stays)"
     [precision] = check({"precision": 0.1}, classes=("stays", "goes"))
@@ -288,7 +288,7 @@ def test_error_must_lie_below_that_of_the_mean_beyond_chance(error, passes):
     assert passes or found.note.startswith("its upper bound is 0.1835 with ")
 
 
-def test_value_without_bounds_is_judged_by_itself_and_that_is_told():
+def test_value_without_bounds_is_judged_by_itself_and_that_is_reported():
     at = Measured({"mean_squared_error": 0.1, "auc": 0.9, "binary_accuracy": 0.9, "hinge": 1}, {}, TAXI)
     checks, notes = trivial_checks(["mean_squared_error", "auc", "hinge"], {}, at, beat="one")
     assert [check.metric for check in checks if check.passed] == ["mean_squared_error", "auc"]
@@ -350,7 +350,7 @@ def test_one_label_only_is_refused_for_nothing_can_be_learned_from_it():
     )
 
 
-def test_metrics_without_a_known_constant_are_told():
+def test_metrics_without_a_known_constant_are_reported():
     at = Measured({"hinge": 0.1}, {}, TAXI)
     checks, notes = trivial_checks(["hinge"], {}, at, beat="one")
     assert (checks, notes) == ([], ["none of evaluate.metrics has a known trivial value to compare with"])

@@ -43,7 +43,7 @@ def test_column_that_no_row_may_lack_is_not_to_be_left_empty():
     assert list(COLUMNS.missing(())) == ["rooms", "Area m²", "city"]
 
 
-def test_many_columns_are_told_in_short_and_another_remedy_in_place_of_the_own():
+def test_many_columns_are_reported_in_short_and_another_remedy_in_place_of_the_own():
     error = InputColumns(tuple("abcdefg")).error("x", dict.fromkeys("abcdefg", ""), hint="do that")
     assert error.message == "x lacks columns that the model needs: a, b, c, d, e and 2 more."
     assert error.hint == "do that"

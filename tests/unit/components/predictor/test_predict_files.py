@@ -107,7 +107,7 @@ def test_file_without_rows_is_named(report):
 
 
 @pytest.mark.parametrize(("error", "is_input"), [(InputError, True), (ComponentError, False)])
-def test_error_of_the_input_is_told_from_one_of_the_model(monkeypatch, tmp_path, error, is_input):
+def test_error_of_the_input_is_distinguished_from_one_of_the_model(monkeypatch, tmp_path, error, is_input):
     def read(_task):
         raise error("broken", hint="mend it")
 
@@ -120,7 +120,7 @@ def test_error_of_the_input_is_told_from_one_of_the_model(monkeypatch, tmp_path,
     assert json.loads(path.read_text(encoding="utf-8")) == told
 
 
-def test_full_disk_is_told_and_the_begin_of_the_predictions_goes(report, tmp_path):
+def test_full_disk_is_reported_and_the_begin_of_the_predictions_goes(report, tmp_path):
     predictions = tmp_path / "predictions-00000-of-00001.jsonl"
     predictions.symlink_to("/dev/full")
 

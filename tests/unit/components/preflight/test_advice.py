@@ -24,7 +24,7 @@ def verdict(case, name="v5e-8", devices=8, **changes):
     )
 
 
-def test_the_cheapest_that_can_train_is_taken_and_its_keys_are_told(case):
+def test_the_cheapest_that_can_train_is_taken_and_its_keys_are_reported(case):
     cheap, dear = verdict(case, "v5e-8"), verdict(case, "v2-8")
 
     assert recommended([dear, cheap]) is cheap
@@ -69,7 +69,7 @@ def test_every_price_says_of_when_it_is_and_who_says_so(case):
     assert "7.60      2026-11, yours" in table([own])[1]
 
 
-def test_where_no_price_is_known_none_is_told(case):
+def test_where_no_price_is_known_none_is_reported(case):
     unknown = verdict(case, "v7-8")
 
     assert not [line for line in slice_lines(unknown) if "chip-hour" in line]

@@ -38,7 +38,7 @@ def test_devices_that_cannot_be_divided_are_not_compiled_for(case):
     assert isinstance(said, Unanswered)
 
 
-def test_a_compiling_process_that_was_killed_is_told_as_one(case, tmp_path, monkeypatch):
+def test_a_compiling_process_that_was_killed_is_reported_as_one(case, tmp_path, monkeypatch):
     (tmp_path / "python").write_text("#!/bin/sh\nkill -9 $$\n")
     (tmp_path / "python").chmod(0o755)
     monkeypatch.setattr(compiler, "PROJECT_ROOT", tmp_path)

@@ -117,7 +117,7 @@ def test_a_step_may_be_a_tenth_of_the_shortest_but_no_shorter():
     assert not expect(step(flops=61.4e12 * shortest), ATTENTION, rules=[]).spread
 
 
-def test_every_finding_that_sets_a_step_apart_is_one_that_is_told(project):
+def test_every_finding_that_sets_a_step_apart_is_one_that_is_reported(project):
     page = (project / "docs/tpu.md").read_text(encoding="utf-8")
     cells = [line.split("|")[1] for line in page.splitlines() if line.startswith("| ")]
     rules = {name.strip() for cell in cells for name in cell.split(",")}

@@ -136,7 +136,7 @@ def test_a_bucket_that_covers_the_region_is_right(case, place):
 
 
 @pytest.mark.parametrize("place", ["EU", "EUR4", "ASIA1", "US-EAST1"])
-def test_a_bucket_elsewhere_is_told(case, place):
+def test_a_bucket_elsewhere_is_reported(case, place):
     (found,) = findings(case(data_regions={"gs://trips": place}, tpu_region="us-central1"))
 
     assert found.rule == "region"

@@ -36,7 +36,7 @@ def test_json_names_the_slice_the_keys_and_how_to_rent_it(result):
     assert document["slices"][0]["estimate"]["training_s"] > 0
 
 
-def test_a_fast_look_is_told_as_one_in_json_and_on_the_screen(result):
+def test_a_fast_look_is_reported_as_one_in_json_and_on_the_screen(result):
     fast, full = result(is_fast=True), result()
 
     assert [each.to_json()["slices"][0]["is_fast"] for each in (fast, full)] == [True, False]
@@ -49,7 +49,7 @@ def test_examples_of_the_training_are_rows_times_epochs(result):
     assert result().verdicts[0].examples == 10_000
 
 
-def test_rate_that_the_files_must_deliver_is_told_where_their_bytes_and_rows_are_known(case):
+def test_rate_that_the_files_must_deliver_is_reported_where_their_bytes_and_rows_are_known(case):
     made = case()
     files = Training(backend="jax", epochs=2, train_rows=5000, train_bytes=5000 * 2**10)
 

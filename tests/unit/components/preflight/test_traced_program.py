@@ -42,7 +42,7 @@ class Variable:
     """One that a dictionary may hold."""
 
 
-def test_a_large_constant_is_told_with_the_layer_that_uses_it_and_a_small_one_is_not():
+def test_a_large_constant_is_reported_with_the_layer_that_uses_it_and_a_small_one_is_not():
     large, small = Variable(), Variable()
     values = {large: np.zeros((2**20, 16), "float32"), small: np.zeros(8)}
     traced = program([equation("add", [small]), equation("gather", [A, large], stack="table")], consts=values)
@@ -52,7 +52,7 @@ def test_a_large_constant_is_told_with_the_layer_that_uses_it_and_a_small_one_is
     ]
 
 
-def test_noise_of_a_constant_key_is_told_and_noise_of_a_given_one_is_not():
+def test_noise_of_a_constant_key_is_reported_and_noise_of_a_given_one_is_not():
     inner = Plain(eqns=[equation("random_bits", [B], [C])], invars=[B])
     outer = [equation("random_wrap", [A], [C]), equation("jit", [C], [], stack="dropout", jaxpr=inner)]
 
@@ -81,7 +81,7 @@ def test_two_traces_that_differ_in_an_equation_are_told_where():
 
 
 @pytest.mark.parametrize(("value", "is_told"), [(1.0, False), (2.0, True), (np.nan, True)])
-def test_two_traces_that_differ_in_a_constant_are_told_where_it_is_used(value, is_told):
+def test_two_traces_that_differ_in_a_constant_are_reported_where_it_is_used(value, is_told):
     one, other = Variable(), Variable()
     first = program([equation("add", [one], stack="noise")], consts={one: np.ones(4)})
     second = program([equation("add", [other], stack="noise")], consts={other: np.full(4, value)})

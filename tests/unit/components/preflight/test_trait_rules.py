@@ -18,13 +18,13 @@ def test_each_trait_has_one_finding_with_its_place_and_its_numbers(case, kind):
     assert "belong into" not in found.remedy
 
 
-def test_a_program_of_each_trace_is_told_in_plain_words(case):
+def test_a_program_of_each_trace_is_reported_in_plain_words(case):
     (found,) = findings(case(traits=(Trait(kind="each_trace"),)))
 
     assert found.message.startswith("each trace gives a different program: ")
 
 
-def test_batch_normalisation_by_replica_is_told_where_tensorflow_trains(case):
+def test_batch_normalisation_by_replica_is_reported_where_tensorflow_trains(case):
     traits = (Trait(kind="batch_norm", where="norm"),)
 
     assert findings(case(traits=traits)) == ()

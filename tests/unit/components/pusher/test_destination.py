@@ -17,5 +17,5 @@ def test_a_file_is_no_directory_to_make_one_in(tmp_path, below):
     assert find_unwritable(f"{tmp_path}/file{below}") == f"{tmp_path}/file is not a directory"
 
 
-def test_a_file_system_that_takes_no_files_is_told_whatever_its_permissions_say():
+def test_a_file_system_that_takes_no_files_is_reported_whatever_its_permissions_say():
     assert find_unwritable("/proc/x").startswith("/proc cannot be written to: ")

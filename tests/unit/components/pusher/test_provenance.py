@@ -31,7 +31,7 @@ def provenance_with(data_verdict):
     )
 
 
-def test_what_the_data_gate_found_is_told_with_the_reason_that_let_it_pass():
+def test_what_the_data_gate_found_is_reported_with_the_reason_that_let_it_pass():
     finding = {"text": "fare (train): missing in 9% of the rows; limit 1%", "stops": True}
     verdict = {"message": "1 finding in 3 rows", "accepted": "the city told us", "findings": [finding]}
     provenance = provenance_with(verdict)

@@ -205,7 +205,7 @@ def test_publisher_killed_before_any_line_leaves_no_partial_version(model, tmp_p
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
-def test_any_change_of_the_disk_that_fails_is_told_and_leaves_no_partial_version(
+def test_any_change_of_the_disk_that_fails_is_reported_and_leaves_no_partial_version(
     model, tmp_path, monkeypatch, code
 ):
     kinds = set()
@@ -342,7 +342,7 @@ def test_publisher_that_holds_the_base_too_long_is_told_of(model, base, monkeypa
         (errno.EIO, "check the disk"),
     ],
 )
-def test_error_of_the_system_is_told_with_the_place_the_cause_and_the_remedy(base, code, remedy):
+def test_error_of_the_system_is_reported_with_the_place_the_cause_and_the_remedy(base, code, remedy):
     def told(*where):
         with pytest.raises(ComponentError) as error, publishing._errors_named(base):
             raise OSError(code, os.strerror(code), *where)
@@ -353,7 +353,7 @@ def test_error_of_the_system_is_told_with_the_place_the_cause_and_the_remedy(bas
     assert told(str(base)) == told() == f"The model cannot be published to {base}: {cause}"
 
 
-def test_error_without_a_number_is_told_as_it_is(base):
+def test_error_without_a_number_is_reported_as_it_is(base):
     with pytest.raises(ComponentError) as error, publishing._errors_named(base):
         raise OSError("odd")
     assert str(error.value) == (

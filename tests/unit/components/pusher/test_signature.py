@@ -106,7 +106,7 @@ def test_unsigned_version_is_used_where_nobody_asks_and_else_refused(push, probl
     assert "push.sign" in refused.value.hint
 
 
-def test_signature_of_another_key_is_told_by_both_fingerprints(push, problem, key, other_key):
+def test_signature_of_another_key_is_reported_by_both_fingerprints(push, problem, key, other_key):
     version = push(key=other_key).version
     assert problem(version) == (
         f"it is signed with the key {other_key.public.fingerprint[:16]}, and trusted is "
@@ -114,7 +114,7 @@ def test_signature_of_another_key_is_told_by_both_fingerprints(push, problem, ke
     )
 
 
-def test_claim_to_be_the_trusted_key_helps_nobody(push, problem, key, other_key):
+def test_claim_to_be_the_trusted_key_is_not_trusted(push, problem, key, other_key):
     published = push(key=other_key)
     file = published.path / "model.sig"
     file.write_bytes(
@@ -227,7 +227,7 @@ def test_nothing_is_copied_of_a_version_that_is_not_what_was_signed(push, base, 
         file.truncate(2**40)
     monkeypatch.setattr("shutil.copytree", lambda *_, **__: pytest.fail("copied"))
     with pytest.raises(UntrustedError, match=r"more\.bin is not in its manifest"):
-        shelf_at(str(base), Trust(key.public)).fetched(published.version).__enter__()
+        version_store_at(str(base), Trust(key.public)).fetched(published.version).__enter__()
 
 
 def test_pipe_in_the_place_of_a_signature_is_none_at_once(push, problem, key):
@@ -237,7 +237,7 @@ def test_pipe_in_the_place_of_a_signature_is_none_at_once(push, problem, key):
     assert "it is not signed" in problem(published.version)
 
 
-def test_no_room_for_the_copy_is_told_as_that_and_not_as_a_lack_of_trust(push, base, key, monkeypatch):
+def test_no_room_for_the_copy_is_reported_as_that_and_not_as_a_lack_of_trust(push, base, key, monkeypatch):
     version = push(key=key).version
 
     def fails(*_, **__):

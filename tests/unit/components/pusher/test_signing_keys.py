@@ -96,7 +96,7 @@ def test_files_that_hold_no_key_are_refused_without_their_content(tmp_path, cont
         read_verify_key(str(file))
 
 
-def test_missing_file_is_told_with_how_to_make_one(tmp_path):
+def test_missing_file_is_reported_with_how_to_make_one(tmp_path):
     with pytest.raises(
         ComponentError, match=r"^The private key .*nope\.pem cannot be read: No such"
     ) as refused:

@@ -111,7 +111,7 @@ def test_adding_never_waits_and_what_is_too_much_is_left_out(settings, monkeypat
     ]
 
 
-def test_disk_that_fails_is_told_once_and_stops_nothing(settings, tmp_path):
+def test_disk_that_fails_is_reported_once_and_stops_nothing(settings, tmp_path):
     told = []
     tmp_path.joinpath("file").write_text("in the way")
     log = BackgroundLog(RequestLog(settings(folder=str(tmp_path / "file"))), tell=told.append)

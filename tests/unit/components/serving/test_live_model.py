@@ -65,7 +65,7 @@ def test_version_that_failed_once_is_served_when_it_can_be(follow, fault):
     assert "Not serving version 2" in live.told[1]
 
 
-def test_pauses_double_up_to_the_longest_and_the_same_words_are_told_once(follow):
+def test_pauses_double_up_to_the_longest_and_the_same_words_are_reported_once(follow):
     base = Base()
     live = follow(base)
     base.faults[2] = ComponentError("damaged")

@@ -60,7 +60,7 @@ def test_anything_else_is_not_found(method, path):
     assert len(str(raised.value)) < 300
 
 
-def test_wrong_method_for_a_path_is_told():
+def test_wrong_method_for_a_path_is_reported():
     with pytest.raises(RequestError, match="use POST") as raised:
         route("GET", "/v1/models/taxi:predict", name="taxi")
     assert raised.value.status == 405

@@ -47,7 +47,7 @@ def test_findings_are_sorted_into_a_report():
     assert report["latency"] == {"128": {"p99_ms": 3.0}}
 
 
-def test_crash_is_told_with_what_it_was_doing_and_keeps_what_was_found_before():
+def test_crash_is_reported_with_what_it_was_doing_and_keeps_what_was_found_before():
     report = report_of(EVENTS[:5], ending="was killed by SIGSEGV")
     assert report["crash"] == "was killed by SIGSEGV while answering perturbed rows"
     assert report["not_finite"] == [4]

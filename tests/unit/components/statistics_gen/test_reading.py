@@ -87,7 +87,7 @@ def test_file_without_rows_gives_none(tmp_path):
     assert list(batches(str(path))) == []
 
 
-def test_damage_is_told(file, tmp_path):
+def test_damage_is_reported(file, tmp_path):
     whole = file.read_bytes()
     for data, why in (
         (whole[:-100], "it ends too early"),

@@ -23,7 +23,7 @@ BATCHES = [
 ]
 
 
-def test_value_that_cannot_name_a_slice_is_told():
+def test_value_that_cannot_name_a_slice_is_reported():
     sliced = SlicingConfig(slicing_specs=[SlicingSpec(feature_keys=["word"])])
     batch = pa.RecordBatch.from_pydict({"word": [[b"\xff"]]})
     with pytest.raises(ComponentError, match="must be valid UTF-8") as told:
@@ -35,7 +35,7 @@ def test_value_that_cannot_name_a_slice_is_told():
     ("column", "words"),
     [("word", "must be of numeric type"), ("some", "exactly one value"), ("none", "not present")],
 )
-def test_column_that_is_no_weight_is_told(column, words):
+def test_column_that_is_no_weight_is_reported(column, words):
     batch = pa.RecordBatch.from_pydict({"word": [["a"], ["b"]], "some": [[1.0], []], "x": [[1], [2]]})
     with pytest.raises(ComponentError, match=words) as told:
         Tally(StatsOptions(weight_feature=column)).add(batch)
@@ -43,7 +43,7 @@ def test_column_that_is_no_weight_is_told(column, words):
 
 
 @pytest.mark.parametrize("weight", [-1.0, float("nan"), float("inf")])
-def test_weight_that_no_mean_can_be_made_with_is_told_with_its_value(weight):
+def test_weight_that_no_mean_can_be_made_with_is_reported_with_its_value(weight):
     batch = pa.RecordBatch.from_pydict({"size": [[1.0], [weight]], "x": [[1], [2]]})
     with pytest.raises(ComponentError, match=f"'size': it is {weight:g} in a row") as told:
         Tally(StatsOptions(weight_feature="size")).add(batch)

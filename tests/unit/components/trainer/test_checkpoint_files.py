@@ -127,7 +127,7 @@ def test_truncated_file_is_seen_and_the_one_before_is_taken(folder, files, name,
     assert len(problems) == 1
 
 
-def test_missing_variables_are_told(folder, files):
+def test_missing_variables_are_reported(folder, files):
     files.remove("step-000000015.npz")
     assert folder.newest()[1] == ["step-000000015.json cannot be used: step-000000015.npz is missing"]
 
@@ -170,7 +170,7 @@ def test_variables_that_would_run_code_when_read_are_refused(folder, files):
     assert "allow_pickle=False" in problems[0]
 
 
-def test_full_disk_is_told_and_the_checkpoint_before_stays(folder, monkeypatch):
+def test_full_disk_is_reported_and_the_checkpoint_before_stays(folder, monkeypatch):
     def full(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device")
 

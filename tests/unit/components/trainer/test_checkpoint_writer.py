@@ -50,7 +50,7 @@ def test_checkpoints_are_written_in_order_one_at_a_time(folder):
     assert folder.saved == [1, 2]
 
 
-def test_what_failed_is_told_at_the_next_checkpoint(folder):
+def test_what_failed_is_reported_at_the_next_checkpoint(folder):
     folder.problem = ComponentError("the disk is full")
     folder.may_save.set()
     writer = CheckpointWriter(folder)

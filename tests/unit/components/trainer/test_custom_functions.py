@@ -26,7 +26,7 @@ BUILD = "def build_model(features, hyperparameters): ...\n"
         ("def fit(model, rows, hyperparameters): ...\ndef fit(model, data, context): ...", True),
     ],
 )
-def test_a_loop_is_told_from_a_fit_at_once_by_its_parameters(module, text, is_loop):
+def test_a_loop_is_distinguished_from_a_fit_at_once_by_its_parameters(module, text, is_loop):
     path = module("looped", f"{BUILD}{text}\nraise RuntimeError")
     assert has_custom_loop(path) == is_loop
     assert "looped" not in sys.modules, "the module is read, not imported"

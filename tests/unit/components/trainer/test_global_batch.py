@@ -49,7 +49,7 @@ def test_eval_split_that_makes_no_batch_is_refused_with_the_number_that_would():
         (1040, "130 examples a core are padded to 256, 49% in vain; best is train.batch_size 2048"),
     ],
 )
-def test_padding_is_told_in_numbers(batch_size, advice):
+def test_padding_is_reported_in_numbers(batch_size, advice):
     assert padding_advice(batch_size, replicas=8) == advice
 
 

@@ -115,7 +115,7 @@ def test_images_of_different_sizes_get_one_size_and_columns_may_be_sparse(pictur
     np.testing.assert_array_equal(decoded_images(sparse, (10, 12, 3)), dense)
 
 
-def test_what_is_no_image_is_black_and_a_damaged_one_is_told(picture):
+def test_what_is_no_image_is_black_and_a_damaged_one_is_reported(picture):
     import tensorflow as tf
 
     from slipway.components.trainer.pixels import decoded_images
@@ -188,7 +188,7 @@ def test_images_stay_bytes_and_batches_hold_them(images, file, kept, tmp_path):
     assert label.numpy().ravel().tolist() == list(range(10))
 
 
-def test_image_of_another_size_is_told(file):
+def test_image_of_another_size_is_reported(file):
     from slipway.components.trainer.input.arrays import load_rows
 
     wrong = (Feature(name="image", dtype="uint8", shape=(2, 3, 2)), FEATURES[1])

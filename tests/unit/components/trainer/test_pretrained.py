@@ -23,7 +23,7 @@ def test_file_of_the_project_is_checked_and_used_where_it_is(weights, tmp_path):
     assert local_file(None, folder=tmp_path) is None
 
 
-def test_an_address_is_told_from_a_path():
+def test_an_address_is_distinguished_from_a_path():
     assert is_remote("gs://b/w.h5")
     assert not is_remote("weights/w.h5")
 

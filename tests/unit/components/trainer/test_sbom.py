@@ -57,7 +57,7 @@ def test_package_that_comes_first_on_the_path_is_the_one_listed(installed):
     assert component("NumPy")["purl"] == "pkg:pypi/numpy@0.1%2Blocal"
 
 
-def test_hash_of_an_archive_is_told_and_its_address_is_not(installed):
+def test_hash_of_an_archive_is_reported_and_its_address_is_not(installed):
     noted = {
         "url": "https://me:hunter2@host/a.whl",
         "archive_info": {"hashes": {"sha256": "A" * 64, "md5": "b"}},

@@ -6,7 +6,7 @@ from slipway.components.errors import ComponentError
 from slipway.components.trainer.search_space import Choices, Range, search_space
 
 
-def test_choices_and_ranges_are_told_apart_and_lists_travel_as_texts():
+def test_choices_and_ranges_are_distinguished_and_lists_travel_as_texts():
     nothing = {"choices": None, "low": None, "high": None, "step": None, "log": False}
     assert search_space(
         {

@@ -17,7 +17,7 @@ def test_training_that_hardly_waits_is_bound_by_its_steps():
     )
 
 
-def test_training_that_waits_is_told_the_remedy():
+def test_training_that_waits_is_reported_the_remedy():
     slow = replace(
         FAST, constant_batch_step_s=0.00038, input_advice="cache: memory would hold the set in 84 MB"
     )

@@ -90,7 +90,7 @@ def raising(error):
     return call
 
 
-def test_layer_line_and_remedy_are_told(own):
+def test_layer_line_and_remedy_are_reported(own):
     module = own("def call(self, value):\n    return value(1)\n")
     layer = type("Own", (Layer,), {"call": module.call})()
     model = type("Functional", (Model,), {"call": lambda self, value: layer(value)})()
@@ -153,7 +153,7 @@ def library(tmp_path):
     return module
 
 
-def test_what_fails_within_tensorflow_is_told_as_a_call_of_it(own, library):
+def test_what_fails_within_tensorflow_is_reported_as_a_call_of_it(own, library):
     ops = library("tensorflow.ops", "def unique(value):\n    raise TypeError('no tensor')\n")
     module = own("def loss(unique):\n    return unique(1)\n")
 

@@ -161,7 +161,7 @@ def test_a_model_of_some_features_takes_these_by_name_and_only_features(tmp_path
         build_model("some_features.legacy", features, {})
 
 
-def test_error_is_told_by_the_users_file_and_line(broken):
+def test_error_is_reported_by_the_users_file_and_line(broken):
     from broken_workload.model import build_model
 
     with pytest.raises(KeyError) as caught:
@@ -179,7 +179,9 @@ def test_error_is_told_by_the_users_file_and_line(broken):
         ("zebra", "takes no 'zebra'; there are: units, rate"),
     ],
 )
-def test_a_hyperparameter_that_the_code_does_not_take_is_told_with_the_nearest(broken, tmp_path, name, words):
+def test_a_hyperparameter_that_the_code_does_not_take_is_reported_with_the_nearest(
+    broken, tmp_path, name, words
+):
     (tmp_path / "broken_workload" / "model.py").write_text(
         "class Settings:\n    def __init__(self, units=1, rate=0.1): ...\n"
         "def build_model(features, hyperparameters):\n    return Settings(**dict(hyperparameters))\n"
@@ -197,11 +199,11 @@ def test_another_wrong_argument_in_the_code_is_no_hyperparameters_fault(broken, 
         build_model(broken, {}, {"rate": 0.2})
 
 
-def test_error_outside_the_users_code_is_told_without_a_place():
+def test_error_outside_the_users_code_is_reported_without_a_place():
     assert describe(ValueError("first\nsecond"), "workloads.taxi.model.build_model") == "ValueError: first"
 
 
-def test_error_in_code_that_tensorflow_has_rewritten_is_told_by_its_own_words_and_line(broken, tmp_path):
+def test_error_in_code_that_tensorflow_has_rewritten_is_reported_by_its_own_words_and_line(broken, tmp_path):
     file = tmp_path / "broken_workload" / "model.py"
     text = (
         "in user code:\n\n"

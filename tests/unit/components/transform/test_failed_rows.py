@@ -24,20 +24,20 @@ assertion failed: [a fare of 50 or more] [Condition x < y did not hold element-w
 \t [[{{{{node assert_less/Assert/AssertGuard/Assert}}}}]] [Op:__inference_f_34]"""
 
 
-def test_sentence_and_the_place_in_the_user_s_code_are_told():
+def test_sentence_and_the_place_in_the_user_s_code_are_reported():
     assert in_words(SAID) == (
         "assertion failed: [a fare of 50 or more] [Condition x < y did not hold element-wise:]",
         "workloads/taxi/preprocessing.py:30",
     )
 
 
-def test_message_that_names_no_place_is_told_alone():
+def test_message_that_names_no_place_is_reported_alone():
     said = "{{function_node __wrapped__StringToNumber}} StringToNumberOp could not convert: 'a'"
     assert in_words(said) == ("StringToNumberOp could not convert: 'a'", "")
     assert in_words("") == ("no reason is given", "")
 
 
-def test_error_is_told_in_words():
+def test_error_is_reported_in_words():
     with (
         pytest.raises(ComponentError, match=r"fails at some rows: .*50 or more.* \(workloads/taxi/prep"),
         told_in_words(ZeroDivisionError, memory=RecursionError),

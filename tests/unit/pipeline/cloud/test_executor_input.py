@@ -152,7 +152,7 @@ def test_well_wired_job_has_nothing_to_tell(spec):
     assert list(check_wiring(spec)) == []
 
 
-def test_wrong_types_and_names_are_told_before_anything_runs(spec):
+def test_wrong_types_and_names_are_reported_before_anything_runs(spec):
     inputs = task(spec, "Trainer")["inputs"]
     inputs["parameters"]["epochs"]["runtimeValue"]["constant"] = "six"
     inputs["parameters"]["rows"]["taskOutputParameter"]["producerTask"] = "Ingest_task"

@@ -53,7 +53,7 @@ def test_blessing_that_a_container_looked_up_is_not_the_run_s_own(project):
     assert list(record.outputs_of("ModelBlessing")) == []
 
 
-def test_change_is_told_once_and_unknown_tasks_are_passed_over(record):
+def test_change_is_reported_once_and_unknown_tasks_are_passed_over(record):
     running = JobState("running", tasks=(TaskState("Ingest", "running"), TaskState("taxi-1", "running")))
     assert [node.id for node in update(record, running)] == ["Ingest"]
     assert update(record, running) == []
@@ -97,7 +97,7 @@ def test_model_that_is_not_blessed_is_a_gate_s_stop_though_every_task_is_done(re
     ]
 
 
-def test_gate_that_stopped_a_run_is_told_from_a_fault_by_its_exit_code(record):
+def test_gate_that_stopped_a_run_is_distinguished_from_a_fault_by_its_exit_code(record):
     said = VERTEX.format(3, "log line\nerror: 3 of 15002 rows are wrong\n- fare: below 0\nhint: look at them")
     code, lines = ended(record, JobState("failed", tasks=(TaskState("DataGate", "failed", said),)))
     assert code == 3

@@ -201,7 +201,7 @@ def test_link_out_of_the_project_is_refused_because_it_would_lead_nowhere(small_
 
 
 @pytest.mark.parametrize(("read", "name"), [(read_image, ".dockerignore"), (image_environment, "Dockerfile")])
-def test_project_made_by_hand_is_told_what_a_cloud_run_needs(tmp_path, read, name):
+def test_project_made_by_hand_is_reported_what_a_cloud_run_needs(tmp_path, read, name):
     with pytest.raises(ConfigError, match=rf"has no {re.escape(name)}, which defines the image") as refused:
         read(tmp_path)
     assert "`slipway init`, in a new folder, writes" in refused.value.hint

@@ -216,7 +216,7 @@ def test_command_that_was_killed_while_it_completed_a_run_loses_nothing_either(
     assert "auc" in {name for name, *_ in run["metrics"]}
 
 
-def test_damaged_settings_are_told_and_nothing_fails(settings, chosen, seen):
+def test_damaged_settings_are_reported_and_nothing_fails(settings, chosen, seen):
     config = settings(mlflow="http://127.0.0.1:9")
     keep_settings(config, RUN, chosen=chosen)
     path = History(chosen.output / spool.CLOUD).folder(RUN) / "run.json"
@@ -263,7 +263,7 @@ def test_name_that_leads_elsewhere_is_no_folder(settings, chosen, seen, name):
     assert not chosen.output.exists()
 
 
-def test_folder_that_cannot_be_written_is_told_and_nothing_fails(settings, chosen, seen):
+def test_folder_that_cannot_be_written_is_reported_and_nothing_fails(settings, chosen, seen):
     chosen.output.write_text("a file")
     config = settings(mlflow="http://127.0.0.1:9")
 

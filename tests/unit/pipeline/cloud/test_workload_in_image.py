@@ -67,7 +67,7 @@ def test_what_a_cloud_run_needs_is_asked_for(target, key):
         target(**{key: None})
 
 
-def test_all_that_is_missing_or_wrong_is_told_at_once_with_a_profile_to_paste(target, tmp_path):
+def test_all_that_is_missing_or_wrong_is_reported_at_once_with_a_profile_to_paste(target, tmp_path):
     data, schema = tmp_path / "trips.csv", tmp_path / "schema.pbtxt"
     data.write_text("tips,payment_type\n1,Cash\n")
     schema.touch()

@@ -68,7 +68,7 @@ def test_second_time_there_is_nothing_to_write(stopped):
     assert proposal.before == proposal.after
 
 
-def test_run_that_proposed_nothing_is_told(stopped):
+def test_run_that_proposed_nothing_is_reported(stopped):
     record, _ = stopped()
     with pytest.raises(UsageError, match="proposed no edit"):
         propose(record)

@@ -79,7 +79,7 @@ LACKS = {
 
 
 @pytest.mark.parametrize(("name", "take_away", "environment", "remedy"), LACKS.values(), ids=LACKS)
-def test_what_this_machine_lacks_is_told_with_its_remedy(
+def test_what_this_machine_lacks_is_reported_with_its_remedy(
     tmp_path, monkeypatch, name, take_away, environment, remedy
 ):
     if take_away:
@@ -90,7 +90,7 @@ def test_what_this_machine_lacks_is_told_with_its_remedy(
     assert all(each.state != "ok" and remedy in each.remedy for each in found)
 
 
-def test_an_interpreter_that_does_not_start_is_told_with_its_remedy(tmp_path, monkeypatch):
+def test_an_interpreter_that_does_not_start_is_reported_with_its_remedy(tmp_path, monkeypatch):
     monkeypatch.setattr(doctor, "_ask", lambda python, code, _: {"torch": "2"} if "importlib" in code else {})
     found = named(examine(tmp_path, {}, deep=True), "this one, torch")
     assert [(each.state, each.found) for each in found] == [("missing", "does not start")]
@@ -163,7 +163,7 @@ LEAVES = "each run leaves one for 15 minutes (SLIPWAY_WARM_MINUTES)"
         ({"SLIPWAY_WARM_MINUTES": "15"}, [7], f"7; {LEAVES}; to end: ", False),
     ],
 )
-def test_warm_processes_and_whether_runs_leave_one_are_told(
+def test_warm_processes_and_whether_runs_leave_one_are_reported(
     tmp_path, monkeypatch, variables, pids, found, has_remedy
 ):
     monkeypatch.setattr(doctor.standby, "waiting", lambda: pids)
@@ -172,7 +172,7 @@ def test_warm_processes_and_whether_runs_leave_one_are_told(
     assert bool(told.remedy) == has_remedy
 
 
-def test_runs_that_a_tracker_has_missed_are_told_with_the_command_that_sends_them(tmp_path):
+def test_runs_that_a_tracker_has_missed_are_reported_with_the_command_that_sends_them(tmp_path):
     assert [each for each in examine(tmp_path, {}).findings if each.group == "trackers"] == []
     spool.put(tmp_path, spool.Waiting("20261124-030000-0000", 0, {"mlflow": "answered 500"}))
     diagnosis = examine(tmp_path, {})

@@ -51,7 +51,7 @@ def test_nothing_beside_the_data_is_taken_for_the_standard_librarys(here, is_pro
     assert (str(here) in sys.path) == is_project
 
 
-def test_variable_that_names_a_folder_below_the_project_is_told(monkeypatch, here):
+def test_variable_that_names_a_folder_below_the_project_is_reported(monkeypatch, here):
     monkeypatch.setenv(module.PROJECT_VARIABLE, "below")
     (here / "pyproject.toml").write_text("[tool.slipway]\n")
     monkeypatch.setattr(module, "PROJECT_ROOT", here / "below")
@@ -60,7 +60,7 @@ def test_variable_that_names_a_folder_below_the_project_is_told(monkeypatch, her
     assert refused.value.hint == "name the project's own folder"
 
 
-def test_missing_tfx_is_told_with_the_command_that_brings_it(monkeypatch, here):
+def test_missing_tfx_is_reported_with_the_command_that_brings_it(monkeypatch, here):
     (here / "pyproject.toml").write_text("[tool.slipway]\n")
     monkeypatch.setattr(module, "find_spec", lambda _: None)
     with pytest.raises(UsageError, match="TFX is not installed for ") as refused:

@@ -59,7 +59,7 @@ def test_a_webhook_gets_the_outcome(hook):
 
 
 @pytest.mark.parametrize("answer", [302, 404, 500])
-def test_a_webhook_that_does_not_take_it_is_told_without_its_address(hook, answer):
+def test_a_webhook_that_does_not_take_it_is_reported_without_its_address(hook, answer):
     hook.answer = answer
     (problem,) = notify(_record(webhook_env="HOOK"))
     assert problem == f"notify: the address in HOOK answered {answer}"
@@ -75,7 +75,7 @@ def test_a_webhook_that_does_not_take_it_is_told_without_its_address(hook, answe
         (f"http://[{PATH}", "could not be reached"),
     ],
 )
-def test_a_wrong_address_is_told_and_not_shown(monkeypatch, address, words):
+def test_a_wrong_address_is_reported_and_not_shown(monkeypatch, address, words):
     monkeypatch.delenv("HOOK", raising=False)
     if address is not None:
         monkeypatch.setenv("HOOK", address)
@@ -99,18 +99,18 @@ def test_a_command_gets_the_message_on_its_input(tmp_path):
         ([sys.executable, "-c", "import time; time.sleep(60)"], "took longer than 0.5 s"),
     ],
 )
-def test_a_command_that_fails_is_told(monkeypatch, command, words):
+def test_a_command_that_fails_is_reported(monkeypatch, command, words):
     monkeypatch.setattr(module, "COMMAND_LIMIT_S", 0.5 if "longer" in words else 20.0)
     (problem,) = notify(_record(command=command))
     assert words in problem
 
 
-def test_ends_that_nobody_asked_for_are_not_told(hook):
+def test_ends_that_were_not_requested_are_not_told(hook):
     assert list(notify(_record(state="interrupted", webhook_env="HOOK"))) == []
     assert hook.got == []
 
 
-def test_a_pipeline_without_a_workload_tells_nobody():
+def test_a_pipeline_without_a_workload_notifies_nobody():
     record = _record()
     record.target = RecordedRequest(target=ModuleRun(pipeline="mine:make"))
     assert list(notify(record)) == []

@@ -106,7 +106,9 @@ def test_file_without_a_column_that_may_be_empty_is_refused_with_the_nearest_and
     assert error.hint.endswith("if it is unknown for every row, add the column and leave it empty")
 
 
-def test_file_that_fits_another_workload_is_told_so_where_most_columns_are_missing(trained, tmp_path, saved):
+def test_file_that_fits_another_workload_is_reported_so_where_most_columns_are_missing(
+    trained, tmp_path, saved
+):
     provenance = {"schema": {"columns": {"cities": "BYTES"}, "needed": ["cities"]}}
     publish(saved, base=tmp_path / "output/serving/towns", provenance=provenance)
     assert "predict towns --input" in trained("cities\nUlm\n").hint
@@ -207,7 +209,7 @@ REJECT = {"file": "a.csv", "row": 3, "line": 5, "column": "fare", "reason": "not
     ("rejected", "words"),
     [({"not a number": 1}, "1 row rejected: 1 "), ({"x": 1, "y": 2}, "3 rows rejected: 1 x")],
 )
-def test_rejected_rows_are_told_in_their_number(rejected, words):
+def test_rejected_rows_are_reported_in_their_number(rejected, words):
     first, second, *_ = told(rejected=rejected, first_rejected=[REJECT], rejects=["rejects-0.jsonl"])
     assert first == "1 row predicted by version 7."
     assert second.startswith(words)
@@ -224,7 +226,7 @@ def test_rejected_rows_are_told_in_their_number(rejected, words):
         ),
     ],
 )
-def test_first_rejected_row_is_told_with_its_place_and_value(reject, words):
+def test_first_rejected_row_is_reported_with_its_place_and_value(reject, words):
     _, _, first, _ = told(rejected={"x": 1}, first_rejected=[reject], rejects=["rejects-0.jsonl"])
     assert first == f"The first: {words}. Each is in rejects-0.jsonl."
     *_, first, _ = told(
@@ -233,7 +235,7 @@ def test_first_rejected_row_is_told_with_its_place_and_value(reject, words):
     assert first.endswith("Each is in rejects-0.jsonl and 1 more.")
 
 
-def test_file_without_rows_is_told():
+def test_file_without_rows_is_reported():
     assert told(predicted=0, without_rows=["a.csv"])[1] == "a.csv: no rows."
     assert told(without_rows=["a.csv", "b.csv"])[1] == "a.csv and 1 more: no rows."
     assert len(told()) == 2
@@ -251,12 +253,12 @@ def test_flat_folder_of_images_is_refused_as_the_images_by_name_are(refusal, tmp
     assert by_folder.exit_code == 2
 
 
-def test_folder_without_tables_is_told_by_what_was_looked_for(refusal, tmp_path):
+def test_folder_without_tables_is_reported_by_what_was_looked_for(refusal, tmp_path):
     (tmp_path / "empty").mkdir()
     assert refusal(source=tmp_path / "empty").message == f"{tmp_path}/empty/*.csv matches no file"
 
 
-def test_rows_with_no_number_for_an_answer_are_told(tmp_path):
+def test_rows_with_no_number_for_an_answer_are_reported(tmp_path):
     summary = {"version": 1, "predicted": 7, "not_finite": 2, "rejected": {}, "without_rows": []}
     assert "2 of them have no finite prediction" in Predicted(tmp_path, summary).text()
     assert "no number" not in Predicted(tmp_path, {**summary, "not_finite": 0}).text()

@@ -5,7 +5,7 @@ from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import NodeRecord
 
 
-def test_a_moved_output_folder_is_told_once_with_the_link_that_keeps_its_results(tmp_path):
+def test_a_moved_output_folder_is_reported_once_with_the_link_that_keeps_its_results(tmp_path):
     old, new = tmp_path / "old", tmp_path / "new one"
     place = old / "artifacts/taxi/Trainer/model/7"
     place.mkdir(parents=True)

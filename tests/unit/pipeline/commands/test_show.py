@@ -31,7 +31,7 @@ def test_a_killed_run_shows_the_time_that_it_ran(begun, tmp_path):
     assert "killed, 95 s," in show.show_text(show.find(begun.run_id, tmp_path))
 
 
-def test_where_there_is_no_run_the_folder_that_was_looked_at_is_told(tmp_path, monkeypatch):
+def test_where_there_is_no_run_the_folder_that_was_looked_at_is_reported(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert show.runs_text(show.runs(Path("output")), Path("output")) == (
         f"No runs yet in {tmp_path / 'output'}."
@@ -70,7 +70,7 @@ def test_resume_of_a_complete_run_says_where_its_result_is_and_ends_well(begun, 
     ]
 
 
-def test_damaged_record_is_told_beside_the_runs_that_can_be_listed(begun, tmp_path, capsys):
+def test_damaged_record_is_reported_beside_the_runs_that_can_be_listed(begun, tmp_path, capsys):
     path = tmp_path / "runs" / "20990101-000000-abcd" / "run.json"
     path.parent.mkdir()
     path.write_text('{"nodes": [1]}', encoding="utf-8")

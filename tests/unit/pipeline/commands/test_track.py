@@ -62,7 +62,7 @@ def test_the_command_says_what_still_waits_by_its_exit_code(tmp_path, local_runn
     assert waiting["why"] == {"mlflow": "could not be reached (ConnectionError)"}
 
 
-def test_a_folder_that_cannot_be_written_is_told(tmp_path, monkeypatch):
+def test_a_folder_that_cannot_be_written_is_reported(tmp_path, monkeypatch):
     spool.put(tmp_path, ENTRY)
     monkeypatch.setattr(spool.os, "open", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left")))
     with pytest.raises(PipelineError, match="cannot be written: No space left"):

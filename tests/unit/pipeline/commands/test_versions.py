@@ -86,7 +86,7 @@ def test_versions_are_listed_newest_first_with_metrics_and_the_live_one(config, 
     assert "auc 0.9" in lines[0]
 
 
-def test_no_version_is_said(config, output):
+def test_missing_versions_are_reported(config, output):
     assert versions_text(versions(config, output), config, output) == (
         f"No version was pushed yet to {output}/serving/toy."
     )

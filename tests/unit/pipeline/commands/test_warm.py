@@ -7,7 +7,7 @@ from slipway.pipeline.engine.processes import standby
 from slipway.pipeline.errors import UsageError
 
 
-def test_process_its_time_and_its_end_are_told(monkeypatch):
+def test_process_its_time_and_its_end_are_reported(monkeypatch):
     asked = []
     monkeypatch.setattr(standby, "begin", lambda idle_s: asked.append(idle_s) or 4711)
     told = warm.begin(0.5)
@@ -17,7 +17,7 @@ def test_process_its_time_and_its_end_are_told(monkeypatch):
     assert told.endswith("local_runner.py warm --end")
 
 
-def test_processes_that_were_ended_and_those_in_use_are_told(monkeypatch):
+def test_processes_that_were_ended_and_those_in_use_are_reported(monkeypatch):
     found = iter([([1, 2], []), ([], []), ([1], [4711])])
     monkeypatch.setattr(standby, "end", lambda: next(found))
     assert (warm.end(), warm.end()) == ("Ended: 2", "Ended: none")
@@ -49,7 +49,7 @@ def test_wrong_number_of_minutes_is_refused_even_in_ci(written):
     assert told.value.hint.startswith("export SLIPWAY_WARM_MINUTES=15;")
 
 
-def test_process_that_cannot_be_left_is_told_and_no_error(monkeypatch):
+def test_process_that_cannot_be_left_is_reported_and_no_error(monkeypatch):
     def refuse(_idle_s):
         raise UsageError("No.", hint="say yes")
 

@@ -112,7 +112,7 @@ def test_a_model_elsewhere_is_left_to_the_trainer(project):
     assert hyperparameter_names("here.nowhere.build", root=project) is None
 
 
-def test_an_unknown_name_is_told_with_the_nearest(project):
+def test_an_unknown_name_is_reported_with_the_nearest(project):
     found = find_unknown_hyperparameters(
         ["unitz", "rate", "zebra"], model="here.model.build_model", root=project
     )

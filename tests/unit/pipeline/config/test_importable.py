@@ -100,7 +100,7 @@ def test_function_that_is_there_is_found_without_executing_anything(project, dot
         ("kerass.layers.f", "no module kerass is here or installed; nearest: keras"),
     ],
 )
-def test_wrong_path_is_told_with_the_nearest_name(project, dotted, words):
+def test_wrong_path_is_reported_with_the_nearest_name(project, dotted, words):
     assert find_import_problem(dotted, root=project) == words
 
 
@@ -143,12 +143,12 @@ def test_a_class_is_looked_for_among_classes(project):
     ],
     ids=lambda value: value[:30],
 )
-def test_broken_import_further_down_is_told_with_its_own_file_and_line(project, first_line, words):
+def test_broken_import_further_down_is_reported_with_its_own_file_and_line(project, first_line, words):
     (project / "workloads/taxi/columns.py").write_text(f"{first_line}\nFEATURES = []\none = 1\n")
     assert words in find_import_problem("workloads.taxi.model.build_model", root=project)
 
 
-def test_syntax_error_in_the_package_around_the_module_is_told(project):
+def test_syntax_error_in_the_package_around_the_module_is_reported(project):
     (project / "workloads/taxi/__init__.py").write_text("\n\nx = = 1\n")
     found = find_import_problem("workloads.taxi.model.build_model", root=project)
     assert found == "workloads/taxi/__init__.py:3: invalid syntax"
@@ -173,7 +173,7 @@ WORDS = (
 CNN = "components.trainer.models.cnn.build_model"
 
 
-def test_old_name_of_ours_is_told_with_the_new_one(project):
+def test_old_name_of_ours_is_reported_with_the_new_one(project):
     assert find_import_problem(CNN, root=project) == WORDS.format("components")
     checkout = Path(importable.__file__).resolve().parents[2]
     assert find_import_problem(CNN, root=checkout) == WORDS.format("components")
@@ -188,7 +188,7 @@ def test_package_of_the_user_that_has_such_a_name_is_the_users(project):
     assert find_import_problem("components.mine.build_model", root=project) == ""
 
 
-def test_import_by_the_old_name_is_told_with_its_place(project):
+def test_import_by_the_old_name_is_reported_with_its_place(project):
     (project / "workloads/taxi/columns.py").write_text(
         "FEATURES = one = 1\nfrom pipeline.errors import ConfigError\n"
     )

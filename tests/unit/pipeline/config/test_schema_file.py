@@ -31,7 +31,7 @@ def test_schema_of_the_taxi_and_an_empty_one_are_right(project, tmp_path):
         (b"\xff\xfe\x00", "is not text"),
     ],
 )
-def test_broken_schema_is_told_with_its_line_and_the_remedy(tmp_path, content, words):
+def test_broken_schema_is_reported_with_its_line_and_the_remedy(tmp_path, content, words):
     (tmp_path / "wine.pbtxt").write_bytes(content)
 
     found = find_schema_problem("wine.pbtxt", root=tmp_path)

@@ -280,7 +280,7 @@ def test_lists_and_scalars_are_replaced_not_merged(load):
         ),
     ],
 )
-def test_wrong_set_is_told_as_it_was_given(lines_of, assignment, line):
+def test_wrong_set_is_reported_as_it_was_given(lines_of, assignment, line):
     found = lines_of(sets=[assignment])
     assert any(each.startswith(line) for each in found), found
 
@@ -330,13 +330,13 @@ def test_nearest_key_is_looked_for_only_where_it_is_shown(lines_of, monkeypatch)
     assert len(asked) == settings_errors.MAX_PROBLEMS
 
 
-def test_unknown_profile_is_told_with_those_there_are(lines_of):
+def test_unknown_profile_is_reported_with_those_there_are(lines_of):
     text = MINIMAL + "profiles: {dev: {}, prod: {}}\n"
     assert lines_of(text, profile="de") == ["w.yaml: no profile 'de'; there are: 'dev', 'prod'"]
     assert lines_of(profile="dev") == ["w.yaml: no profile 'dev'; there are: none"]
 
 
-def test_mistake_in_a_profile_is_told_with_its_line_chosen_or_not(lines_of):
+def test_mistake_in_a_profile_is_reported_with_its_line_chosen_or_not(lines_of):
     text = MINIMAL + "profiles:\n  dev:\n    train:\n      epoch: 1\n  prod: {train: {epochs: 0}}\n"
     expected = [
         "w.yaml: 2 problems",
@@ -546,7 +546,7 @@ def test_a_metric_of_one_s_own_has_a_name_that_thresholds_know(load):
         ),
     ],
 )
-def test_what_is_wrong_with_a_metric_of_one_s_own_is_told(lines_of, sets, line):
+def test_what_is_wrong_with_a_metric_of_one_s_own_is_reported(lines_of, sets, line):
     assert line in "\n".join(lines_of(sets=[OWN, *sets]))
 
 
@@ -566,7 +566,7 @@ def test_profile_cannot_hold_name_or_profiles(lines_of, key):
     ]
 
 
-def test_mistake_of_the_file_is_told_once_however_many_profiles(lines_of):
+def test_mistake_of_the_file_is_reported_once_however_many_profiles(lines_of):
     text = (
         MINIMAL.replace("  label: tips\n", "")
         + "profiles: {a: {data: {format: csv}}, b: {train: {seed: 1}}}\n"
@@ -678,7 +678,7 @@ def test_parameters_of_a_pipeline_stay_as_they_are_written_and_the_last_counts()
         ("profiles: dev", "w.yaml:9: profiles = 'dev': must be keys with values"),
     ],
 )  # fmt: skip
-def test_wrong_key_or_value_is_told_with_line_value_rule_and_nearest(lines_of, addition, line):
+def test_wrong_key_or_value_is_reported_with_line_value_rule_and_nearest(lines_of, addition, line):
     found = lines_of(MINIMAL + addition + "\n")
     assert len(found) == 1
     assert found[0].startswith(line), found[0]
@@ -733,13 +733,13 @@ def test_wrong_key_or_value_is_told_with_line_value_rule_and_nearest(lines_of, a
         ("work.model.build", "work.model.bild", "w.yaml:8: train.model = 'work.model.bild': work/model.py has no function bild; nearest: build"),
     ],
 )  # fmt: skip
-def test_wrong_or_missing_required_key_is_told_with_what_to_write(lines_of, old, new, line):
+def test_wrong_or_missing_required_key_is_reported_with_what_to_write(lines_of, old, new, line):
     found = lines_of(MINIMAL.replace(old, new))
     assert len(found) == 1
     assert found[0].startswith(line), found[0]
 
 
-def test_a_hyperparameter_that_the_model_does_not_take_is_told_where_it_stands(root, lines_of):
+def test_a_hyperparameter_that_the_model_does_not_take_is_reported_where_it_stands(root, lines_of):
     text = (
         "def fit(units, rate=1): ...\ndef build(features, hyperparameters): return fit(**hyperparameters)\n"
     )
@@ -757,7 +757,7 @@ def test_a_hyperparameter_that_the_model_does_not_take_is_told_where_it_stands(r
     ]
 
 
-def test_file_without_its_sections_is_told_with_examples(lines_of):
+def test_file_without_its_sections_is_reported_with_examples(lines_of):
     assert lines_of("name: x\n") == [
         "w.yaml: 3 problems",
         'w.yaml: data: missing; add for example "data: {source: data/trips.csv, label: tips}"',
@@ -767,7 +767,7 @@ def test_file_without_its_sections_is_told_with_examples(lines_of):
     ]
 
 
-def test_all_problems_are_told_at_once_in_the_order_of_the_file(lines_of):
+def test_all_problems_are_reported_at_once_in_the_order_of_the_file(lines_of):
     text = MINIMAL.replace("label: tips", "label: 3") + "  batch_siz: 1\n  epochs: 0\nschema: none.pbtxt\n"
     assert [line.partition(" ")[0] for line in lines_of(text, sets=["train.seed=x"])] == [
         "w.yaml:",
@@ -797,7 +797,7 @@ def test_no_name_is_looked_for_in_place_of_a_key_that_is_only_counted(lines_of, 
     assert len(looked) <= 20
 
 
-def test_code_that_does_not_parse_is_told_before_anything_runs(load, lines_of, root):
+def test_code_that_does_not_parse_is_reported_before_anything_runs(load, lines_of, root):
     (root / "work/features.py").write_text("import os\n\ndef preprocess(inputs:\n    return {}\n")
     assert lines_of() == [
         "w.yaml:6: transform.preprocessing_fn = 'work.features.preprocess': "
@@ -829,7 +829,7 @@ def test_file_that_is_no_workload_is_refused(root, raw, message):
     assert caught.value.message.startswith(message)
 
 
-def test_missing_file_is_told_with_the_workloads_there_are(root):
+def test_missing_file_is_reported_with_the_workloads_there_are(root):
     (root / "workloads/toy").mkdir(parents=True)
     (root / "workloads/toy/workload.yaml").write_text(MINIMAL)
     with pytest.raises(ConfigError) as caught:

@@ -56,12 +56,12 @@ def test_the_message_is_the_first_line_and_the_place_is_the_users(user, tmp_path
     assert cause == {"message": "ValueError: first line", "hint": "", "where": "work/model.py:3"}
 
 
-def test_heading_is_told_with_what_it_announces(tmp_path):
+def test_heading_is_reported_with_what_it_announces(tmp_path):
     cause = describe_exception(RuntimeError("These failed:\n\n  the first\nand more"), root=tmp_path)
     assert cause["message"] == "RuntimeError: These failed: the first"
 
 
-def test_reason_is_told_without_what_tensorflow_and_keras_put_around_it(tmp_path):
+def test_reason_is_reported_without_what_tensorflow_and_keras_put_around_it(tmp_path):
     graph = (
         'Graph execution error:\n\n  File "a.py", line 3, in call\n\nCould not find variable dense/kernel.'
     )
@@ -76,7 +76,7 @@ def test_error_that_only_an_earlier_node_can_mend_carries_its_name(tmp_path):
     assert cause == {"message": "it changed", "hint": "train again", "where": "", "start": "Trainer"}
 
 
-def test_a_column_that_is_not_there_is_told_with_the_nearest_and_those_that_are(tmp_path, monkeypatch):
+def test_a_column_that_is_not_there_is_reported_with_the_nearest_and_those_that_are(tmp_path, monkeypatch):
     file = tmp_path / "work.py"
     file.write_text('def preprocessing_fn(inputs):\n    return {"x": inputs["fares"]}\n')
     names: dict = {}
@@ -89,12 +89,12 @@ def test_a_column_that_is_not_there_is_told_with_the_nearest_and_those_that_are(
     }
 
 
-def test_a_place_outside_the_folder_is_told_in_full(user, tmp_path):
+def test_a_place_outside_the_folder_is_reported_in_full(user, tmp_path):
     cause = describe_exception(caught(user["fail"]), root=tmp_path / "elsewhere")
     assert cause["where"] == f"{tmp_path}/work/model.py:3"
 
 
-def test_a_failure_below_the_users_call_is_told_at_the_users_call(user, tmp_path):
+def test_a_failure_below_the_users_call_is_reported_at_the_users_call(user, tmp_path):
     cause = describe_exception(caught(user["call"], lambda: Path("/does/not/exist").stat()), root=tmp_path)
     assert cause["message"].startswith("FileNotFoundError: [Errno 2]")
     assert cause["where"].startswith(str(Path(__file__)))  # the lambda of this test
@@ -107,7 +107,7 @@ def test_library_frames_are_passed_over(user, tmp_path):
     assert (below["message"].partition(":")[0], below["where"]) == ("JSONDecodeError", "")
 
 
-def test_an_exception_without_text_is_told_by_its_name(tmp_path):
+def test_an_exception_without_text_is_reported_by_its_name(tmp_path):
     assert describe_exception(KeyError(), root=tmp_path)["message"] == "KeyError"
 
 
@@ -137,12 +137,12 @@ def test_a_component_of_ours_is_the_place_only_where_there_is_no_user_code(user,
     assert through_the_user["where"] == "work/model.py:18"
 
 
-def test_our_own_error_is_told_as_it_is(tmp_path):
+def test_our_own_error_is_reported_as_it_is(tmp_path):
     cause = describe_exception(ComponentError("no rows", hint="look at data.source"), root=tmp_path)
     assert cause == {"message": "no rows", "hint": "look at data.source", "where": ""}
 
 
-def test_error_of_ours_that_was_raised_with_anything_is_told_as_texts(tmp_path):
+def test_error_of_ours_that_was_raised_with_anything_is_reported_as_texts(tmp_path):
     cause = describe_exception(ComponentError(7, hint=None), root=tmp_path)
     assert cause == {"message": "7", "hint": "", "where": ""}
 
@@ -188,7 +188,7 @@ def test_a_kill_names_memory_as_a_possible_cause():
     assert "dmesg" in cause["hint"]
 
 
-def test_a_process_without_a_result_is_told_with_its_code():
+def test_a_process_without_a_result_is_reported_with_its_code():
     assert describe_exit(7, peak_bytes=0)["message"] == "its process ended with code 7 and no result"
 
 

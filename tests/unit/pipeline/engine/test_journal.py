@@ -35,7 +35,7 @@ def progress_of(journal, text):
         ({"done": 3, "total": 4}, "3 of 4"),
     ],
 )
-def test_progress_is_told_in_a_few_words(journal, line, words):
+def test_progress_is_reported_in_a_few_words(journal, line, words):
     assert progress_of(journal, json.dumps(line)) == {"a/b": words}
 
 

@@ -47,6 +47,6 @@ def test_run_that_was_refused_is_forgotten_and_its_hint_stays(history, record):
     assert list(history.runs()) == []
 
 
-def test_step_of_another_program_is_told_no_command_of_ours(history, record):
+def test_step_of_another_program_is_reported_no_command_of_ours(history, record):
     record.in_steps = True
     assert given_up(history, record, PipelineError("no", hint="see x")).hint == "see x"

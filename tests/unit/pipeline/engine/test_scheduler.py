@@ -407,7 +407,7 @@ def test_interrupt_ends_what_runs_and_starts_nothing_more(begin):
     assert any(ended.items() <= json.loads(line).items() for line in events.splitlines())
 
 
-def test_second_interrupt_waits_for_nobody(begin):
+def test_second_interrupt_does_not_wait(begin):
     engine = begin({"A": [Answer(DONE, lasts_s=9.0, heeds=False)]})
     engine.display.on_tick = engine.signals
     engine.run()
@@ -525,7 +525,7 @@ def test_what_a_resolver_found_now_is_part_of_what_follows(begin):
     assert same.results.prints["A"] == before["A"]
 
 
-def test_progress_is_told_in_a_few_words(begin):
+def test_progress_is_reported_in_a_few_words(begin):
     engine = begin({}, nodes=[A, SIDE], jobs=2)
     folder = engine.journal.history.folder(engine.record.run_id) / "progress"
     said = {"A": {"done": 1500, "total": 3000, "text": "loss 0.5"}, "S": {"done": 3, "text": "3 files"}}
@@ -539,7 +539,7 @@ def test_progress_is_told_in_a_few_words(begin):
     assert engine.display.progress[-1] == {}
 
 
-def test_somebody_is_told_twice_a_second_that_the_run_is_alive(run):
+def test_somebody_is_reported_twice_a_second_that_the_run_is_alive(run):
     beats = []
     run({"A": [Answer(DONE, lasts_s=5.0)]}, nodes=[A], alive=lambda: beats.append(1))
     assert len(beats) == 10

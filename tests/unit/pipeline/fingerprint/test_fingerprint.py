@@ -258,7 +258,7 @@ def test_parameter_that_comes_or_goes_shows_its_value():
     assert told(drop=["param:train.batch_size"]) == ["train.batch_size no longer set (was 512)"]
 
 
-def test_text_and_number_of_the_same_look_are_told_apart():
+def test_text_and_number_of_the_same_look_are_distinguished():
     assert told(change={"param:train.batch_size": '"512"'}) == ['train.batch_size 512 -> "512"']
 
 
@@ -327,7 +327,7 @@ def test_stack_shows_versions():
     assert told(drop=["stack:tfx"]) == ["tfx 1.20.0 removed"]
 
 
-def test_changed_baseline_is_told_in_words():
+def test_changed_baseline_is_reported_in_words():
     assert told(change={"external:latest_blessed_model": "8"}) == ["the latest blessed model changed"]
     assert told(drop=["external:latest_blessed_model"]) == ["the latest blessed model is gone"]
 

@@ -89,7 +89,7 @@ def test_result_that_nobody_kept_is_made_again_though_nothing_changed():
     assert decided["Ingest"] == Decision("Ingest", "run", "no earlier result is kept")
 
 
-def test_resolver_that_looks_again_makes_nobody_run():
+def test_resolver_that_looks_again_makes_no_node_run():
     assert running(decisions(fingerprints(), fingerprints(), forced=["Baseline"])) == {"Baseline"}
 
 

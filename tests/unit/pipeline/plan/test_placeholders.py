@@ -26,7 +26,7 @@ HOME = {"placeholder": {"type": "ENVIRONMENT_VARIABLE", "key": "HOME"}}
         ),
     ],
 )
-def test_what_each_run_has_anew_is_told(expression, told):
+def test_what_each_run_has_anew_is_reported(expression, told):
     assert unforeseen(expression) == told
 
 

@@ -98,7 +98,7 @@ def test_many_whole_numbers_fall_into_ranges_of_equally_many():
     assert sum(found.splits[0].shares) == pytest.approx(1)
 
 
-def test_large_numbers_close_together_are_told_apart():
+def test_large_numbers_close_together_are_distinguished():
     assert number_words([17_030_000_100, 17_030_000_200]) == ("17030000100", "17030000200")
     assert number_words([0.0, 1.0]) == ("0", "1")
     assert number_words([1_703_132_040]) == ("1703132040",)
@@ -148,7 +148,7 @@ def test_infinite_values_have_no_chart():
     assert not found.has_chart
 
 
-def test_findings_of_a_gate_that_stopped_the_run_are_told(tmp_path):
+def test_findings_of_a_gate_that_stopped_the_run_are_reported(tmp_path):
     history = History(tmp_path)
     record = history.new_run("taxi")
     record.nodes = [NodeRecord("DataGate", type="DataGate", state="failed", is_stop=True)]
@@ -162,7 +162,7 @@ def test_findings_of_a_gate_that_stopped_the_run_are_told(tmp_path):
     assert (gate.passed, gate.message, len(gate.findings), gate.left_out) == (False, "many", 100, 20)
 
 
-def test_the_quarantine_is_told(tmp_path):
+def test_the_quarantine_is_reported(tmp_path):
     folder = tmp_path / "quarantine"
     folder.mkdir()
     summary = {

@@ -33,7 +33,7 @@ def runs(tmp_path):
     return make
 
 
-def test_only_what_changed_is_told_old_beside_new(runs, tmp_path):
+def test_only_what_changed_is_reported_old_beside_new(runs, tmp_path):
     old, new = runs()
     new.metrics["same"] = old.metrics["same"] = 1.0
 

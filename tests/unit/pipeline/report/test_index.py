@@ -135,7 +135,7 @@ def test_the_course_of_a_training_is_a_small_curve(tmp_path):
     assert '<td data-label="pushed" data-value="17" class="whole">17</td>' in page
 
 
-def test_a_damaged_history_costs_its_curve_only_and_is_told(tmp_path):
+def test_a_damaged_history_costs_its_curve_only_and_is_reported(tmp_path):
     cut, foreign = trained(tmp_path, run("b"), '{"epochs": ['), trained(tmp_path, run("a"), '{"epochs": 7}')
 
     (first, second) = table(tmp_path, cut, foreign).rows

@@ -177,7 +177,7 @@ def test_every_link_leads_to_a_place_in_the_page_and_ids_are_unique(report_run, 
     assert targets | labels <= set(ids)
 
 
-def test_a_damaged_file_is_told_and_leaves_the_rest(report_run, tmp_path):
+def test_a_damaged_file_is_reported_and_leaves_the_rest(report_run, tmp_path):
     record = report_run()
     (tmp_path / "runs" / record.run_id / "fingerprints.json").write_text("{", encoding="utf-8")
 

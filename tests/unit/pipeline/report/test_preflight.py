@@ -14,7 +14,7 @@ def example(project):
     return json.loads((project / "tests/data/preflight/preflight.json").read_text(encoding="utf-8"))
 
 
-def test_a_slice_is_told_with_its_memory_time_and_bound(example):
+def test_a_slice_is_reported_with_its_memory_time_and_bound(example):
     found = preflight_part(example, is_own=False)
 
     (row,) = found.slices
@@ -45,7 +45,7 @@ def test_a_cost_that_was_kept_before_prices_had_words_names_the_month(example):
     assert cost.note == f"of training on v5e-8; prices of {example['prices_of']}, not checked"
 
 
-def test_where_the_length_of_the_training_or_the_price_is_not_known_no_cost_is_told(example):
+def test_where_the_length_of_the_training_or_the_price_is_not_known_no_cost_is_reported(example):
     example["slices"][0]["estimate"].update(training_s=None, cost_usd=None)
 
     found = preflight_part(example, is_own=False)

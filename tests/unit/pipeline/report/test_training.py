@@ -87,7 +87,7 @@ def test_a_run_that_ended_before_its_plan_has_no_lineage(trained):
     assert lineage(trained, {}) is None
 
 
-def test_what_device_and_processor_were_used_is_told(trained):
+def test_what_device_and_processor_were_used_is_reported(trained):
     [at] = {item["uri"] for items in trained.nodes[0].outputs.values() for item in items}
     measured = {
         "speed": {"input_waiting_share": 0.25},

@@ -115,7 +115,7 @@ def test_a_damaged_config_has_no_keys():
     assert compare_runs([record]).keys == ()
 
 
-def test_no_run_is_told():
+def test_no_run_is_reported():
     assert compare_runs([]).text() == "No run fits."
 
 

@@ -59,7 +59,7 @@ def test_equal_runs_have_no_difference():
     assert found.to_json() == {"old": "old", "new": "new", **{name: [] for name in SECTIONS}, "notes": []}
 
 
-def test_parameter_is_told_with_its_old_and_new_value_and_its_node():
+def test_parameter_is_reported_with_its_old_and_new_value_and_its_node():
     found = difference(Trainer={"param:train.batch_size": "512"})
     assert found.text().splitlines() == [
         "                    old  new",
@@ -71,7 +71,7 @@ def test_parameter_is_told_with_its_old_and_new_value_and_its_node():
     ]
 
 
-def test_parameter_that_only_one_run_has_is_told():
+def test_parameter_that_only_one_run_has_is_reported():
     assert changes(difference(Trainer={"param:train.seed": "42"})) == [
         ("parameters", "train.seed", None, "42")
     ]
@@ -80,7 +80,7 @@ def test_parameter_that_only_one_run_has_is_told():
     ]
 
 
-def test_file_that_several_nodes_read_is_told_once_with_all_of_them():
+def test_file_that_several_nodes_read_is_reported_once_with_all_of_them():
     now = {"code:workloads/taxi/shared.py": "d" * 64}
     [change] = difference(Transform=now, Trainer=now).changes
     assert (change.section, change.name, change.nodes) == (
@@ -91,7 +91,7 @@ def test_file_that_several_nodes_read_is_told_once_with_all_of_them():
     assert change.cells() == ("cccccccc", "dddddddd", "Transform, Trainer")
 
 
-def test_same_parameter_of_two_nodes_with_other_values_is_told_twice():
+def test_same_parameter_of_two_nodes_with_other_values_is_reported_twice():
     found = difference(Transform={"param:exclude": "1"}, Trainer={"param:exclude": "2"})
     assert [(change.new, change.nodes) for change in found.changes] == [
         ("1", ("Transform",)),
@@ -99,7 +99,7 @@ def test_same_parameter_of_two_nodes_with_other_values_is_told_twice():
     ]
 
 
-def test_version_of_the_stack_is_told_once_for_all_nodes():
+def test_version_of_the_stack_is_reported_once_for_all_nodes():
     [change] = difference(**{node: {"stack:tfx": "1.22.0"} for node in PARTS}).changes
     assert change.cells() == ("1.21.0", "1.22.0", "5 nodes")
 
@@ -123,7 +123,7 @@ def test_change_that_is_only_passed_on_from_upstream_is_left_out():
     assert changes(difference(Transform={"upstream:Ingest": "other"})) == []
 
 
-def test_metrics_are_told_with_their_change():
+def test_metrics_are_reported_with_their_change():
     found = difference(
         run(metrics={"auc": 0.94, "loss": 1.0}), run("new", metrics={"auc": 0.95, "loss": 1.0})
     )
@@ -153,7 +153,7 @@ def test_metric_that_is_no_number_in_both_is_no_difference():
         (0.0, 0.6, True),
     ],
 )
-def test_durations_are_told_from_a_fifth_and_half_a_second_on(was_s, is_s, is_told):
+def test_durations_are_distinguished_from_a_fifth_and_half_a_second_on(was_s, is_s, is_told):
     old, new = run(), run("new")
     old.node("Trainer").wall_s, new.node("Trainer").wall_s = was_s, is_s
     assert bool(difference(old, new).changes) == is_told
@@ -166,7 +166,7 @@ def test_answer_from_the_cache_is_no_difference():
     assert difference(new=new).text() == "No difference."
 
 
-def test_outcome_is_told_first():
+def test_outcome_is_reported_first():
     old = run(blessed=True, pushed={"version": "17", "path": "/p"}, metrics={"auc": 0.9})
     new = run("new", blessed=False, metrics={"auc": 0.5})
     new.state = "stopped"
@@ -185,27 +185,27 @@ def test_outcome_is_told_first():
     ]
 
 
-def test_node_that_only_one_run_has_is_told_without_its_parts():
+def test_node_that_only_one_run_has_is_reported_without_its_parts():
     new = run("new")
     new.nodes.append(NodeRecord("Tuner", type="Tuner", state="complete"))
     found = compare(run(), new, prints(), {**prints(), "Tuner": Fingerprint({"param:trials": "5"})})
     assert changes(found) == [("nodes", "Tuner", None, "Tuner")]
 
 
-def test_node_of_another_component_is_told_once():
+def test_node_of_another_component_is_reported_once():
     new = run("new")
     new.node("SchemaGen").type = "InferSchema"
     found = difference(new=new, SchemaGen={"param:component": '"InferSchema"'})
     assert changes(found) == [("nodes", "SchemaGen", "SchemaGen", "InferSchema")]
 
 
-def test_options_of_the_command_are_told():
+def test_options_of_the_command_are_reported():
     old = run(target=RecordedRequest(output=Path("/a")))
     new = run("new", target=RecordedRequest(output=Path("/b"), end="Trainer"))
     assert changes(difference(old, new)) == [("options", "end", None, '"Trainer"')]
 
 
-def test_of_where_the_settings_came_from_the_profile_is_told_and_nothing_twice():
+def test_of_where_the_settings_came_from_the_profile_is_reported_and_nothing_twice():
     origin = Origin("workloads/taxi/workload.yaml")
     old = run(target=RecordedRequest(origin=origin))
     new = run(

@@ -89,14 +89,14 @@ def test_a_look_at_the_lock_refuses_no_engine(tmp_path):
             assert is_locked(tmp_path)
 
 
-def test_a_folder_that_nobody_uses_is_not_locked(tmp_path):
+def test_a_folder_that_is_unused_is_not_locked(tmp_path):
     assert not is_locked(tmp_path / "none")
     with locked(tmp_path / "out", run_id="r"):
         assert is_locked(tmp_path / "out")
     assert not is_locked(tmp_path / "out")
 
 
-def test_a_folder_that_cannot_be_made_is_told_with_its_name(tmp_path):
+def test_a_folder_that_cannot_be_made_is_reported_with_its_name(tmp_path):
     (tmp_path / "file").write_text("")
     with (
         pytest.raises(UsageError, match="file/out cannot be written: Not a directory"),

@@ -136,7 +136,7 @@ def test_exit_code_tells_failure_before_gate_before_success(states, blessed, cod
 
 
 @pytest.mark.parametrize(("others", "code"), [([], 3), (["complete"], 3), (["failed"], 1)])
-def test_gate_that_stops_is_told_from_a_node_that_fails(others, code):
+def test_gate_that_stops_is_distinguished_from_a_node_that_fails(others, code):
     nodes = [NodeRecord("Gate", state="failed", is_stop=True)]
     nodes += [NodeRecord(str(number), state=state) for number, state in enumerate(others)]
     assert exit_code(RunRecord("run-1", "taxi", nodes=nodes)) == code

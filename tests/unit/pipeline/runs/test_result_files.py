@@ -61,7 +61,7 @@ def test_lost_artifact_or_pushed_version_is_named(tmp_path):
     assert said({"m": [unpushed]}) == "17 of PushedModel is gone"
 
 
-def test_moved_output_folder_is_told_with_where_it_was(tmp_path):
+def test_moved_output_folder_is_reported_with_where_it_was(tmp_path):
     new, place = tmp_path / "new", "artifacts/taxi/Trainer/model/7"
     model = {"model": [artifact("Model", tmp_path / "old" / place)]}
     assert said(model, output=new) == "7 of Model is gone"

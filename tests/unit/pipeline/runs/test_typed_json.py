@@ -108,7 +108,7 @@ def test_what_is_made_plain_comes_back_as_it_was():
     assert plain(Listed(File(Path("/a")))) == {"first": {"path": "/a", "size": 0}}
 
 
-def test_kind_of_a_union_is_told_by_its_needed_keys_and_its_field_that_does_not_fit_is_named():
+def test_kind_of_a_union_is_reported_by_its_needed_keys_and_its_field_that_does_not_fit_is_named():
     for value, words in (
         ({"path": 1}, "first.path is 1, where text belongs"),
         ({"name": "t", "columns": [1]}, "first.columns[0] is 1, where text belongs"),

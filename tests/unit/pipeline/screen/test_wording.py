@@ -74,7 +74,7 @@ def test_pushed_run_says_where_first_and_what_next_last():
     assert lines[-1] == "hint: python local_runner.py show run-1 --output /data/output"
 
 
-def test_cached_push_after_a_rollback_is_told_with_the_version_that_is_live():
+def test_cached_push_after_a_rollback_is_reported_with_the_version_that_is_live():
     run = record(pushed={"version": "17", "path": "/srv/17", "live": "18"})
     outputs = {"pushed_model": [{"uri": "x", "type": "PushedModel", "properties": {}}]}
     run.nodes.append(NodeRecord("Pusher", state="cached", why="cached from run-0", outputs=outputs))
@@ -91,7 +91,7 @@ def test_success_takes_at_most_six_lines():
     assert len(text(run).splitlines()) <= 6
 
 
-def test_how_fast_training_was_is_told_by_the_run_that_trained_and_by_no_cached_one():
+def test_how_fast_training_was_is_reported_by_the_run_that_trained_and_by_no_cached_one():
     run = record(training={"verdict": "compute-bound"})
     run.node("Trainer").outputs = {
         "model_run": [{"uri": "/data/model_run", "type": "ModelRun", "properties": {}}]
@@ -106,7 +106,7 @@ def test_refused_model_says_why_it_was_not_pushed():
     assert text(run).startswith("Not pushed: auc 0.71, needs at least 0.94.")
 
 
-def test_refused_model_beside_one_that_was_pushed_is_told_after_it():
+def test_refused_model_beside_one_that_was_pushed_is_reported_after_it():
     run = record("stopped", blessed=False, blessing_reasons=["Small did not bless the model"])
     run.pushed = {"version": "17", "path": "/srv/large/17"}
     first, second, *_ = text(run).splitlines()
@@ -123,7 +123,7 @@ def stopped():
     return run
 
 
-def test_gate_that_stops_is_told_in_its_own_words_with_the_command_that_passes_it_once(stopped):
+def test_gate_that_stops_is_reported_in_its_own_words_with_the_command_that_passes_it_once(stopped):
     verdict = {"lines": ["tips (train): 3 rows below 0, limit 0"], "override": "accept_data"}
     said = list(summary(stopped, stops={"DataGate": verdict}))
     assert said == [
@@ -429,7 +429,7 @@ def test_evaluator_that_fails_beside_a_baseline_names_how_to_retire_it():
     assert "baseline --clear" not in text(run)
 
 
-def test_tuned_values_and_smaller_forms_are_told_one_a_line():
+def test_tuned_values_and_smaller_forms_are_reported_one_a_line():
     form = {"kind": "litert_int8", "size_bytes": 54321, "change": {"accuracy": -0.0012, "loss": 0.03}}
     assert list(training_lines({"tuned": {"units": 32, "rate": 0.01}, "exports": [form]})) == [
         "tuned     units 32, rate 0.01",

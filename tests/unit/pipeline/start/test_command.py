@@ -74,7 +74,7 @@ def test_a_table_becomes_a_workload_that_loads(root):
     assert "hint: " in begun.text().splitlines()[-1]
 
 
-def test_delimiters_at_the_end_of_rows_are_told_and_make_no_column(root):
+def test_delimiters_at_the_end_of_rows_are_reported_and_make_no_column(root):
     _write(root, {**COLUMNS, "": lambda row: ""})
     text = (root / "data.csv").read_text(encoding="utf-8")
     (root / "data.csv").write_text(text.replace("churned,", "churned", 1), encoding="utf-8")
@@ -249,7 +249,7 @@ def test_a_later_column_without_a_name_is_refused(root):
     assert "name it in the header" in caught.value.hint
 
 
-def test_a_number_that_may_stand_for_no_value_is_told_and_becomes_none_where_asked(root):
+def test_a_number_that_may_stand_for_no_value_is_reported_and_becomes_none_where_asked(root):
     _write(root, COLUMNS | {"age": lambda row: row % 41 if row % 9 else ["-999.0", -999][row % 2]})
     told = _begin(root).text()
     assert "age holds -999 in 34 rows, far from its other values." in told
@@ -406,7 +406,7 @@ def test_one_or_two_rows_are_too_few(root, rows, words):
         _begin(root, label="y")
 
 
-def test_rows_that_cannot_be_read_are_told_where_the_others_are_too_few(root):
+def test_rows_that_cannot_be_read_are_reported_where_the_others_are_too_few(root):
     (root / "data.jsonl").write_text('{"a": 1, "y": 0}\n{"a": 2, "y": \n', encoding="utf-8")
     with pytest.raises(UsageError, match="1 row is too few") as refused:
         _begin(root, data="data.jsonl", label="y")
@@ -422,7 +422,7 @@ def test_a_first_row_that_a_run_would_refuse_is_refused_here(root):
     assert not (root / "workloads/customers").exists()
 
 
-def test_the_first_row_that_cannot_be_read_is_told_where_all_are_such(root):
+def test_the_first_row_that_cannot_be_read_is_reported_where_all_are_such(root):
     (root / "data.csv").write_text("a,y\n1\n2\n", encoding="utf-8")
     with pytest.raises(UsageError, match="the first row has 1 value, the header 2 names"):
         _begin(root, label="y")
@@ -522,7 +522,7 @@ def test_nothing_is_said_of_the_data_gate_where_no_leak_is_kept(root):
         (("a", "b", "2024"), False),
     ],
 )
-def test_a_first_line_of_values_only_is_told(root, names, is_told):
+def test_a_first_line_of_values_only_is_reported(root, names, is_told):
     first, second, label = names
     columns = {first: _number, second: lambda row: _number(row + 9), label: COLUMNS["churned"]}
     _write(root, columns)

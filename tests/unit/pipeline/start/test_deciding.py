@@ -246,7 +246,7 @@ def test_typed_remedy_keeps_the_columns_of_rows_that_end_with_a_delimiter(tmp_pa
     assert written == "x,c,label\n0,c,0\n1,a,true\n2,b,0\n"
 
 
-def test_classes_that_differ_in_capitals_and_spaces_only_are_told():
+def test_classes_that_differ_in_capitals_and_spaces_only_are_reported():
     label = _facts("paid", _cycle("Yes", "no", " yes", "NO", "maybe"))
     plan = decide([_facts("x", NOISE.tolist()), label], label="paid", task="multiclass", leaks={})
     assert [note for note in plan.notes if "are different classes" in note] == [

@@ -41,7 +41,7 @@ from slipway.pipeline.start.dialect import Dialect, dialect_of
         ("\n \n", ",", '"'),
     ],
 )
-def test_delimiter_and_quote_are_told_by_the_first_lines(text, delimiter, quote):
+def test_delimiter_and_quote_are_reported_by_the_first_lines(text, delimiter, quote):
     assert dialect_of(text.encode(), name="x.csv") == Dialect(delimiter, quote)
 
 

@@ -144,7 +144,7 @@ def test_ids_beyond_64_bits_cost_no_row(tmp_path):
     assert table.columns["id"].tolist() == [str(2**63 + 1), "7"]
 
 
-def test_column_of_bytes_that_are_text_but_in_few_rows_is_kept_and_these_are_told(tmp_path):
+def test_column_of_bytes_that_are_text_but_in_few_rows_is_kept_and_these_are_reported(tmp_path):
     texts = [f"text {row}".encode() for row in range(60)]
     texts[17] = b"caf\xe9"
     pq.write_table(pa.table({"a": list(range(60)), "t": texts}), tmp_path / "in.parquet")

@@ -136,7 +136,7 @@ def test_dates_are_recognised_in_the_usual_orders(values, form):
     assert _forms(values).dates == {"x": form}
 
 
-def test_dates_that_could_be_read_in_two_orders_are_told_with_the_other_one():
+def test_dates_that_could_be_read_in_two_orders_are_reported_with_the_other_one():
     found = _forms(["3/4/2021", "5/6/2021"])
     assert found.dates == {"x": "%m/%d/%Y"}
     words = "assuming that the month comes first (otherwise write '%d/%m/%Y' in data.dates)"

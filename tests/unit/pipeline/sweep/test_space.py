@@ -6,7 +6,7 @@ from slipway.pipeline.errors import UsageError
 from slipway.pipeline.sweep.space import Choice, Range, read_space
 
 
-def test_values_ranges_and_one_value_are_told_apart():
+def test_values_ranges_and_one_value_are_distinguished():
     space = read_space(["a.b=1,2", "c=log(1e-4,1e-2)", "d=3", "e=int(1,8)", "f=[x,y]", 'g="a,b"'])
     assert space.axes == (
         Choice("a.b", ("1", "2")),

@@ -109,7 +109,7 @@ def test_the_best_is_trained_with_more_seeds(sweep):
     assert "Over 3 seeds: 0.8933, standard deviation 0.0058" in summary(sweep)
 
 
-def test_a_trial_that_fails_is_told_and_the_others_go_on(sweep):
+def test_a_trial_that_fails_is_reported_and_the_others_go_on(sweep):
     told = []
     assert carry_on(sweep, Runs({**AUC, "2": None}), told) == 0
     assert told[1].startswith("trial 2/3  failed: Trainer: out of memory  ")
@@ -127,7 +127,7 @@ def test_a_run_without_the_metric_is_a_failure(sweep):
         carry_on(sweep, Runs(dict.fromkeys("123", float("nan"))))
 
 
-def test_values_are_told_by_the_last_words_of_their_keys(sweep):
+def test_values_are_reported_by_the_last_words_of_their_keys(sweep):
     carry_on(sweep, Runs(AUC))
     assert in_words(sweep.done[0]) == "batch_size 1"
 
@@ -168,7 +168,7 @@ def test_the_first_run_decides_whether_a_sweep_goes_on(sweep):
         carry_on(sweep, Refusing({**AUC, "2": None}, "1"))
 
 
-def test_a_failure_that_gives_no_reason_is_told(sweep):
+def test_a_failure_that_gives_no_reason_is_reported(sweep):
     def run(sets, *, resumed, begun, hopeless):
         begun("run")
         node = NodeRecord("Trainer", state="failed", error={"message": ""})
@@ -218,7 +218,7 @@ class Pruning(Runs):
         return record
 
 
-def test_a_pruned_trial_is_told_kept_and_never_the_best(sweep, tmp_path):
+def test_a_pruned_trial_is_reported_kept_and_never_the_best(sweep, tmp_path):
     told = []
     assert carry_on(sweep, Pruning(AUC, "2"), told) == 0
     assert told[1].startswith("trial 2/3  pruned after epoch 2, it is bad  ")

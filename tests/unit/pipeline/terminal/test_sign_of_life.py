@@ -7,7 +7,7 @@ from slipway.pipeline.terminal import sign_of_life as module
 from slipway.pipeline.terminal.sign_of_life import sign_of_life
 
 
-def test_what_is_done_is_told_before_it_is_done(capfd):
+def test_what_is_done_is_reported_before_it_is_done(capfd):
     with sign_of_life("wine: predicts a\x1b[2Jb"):
         assert capfd.readouterr().err == "wine: predicts a\\x1b[2Jb\n"
     assert capfd.readouterr().err == ""

@@ -61,7 +61,7 @@ def test_letters_that_an_encoding_lacks_are_written_as_escapes(in_shell):
 
 
 @pytest.mark.parametrize("command", ["show", "runs"])
-def test_result_that_cannot_be_written_is_told_in_words(in_shell, command):
+def test_result_that_cannot_be_written_is_reported_in_words(in_shell, command):
     done = in_shell(f"$RUNNER {command} $OUT > /dev/full")
 
     assert done.returncode == 1

@@ -36,7 +36,7 @@ def test_credentials_go_with_the_request_and_are_not_shown(server):
         ((503, [1]), "answered 503", True),
     ],
 )
-def test_an_answer_that_is_no_success_is_told(server, answer, words, is_away):
+def test_an_answer_that_is_no_success_is_reported(server, answer, words, is_away):
     server.refuses["/a"] = answer
     with pytest.raises(AnswerError) as error:
         HttpClient(server.address).call("GET", "/a", query={"q": "1"})
@@ -89,7 +89,7 @@ def test_the_servers_own_code_is_cut(server):
     assert len(str(error.value)) < 250
 
 
-def test_a_header_that_cannot_be_sent_is_told_without_it(server):
+def test_a_header_that_cannot_be_sent_is_reported_without_it(server):
     with pytest.raises(TrackerError) as error:
         HttpClient(server.address, headers={"Authorization": "Bearer hunter2\n"}).call("GET", "/a")
     assert "line break" in str(error.value)
@@ -103,7 +103,7 @@ def test_a_header_that_cannot_be_sent_is_told_without_it(server):
         {"auth": ("user", "hunter€")},
     ],
 )
-def test_credentials_that_are_no_headers_are_told_without_them(server, given):
+def test_credentials_that_are_no_headers_are_reported_without_them(server, given):
     with pytest.raises(TrackerError, match="not valid HTTP headers") as error:
         HttpClient(server.address, **given).call("GET", "/a")
     assert "hunter" not in str(error.value)

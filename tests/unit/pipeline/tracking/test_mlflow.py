@@ -57,7 +57,7 @@ def test_an_experiment_can_be_named(mlflow, make_run):
     assert list(mlflow.experiments) == ["team / taxi"]
 
 
-def test_a_deleted_experiment_is_told_with_what_to_do(mlflow, make_run):
+def test_a_deleted_experiment_is_reported_with_what_to_do(mlflow, make_run):
     mlflow.experiments["taxi"] = {"experiment_id": "1", "lifecycle_stage": "deleted"}
     with pytest.raises(TrackerError, match=r"'taxi' as deleted: restore it there, or .*track\.experiment"):
         send(make_run(mlflow=mlflow.address))
@@ -75,7 +75,7 @@ def test_an_experiment_that_another_run_makes_first_is_taken(mlflow, make_run, m
     assert len(mlflow.runs) == 1
 
 
-def test_one_that_is_neither_found_nor_made_is_told(mlflow, make_run, monkeypatch):
+def test_one_that_is_neither_found_nor_made_is_reported(mlflow, make_run, monkeypatch):
     mlflow.experiments["taxi"] = {"experiment_id": "1"}
     monkeypatch.setattr(mlflow, "experiments_get_by_name", lambda _: missing())
     with pytest.raises(TrackerError, match="neither finds nor makes"):
@@ -83,7 +83,7 @@ def test_one_that_is_neither_found_nor_made_is_told(mlflow, make_run, monkeypatc
 
 
 @pytest.mark.parametrize("path", ["get-by-name", "experiments/create"])
-def test_a_server_that_refuses_is_told(mlflow, make_run, path):
+def test_a_server_that_refuses_is_reported(mlflow, make_run, path):
     mlflow.refuses[path] = (403, {"error_code": "PERMISSION_DENIED"})
     with pytest.raises(AnswerError, match="answered 403: PERMISSION_DENIED"):
         send(make_run(mlflow=mlflow.address))
@@ -182,7 +182,7 @@ def test_a_resumed_run_ends_when_it_last_ended_and_keeps_its_curves(mlflow, fail
     assert last[1] == 1.0
 
 
-def test_a_run_that_is_resumed_with_other_settings_is_told_with_both(mlflow, make_run):
+def test_a_run_that_is_resumed_with_other_settings_is_reported_with_both(mlflow, make_run):
     """MLflow changes no parameter; the double refuses it as MLflow does."""
     record = make_run(mlflow=mlflow.address)
     send(record)

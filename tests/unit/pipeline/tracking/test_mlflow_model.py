@@ -65,7 +65,7 @@ def test_of_what_is_not_here_nothing_is_sent(mlflow, registered, place):
     assert mlflow.got == []
 
 
-def test_a_server_that_refuses_is_told(mlflow, registered):
+def test_a_server_that_refuses_is_reported(mlflow, registered):
     for path in ("model-versions/search", "registered-models/create"):
         mlflow.refuses = {path: (403, {})}
         with pytest.raises(AnswerError, match="403"):
@@ -80,7 +80,7 @@ def test_a_version_with_a_link_is_not_sent(registered):
 
 
 @pytest.mark.parametrize("uri", ["s3://bucket/1", "/srv/mlruns/1"])
-def test_a_server_that_leaves_artifacts_to_its_clients_is_told_with_what_to_do(mlflow, uri):
+def test_a_server_that_leaves_artifacts_to_its_clients_is_reported_with_what_to_do(mlflow, uri):
     with pytest.raises(TrackerError, match="--serve-artifacts and name an experiment"):
         upload(HttpClient(mlflow.address), uri, {"a": b""})
 

@@ -87,7 +87,7 @@ def test_headers_come_from_the_exporters_variable(collector, make_run, monkeypat
         ({"rejectedSpans": 1}, "rejected 1 span"),
     ],
 )
-def test_spans_that_are_not_taken_are_told(collector, make_run, monkeypatch, rejected, words):
+def test_spans_that_are_not_taken_are_reported(collector, make_run, monkeypatch, rejected, words):
     monkeypatch.setattr(collector, "answer", lambda *_: (200, {"partialSuccess": rejected}))
     record = make_run(opentelemetry=collector.address)
     with pytest.raises(TrackerError, match=words):

@@ -41,7 +41,9 @@ def test_a_server_that_is_away_is_asked_once_and_its_runs_are_sent_when_it_is_ba
     assert len(mlflow.runs) == 3
 
 
-def test_each_tracker_is_told_and_one_that_is_away_keeps_no_other_from_it(tmp_path, mlflow, collector, left):
+def test_each_tracker_is_reported_and_one_that_is_away_keeps_no_other_from_it(
+    tmp_path, mlflow, collector, left
+):
     mlflow.refuses[""] = (503, {})
     left(mlflow=mlflow.address, openlineage=collector.address, opentelemetry=collector.address)
     [entry] = send_all(tmp_path)
@@ -60,7 +62,7 @@ def test_one_that_refuses_a_run_is_asked_for_the_next(tmp_path, mlflow, left):
     assert len(mlflow.got) == 2
 
 
-def test_a_file_that_is_gone_or_damaged_is_told_and_nothing_ends(tmp_path, mlflow, left):
+def test_a_file_that_is_gone_or_damaged_is_reported_and_nothing_ends(tmp_path, mlflow, left):
     record = left(mlflow=mlflow.address)
     (record.folder / "fingerprints.json").write_text("{", encoding="utf-8")
     [entry] = send_all(tmp_path)
@@ -102,7 +104,9 @@ def test_what_comes_while_it_sends_is_sent_too(tmp_path, mlflow, left, monkeypat
     assert len(mlflow.runs) == 2
 
 
-def test_a_run_that_is_resumed_and_ends_while_it_is_sent_is_told_again(tmp_path, mlflow, left, monkeypatch):
+def test_a_run_that_is_resumed_and_ends_while_it_is_sent_is_reported_again(
+    tmp_path, mlflow, left, monkeypatch
+):
     left(mlflow=mlflow.address)
     told = []
 
@@ -160,7 +164,7 @@ def test_a_trace_that_is_taken_in_part_is_not_sent_again(tmp_path, collector, le
     assert "opentelemetry rejected 1 spans" in capsys.readouterr().err
 
 
-def test_on_a_full_disk_the_others_are_told_all_the_same(tmp_path, mlflow, left, monkeypatch):
+def test_on_a_full_disk_the_others_are_reported_all_the_same(tmp_path, mlflow, left, monkeypatch):
     first, put = left(mlflow=mlflow.address), spool.put
     left(mlflow=mlflow.address)
 

@@ -28,7 +28,7 @@ def test_another_shape_a_factor_and_other_texts_are_found(training):
     assert judged(training, FARES, [None, "A", "C", "B"] * 500) == {"company": ("drift", ())}
 
 
-def test_missing_values_are_told_rather_than_drift(training):
+def test_missing_values_are_reported_rather_than_drift(training):
     fares = pa.array(FARES**2 / 10, mask=np.arange(2000) % 4 == 0)
     assert judged(training, fares) == {"fare": ("missing", ())}
 

@@ -45,7 +45,7 @@ def test_equal_models_and_noise_show_no_difference():
             assert found.verdict == "no difference shown"
 
 
-def test_value_that_is_no_number_is_told():
+def test_value_that_is_no_number_is_reported():
     worse = PairedMetric("auc", 0.9, math.nan, (-math.inf, math.inf))
     assert worse.verdict == "worse"
     assert PairedMetric("auc", math.nan, 0.9, (-math.inf, math.inf)).verdict == "no difference shown"

@@ -27,7 +27,7 @@ def test_nothing_has_drifted_in_more_of_the_same(watch_request, training, write_
     assert found.exit_code == 0
 
 
-def test_what_drifted_is_told_since_when_and_with_rows(watch_request, training, write_log):
+def test_what_drifted_is_reported_since_when_and_with_rows(watch_request, training, write_log):
     for day in range(4):
         write_log(day, factor=1.0 if day < 2 else 2.0)
     found = watch(watch_request(), training)

@@ -20,7 +20,7 @@ def test_the_workload_names_the_server_and_the_variable_of_its_password():
     assert server == StoreServer("postgresql", "localhost", 5432, "mlmd", "slipway", "geheim")
 
 
-def test_a_password_that_is_not_set_is_told_by_its_variable():
+def test_a_password_that_is_not_set_is_reported_by_its_variable():
     with pytest.raises(UsageError, match="environment variable DB_PASSWORD is not set"):
         server_of(CONFIG, {})
 

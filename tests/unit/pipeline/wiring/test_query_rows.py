@@ -137,7 +137,7 @@ def test_a_server_without_a_state_is_asked_each_time(ask, tmp_path, monkeypatch)
     assert (ask(tables=shop), ask(tables=shop), len(ask.asked)) == (first, first, 3)
 
 
-def test_what_is_wrong_is_told_by_its_key(ask, tmp_path):
+def test_what_is_wrong_is_reported_by_its_key(ask, tmp_path):
     with pytest.raises(QueryError, match=r"data\.source: there is no file .*none\.sql"):
         ask(source="none.sql")
     with pytest.raises(SourceError, match=r"data\.tables\.trips\.files: data/none\.csv does not exist"):

@@ -29,7 +29,9 @@ def test_column_that_the_reference_had_is_missed(split, is_blessed):
         (WHOLE, TEXT, "it holds whole numbers, in the reference text"),
     ],
 )
-def test_values_that_the_blessed_model_cannot_read_are_told_with_how_to_retire_it(split, now, before, words):
+def test_values_that_the_blessed_model_cannot_read_are_reported_with_how_to_retire_it(
+    split, now, before, words
+):
     [finding] = changed(split, {"x": now}, {"x": before})
     assert finding.what == words
     assert "baseline --clear" in finding.remedy
@@ -40,7 +42,7 @@ def test_column_without_any_value_is_of_no_other_kind(split):
     assert not changed(split, {"x": [], "y": WHOLE}, {"x": TEXT, "y": WHOLE})
 
 
-def test_columns_after_one_that_is_told_elsewhere_are_looked_at(split):
+def test_columns_after_one_that_is_reported_elsewhere_are_looked_at(split):
     [finding] = changed(split, {"fare": NUMBERS}, {"pay": TEXT, "miles": WHOLE}, skip={"pay"})
     assert finding.feature == "miles"
 
@@ -58,7 +60,7 @@ def test_new_column_and_equal_ones_are_let_pass(split):
     assert not changed(split, {"fare": NUMBERS, "more": TEXT}, {"fare": NUMBERS})
 
 
-def test_changed_columns_are_told_whole(split):
+def test_changed_columns_are_reported_whole(split):
     assert changed(split, {"fare": NUMBERS}, {"fare": NUMBERS, "miles": WHOLE}) == [
         Finding(
             "columns",

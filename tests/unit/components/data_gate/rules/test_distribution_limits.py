@@ -50,7 +50,7 @@ def test_rows_of_what_moved_can_be_asked_for(split):
 
 
 @pytest.mark.parametrize("factor", [1.609, 0.01, 100.0, 60.0])
-def test_change_of_units_is_told_as_such(split, factor):
+def test_change_of_units_is_reported_as_such(split, factor):
     [finding] = drift(split, NORMAL * factor, NORMAL)
     assert finding.rule == "scale"
     assert finding.measured == pytest.approx(factor, rel=0.02)
@@ -84,7 +84,7 @@ def test_change_of_units_as_large_as_allowed_is_none(split, factor):
 @pytest.mark.parametrize(
     ("factor", "words"), [(1.609, "1.61 times"), (0.03125, "1/32 of"), (0.3007, "1/3.33 of")]
 )
-def test_factor_is_told_with_two_decimals(split, factor, words):
+def test_factor_is_reported_with_two_decimals(split, factor, words):
     even = np.linspace(0, 10, 10_001)
     [finding] = drift(split, even * factor, even)
     assert finding.what.startswith(f"all 10,001 values are {words} what they are")
@@ -152,7 +152,7 @@ def test_random_splits_of_one_data_set_give_no_false_alarm(split, seed, rows):
     assert not list(find_skew(statistics, Limits(), skip=()))
 
 
-def test_text_that_drifted_is_told_whole(split):
+def test_text_that_drifted_is_reported_whole(split):
     assert drift(split, {"Cash": 9000, "Card": 1000}, {"Cash": 5000, "Card": 5000}) == [
         Finding(
             "drift",
@@ -168,7 +168,7 @@ def test_text_that_drifted_is_told_whole(split):
     ]
 
 
-def test_numbers_that_drifted_are_told_whole(split):
+def test_numbers_that_drifted_are_reported_whole(split):
     even = np.linspace(0, 10, 10_001)
     assert drift(split, even + 3, even) == [
         Finding(
@@ -230,7 +230,7 @@ def test_numbers_that_drifted_are_told_whole(split):
     ]
 
 
-def test_serving_skew_is_told_whole(split):
+def test_serving_skew_is_reported_whole(split):
     served = split(x={"a": 1000, "b": 9000})
     assert list(find_serving_skew({"train": split(x={"a": 9000, "b": 1000})}, served, Limits(), skip=())) == [
         Finding(

@@ -28,7 +28,7 @@ def find(anomalies, statistics, *, schema=(), limits=None, schema_file="schemas/
     return [] if found is None else [found]
 
 
-def test_value_outside_its_domain_is_told_once_with_count_and_edit(split):
+def test_value_outside_its_domain_is_reported_once_with_count_and_edit(split):
     statistics = {
         "train": split(pay={"Cash": 96, "Pcard": 3, "Bitcoin": 1}),
         "eval": split(pay={"Cash": 49, "Pcard": 1}),
@@ -60,7 +60,7 @@ def test_many_new_values_mean_that_the_domain_itself_is_too_narrow(split):
 IN_WORDS_OF_TFDV = ["short words: A sentence."]
 
 
-def test_value_that_the_statistics_do_not_list_is_told_in_the_words_of_tfdv(split):
+def test_value_that_the_statistics_do_not_list_is_reported_in_the_words_of_tfdv(split):
     listed = {"train": split(pay={"Cash": 99})}
     found = find([anomaly("pay", TEXTS)], listed, schema=[PAYMENT])
     assert [finding.what for finding in found] == IN_WORDS_OF_TFDV
@@ -78,7 +78,7 @@ def test_value_that_the_statistics_do_not_list_is_told_in_the_words_of_tfdv(spli
         ("FLOAT_TYPE_BIG_FLOAT", []),
     ],
 )
-def test_what_the_schema_says_nothing_about_is_told_in_the_words_of_tfdv(split, kind, schema):
+def test_what_the_schema_says_nothing_about_is_reported_in_the_words_of_tfdv(split, kind, schema):
     found = find([anomaly("x", kind)], {"train": split(pay={"Pcard": 9})}, schema=schema)
     assert [finding.what for finding in found] == IN_WORDS_OF_TFDV
     there = {"train": split(pay={"Pcard": 9})}
@@ -160,7 +160,9 @@ def test_sample_that_holds_no_number_counts_nothing(split, column):
         ((-5.0, 0.0), [-9.0, 3.0], "outside -5 to 0, as far as -9 to 3", "set the max of fare to 3"),
     ],
 )
-def test_range_that_is_open_or_ends_at_nothing_is_told_with_its_bounds(split, allowed, values, words, edit):
+def test_range_that_is_open_or_ends_at_nothing_is_reported_with_its_bounds(
+    split, allowed, values, words, edit
+):
     schema = [FeatureSchema("fare", "FLOAT", min=allowed[0], max=allowed[1])]
     column = np.array(values * 5)
     found = find(
@@ -188,7 +190,7 @@ def test_zero_that_stands_for_an_empty_column_is_no_number_outside_its_range(spl
     assert not find([anomaly("fare", "FLOAT_TYPE_SMALL_FLOAT")], statistics, schema=[allowed])
 
 
-def test_values_outside_their_domain_are_told_whole(split):
+def test_values_outside_their_domain_are_reported_whole(split):
     both = {
         "train": split(pay={"Cash": 96, "Pcard": 3, "Bitcoin": 1}),
         "eval": split(pay={"Cash": 49, "Pcard": 1}),
@@ -241,7 +243,7 @@ def test_values_outside_their_domain_are_told_whole(split):
     ]
 
 
-def test_numbers_outside_their_range_are_told_whole(split):
+def test_numbers_outside_their_range_are_reported_whole(split):
     fares = [1.0] * 98 + [-5.0, 150.0]
     assert find(
         [anomaly("fare", "FLOAT_TYPE_BIG_FLOAT")],

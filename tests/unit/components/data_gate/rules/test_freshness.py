@@ -194,7 +194,7 @@ def test_nothing_is_looked_at_unless_asked(split):
     assert not list(find_staleness({"train": split(t=[1e300])}, {}, None, now_s=NOW))
 
 
-def test_old_data_is_told_whole(split):
+def test_old_data_is_reported_whole(split):
     assert stale(split, [NOW - 900 * DAY, NOW - 400 * DAY], max_age_days=7) == [
         Finding(
             "freshness",
@@ -236,7 +236,7 @@ def test_old_data_is_told_whole(split):
     ]
 
 
-def test_times_in_the_future_are_told_whole(split):
+def test_times_in_the_future_are_reported_whole(split):
     assert stale(split, [NOW - 5 * DAY, NOW + 3 * DAY, NOW + 4 * DAY]) == [
         Finding(
             "freshness",
@@ -269,7 +269,7 @@ def test_times_in_the_future_are_told_whole(split):
     ]
 
 
-def test_data_that_ends_before_the_reference_or_ran_ahead_of_it_is_told_whole(split):
+def test_data_that_ends_before_the_reference_or_ran_ahead_of_it_is_reported_whole(split):
     assert stale(split, [NOW - 400 * DAY], before=[NOW - 100 * DAY]) == [
         Finding(
             "freshness",
@@ -304,7 +304,7 @@ def test_data_that_ends_before_the_reference_or_ran_ahead_of_it_is_told_whole(sp
     ]
 
 
-def test_times_that_moved_into_the_past_are_told_whole(split):
+def test_times_that_moved_into_the_past_are_reported_whole(split):
     now, before = (np.linspace(NOW - days * DAY, NOW - 10 * DAY, 10_001) for days in (500, 100))
     assert stale(split, now, before=before) == [
         Finding(
@@ -327,7 +327,7 @@ def test_times_that_moved_into_the_past_are_told_whole(split):
     ]
 
 
-def test_column_that_holds_no_time_is_told_whole(split):
+def test_column_that_holds_no_time_is_reported_whole(split):
     assert stale(split, {"monday": 3}) == [
         Finding(
             "freshness",

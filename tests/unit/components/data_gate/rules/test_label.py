@@ -131,7 +131,7 @@ def test_random_splits_have_like_labels(split, seed):
         assert not faults(split, values[:cut], evaluate=values[cut:])
 
 
-def test_missing_labels_are_told_whole(split):
+def test_missing_labels_are_reported_whole(split):
     empty = {"train": split(100, y={"a": 50, "b": 40})}
     assert list(find_label_faults(empty, {}, "y", Limits())) == [
         Finding(
@@ -172,7 +172,7 @@ def test_missing_labels_are_told_whole(split):
     ]
 
 
-def test_constant_label_is_told_whole(split):
+def test_constant_label_is_reported_whole(split):
     assert faults(split, {"no": 100}, evaluate={"no": 50}) == [
         Finding(
             "label",
@@ -210,7 +210,9 @@ def test_constant_label_is_told_whole(split):
         ),
     ],
 )
-def test_split_that_got_one_label_only_is_told_with_where_the_others_are(split, train, evaluate, expected):
+def test_split_that_got_one_label_only_is_reported_with_where_the_others_are(
+    split, train, evaluate, expected
+):
     found = faults(split, train, evaluate=evaluate)
     assert [each.splits for each in found] == [(name,) for name, *_ in expected]
     for each, (_, begin, end) in zip(found, expected, strict=True):
@@ -225,7 +227,7 @@ def test_only_splits_that_hold_another_label_are_named_for_one_that_got_a_single
     assert [each.what.rpartition(" fell ")[2] for each in found] == ["into eval"] * 2
 
 
-def test_labels_of_a_sample_are_told_as_those_looked_at(split):
+def test_labels_of_a_sample_are_reported_as_those_looked_at(split):
     def sampled(**counts):
         found = split(y=counts)
         of_sample = {"y": replace(found.features["y"], rows=100, is_sampled=True)}
@@ -242,7 +244,7 @@ def test_labels_of_a_sample_are_told_as_those_looked_at(split):
     assert missing.what == "1 of 100 rows looked at (1.00%) has no label"
 
 
-def test_label_that_moved_is_told_whole(split):
+def test_label_that_moved_is_reported_whole(split):
     assert faults(split, binary(0.35), before=binary(0.22)) == [
         Finding(
             "label",

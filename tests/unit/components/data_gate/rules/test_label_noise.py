@@ -78,7 +78,7 @@ def test_nothing_is_compared_where_one_score_is_unknown():
     assert not list(find_label_noise(None, known, "tips", Limits()))
 
 
-def test_lost_connection_is_told_whole():
+def test_lost_connection_is_reported_whole():
     assert noise(0.7, 0.9) == [
         Finding(
             "label",

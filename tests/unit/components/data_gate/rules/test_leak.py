@@ -121,7 +121,7 @@ def test_rows_without_a_label_are_left_out_and_a_missing_label_is_no_fault_here(
     assert single_scores({"x": label}, "y") == {}
 
 
-def test_leaks_are_told_whole():
+def test_leaks_are_reported_whole():
     assert list(find_leaks({"x": 0.99, "y": 0.98}, "tips", Limits())) == [
         Finding(
             "leak",

@@ -100,14 +100,14 @@ def test_few_rows_may_differ_from_the_reference_by_chance(split):
     assert found(split, 800, before=1000, rows=1000)
 
 
-def test_feature_is_told_once_by_its_worst_split(split):
+def test_feature_is_reported_once_by_its_worst_split(split):
     statistics = {"train": split(100, fare=[1.0] * 90), "eval": split(100, fare=[1.0] * 50)}
     [finding] = find_missing(statistics, {}, {}, Limits(max_missing_share=0.05))
     assert finding.splits == ("eval",)
     assert finding.headline == "fare (eval): 50 of 100 rows (50%) have no value; limit 0.05"
 
 
-def test_missing_values_are_told_whole(split):
+def test_missing_values_are_reported_whole(split):
     assert found(split, 499, limits=Limits(max_missing_share=0.5)) == [
         Finding(
             "missing",

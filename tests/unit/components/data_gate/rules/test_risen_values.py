@@ -19,7 +19,7 @@ def drawn_from_the_begin():
     RNG.bit_generator.state = BEGIN
 
 
-def test_text_that_grew_is_told_with_its_counts():
+def test_text_that_grew_is_reported_with_its_counts():
     words, value = texts_moved(
         {"Cash": 80, "Card": 20}, {"Cash": 20, "Card": 30}, "Cash", there="in train", of="values"
     )
@@ -74,7 +74,7 @@ def test_rows_of_the_numbers_that_grew_are_those_that_were_added(feature, kind):
     ] == []
 
 
-def test_column_that_became_one_number_is_told_as_such(feature):
+def test_column_that_became_one_number_is_reported_as_such(feature):
     words, query = numbers_moved(
         feature("x", np.zeros(500)), feature("x", RNG.normal(size=500)), there="in train"
     )

@@ -49,7 +49,7 @@ def test_split_without_rows_is_named(split):
 @pytest.mark.parametrize(
     ("rows", "what"), [(7, "none of its 7 rows was drawn for the statistics"), (0, "no rows")]
 )
-def test_split_of_which_the_sample_drew_no_row_is_told_from_an_empty_one(rows, what):
+def test_split_of_which_the_sample_drew_no_row_is_distinguished_from_an_empty_one(rows, what):
     statistics = {"eval": SplitStatistics(rows, {}, sampled=0)}
     [finding] = find_row_counts(statistics, {}, Limits(min_rows=0))
     assert finding.what == what
@@ -64,7 +64,7 @@ def test_repeated_rows_are_held_against_their_limit(repeated, is_found):
 
 
 @pytest.mark.parametrize(("rejected", "stops"), [(1, False), (2, True)])
-def test_bad_rows_are_told_and_stop_above_their_limit(rejected, stops):
+def test_bad_rows_are_reported_and_stop_above_their_limit(rejected, stops):
     quarantine = QuarantineSummary(1000, {"not a number": rejected}, ("trips.csv line 7: not a number",))
     [finding] = find_bad_rows(quarantine, Limits(max_bad_share=0.001))
     assert finding.stops == stops
@@ -77,7 +77,7 @@ def test_without_bad_rows_there_is_nothing_to_tell():
     assert not list(find_bad_rows(QuarantineSummary(1000), Limits()))
 
 
-def test_row_counts_are_told_whole(split):
+def test_row_counts_are_reported_whole(split):
     assert list(find_row_counts(counts(split, train=100, eval=0), {}, Limits())) == [
         Finding("rows", "", ("eval",), "no rows", remedy="check data.source and data.split")
     ]
@@ -124,7 +124,7 @@ def test_row_counts_are_told_whole(split):
     ]
 
 
-def test_repeated_rows_are_told_whole():
+def test_repeated_rows_are_reported_whole():
     assert list(find_duplicates(11, 100, Limits(), examples=[{"a": 1.0, "b": "x"}])) == [
         Finding(
             "duplicates",
@@ -158,7 +158,7 @@ def test_repeated_rows_are_told_whole():
     ]
 
 
-def test_bad_rows_are_told_whole():
+def test_bad_rows_are_reported_whole():
     quarantine = QuarantineSummary(
         1000, {"not a number": 1, "too long": 2}, ("trips.csv line 7: a", "line 8: b")
     )

@@ -23,7 +23,7 @@ def find(anomalies, statistics, *, schema=(), limits=None, schema_file="schemas/
     return list(find_anomalies(anomalies, made))
 
 
-def test_each_kind_of_a_feature_is_told_once_over_all_splits(split):
+def test_each_kind_of_a_feature_is_reported_once_over_all_splits(split):
     values = {"pay": {"Cash": 9, "Pcard": 1}, "fare": [1.0] * 8 + [-5.0, 150.0]}
     found = [
         anomaly("pay", TEXTS), anomaly("pay", TEXTS, split="eval"),
@@ -43,7 +43,7 @@ def test_each_kind_of_a_feature_is_told_once_over_all_splits(split):
         ("SCHEMA_NEW_COLUMN", "add_feature", "the data has this column, the schema does not"),
     ],
 )
-def test_lost_and_new_columns_are_told_with_their_edit(split, kind, edit, words):
+def test_lost_and_new_columns_are_reported_with_their_edit(split, kind, edit, words):
     statistics = {"train": split(x=[1, 2, 3])}
     [finding] = find([anomaly("x", kind)], statistics)
     assert finding.what == words
@@ -67,7 +67,7 @@ def test_severity_decides_whether_an_anomaly_stops(split, least, severity, stops
     assert finding.stops == stops
 
 
-def test_anomaly_that_no_rule_knows_is_told_in_the_words_of_tfdv():
+def test_anomaly_that_no_rule_knows_is_reported_in_the_words_of_tfdv():
     [finding] = find([anomaly("x", "LOW_SUPPORTED_IMAGE_FRACTION")], {})
     assert finding.headline == "x (train): short words: A sentence."
 
@@ -86,7 +86,7 @@ def test_inferred_schema_has_no_file_to_edit(split):
     assert "inferred" in finding.remedy
 
 
-def test_columns_of_the_schema_alone_or_of_the_data_alone_are_told_whole(split):
+def test_columns_of_the_schema_alone_or_of_the_data_alone_are_reported_whole(split):
     assert find([anomaly("x", "SCHEMA_MISSING_COLUMN")], {"train": split(x=[1])}) == [
         Finding(
             "schema",

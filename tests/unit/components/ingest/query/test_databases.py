@@ -61,7 +61,7 @@ def test_without_its_driver_the_package_is_named(server, monkeypatch, scheme, pa
 
 
 @pytest.mark.parametrize("scheme", ["postgresql", "mysql"])
-def test_a_server_that_does_not_answer_is_told_without_the_password(server, scheme):
+def test_a_server_that_does_not_answer_is_reported_without_the_password(server, scheme):
     with (
         pytest.raises(QueryError, match=r"data\.tables\.orders cannot be read: .*refused") as refused,
         rows_of_server(server(f"{scheme}://u:{SECRET}@127.0.0.1:1/shop")),

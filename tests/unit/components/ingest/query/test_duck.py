@@ -108,7 +108,7 @@ def test_objects_need_not_have_all_keys(ask, many):
     assert ask("FROM t", t=many("jsonl", {"a": 1}, {"a": 2, "b": 3}))[1][-1] == {"a": 2, "b": 3}
 
 
-def test_an_error_behind_the_first_rows_is_told(ask):
+def test_an_error_behind_the_first_rows_is_reported(ask):
     query = "SELECT (CASE WHEN range = 3_000_000 THEN 'x' ELSE '1' END)::INT AS a FROM range(3_000_001)"
     with pytest.raises(QueryError, match="the query fails: Conversion Error: Could not convert string 'x'"):
         ask(query)

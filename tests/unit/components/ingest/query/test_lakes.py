@@ -72,7 +72,7 @@ def test_rows_that_were_deleted_from_delta_are_gone(delta, tmp_path):
     assert ids(rows_at(tmp_path, "delta", delta, at=1)[1]) == [1, 2, 3]
 
 
-def test_what_is_no_delta_table_or_version_is_told(delta, tmp_path):
+def test_what_is_no_delta_table_or_version_is_reported(delta, tmp_path):
     with pytest.raises(QueryError, match="has no _delta_log"):
         rows_at(tmp_path, "delta", tmp_path)
     with pytest.raises(QueryError, match=r"data\.tables\.t cannot be read: .*[vV]ersion"):
@@ -150,7 +150,7 @@ def test_a_metadata_file_can_be_named_and_a_moved_table_is_read(iceberg, tmp_pat
     assert (identity["snapshot"], ids(rows)) == (snapshots[0], [1, 2])
 
 
-def test_what_is_no_iceberg_table_or_snapshot_is_told(iceberg, tmp_path):
+def test_what_is_no_iceberg_table_or_snapshot_is_reported(iceberg, tmp_path):
     place, snapshots = iceberg
     with pytest.raises(QueryError, match=r"has no metadata/\*\.metadata\.json"):
         rows_at(tmp_path, "iceberg", tmp_path)

@@ -88,7 +88,7 @@ def test_what_writes_or_fails_is_refused(shop, query, words):
     assert shop.read_bytes() == before
 
 
-def test_what_is_no_database_is_told(tmp_path):
+def test_what_is_no_database_is_reported(tmp_path):
     path = tmp_path / "x.db"
     path.write_text("id,total\n" * 1000)
     with pytest.raises(QueryError, match=r"data\.tables\.orders cannot be read: file is not a database"):

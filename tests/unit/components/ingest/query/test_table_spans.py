@@ -58,6 +58,6 @@ def test_spans_that_do_not_fit_are_refused(chosen, places, words):
         chosen(*places, files=files)
 
 
-def test_a_table_without_files_is_told(chosen):
+def test_a_table_without_files_is_reported(chosen):
     with pytest.raises(SourceError, match="matches no file"):
         chosen("{SPAN}.csv", files=["a.txt"])

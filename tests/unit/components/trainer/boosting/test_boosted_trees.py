@@ -175,7 +175,7 @@ def test_it_learns_what_no_linear_model_does(classes):
 
 
 @pytest.mark.parametrize("classes", [None, 2, 3])
-def test_rows_that_weigh_nothing_teach_nothing(classes):
+def test_rows_that_weigh_nothing_change_nothing(classes):
     values = _values(1500)
     labels, is_wrong = _labels(values, classes), np.arange(1500) % 2 == 1
     labels[is_wrong] = labels.max() - labels[is_wrong]

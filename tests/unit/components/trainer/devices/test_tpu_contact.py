@@ -93,7 +93,7 @@ def test_cores_are_those_that_the_first_contact_counted(first_contact):
     assert count_tpu_cores("jax", "local") == 8
 
 
-def test_first_contact_that_fails_is_told_with_its_last_words(first_contact):
+def test_first_contact_that_fails_is_reported_with_its_last_words(first_contact):
     first_contact("echo libtpu: no such device >&2\nexit 1")
     with pytest.raises(
         ComponentError, match=r"'local' cannot be used by jax of .*: libtpu: no such device"

@@ -85,7 +85,7 @@ def test_evaluation_reads_every_row_or_every_full_batch(files, static, total):
     assert list(chain.from_iterable(numbers(batches))) == list(range(total))
 
 
-def test_wrong_examples_are_told_before_training(files):
+def test_wrong_examples_are_reported_before_training(files):
     from slipway.components.trainer.input.stream import require_examples
 
     with pytest.raises(ComponentError, match="does not have the transformed features"):

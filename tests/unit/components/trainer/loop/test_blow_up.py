@@ -15,7 +15,7 @@ def test_loss_that_is_no_number_is_one_without_any_limit(loss):
         require_loss(loss, BlowUpSettings(), "after step 7")
 
 
-def test_loss_above_the_limit_is_told_with_the_limit():
+def test_loss_above_the_limit_is_reported_with_the_limit():
     settings = BlowUpSettings(loss_limit=10.0)
     require_loss(10.0, settings, "after step 6")
     with pytest.raises(BlownUpError, match=r"10\.5 after step 7, above train\.blow_up\.loss_limit \(10\)"):

@@ -77,7 +77,7 @@ def steps_of(loss=lambda step: step):
     return fit
 
 
-def test_steps_and_epochs_are_told_with_the_mean_of_their_losses(loop):
+def test_steps_and_epochs_are_reported_with_the_mean_of_their_losses(loop):
     assert loop(steps_of(float)).told == [
         "epoch 0 begins",
         *[(0, 0.0), (1, 1.0), (2, 2.0)],
@@ -196,7 +196,7 @@ def test_error_of_a_step_is_raised_again_where_the_users_function_went_on(loop):
         (steps_of(lambda _: None), "gave context.step_done NoneType"),
     ],
 )
-def test_what_a_loop_does_wrong_is_told_in_words(loop, fit, words):
+def test_what_a_loop_does_wrong_is_reported_in_words(loop, fit, words):
     with pytest.raises(ComponentError, match=words):
         loop(fit)
 

@@ -68,7 +68,7 @@ def test_hosts_go_on_from_the_same_step():
 
 
 @pytest.mark.parametrize("own", [0, 8])
-def test_different_steps_are_told_on_each_host(own):
+def test_different_steps_are_reported_on_each_host(own):
     words = f"this one after step {own}, all of them after steps 0 to 8"
     with pytest.raises(ComponentError, match=words):
         require_same_step(own, devices(0, 8))

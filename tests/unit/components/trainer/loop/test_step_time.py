@@ -120,14 +120,14 @@ def told(tmp_path, monkeypatch):
     return call
 
 
-def test_steps_that_wait_for_a_slow_input_are_told_as_input_bound(told):
+def test_steps_that_wait_for_a_slow_input_are_reported_as_input_bound(told):
     result = told(block_s=0.015)
     # An execution of 40 ms takes two blocks.
     assert result["speed"]["input_waiting_share"] == 0.75
     assert result["verdict"].startswith("input-bound: 75% ")
 
 
-def test_steps_that_find_their_input_made_are_told_as_compute_bound_beside_checkpoints(told):
+def test_steps_that_find_their_input_made_are_reported_as_compute_bound_beside_checkpoints(told):
     result = told(block_s=0.0)
     assert result["speed"]["input_waiting_share"] == 0
     assert result["verdict"].startswith("compute-bound: 0% ")

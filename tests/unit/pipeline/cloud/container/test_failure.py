@@ -37,6 +37,6 @@ def test_where_no_rehearsal_asks_nothing_is_left(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", json.dumps({"message": "x"})])
-def test_a_torn_file_is_told_as_one(file, content):
+def test_a_torn_file_is_reported_as_one(file, content):
     file.write_text(content)
     assert "left an error that cannot be read" in read_failure_file(file).message

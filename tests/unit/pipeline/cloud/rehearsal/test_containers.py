@@ -184,7 +184,7 @@ def test_a_gate_s_refusal_keeps_its_whole_verdict(containers, program):
         (["printf '%070000d' 1 >&2", "exit 4"], [], "0" * 500),
     ],
 )
-def test_what_a_container_without_an_error_of_ours_ended_with_is_told(
+def test_what_a_container_without_an_error_of_ours_ended_with_is_reported(
     containers, program, lines, words, message
 ):
     with pytest.raises(ComponentError) as caught:

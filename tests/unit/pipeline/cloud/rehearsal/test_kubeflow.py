@@ -233,7 +233,7 @@ def test_null_in_metadata_is_refused_by_ml_metadata(kubeflow):
         service.collect_outputs(trainer(service, spec_of()), output)
 
 
-def test_equal_tasks_are_told_by_what_they_take_and_not_by_where_they_write(kubeflow, with_mlmd):
+def test_equal_tasks_are_reported_by_what_they_take_and_not_by_where_they_write(kubeflow, with_mlmd):
     service, spec = kubeflow(with_mlmd), spec_of()
     component, container = spec["components"]["Trainer"], {"image": "i:1", "args": ["{{$}}"]}
     key = service.cache_key(component, container, trainer(service, spec))

@@ -70,7 +70,7 @@ def test_hint_is_a_command_that_runs_the_same_pipeline(request_for, tmp_path):
     )
 
 
-def test_what_cannot_be_read_is_told_and_is_no_difference():
+def test_what_cannot_be_read_is_reported_and_is_no_difference():
     found = Compared([Comparison("Gen", "schema", unread="FileNotFoundError: schema.pbtxt")])
     assert not found.differs
     assert list(found.lines()) == [

@@ -206,7 +206,7 @@ def test_metrics_agree_within_their_tolerance(differences):
     assert differences("ModelBlessing", write_blessing, 0.9, 0.9 + METRICS_TOLERANCE * 0.9) == []
 
 
-def test_model_with_other_files_is_told(differences):
+def test_model_with_other_files_is_reported(differences):
     def write(folder, name):
         (folder / name).touch()
 

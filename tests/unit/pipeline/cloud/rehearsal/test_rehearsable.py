@@ -157,7 +157,7 @@ def test_runtime_parameters_have_the_types_that_the_job_declares(values):
     assert [type(value) for value in made.values()] == [int, float, str]
 
 
-def test_runtime_parameter_without_a_value_is_told_before_anything_runs(values):
+def test_runtime_parameter_without_a_value_is_reported_before_anything_runs(values):
     with pytest.raises(UsageError, match=r"no value for the runtime parameters rate, word\.") as refused:
         values(count="7")
     assert refused.value.hint.endswith(": --set rate=VALUE --set 'word=a b'")

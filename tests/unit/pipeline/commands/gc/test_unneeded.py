@@ -637,7 +637,7 @@ def test_compiled_graphs_and_digests_stay_in_the_cache(folder):
     }
 
 
-def test_reasons_are_told_in_the_order_of_the_runs():
+def test_reasons_are_reported_in_the_order_of_the_runs():
     runs = [RunRecord(str(i), "taxi", pushed={"version": "1", "path": f"/s/{i}"}) for i in range(3)]
     kept = kept_runs(runs, keep=1, exists=lambda path: path == "/s/2")
     assert list(kept.items()) == [("0", "among the newest"), ("2", "pushed version 2")]

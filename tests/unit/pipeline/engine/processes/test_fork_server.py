@@ -19,7 +19,7 @@ class Line:
 @pytest.mark.parametrize(
     "asked", [Settle(""), Reuse({}), FindPublished(["1"])], ids=["settle", "reuse", "find"]
 )
-def test_store_without_room_is_told_whatever_it_was_asked(asked, monkeypatch):
+def test_store_without_room_is_reported_whatever_it_was_asked(asked, monkeypatch):
     def full(_request):
         raise RuntimeError("database or disk is full query: INSERT")
 

@@ -95,7 +95,7 @@ def test_this_process_is_never_its_own_leftover(tmp_path):
     assert told == "[]\n"
 
 
-def test_a_stopped_process_is_told_from_a_running_and_a_gone_one(sleeper, tmp_path):
+def test_a_stopped_process_is_distinguished_from_a_running_and_a_gone_one(sleeper, tmp_path):
     process = sleeper(tmp_path)
     assert not is_stopped(process.pid)
     process.send_signal(signal.SIGSTOP)
@@ -107,7 +107,7 @@ def test_a_stopped_process_is_told_from_a_running_and_a_gone_one(sleeper, tmp_pa
     assert not is_stopped(process.pid)
 
 
-def test_a_group_is_told_and_one_that_is_gone_is_noticed(sleeper, tmp_path):
+def test_a_group_is_reported_and_one_that_is_gone_is_noticed(sleeper, tmp_path):
     process = sleeper(tmp_path)
     assert signal_group(process.pid, 0)
     assert signal_group(process.pid, signal.SIGTERM)

@@ -175,7 +175,7 @@ def test_what_cannot_be_looked_at_is_no_reason_to_fail(listening, monkeypatch, t
     assert found() == os.getpid()
 
 
-def test_folder_that_cannot_be_made_is_told_with_a_remedy(tmp_path, monkeypatch):
+def test_folder_that_cannot_be_made_is_reported_with_a_remedy(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "gone"))
     assert (found(), standby.waiting()) == (None, [])
     with pytest.raises(UsageError) as told:
@@ -187,7 +187,7 @@ def test_folder_that_cannot_be_made_is_told_with_a_remedy(tmp_path, monkeypatch)
     assert told.value.hint.startswith("unset XDG_RUNTIME_DIR")
 
 
-def test_folder_that_cannot_be_looked_at_is_told_with_a_remedy(tmp_path, monkeypatch):
+def test_folder_that_cannot_be_looked_at_is_reported_with_a_remedy(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "file"))
     assert found() is None
@@ -201,7 +201,7 @@ def test_folder_that_cannot_be_looked_at_is_told_with_a_remedy(tmp_path, monkeyp
         assert told.value.hint.startswith("unset XDG_RUNTIME_DIR")
 
 
-def test_process_that_cannot_be_started_is_told(monkeypatch):
+def test_process_that_cannot_be_started_is_reported(monkeypatch):
     def refuse(*_args, **_options):
         raise BlockingIOError(11, "Resource temporarily unavailable")
 

@@ -45,13 +45,13 @@ def test_few_images_get_small_batches_and_as_many_updates():
     assert (many.batch_size, many.epochs) == (128, 5)
 
 
-def test_broken_images_are_told_and_do_not_stop_the_first_run():
+def test_broken_images_are_reported_and_do_not_stop_the_first_run():
     plan = _plan(unreadable=(("cats/7.png", "image file is truncated"),), unreadable_count=1)
     assert plan.max_bad_share == 0.01
     assert "1 image cannot be read: cats/7.png (image file is truncated)" in plan.notes[0]
 
 
-def test_uneven_and_rare_classes_are_told():
+def test_uneven_and_rare_classes_are_reported():
     told = " ".join(_plan(classes={"cats": 500, "lynx": 1}).notes)
     assert "uneven: 500 images of cats, 1 of lynx" in told
     assert "Fewer than 20 images of lynx" in told
@@ -72,7 +72,7 @@ def test_a_class_without_a_readable_image_is_none():
         ({str(number): 1 for number in range(1001)}, "1,001 classes"),
     ],
 )
-def test_what_cannot_be_told_apart_is_refused_with_a_hint(classes, words):
+def test_what_cannot_be_distinguished_is_refused_with_a_hint(classes, words):
     with pytest.raises(UsageError, match=words) as refused:
         _plan(classes=classes)
     assert refused.value.hint

@@ -58,7 +58,7 @@ def test_hidden_files_are_passed_over_as_by_ingest(picture, tmp_path):
     assert inspect_images(tmp_path).classes == {"cats": 1, "dogs": 1}
 
 
-def test_what_lies_elsewhere_is_told(picture, tmp_path):
+def test_what_lies_elsewhere_is_reported(picture, tmp_path):
     picture("cats/1.png")
     picture("dogs/young/1.png")
     picture("stray.png")
@@ -89,7 +89,7 @@ def test_only_some_of_many_images_are_opened(picture, tmp_path):
 @pytest.mark.parametrize(
     ("name", "is_images"), [("cats/1.PNG", True), ("cats/1.csv", False), ("1.png", False)]
 )
-def test_images_in_folders_are_told_from_tables(tmp_path, name, is_images):
+def test_images_in_folders_are_distinguished_from_tables(tmp_path, name, is_images):
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_bytes(b"")
     assert holds_images(tmp_path) == is_images
