@@ -60,7 +60,7 @@ LATER = (
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """How to see whether a test leans on another one."""
+    """Options to find tests that depend on another test."""
     parser.addoption("--reversed", action="store_true", help="run the last test first")
     parser.addoption("--twice", action="store_true", help="run all tests, and then again in the same process")
 
@@ -108,7 +108,7 @@ def pytest_collection_modifyitems(
 
 
 def pytest_collection_finish() -> None:
-    """What there is now stays: see `gc.disable` above.
+    """Exempt all existing objects from collection: see `gc.disable` above.
 
     What tests import stays as well, and is gone through by each look for garbage: it is looked for seldom.
     """

@@ -13,7 +13,7 @@ SECTION = "data_gate"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Freshness:
-    """What the values of a time column must be; the newest may never lie in the future."""
+    """Limits for a time column, whose newest value may never lie in the future."""
 
     column: str = setting(
         MISSING,

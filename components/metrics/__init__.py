@@ -1,1 +1,1 @@
-"""What is known of each metric, and how a row adds to it. A new metric is entered here."""
+"""The properties of each metric, and its formula per row. New metrics are added here."""

@@ -66,7 +66,7 @@ class Measured:
 
     @property
     def rows_in_words(self) -> str:
-        """How many rows there are and, where that is less, how many they are worth."""
+        """The number of rows and, if it is smaller, the effective number."""
         worth = f", worth {self.effective_rows:,.0f} by their weights" if self.has_weights else ""
         return f"{self.rows:,.0f} rows{worth}"
 

@@ -94,7 +94,7 @@ class SbomProvenance(TypedDict):
 
 
 class Provenance(TypedDict, total=False):
-    """Where a model comes from and how good it is.
+    """The origin and quality of a model.
 
     Attributes:
         run: id of the run that pushed it; `pushed_at`: time of the push, ISO 8601.

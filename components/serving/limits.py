@@ -19,7 +19,7 @@ CALLS_AT_ONCE = max(2, os.cpu_count() or 1)
 its request's size."""
 
 MAX_ROWS = 100_000
-"""Rows of a request where the server is told no other number."""
+"""The default limit of rows per request; `--max-rows` sets another."""
 
 MAX_LIST_CELLS = 4_000_000
 """Of all lists of a request, once those of a column are as long as the longest of them."""

@@ -51,7 +51,7 @@ class _Signature(TypedDict):
 
 
 class _Questions(TypedDict):
-    """How many rows to send one by one as well; the batch sizes to time, and the seconds for each."""
+    """The number of rows to send also one by one, the batch sizes to time, and the seconds for each."""
 
     alone_rows: int
     batches: list[int]

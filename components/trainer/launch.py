@@ -20,7 +20,7 @@ from slipway.components.trainer.result import Result
 from slipway.components.trainer.user_model import source_root
 
 RESTARTS_WITHOUT_PROGRESS = 3
-"""How often a preempted training is restarted from the same step."""
+"""The maximum number of restarts of a preempted training from the same step."""
 
 Made = TypeVar("Made")
 

@@ -1,4 +1,4 @@
-"""What runs share that one process makes side by side in one output folder, so that nothing is done twice."""
+"""State shared by concurrent runs of one process in one output folder, so that no node runs twice."""
 
 import contextlib
 import threading

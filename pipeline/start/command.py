@@ -46,7 +46,7 @@ class Ask(Protocol):
     """Asks the user a question."""
 
     def __call__(self, question: str, answers: Sequence[str], *, option: str) -> str:
-        """Return one of the answers; raise UsageError that names the option if there is nobody to ask."""
+        """Return one of the answers; raise UsageError that names the option if there is no terminal."""
 
 
 @dataclass(frozen=True)

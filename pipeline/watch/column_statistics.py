@@ -17,7 +17,7 @@ from slipway.components.data_gate.statistics import Distribution, FeatureStatist
 from slipway.components.data_profile.columns import Floats
 
 MOST_TEXTS = 1000
-"""How many different texts of a column TFDV keeps, the most frequent ones."""
+"""The number of different texts of a column that TFDV keeps, the most frequent ones."""
 _DECILES = np.linspace(0, 1, 11)
 
 

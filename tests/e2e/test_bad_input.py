@@ -1,4 +1,4 @@
-"""What a mistake gets: one message with the remedy, the right exit code, nothing half done.
+"""Each mistake leads to one message with the remedy, the right exit code, and nothing half done.
 
 Seen only here: what the whole command line makes of it: its exit code, its one message, and no folder left.
 """

@@ -98,7 +98,7 @@ def evaluation(record):
 
 
 def labels(metrics):
-    """What the evaluation counted of the labels, by slice."""
+    """The label counts of the evaluation, by slice."""
     from slipway.components.model_gate.trivial_scores import LABEL_PREFIX
 
     found = {

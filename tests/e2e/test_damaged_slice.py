@@ -62,7 +62,7 @@ def damaged(trained, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def verdict(made, trained, damaged, tmp_path_factory):
-    """What the gate says of the damaged model, with the sound one as the baseline."""
+    """The gate's verdict on the damaged model, with the sound one as the baseline."""
     from tfx.types.standard_artifacts import Examples, Model, ModelBlessing
 
     from slipway.components.evaluator.component import Evaluator

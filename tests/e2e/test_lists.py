@@ -150,7 +150,7 @@ def copy(tmp_path_factory, project):
 
 
 def predicted(copy, here, file, *options):
-    """What `predict` answers to the rows of a file."""
+    """The predictions of `predict` for the rows of a file."""
     to = copy / f"predicted-{file}"
     here("predict", "baskets", "--input", file, "--to", str(to), *options)
     summary = json.loads((to / "summary.json").read_text(encoding="utf-8"))
@@ -160,7 +160,7 @@ def predicted(copy, here, file, *options):
 
 
 def asked(version, rows):
-    """What the pushed model answers, asked as the server asks it: with lists of any length."""
+    """The pushed model's predictions, requested as the server does: with lists of any length."""
     from slipway.components.saved_model.loading import LoadedModel
     from slipway.components.serving.request_decoding import parse_request
 

@@ -66,7 +66,7 @@ def test_folders_of_images_become_a_pushed_model_without_an_edit(copy, here, pro
 
 @pytest.mark.external
 def test_an_npz_becomes_a_model_in_fewer_epochs_than_it_is_given(copy, here, project):
-    """What is judged and pushed then is seen with the folders above, and with an npz in test_digits.py."""
+    """The tests of folders above, and test_digits.py for an npz, cover the verdict and the push."""
     with np.load(project / "workloads/digits/digits.npz") as arrays:
         # Fractions, as many tutorials save them.
         parts = {name: values / 255 if name[0] == "x" else values for name, values in arrays.items()}

@@ -94,7 +94,7 @@ def first(first_record, warm_runner, output):
 
 @pytest.fixture(scope="module")
 def answers(first, tmp_path_factory):
-    """What the pushed model answers in a process that knows nothing of this project."""
+    """The pushed model's predictions in a process without this project's code."""
     finished = subprocess.run(
         [sys.executable, "-P", "-c", CLIENT, first["pushed"]["path"]],
         cwd=tmp_path_factory.mktemp("client"),

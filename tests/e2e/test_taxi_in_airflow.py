@@ -129,7 +129,7 @@ class Airflow:
         return {task: (state, tries) for task, state, tries in self._ask(query, dag_id)}
 
     def limits(self, dag_id, task_id):
-        """What Airflow has read of a task's retries and time limit."""
+        """A task's retries and time limit as Airflow has read them."""
         (data,) = self._ask("SELECT data FROM serialized_dag WHERE dag_id = ?", dag_id)[-1]
         tasks = [task["__var"] for task in json.loads(data)["dag"]["tasks"]]
         [found] = [task for task in tasks if task["task_id"] == task_id]

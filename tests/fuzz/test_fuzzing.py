@@ -1,4 +1,4 @@
-"""What `make fuzz` explores, in counts: the same cases in each run, and everything that was ever found."""
+"""A fixed number of the cases of `make fuzz`, the same in each run, and every earlier finding."""
 
 import math
 import os

@@ -29,7 +29,7 @@ HOSTILE = "</script><img src=http://127.0.0.1:9/x onerror=\"console.log('run')\"
 
 @dataclass(frozen=True)
 class Visit:
-    """What came of a visit.
+    """The result of a visit.
 
     Attributes:
         found: the page's `width` and the `room` for it in px, what it `asked` for, and what the script found.
@@ -188,7 +188,7 @@ def test_the_table_of_all_runs_is_sorted_by_any_column_with_what_is_empty_last(v
 
 @pytest.fixture
 def violations(visit, tmp_path):
-    """What axe-core, a checker of accessibility, has against a page: its rule and the elements.
+    """The violations that axe-core, an accessibility checker, finds on a page: rule and elements.
 
     It needs a script of its own in the page, so it is shown a copy without the policy.
     """

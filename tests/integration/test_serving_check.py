@@ -187,7 +187,7 @@ IMAGES_WORKLOAD = f"""
 
 @pytest.fixture
 def trained_on_images(tmp_path, monkeypatch):
-    """What the nodes before leave of images, as numbers and as files; the weights are the first ones."""
+    """Outputs of the nodes before the check for images, as numbers and as files, with initial weights."""
     import tensorflow as tf
     import tensorflow_transform as tft
     from google.protobuf import text_format

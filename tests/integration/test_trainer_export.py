@@ -44,7 +44,7 @@ SETTINGS = TrainConfig(
 
 
 def ask(model_dir, file):
-    """What the served model says of itself, and answers to 40 rows in all three forms of request."""
+    """The served model's signatures, and its predictions for 40 rows in all three forms of request."""
     import tensorflow as tf
 
     model = tf.saved_model.load(model_dir)
@@ -105,7 +105,7 @@ def taxi_examples(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def fn_args(taxi_examples, tmp_path_factory, project, forked):
-    """What the Trainer hands to run_fn, after a transform of the real trips."""
+    """The arguments that the Trainer passes to run_fn, after a transform of the real trips."""
     folder = tmp_path_factory.mktemp("run")
     here = os.pathsep.join([str(project), str(Path(__file__).parent)])
     words = [str(taxi_examples), str(SCHEMA), str(folder)]

@@ -357,7 +357,7 @@ def end_it(job, tmp_path, *, signum, step):
 
 @pytest.fixture(scope="module")
 def undisturbed(forked, tmp_path_factory):
-    """What the long training leaves when nothing happens to it and no step is kept."""
+    """The result of the long training without interruption or step checkpoints."""
     folder = tmp_path_factory.mktemp("undisturbed")
     run(long_job_in(folder), folder, checkpoint_dir=None)
     left = what_it_left(folder)

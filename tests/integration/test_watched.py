@@ -1,4 +1,4 @@
-"""What a command listens on is seen: the fixtures that run our commands rely on it."""
+"""The sockets that a command listens on are found: the fixtures that run our commands rely on it."""
 
 import os
 import sys

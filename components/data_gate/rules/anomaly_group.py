@@ -49,7 +49,7 @@ class AnomalyGroup:
 
     @property
     def allowed(self) -> FeatureSchema | None:
-        """What the schema allows for the feature; None if the schema does not have it."""
+        """The schema of the feature; None if the schema does not have it."""
         return self.context.schema.get(self.feature)
 
     @property

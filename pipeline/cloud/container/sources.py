@@ -15,7 +15,7 @@ _MADE = "__pycache__"
 
 
 class Inside(TypedDict):
-    """What a container reports about itself.
+    """A container's report about itself.
 
     Attributes:
         user: the user id that its commands run as.

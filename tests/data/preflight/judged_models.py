@@ -16,7 +16,7 @@ from keras import layers, ops
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """What is asked, and what is right.
+    """A question and its correct answer.
 
     Attributes:
         rules: that must be found, all and no others; "refused": the model is refused before; (): nothing may
@@ -606,7 +606,7 @@ def augmented_images(features, _):
 
 
 class Bias(keras.metrics.Metric):
-    """What the answers are off by, together."""
+    """The total error of the answers."""
 
     def __init__(self, **options):
         super().__init__(**options)

@@ -279,7 +279,7 @@ def hang():
 
 
 def deaf():
-    """A node that does not end when it is told to."""
+    """A node that ignores the request to end."""
     return pipeline("deaf", Misbehave(how="deaf").with_id("Deaf"))
 
 
@@ -360,7 +360,7 @@ def follow():
 
 
 def missing():
-    """A node whose input nobody made."""
+    """A node whose input no node made."""
     nobody = tfx.dsl.Resolver(
         strategy_class=tfx.dsl.experimental.LatestArtifactStrategy,
         latest=tfx.dsl.Channel(type=standard_artifacts.Examples),

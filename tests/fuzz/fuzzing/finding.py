@@ -113,7 +113,7 @@ def explore_apart(
 
 
 def kept_findings(target: Target, corpus: Path) -> tuple[bytes, ...]:
-    """What was found earlier, each a file of the target's folder."""
+    """Earlier findings, each a file in the target's folder."""
     return tuple(path.read_bytes() for path in sorted((corpus / target.name).glob("*.bin")))
 
 

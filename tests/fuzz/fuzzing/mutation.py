@@ -8,7 +8,7 @@ INTERESTING = (
     b"9223372036854775808", b"\xf0\x9f\x98\x80", b"\xed\xa0\x80", b"../../x", b"{{", b'"', b"\\", b"'",
     b"${HOME}", b"<script>",
 )  # fmt: skip
-"""What parsers stumble over: ends of lines, numbers beyond their type, half characters, quotes, paths."""
+"""Inputs that parsers fail on: ends of lines, numbers beyond their type, half characters, quotes, paths."""
 
 _MOST_BYTES = 1 << 16
 

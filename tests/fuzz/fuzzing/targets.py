@@ -1,4 +1,4 @@
-"""What is fuzzed: for each reader well-formed seeds, the words of its format, and its rule."""
+"""The fuzzed readers: for each, well-formed seeds, the words of its format, and its rule."""
 
 import gzip
 import io

@@ -11,7 +11,7 @@ from watched import Finished, run_watched
 
 @pytest.fixture(scope="session")
 def cloud_runner(project):
-    """Runs `python cloud_runner.py ARGS...` of a project's folder, and waits for it; it listens to nobody."""
+    """Runs `python cloud_runner.py ARGS...` of a project's folder, and waits; it listens on no port."""
 
     def call(*args: str, cwd: Path = project, **environment: str) -> Finished:
         finished = run_watched(

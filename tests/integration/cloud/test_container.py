@@ -1,4 +1,4 @@
-"""What our entry point of containers adds to TFX's."""
+"""Our container entry point, where it differs from TFX's."""
 
 import json
 import shutil

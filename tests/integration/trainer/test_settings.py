@@ -1,4 +1,4 @@
-"""What the settings of a job do in the training process, and what that process needs."""
+"""The effect of a job's settings in the training process, and that process's requirements."""
 
 import socket
 

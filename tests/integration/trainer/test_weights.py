@@ -1,4 +1,4 @@
-"""What a row counts in a training: rows of weight 0 are as if they were not there, on every backend."""
+"""Row weights in training: rows of weight 0 have no effect, on every backend."""
 
 from dataclasses import replace
 

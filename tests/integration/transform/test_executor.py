@@ -125,7 +125,7 @@ def function(request):
 
 @pytest.fixture(scope="module")
 def by_ours(made, project, tmp_path_factory):
-    """What our executor makes of them by a function, in one process; each file is a shard of its own."""
+    """The output of our executor for a function, in one process; each file is its own shard."""
     from slipway.components import shards
     from slipway.components.transform import executor
 
@@ -144,7 +144,7 @@ def by_ours(made, project, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def both(function, by_ours, made, project, tmp_path_factory):
-    """What TFX's executor and ours make of them."""
+    """The outputs of TFX's executor and of ours."""
     from tfx.components.transform.executor import Executor as Stock
 
     with pytest.MonkeyPatch.context() as patch:

@@ -1,4 +1,4 @@
-"""What components say is read in Airflow, in rehearsals and in the logs of containers, too."""
+"""Commands in messages of components fit Airflow, rehearsals and container logs, too."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a failed node leaves for people, with an engine and without."""
+"""Files that a failed node leaves for people, with and without an engine."""
 
 from slipway.components.failure_files import LEFT_VARIABLE, left_folder
 

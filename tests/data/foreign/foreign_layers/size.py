@@ -1,3 +1,3 @@
-"""What a model is built of. Data of the tests."""
+"""A layer that a toy model is built of. Test data."""
 
 UNITS = 8

@@ -44,7 +44,7 @@ class Refused(Exception):  # noqa: N818
 
 @dataclass
 class Fault:
-    """What goes wrong with requests whose `METHOD PATH` matches: an answer, a delay, or a lost answer."""
+    """The faults of requests whose `METHOD PATH` matches: an answer, a delay, or a lost answer."""
 
     pattern: str
     refused: Refused | None = None

@@ -20,7 +20,7 @@ BEGIN = RNG.bit_generator.state
 
 @pytest.fixture(autouse=True)
 def drawn_from_the_begin():
-    """What a test draws does not hang on those before it."""
+    """Each test draws the same numbers, whichever tests ran before it."""
     RNG.bit_generator.state = BEGIN
 
 

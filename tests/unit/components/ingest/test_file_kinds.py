@@ -1,4 +1,4 @@
-"""What a file is by its first bytes."""
+"""File types by their first bytes."""
 
 import bz2
 import gzip

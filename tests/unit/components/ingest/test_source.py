@@ -1,4 +1,4 @@
-"""What a data source may be, and which files are refused before anything runs."""
+"""Valid data sources, and files that are refused before anything runs."""
 
 import json
 import os

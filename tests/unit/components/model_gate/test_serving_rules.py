@@ -1,4 +1,4 @@
-"""What was measured of the served model, against its limits."""
+"""Measurements of the served model, compared with their limits."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""What a constant answer scores, and whether the model beats it."""
+"""Scores of constant answers, and whether the model beats them."""
 
 import math
 import random

@@ -1,4 +1,4 @@
-"""What is counted of the rows of files that a model answers."""
+"""Counts of the rows that a model predicts, by outcome."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""What a program holds of a device's memory, and what the compiler says where that is too little."""
+"""A program's need of device memory, and the compiler's message if there is too little."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""What a model's objects show, before and between traces; JAX's own part is seen where JAX is."""
+"""Traits found in a model's objects, before and between traces; the part of JAX is tested with JAX."""
 
 from types import SimpleNamespace
 

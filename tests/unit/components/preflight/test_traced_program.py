@@ -1,4 +1,4 @@
-"""What a traced program shows, read from programs that have what JAX's have."""
+"""Findings in traced programs, read from stand-ins for JAX's."""
 
 from types import SimpleNamespace as Plain
 

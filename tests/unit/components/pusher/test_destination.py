@@ -1,4 +1,4 @@
-"""Whether a directory takes versions, asked before there is one."""
+"""Checks that a directory can take versions, before there is one."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What an endpoint is asked to do: repeatable names, and shares that add up."""
+"""Requests to an endpoint: repeatable names, and shares that add up."""
 
 import itertools
 

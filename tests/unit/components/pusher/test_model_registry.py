@@ -1,4 +1,4 @@
-"""What the Model Registry is told: one model, its versions, their labels and metrics."""
+"""Requests to the Model Registry: one model, its versions, their labels and metrics."""
 
 import re
 

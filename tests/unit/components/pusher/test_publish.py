@@ -47,7 +47,7 @@ def base(tmp_path):
 
 
 def versions(base):
-    """What a server would see, in order."""
+    """The states that a server would see, in order."""
     found = [path for path in base.iterdir() if path.name.isdigit()] if base.is_dir() else []
     return sorted(found, key=lambda path: int(path.name))
 

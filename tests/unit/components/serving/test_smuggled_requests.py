@@ -1,4 +1,4 @@
-"""What another server in front may read as one request is never two here: no model, only sockets."""
+"""A request that a proxy may read as one is never two here: no model, only sockets."""
 
 import socket
 import threading

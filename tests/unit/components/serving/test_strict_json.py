@@ -1,4 +1,4 @@
-"""What a request's JSON loses without a word elsewhere: a key's first value, a number's size."""
+"""JSON that other parsers silently change: repeated keys, numbers that are too large."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What a tally gathers, of all rows and of slices."""
+"""Statistics of a tally, of all rows and of slices."""
 
 import numpy as np
 import pyarrow as pa

@@ -1,4 +1,4 @@
-"""What there is more of than before, and the rows that hold it."""
+"""Values that became more frequent, and the rows that hold them."""
 
 import re
 
@@ -15,7 +15,7 @@ BEGIN = RNG.bit_generator.state
 
 @pytest.fixture(autouse=True)
 def drawn_from_the_begin():
-    """What a test draws does not hang on those before it."""
+    """Each test draws the same numbers, whichever tests ran before it."""
     RNG.bit_generator.state = BEGIN
 
 

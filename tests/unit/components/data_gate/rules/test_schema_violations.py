@@ -1,4 +1,4 @@
-"""What the schema refuses, with numbers and the edit that accepts it."""
+"""Violations of the schema, with numbers and the edit that accepts them."""
 
 import pytest
 

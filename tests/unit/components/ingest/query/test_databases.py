@@ -1,4 +1,4 @@
-"""What needs no server; tests/integration/ingest/test_databases.py has PostgreSQL and MariaDB."""
+"""Tests that need no server; tests/integration/ingest/test_databases.py has PostgreSQL and MariaDB."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What DuckDB scans of a table."""
+"""Tables as relations that DuckDB scans."""
 
 import sqlite3
 

@@ -1,4 +1,4 @@
-"""What a query reads."""
+"""The tables that a query reads."""
 
 from pathlib import Path
 

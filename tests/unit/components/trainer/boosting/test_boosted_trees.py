@@ -37,7 +37,7 @@ def _values(rows, seed=0):
 
 
 def _amounts(values):
-    """What trees find and no line does."""
+    """A pattern that trees find and a linear model does not."""
     return (
         np.where(values["kind"] % 3 == 0, 3.0, -1.0) * np.sign(values["size"]) + values["zone"] ** 2
     ).astype(np.float32)
@@ -321,7 +321,7 @@ def _notes(rows, seed=0):
 
 
 def _told(values, classes):
-    """What stands in the words: of many, each adds something of its own."""
+    """A label that depends on words: each of many adds its own part."""
     effect = np.random.default_rng(5).normal(size=1000)
     effect[0] = 0.0
     amounts = effect[values["note"]].sum(axis=1) + (values["size"] * (values["zone"] == 1))[:, 0]
@@ -402,5 +402,5 @@ def _fitted(values, labels, classes, features=FEATURES, weights=None):
 
 
 def _asked(model, values):
-    """What the model answers; `predict` would build a program for each model first."""
+    """The model's predictions; `predict` would first compile a function for each model."""
     return np.asarray(model(values))

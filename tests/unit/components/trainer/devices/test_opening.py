@@ -1,4 +1,4 @@
-"""What is tried for `train.device`, in which order, and what is said where it cannot be had."""
+"""The devices tried for `train.device`, their order, and the message if none is available."""
 
 import pytest
 

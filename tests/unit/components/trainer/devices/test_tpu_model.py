@@ -1,4 +1,4 @@
-"""What no TPU computes is refused with its layer; what the project ships is not."""
+"""Operations that no TPU supports are refused with their layer; the included models pass."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is kept where and who reads what, by number."""
+"""Where the input is kept, and which host reads which files."""
 
 import pytest
 

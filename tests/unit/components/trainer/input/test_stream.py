@@ -1,4 +1,4 @@
-"""What does not fit into memory: the same promises as rows at hand, but for the shuffle's reach."""
+"""Data that does not fit into memory: the same guarantees as in memory, except for the shuffle window."""
 
 from itertools import chain
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a model is fitted to: the label beside the features, and what each row counts."""
+"""The targets of a fit: the label beside the features, and the rows' weights."""
 
 from types import SimpleNamespace
 
