@@ -1,9 +1,9 @@
 """The taxi workload as a plain Python script without TFX or gates, the baseline of bench_engine.py.
 
-    .venv/bin/python benchmarks/plain_taxi.py FOLDER
+    .venv/bin/python benchmarks/plain_taxi.py FOLDER [CSV EPOCHS BATCH_SIZE]
 
-Reads the CSV, computes the same features, trains the same Keras model for as many epochs, evaluates it
-overall and by slice, and saves a SavedModel that takes the transformed features.
+Reads the CSV with pyarrow, computes the same features, trains the same Keras model for as many epochs,
+evaluates it overall and by slice, and saves a SavedModel that takes the transformed features.
 """
 
 import importlib.util
@@ -23,10 +23,11 @@ EPOCHS, BATCH_SIZE, SEED = 6, 256, 1  # those of workloads/taxi/workload.yaml
 SLICES = ("trip_start_hour", "payment_type")
 
 
-def read_trips() -> pd.DataFrame:
-    """Return the trips; an empty cell becomes 0, or an empty text."""
+def read_trips(source: str = "") -> pd.DataFrame:
+    """Return the trips of a CSV, or those that TFX brings; an empty cell becomes 0, or an empty text."""
     [package] = importlib.util.find_spec("tfx").submodule_search_locations
-    trips = pd.read_csv(Path(package, "examples/chicago_taxi_pipeline/data/simple/data.csv"))
+    own = Path(package, "examples/chicago_taxi_pipeline/data/simple/data.csv")
+    trips = pd.read_csv(source or own, engine="pyarrow")
     texts = ["payment_type", "company"]
     return trips.assign(**trips[texts].fillna("")).fillna(0)
 
@@ -73,16 +74,18 @@ def transform(trips: pd.DataFrame, is_train: np.ndarray) -> tuple[dict[str, np.n
 
 def main() -> None:
     """Train, evaluate and save the model; print the AUC of the eval split."""
+    folder, *given = sys.argv[1:]
+    source, epochs, batch_size = given or ("", EPOCHS, BATCH_SIZE)
     keras.utils.set_random_seed(SEED)
-    trips = read_trips()
+    trips = read_trips(source)
     is_train = np.random.default_rng(SEED).random(len(trips)) < 2 / 3
     columns, features = transform(trips, is_train)
     label = (np.round(trips.tips * 100) * 5 > np.round(trips.fare * 100)).to_numpy().astype("int64")
     train = {name: values[is_train] for name, values in columns.items()}
     held_out = {name: values[~is_train] for name, values in columns.items()}
     model = build_model(features, {"learning_rate": 0.001})
-    model.fit(train, label[is_train], batch_size=BATCH_SIZE, epochs=EPOCHS, verbose=0)
-    predicted = model.predict(held_out, batch_size=1024, verbose=0)[:, 0]
+    model.fit(train, label[is_train], batch_size=int(batch_size), epochs=int(epochs), verbose=0)
+    predicted = model.predict(held_out, batch_size=4096, verbose=0)[:, 0]
 
     def auc_of(rows: np.ndarray) -> float:
         metric = keras.metrics.AUC()
@@ -92,7 +95,7 @@ def main() -> None:
     for key in SLICES:
         values = trips[key].to_numpy()[~is_train]
         print(key, {str(value): round(auc_of(values == value), 4) for value in np.unique(values)})
-    model.export(str(Path(sys.argv[1], "model")), verbose=False)
+    model.export(str(Path(folder, "model")), verbose=False)
     print(f"auc {auc_of(np.ones(len(predicted), dtype=bool)):.4f}")
 
 

@@ -25,7 +25,7 @@ from watched import listeners_of
 from slipway.components.pusher.publish import publish
 from slipway.components.pusher.version_store import version_store_at
 from slipway.components.saved_model.digest import CARD, MANIFEST, PICTURE
-from slipway.pipeline.report.predictions import answers as shown_answers
+from slipway.pipeline.report.predictions import predictions as shown_predictions
 
 pytestmark = [pytest.mark.slow]
 
@@ -152,7 +152,7 @@ def test_run_leaves_a_page_of_at_most_500_kb_with_every_part(first_run, first, o
 def test_the_answers_on_the_page_add_up_to_the_evaluators_metrics(first):
     (blessing,) = next(n for n in first["nodes"] if n["id"] == "ModelGate")["outputs"]["blessing"]
     verdict = json.loads(Path(blessing["uri"], "verdict.json").read_text(encoding="utf-8"))
-    told = shown_answers(verdict["answers"])
+    told = shown_predictions(verdict["answers"])
     assert told.rows == verdict["metrics"]["example_count"]
     assert told.binary.even.accuracy == pytest.approx(verdict["metrics"]["binary_accuracy"], abs=1e-6)
 

@@ -935,25 +935,25 @@ def test_own_metrics_are_taken_out_and_what_applies_to_them_stays(tfx):
 def test_a_part_that_is_done_again_is_asked_of_the_models_that_are_there(alone, evaluate, tfx, monkeypatch):
     from slipway.components import shards
     from slipway.components.evaluator import executor
-    from slipway.components.evaluator.reading import Judge
+    from slipway.components.evaluator.reading import LoadedModels
 
-    load, tally, loaded, asked = tfx.tf.saved_model.load, Judge.tally, [], []
+    load, tally, loaded, asked = tfx.tf.saved_model.load, LoadedModels.tally, [], []
 
     def counted(folder):
         loaded.append(folder)
         return load(folder)
 
-    def short_of_memory(judge, file, place, into):
-        asked.append((place, judge.most_rows))
+    def short_of_memory(models, file, place, into):
+        asked.append((place, models.most_rows))
         if asked == [(0, 4096)]:
             raise MemoryError
-        yield from tally(judge, file, place, into)
+        yield from tally(models, file, place, into)
 
     monkeypatch.setattr(shards, "LEAST_BYTES", 1)
     monkeypatch.setattr(executor, "process_count", lambda *_, **__: 1)
     whole = content(evaluate(alone[0], config_of("binary", []), alone[1]))
     monkeypatch.setattr(tfx.tf.saved_model, "load", counted)
-    monkeypatch.setattr(Judge, "tally", short_of_memory)
+    monkeypatch.setattr(LoadedModels, "tally", short_of_memory)
     again = content(evaluate(alone[0], config_of("binary", []), alone[1]))
     assert len(loaded) == 1
     assert sorted(asked) == [(0, 512), (0, 4096), (1, 512), (2, 512)]
