@@ -21,7 +21,7 @@ PREDICTION_COUNTS = "answers"
 
 
 class PredictionCountsMetric(tfma.metrics.Metric):
-    """PlainCounts the predictions of each model.
+    """Counts the predictions of each model.
 
     Args:
         name: required by TensorFlow Model Analysis; the name of the result does not depend on it.
@@ -52,7 +52,7 @@ def _computations(
 
 
 class _CountPredictions(beam.CombineFn):
-    """PlainCounts the predictions of one model on a slice."""
+    """Counts the predictions of one model on a slice."""
 
     def __init__(self, key: Any) -> None:
         self._key = key
