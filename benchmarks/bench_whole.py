@@ -48,7 +48,7 @@ data = (found.directory, found.patterns)
 pipeline = build_pipeline(config=config, data=data, output=Path(output), overrides=overrides)
 tfx.orchestration.LocalDagRunner().run(pipeline)
 """
-LOOK_S = 0.5
+LOOK_S = 2  # each look costs some 50 ms: the kernel adds up gigabytes of pages
 
 
 def measured(command: Sequence[str], **environment: str) -> dict[str, float]:

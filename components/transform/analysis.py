@@ -100,12 +100,15 @@ class Gather:
     def _loaded(self) -> Apply:
         return self.apply or loaded(str(self.folder), self.columns, self.names)
 
+    @cached_property
+    def _reader(self) -> Columns:
+        return Columns(schema_pb2.Schema.FromString(self.schema), self.columns)
+
     def __call__(self, shard: Shard, progress: TaskProgress) -> list[Values]:
         """Return the state of each accumulator."""
         gathered = [(keys, make()) for keys, make in self.kept]
-        reader = Columns(schema_pb2.Schema.FromString(self.schema), self.columns)
         rows = 0
-        for batch in reader.batches(shard.files, BATCH_ROWS // self.parts):
+        for batch in self._reader.batches(shard.files, BATCH_ROWS // self.parts):
             with told_in_words(tf.errors.OpError, memory=tf.errors.ResourceExhaustedError):
                 results = self._loaded(batch)
             found = {
