@@ -398,7 +398,9 @@ def preflight(
     slices = [*(tpu or []), *(tpu_preflight.ONE_HOST if every else [])]
     wanted = tpu_preflight.Wanted(
         slices=tuple(slices),
-        search_s=search_s if search_s is not None else 0.0 if every or fast else o.SEARCH_S,
+        search_s=tpu_preflight.default_search_s(slices, is_quick=every or fast)
+        if search_s is None
+        else search_s,
         limit_s=limit_s,
         prices=tuple(price or []),
         is_fast=fast,

@@ -6,10 +6,12 @@ shapes.py                   facts read from the built model: its layers and thei
 model_traits.py             unintended or costly traits of the step, found in the model's objects
 traced_program.py           the same, found in the traced program: constants, noise, loops, host callbacks
 memory_fit.py               the rule whether a step fits into a device's memory, and the shortage if not
-hlo.py                      bytes of the collectives in a compiled program's text
+hlo.py                      the collectives in a compiled program's text
+torus.py                    which links a group of chips can use
 batch_search.py             the search for the largest batch that the compiler accepts
 chip_specs.py               peaks, bandwidths, memory and prices of the chips, with their sources
-roofline.py                 the least time of a step, from its operations and bytes
+other_slices.py             slices that can be compiled for, but that Vertex AI does not rent
+roofline.py                 the least time of a step and of its collectives, from operations and bytes
 published_steps.py          step times measured and published by others, with their sources
 expected.py                 the expected time of a step, from the published ones and the least time
 padding.py                  work that a chip wastes on padding because of a layer's sizes
@@ -18,6 +20,9 @@ findings.py                 the rules: what is wrong or wasteful, in words, with
 trait_rules.py              the rules about traits that no compiler refuses
 input_and_runtime_rules.py  the rules about files, buckets and the Python that trains
 verdict.py                  makes a verdict from an answer
+amounts.py                  sizes and times in words
+slice_layout.py             what each host reads, where the mesh lies, what each collective costs, in words
+scaling.py                  what larger slices bring, and where more chips stop paying
 advice.py                   the table of slices, the recommendation, the keys to set
 result.py                   the verdicts of a workload, as JSON and as text
 compiler.py                 finds the interpreter that compiles, and runs it

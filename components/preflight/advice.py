@@ -4,11 +4,13 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from slipway.components.preflight.chip_specs import GIB, YOURS
+from slipway.components.preflight.amounts import duration, memory
+from slipway.components.preflight.chip_specs import YOURS
 from slipway.components.preflight.evidence import Finding
 from slipway.components.preflight.expected import Expected, expect
 from slipway.components.preflight.question_and_answer import Answer, Question
 from slipway.components.preflight.roofline import Estimate
+from slipway.components.preflight.slice_layout import layout_lines
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,10 +116,11 @@ def recommended(verdicts: Sequence[SliceVerdict]) -> SliceVerdict | None:
     """Return the recommended slice: the cheapest that can train, or if costs are unknown, the smallest.
 
     The cost is that of the chip-hours at roofline speed. Among slices whose costs are equal to two digits,
-    the smallest one is recommended.
+    the smallest one is recommended; one that Vertex AI does not rent only if it rents none of them.
     """
     able = [each for each in verdicts if each.can_train]
-    return min(able, key=_dearness, default=None)
+    rented = [each for each in able if each.question.slice.machine]
+    return min(rented or able, key=_dearness, default=None)
 
 
 def _dearness(verdict: SliceVerdict) -> tuple[float, int]:
@@ -130,7 +133,12 @@ def _dearness(verdict: SliceVerdict) -> tuple[float, int]:
 
 
 def keys_to_set(verdict: SliceVerdict) -> dict[str, str | int]:
-    """Return the keys of the workload file that select the slice, with their values."""
+    """Return the keys of the workload file that select the slice, with their values.
+
+    There are none for a slice that Vertex AI does not rent: `train.tpu` names those that it does.
+    """
+    if not verdict.question.slice.machine:
+        return {}
     return {
         "train.device": "tpu",
         "train.tpu": verdict.question.slice.name,
@@ -145,8 +153,12 @@ def renting(verdict: SliceVerdict, *, workload: str, region: str) -> dict[str, s
     The YAML file is written as JSON, which is YAML, too. A slice is one replica, however many hosts it has.
     The user replaces the words in capitals; `cloud_runner.py submit` fills in everything by itself.
 
+    There is no way for a slice that Vertex AI does not rent.
+
     Source: `gcloud ai custom-jobs create`, reference of the Google Cloud CLI; CustomJobSpec, Vertex AI.
     """
+    if not verdict.question.slice.machine:
+        return {}
     pool = {
         "machineSpec": dict(verdict.question.slice.machine),
         "replicaCount": 1,
@@ -167,6 +179,8 @@ def slice_lines(verdict: SliceVerdict) -> list[str]:
         lines.append(_compiled_line(verdict, answer))
     if verdict.estimate is not None:
         lines += _estimate_lines(verdict, verdict.estimate)
+    if answer is not None and verdict.estimate is not None:
+        lines += layout_lines(verdict.question, answer, verdict.estimate, verdict.input_bytes_per_s)
     marks = {"error": "✗", "warning": "!", "note": "-"}
     for finding in verdict.findings:
         lines.append(f"  {marks[finding.severity]} {finding.rule}: {finding.message}")
@@ -180,7 +194,7 @@ def _compiled_line(verdict: SliceVerdict, answer: Answer) -> str:
     if answer.target != "tpu":
         return f"  ✓ XLA accepts the step ({answer.parameters:,} weights); checked for a CPU only"
     line = (
-        f"  ✓ compiles, and needs {_memory(step.peak_bytes)} of {_memory(wanted.memory_bytes)} a device "
+        f"  ✓ compiles, and needs {memory(step.peak_bytes)} of {memory(wanted.memory_bytes)} a device "
         f"({answer.parameters:,} weights, {answer.policy}{', a fast look' if answer.is_fast else ''})"
     )
     if answer.fits_batch and answer.fails_batch:
@@ -195,11 +209,11 @@ def _estimate_lines(verdict: SliceVerdict, estimate: Estimate) -> list[str]:
     rate = verdict.input_bytes_per_s
     files = "" if rate is None else f": {rate / 2**20:,.0f} MiB/s of its files"
     lines = [
-        f"  ~ estimate: {step.flops:.3g} operations, {_memory(step.moved_bytes)} moved, "
-        f"{_memory(step.collective_bytes)} sent a device and step"
+        f"  ~ estimate: {step.flops:.3g} operations, {memory(step.moved_bytes)} moved, "
+        f"{memory(step.collective_bytes)} sent a device and step"
         if step
         else "",
-        f"  ~ estimate: at least {_time(estimate.step_s)} a step, {estimate.bound}-bound; at most "
+        f"  ~ estimate: at least {duration(estimate.step_s)} a step, {estimate.bound}-bound; at most "
         f"{estimate.examples_per_s:,.0f} examples/s, which the input must deliver{files}",
         _expected_line(verdict.expected, estimate),
     ]
@@ -213,7 +227,7 @@ def _estimate_lines(verdict: SliceVerdict, estimate: Estimate) -> list[str]:
 def _training_line(verdict: SliceVerdict, least_s: float) -> str:
     def told(times: float) -> str:
         cost = "price not known" if verdict.cost_usd is None else f"{times * verdict.cost_usd:.2g} USD"
-        return f"{_time(times * least_s)}, {cost}"
+        return f"{duration(times * least_s)}, {cost}"
 
     usual = verdict.expected.spread if verdict.expected else None
     also = f"; expect about {told(usual.median)}" if usual else ""
@@ -229,7 +243,8 @@ def _expected_line(found: Expected | None, estimate: Estimate) -> str:
     if found.spread is None:
         return f"  ~ estimate: no expected time: {found.why}"
     usual, low, high = (
-        _time(times * estimate.step_s) for times in (found.spread.median, found.spread.low, found.spread.high)
+        duration(times * estimate.step_s)
+        for times in (found.spread.median, found.spread.low, found.spread.high)
     )
     return f"  ~ estimate: expect about {usual} a step, {low} to {high}: {found.why}"
 
@@ -252,7 +267,7 @@ def table(verdicts: Sequence[SliceVerdict]) -> list[str]:
                 "yes" if each.can_train else "no",
                 f"{each.answer.step.peak_bytes / each.question.slice.memory_bytes:.1%}",
                 estimate.bound,
-                _time(estimate.step_s),
+                duration(estimate.step_s),
                 f"{estimate.examples_per_s:,.0f}",
                 "?" if usd is None else f"{usd:.2f}",
                 "?" if price is None else f"{price.month}{whose}",
@@ -264,19 +279,3 @@ def table(verdicts: Sequence[SliceVerdict]) -> list[str]:
         "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in rows
     ]
-
-
-def _memory(size_bytes: float) -> str:
-    return f"{size_bytes / GIB:.2f} GiB" if size_bytes >= GIB / 10 else f"{size_bytes / 2**20:.2f} MiB"
-
-
-def _time(seconds: float) -> str:
-    for limit, unit, factor in (
-        (1e-3, "µs", 1e6),
-        (1.0, "ms", 1e3),
-        (120.0, "s", 1.0),
-        (7200.0, "min", 1 / 60),
-    ):
-        if seconds < limit:
-            return f"{seconds * factor:.3g} {unit}"
-    return f"{seconds / 3600:.3g} h"

@@ -17,16 +17,25 @@ import os
 import re
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from slipway.components.errors import ComponentError, SlipwayError
 from slipway.components.preflight.batch_search import largest_batch
-from slipway.components.preflight.hlo import collective_bytes
+from slipway.components.preflight.hlo import collectives
 from slipway.components.preflight.memory_fit import held_bytes, shortage, state_shortage
-from slipway.components.preflight.question_and_answer import Answer, Compiled, Question, Slice, Trait
+from slipway.components.preflight.question_and_answer import (
+    Answer,
+    Collective,
+    Compiled,
+    MeshAxis,
+    Question,
+    Slice,
+    Trait,
+)
+from slipway.components.preflight.torus import span
 
 FAST = {"exec_time_optimization_effort": -1.0}
 """Compiler options that compile large models faster, to programs that need more memory.
@@ -167,6 +176,7 @@ def _answer(question: Question) -> Answer:
     if words := step.undivided:
         return refused(words, cause="layout", remedy=NO_PADDING)
     facts["state_bytes"] = step.state_bytes
+    facts["mesh"] = step.mesh_axes
     first = step.compiled(question.batch_size, fast=question.is_fast)
     sizes: tuple[int | None, int | None] = (None, None)
     if question.search_s and question.slice.generation and (first.compiles or first.is_out_of_memory):
@@ -266,7 +276,28 @@ class TrainingStep:
         except (jax.errors.JaxRuntimeError, ValueError, NotImplementedError) as error:
             return _refusal(batch_size, str(error), compile_s=time.monotonic() - began)
         compile_s = time.monotonic() - began
-        return program_costs(program, batch_size=batch_size, where=self._question.slice, compile_s=compile_s)
+        return program_costs(
+            program,
+            batch_size=batch_size,
+            where=self._question.slice,
+            devices=self._mesh.devices.flat,
+            compile_s=compile_s,
+        )
+
+    @property
+    def mesh_axes(self) -> tuple[MeshAxis, ...]:
+        """The axes of the mesh, as the first line of devices along each lies on the slice."""
+        where, names = self._question.slice, self._mesh.axis_names
+        lines = (self._mesh.devices[:, 0], self._mesh.devices[0, :])
+        return tuple(
+            MeshAxis(
+                name=name,
+                devices=len(line),
+                shape=span([each.coords for each in line], where.topology).shape if where.generation else "",
+                hosts=len({each.process_index for each in line}),
+            )
+            for name, line in zip(names, lines, strict=True)
+        )
 
     @property
     def undivided(self) -> str:
@@ -359,9 +390,12 @@ def topology_devices(wanted: Slice) -> Any:
     from jax.experimental import topologies
 
     name = {"v7": "tpu7x"}.get(wanted.generation, wanted.generation)
+    arguments: dict[str, Any] = {}
     # These hosts have one chip and eight chips; all others have four, which is libtpu's default.
-    bounds = {"1x1": (1, 1, 1), "2x4": (2, 4, 1)}.get(wanted.topology)
-    arguments = {"chips_per_host_bounds": bounds} if bounds else {}
+    if bounds := {"1x1": (1, 1, 1), "2x4": (2, 4, 1)}.get(wanted.topology):
+        arguments["chips_per_host_bounds"] = bounds
+    if wanted.generation == "v4":  # the two cores of a chip as one device, as JAX has them
+        arguments["chip_config_name"] = "megacore"
     try:
         devices = topologies.get_topology_desc(f"{name}:{wanted.topology}", "tpu", **arguments).devices
     except Exception as error:
@@ -371,10 +405,15 @@ def topology_devices(wanted: Slice) -> Any:
         ) from error
     if len(devices) != wanted.devices:
         raise ComponentError(f"libtpu knows {len(devices)} devices of {wanted.name}, not {wanted.devices}")
+    hosts = len({each.process_index for each in devices})
+    if hosts != wanted.hosts:
+        raise ComponentError(f"libtpu knows {hosts} hosts of {wanted.name}, not {wanted.hosts}")
     return devices
 
 
-def program_costs(program: Any, *, batch_size: int, where: Slice, compile_s: float = 0.0) -> Compiled:
+def program_costs(
+    program: Any, *, batch_size: int, where: Slice, devices: Sequence[Any], compile_s: float = 0.0
+) -> Compiled:
     """Count what a compiled JAX program holds, computes, moves and sends.
 
     For the CPU, memory and collectives are not counted.
@@ -383,19 +422,42 @@ def program_costs(program: Any, *, batch_size: int, where: Slice, compile_s: flo
         program: a `jax.stages.Compiled`.
         batch_size: the global batch that it was compiled for.
         where: the slice; the generation "" means the CPU.
+        devices: the devices that it was compiled for, in the order of its mesh.
         compile_s: how long the compilation took.
     """
     is_tpu = bool(where.generation)
     cost = program.cost_analysis()
+    sent = tuple(_collectives(program.as_text(), where, list(devices))) if is_tpu else ()
     return Compiled(
         batch_size=batch_size,
         peak_bytes=held_bytes(program.memory_analysis()) if is_tpu else 0,
         available_bytes=where.memory_bytes,
         flops=cost.get("flops", 0.0),
         moved_bytes=cost.get("bytes accessed", 0.0),
-        collective_bytes=collective_bytes(program.as_text()) if is_tpu else 0,
+        collective_bytes=sum(each.result_bytes for each in sent),
+        collectives=sent,
         compile_s=compile_s,
     )
+
+
+def _collectives(text: str, where: Slice, devices: Sequence[Any]) -> Iterator[Collective]:
+    """Yield the collectives of a program, those of one kind and of groups that lie alike as one."""
+    found: dict[tuple[Any, ...], list[int]] = {}
+    for sent in collectives(text):
+        members = [devices[each] for each in sent.members] or list(devices)
+        key = (sent.kind, len(members), span([each.coords for each in members], where.topology))
+        found.setdefault(key, []).append(sent.result_bytes)
+    for (kind, members, taken), sizes in found.items():
+        yield Collective(
+            kind=kind,
+            count=len(sizes),
+            result_bytes=sum(sizes),
+            devices=members,
+            chips=taken.chips,
+            shape=taken.shape,
+            links=taken.links,
+            hops=taken.hops,
+        )
 
 
 def _refusal(batch_size: int, message: str, *, compile_s: float) -> Compiled:

@@ -1,27 +1,87 @@
-"""Reads from the text of a compiled program (HLO) how much its devices send each other. Pure."""
+"""Reads from the text of a compiled program (HLO) what its devices send each other. Pure."""
 
 import math
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
 
 _BYTES = {"pred": 1, "s8": 1, "u8": 1, "bf16": 2, "f16": 2, "s16": 2, "u16": 2, "f32": 4, "s32": 4, "u32": 4}
 _BYTES |= {"f64": 8, "s64": 8, "u64": 8}
+KINDS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute")
+"""The operations by which devices send each other something."""
 # An asynchronous collective is counted at its `-done`: the shape of its start has operands and results.
 _COLLECTIVE = re.compile(
-    r" = (?P<shape>\(.*?\)|\S+) "
-    r"(?:all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute)(?:-done)?\("
+    rf"%?(?P<name>[\w.-]+) = (?P<shape>\(.*?\)|\S+) (?P<kind>{'|'.join(KINDS)})(?P<phase>-start|-done)?\("
 )
+_STARTED = re.compile(r"-done\(.*?%?([\w.-]+)\)")
 _ARRAY = re.compile(r"(?P<type>[a-z]+\d*)\[(?P<sizes>[\d,]*)\]")
+_LISTED = re.compile(r"(?:replica_groups|source_target_pairs)=\{\{([\d,]+)\}")
+_IOTA = re.compile(r"replica_groups=\[([\d,]+)\]<=\[([\d,]+)\](?:T\(([\d,]+)\))?")
+_MESH = re.compile(r"replica_groups=mesh\[([^\]]*)\] ?\{([^}]*)\}")
 
 
-def collective_bytes(text: str) -> int:
-    """Return the size of the results of all collectives in a program, in bytes on one device.
+@dataclass(frozen=True, kw_only=True)
+class Sent:
+    """One collective of a program.
+
+    Attributes:
+        kind: one of `KINDS`.
+        result_bytes: the size of its results on one device.
+        members: the devices of its first group, as positions in the program's list of devices, which are
+            those that send each other something; empty if it is all of them, or the text does not say.
+    """
+
+    kind: str
+    result_bytes: int
+    members: tuple[int, ...] = ()
+
+
+def collectives(text: str) -> Iterator[Sent]:
+    """Yield the collectives of a program, in its order; one inside a loop once, however often it turns.
 
     Args:
         text: the text of the optimised program, from `compiled.as_text()`.
     """
+    started: dict[str, tuple[int, ...]] = {}
+    for line in text.splitlines():
+        found = _COLLECTIVE.search(line)
+        if found is None:
+            continue
+        members = _members(line)
+        if found["phase"] == "-start":
+            started[found["name"]] = members
+            continue
+        if found["phase"] == "-done" and (start := _STARTED.search(line)):
+            members = started.get(start[1], ())
+        yield Sent(kind=found["kind"], result_bytes=_size_bytes(found["shape"]), members=members)
+
+
+def _size_bytes(shape: str) -> int:
     return sum(
-        _BYTES.get(array["type"], 4) * math.prod(int(size) for size in array["sizes"].split(",") if size)
-        for line in text.splitlines()
-        if (found := _COLLECTIVE.search(line))
-        for array in _ARRAY.finditer(found["shape"])
+        _BYTES.get(array["type"], 4) * math.prod(map(int, filter(None, array["sizes"].split(","))))
+        for array in _ARRAY.finditer(shape)
     )
+
+
+def _members(line: str) -> tuple[int, ...]:
+    """Return the first group of a collective, in any of the three forms in which XLA writes groups."""
+    if listed := _LISTED.search(line):
+        return _numbers(listed[1])
+    if iota := _IOTA.search(line):
+        groups, sizes = _numbers(iota[1]), _numbers(iota[2])
+        order = _numbers(iota[3]) if iota[3] else tuple(range(len(sizes)))
+        ids = np.arange(math.prod(sizes)).reshape(sizes).transpose(order).reshape(groups)
+        return tuple(ids[0].tolist())
+    if mesh := _MESH.search(line):
+        sizes_by_axis = {name: int(size) for name, size in re.findall(r"'([^']*)'=(\d+)", mesh[1])}
+        along = re.findall(r"'([^']*)'", mesh[2])
+        ids = np.arange(math.prod(sizes_by_axis.values())).reshape(tuple(sizes_by_axis.values()))
+        at = tuple(slice(None) if name in along else 0 for name in sizes_by_axis)
+        return tuple(np.ravel(ids[at]).tolist())
+    return ()
+
+
+def _numbers(words: str) -> tuple[int, ...]:
+    return tuple(int(each) for each in words.split(","))

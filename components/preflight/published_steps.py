@@ -23,7 +23,7 @@ is "not stated".
 No number of this table was measured by us. docs/tpu.md says what was left out, and why.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from slipway.components.preflight.question_and_answer import Compiled
@@ -105,9 +105,17 @@ class Convolutions:
     kind: ClassVar[Kind] = "convolution"
 
     def counted(self, *, batch_size: int, sequence: int, devices: int) -> Compiled:  # noqa: ARG002
-        """Return what one device computes, moves and sends in a step; it does not depend on the arguments."""
-        sizes = {key: value for key, value in asdict(self).items() if key != "name"}
-        return Compiled(batch_size=batch_size, **sizes)
+        """Return what one device computes and moves in a step.
+
+        Its only collective, the sum of the gradients, is left out: how the chips lay is mostly not known, and
+        the memory's traffic takes tens of times as long.
+        """
+        return Compiled(
+            batch_size=batch_size,
+            flops=self.flops,
+            moved_bytes=self.moved_bytes,
+            collective_bytes=self.collective_bytes,
+        )
 
 
 @dataclass(frozen=True)

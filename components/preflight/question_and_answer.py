@@ -35,6 +35,48 @@ class Slice:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Collective:
+    """The collectives of one kind among the same devices, in one step; all sizes are of one device.
+
+    Attributes:
+        kind: one of `hlo.KINDS`.
+        count: how many there are.
+        result_bytes: the size of the results of all of them.
+        devices: the number of devices in a group.
+        chips: the number of chips in a group.
+        shape: the chips of a group along each axis of the slice, such as "4x4".
+        links: the links of a chip that a group can use at once, see `torus.Span`.
+        hops: the longest way in a group, in links.
+    """
+
+    kind: str
+    count: int
+    result_bytes: int
+    devices: int
+    chips: int
+    shape: str
+    links: int
+    hops: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeshAxis:
+    """One axis of the mesh of devices, as it lies on the slice.
+
+    Attributes:
+        name: "batch", along which the examples are divided, or "model", along which weights are.
+        devices: the number of devices along the axis.
+        shape: the chips along it, such as "4x4"; "" for the CPU.
+        hosts: the number of hosts along it.
+    """
+
+    name: str
+    devices: int
+    shape: str = ""
+    hosts: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
 class Layer:
     """One layer of the model.
 
@@ -93,6 +135,7 @@ class Compiled:
         flops: the operations of one device in one step.
         moved_bytes: the bytes that one device reads and writes in one step, by the compiler's count.
         collective_bytes: the bytes of one device's collectives (all-reduce and the like) in one step.
+        collectives: these collectives, by kind and group.
         compile_s: how long the compilation took.
     """
 
@@ -107,7 +150,14 @@ class Compiled:
     flops: float = 0.0
     moved_bytes: float = 0.0
     collective_bytes: int = 0
+    collectives: tuple[Collective, ...] = ()
     compile_s: float = 0.0
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "Compiled":
+        """Read the plain values of `asdict`."""
+        sent = tuple(Collective(**each) for each in values["collectives"])
+        return cls(**{**values, "collectives": sent})
 
     @property
     def compiles(self) -> bool:
@@ -133,6 +183,7 @@ class Answer:
         traits: the traits of the step, which no compiler refuses.
         state_bytes: the size of the model's, optimizer's and metrics' variables on one device, the least that
             a step needs; 0 if unknown.
+        mesh: the axes of the mesh of devices; empty if nothing was compiled.
     """
 
     step: Compiled
@@ -147,6 +198,7 @@ class Answer:
     is_fast: bool = False
     traits: tuple[Trait, ...] = ()
     state_bytes: int = 0
+    mesh: tuple[MeshAxis, ...] = ()
 
     def to_json(self) -> dict[str, object]:
         """Return plain values, which `from_json` reads back."""
@@ -158,11 +210,12 @@ class Answer:
         return cls(
             **{
                 **values,
-                "step": Compiled(**values["step"]),
+                "step": Compiled.from_json(values["step"]),
                 "layers": tuple(Layer.from_json(each) for each in values["layers"]),
                 "variables": tuple(values["variables"]),
                 "callbacks": tuple(values["callbacks"]),
                 "traits": tuple(Trait(**each) for each in values.get("traits", ())),
+                "mesh": tuple(MeshAxis(**each) for each in values["mesh"]),
             }
         )
 

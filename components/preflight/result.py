@@ -7,7 +7,7 @@ node; docs/tpu.md explains its keys. `FORMAT` changes if a key is removed or its
 from dataclasses import dataclass
 from typing import Any
 
-from slipway.components.preflight import advice
+from slipway.components.preflight import advice, scaling
 from slipway.components.preflight.evidence import STOPPING, Finding
 
 FORMAT = 1
@@ -61,6 +61,7 @@ class Preflight:
             "estimates": WARNING,
             "prices_of": ", ".join(self._months),
             "slices": [verdict.to_json() for verdict in self.verdicts],
+            "scaling": scaling.to_json(self.verdicts),
             "recommended": best.question.slice.name if best else None,
             "keys": self._keys(best) if best else {},
             "rent": advice.renting(best, workload=self.workload, region=self.region) if best else {},
@@ -71,8 +72,15 @@ class Preflight:
         lines = [line for verdict in self.verdicts for line in [*advice.slice_lines(verdict), ""]]
         if len(self.verdicts) > 1:
             lines += [*advice.table(self.verdicts), ""]
+        for generation, each in scaling.generations(self.verdicts).items():
+            lines += [*scaling.scaling_lines(generation, each), ""]
         best = self.best
-        if best is not None:
+        if best is not None and not best.question.slice.machine:
+            lines.append(
+                f"take {best.question.slice.name}, which can train it, from GKE or Cloud TPU: "
+                "Vertex AI, on which trainings run here, does not rent it, so no keys select it"
+            )
+        elif best is not None:
             name = best.question.slice.name
             keys = " ".join(f"--set {key}={value}" for key, value in self._keys(best).items())
             why = "cheapest at roofline speed of those" if len(self.verdicts) > 1 else "the slice"
@@ -91,4 +99,5 @@ class Preflight:
         return sorted({each.price.month for each in estimates if each.price})
 
     def _keys(self, best: advice.SliceVerdict) -> dict[str, object]:
-        return {**advice.keys_to_set(best), **dict(self.training_keys)}
+        keys = advice.keys_to_set(best)
+        return {**keys, **dict(self.training_keys)} if keys else {}

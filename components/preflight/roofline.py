@@ -8,8 +8,8 @@ times are assumed to overlap completely, and each unit to run at its peak, so a 
 from dataclasses import dataclass
 from typing import Literal
 
-from slipway.components.preflight.chip_specs import Chip, Price
-from slipway.components.preflight.question_and_answer import Compiled, Slice
+from slipway.components.preflight.chip_specs import HOP_S, Chip, Price
+from slipway.components.preflight.question_and_answer import Collective, Compiled, Slice
 
 Bound = Literal["compute", "memory", "communication"]
 
@@ -76,13 +76,45 @@ def estimate(compiled: Compiled, wanted: Slice, chip: Chip) -> Estimate:
         wanted: the slice.
         chip: the slice's generation of chip.
     """
-    # A ring sends every byte twice, less one part of it: Patarasuk and Yuan, JPDC 69(2), 2009.
-    sent_bytes = 2 * (wanted.devices - 1) / wanted.devices * compiled.collective_bytes
     return Estimate(
         compute_s=compiled.flops / (chip.peak_flops / chip.devices),
         memory_s=compiled.moved_bytes / (chip.bandwidth_bytes / chip.devices),
-        communication_s=sent_bytes / (chip.link_bytes / chip.devices),
+        communication_s=sum(collective_s(each, chip) for each in compiled.collectives),
         batch_size=compiled.batch_size,
         chips=wanted.devices // chip.devices,
         price=chip.price,
     )
+
+
+def collective_s(sent: Collective, chip: Chip) -> float:
+    """Return the least time of the collectives of one kind and group, one after the other, in seconds.
+
+    In a ring of n chips, each sends (n - 1) / n of the whole array to gather it (all-gather) or to sum it
+    in parts (reduce-scatter), and twice that for the sum on every chip (all-reduce); in an all-to-all
+    (n - 1) / n of its own part, each piece at least over one link. A group that takes up several axes has a
+    ring on each, and each carries its share. It takes no less than the hops to the farthest chip of the
+    group, which an all-reduce makes twice. Devices of one chip send each other nothing through the links.
+    That other groups use the same links at the same time is not counted.
+
+    Sources: P. Patarasuk, X. Yuan, Bandwidth optimal all-reduce algorithms, JPDC 69(2), 2009, for the ring;
+    J. Austin et al., How to Scale Your Model, part 3, "A Deeper Dive into TPU Communication Primitives" and
+    "A note on ICI latency": the larger of hops and bytes / (bandwidth of a link x links of all axes).
+
+    Args:
+        sent: the collectives.
+        chip: the generation of chip.
+    """
+    if sent.chips == 1:
+        return 0.0
+    on_chip = sent.devices / sent.chips
+    share = (sent.chips - 1) / sent.chips
+    sent_bytes = {
+        "all-reduce": 2 * share * sent.result_bytes,
+        "all-gather": share * sent.result_bytes,
+        "reduce-scatter": share * sent.result_bytes * sent.devices,
+        "all-to-all": share * sent.result_bytes * on_chip,
+        "collective-permute": sent.result_bytes * on_chip,
+    }[sent.kind]
+    rounds = 2 if sent.kind == "all-reduce" else 1
+    moving_s = sent_bytes / (chip.link_bytes / chip.links * sent.links)
+    return max(rounds * sent.hops * HOP_S * sent.count, moving_s)

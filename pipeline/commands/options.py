@@ -186,7 +186,9 @@ SweepResume = Annotated[
 Slices = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="SLICE", help="Slice to compile for, such as v5e-8; by default train.tpu. Repeatable."
+        metavar="SLICE",
+        help="Slice to compile for, such as v5e-8, or a generation, such as v5e, for all its slices and how "
+        "it scales; by default train.tpu. Repeatable.",
     ),
 ]
 EverySlice = Annotated[bool, typer.Option("--all", help="Compile for all single-host slices.")]
@@ -196,7 +198,8 @@ Search = Annotated[
     typer.Option(
         "--search",
         min=0,
-        help=f"Seconds to search for the largest batch; by default {SEARCH_S:g}, or 0 with --all or --fast.",
+        help=f"Seconds to search for the largest batch; by default {SEARCH_S:g}, or 0 with --all, --fast or "
+        "a generation.",
     ),
 ]
 Limit = Annotated[

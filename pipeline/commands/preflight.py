@@ -40,14 +40,14 @@ from slipway.pipeline.runs import preflight_results
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import RunRecord, write_json
 from slipway.pipeline.terminal.invocation import command
-from slipway.pipeline.wiring.preflight_question import own_prices, step_settings, wanted_slice
-from slipway.pipeline.wiring.vertex_tpu_slices import TPU_SLICES, tpu_slice
+from slipway.pipeline.wiring.preflight_question import named_slices, own_prices, step_settings
+from slipway.pipeline.wiring.vertex_tpu_slices import TPU_SLICES
 
 DEFAULT_SLICE = "v5e-8"
 COMPILE_BYTES = 5 * 2**30
 """The memory assumed for one compiling process: ResNet50 took 4.3 GiB, the taxi workload 0.6 GiB."""
 ONE_HOST = tuple(name for name, each in TPU_SLICES.items() if each.hosts == 1)
-"""The slices of `--all`; multi-host slices are compiled for only if they are named."""
+"""The slices of `--all`; others are compiled for only if they or their generation are named."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,8 @@ class Wanted:
     """The options of the command line.
 
     Attributes:
-        slices: names of slices; empty: the workload's slice, or else `DEFAULT_SLICE`.
+        slices: names of slices, and of generations for all their slices; empty: the workload's slice, or
+            else `DEFAULT_SLICE`.
         search_s: seconds to search for the largest batch that fits; 0: no search.
         limit_s: time limit in seconds for the compilation for one slice; None: `preflight.limit_s`.
         prices: prices of a chip-hour, as GENERATION=USD; they override `preflight.prices`.
@@ -80,7 +81,7 @@ def preflight(chosen: WorkloadChoice, output: Path, wanted: Wanted) -> Preflight
     config = chosen.config()
     require_steps(config.train.model)
     names = wanted.slices or (config.train.tpu or DEFAULT_SLICE,)
-    slices = [wanted_slice(tpu_slice(name, backend="jax")) for name in dict.fromkeys(names)]
+    slices = {each.name: each for name in names for each in named_slices(name)}
     made_at = datetime.now(UTC)
     prices = {**own_prices(config), **_prices(wanted.prices, month=f"{made_at:%Y-%m}")}
     history = History(output.absolute())
@@ -93,7 +94,7 @@ def preflight(chosen: WorkloadChoice, output: Path, wanted: Wanted) -> Preflight
             is_fast=wanted.is_fast,
             **step_settings(config),
         )
-        for each in slices
+        for each in slices.values()
     ]
     interpreter = _interpreter(config)
     training = Training(
@@ -120,6 +121,11 @@ def preflight(chosen: WorkloadChoice, output: Path, wanted: Wanted) -> Preflight
     )
     preflight_results.keep(history.output, found.to_json())
     return found
+
+
+def default_search_s(slices: Sequence[str], *, is_quick: bool) -> float:
+    """Return how long to search for the largest batch: 0 for a quick look, and for all of a generation."""
+    return 0.0 if is_quick or any(name in CHIPS for name in slices) else SEARCH_S
 
 
 def _verdict(

@@ -3,13 +3,37 @@
 from dataclasses import asdict
 from typing import Any
 
+from slipway.components.nearest import nearest_first
 from slipway.components.parameters import as_parameter
 from slipway.components.preflight.chip_specs import CHIPS, Price
 from slipway.components.preflight.compiler import find_compiler, package_versions
+from slipway.components.preflight.other_slices import OTHER_SLICES
 from slipway.components.preflight.question_and_answer import Slice
 from slipway.components.project import PROJECT_ROOT
 from slipway.pipeline.config import WorkloadConfig
-from slipway.pipeline.wiring.vertex_tpu_slices import TpuSlice, tpu_slice
+from slipway.pipeline.errors import ConfigError
+from slipway.pipeline.wiring.vertex_tpu_slices import TPU_SLICES, TpuSlice, tpu_slice
+
+
+def named_slices(name: str) -> list[Slice]:
+    """Return the slice of that name, or for the name of a generation all its slices.
+
+    Raises:
+        ConfigError: there is no such slice or generation; names the nearest.
+    """
+    if name in CHIPS:
+        rented = [wanted_slice(each) for each in TPU_SLICES.values() if each.generation == name]
+        return [*rented, *(each for each in OTHER_SLICES.values() if each.generation == name)]
+    if name in OTHER_SLICES:
+        return [OTHER_SLICES[name]]
+    known = (*TPU_SLICES, *OTHER_SLICES)
+    if name not in known:
+        near = nearest_first(name, known)[:3]
+        raise ConfigError(
+            f"there is no slice {name!r} to compile for; nearest: {', '.join(near)}",
+            hint=f"a generation ({', '.join(CHIPS)}) for all its slices, or one of {', '.join(known)}",
+        )
+    return [wanted_slice(TPU_SLICES[name])]
 
 
 def wanted_slice(tpu: TpuSlice) -> Slice:

@@ -8,7 +8,14 @@ from slipway.components.preflight.chip_specs import CHIPS
 from slipway.components.preflight.evidence import Evidence
 from slipway.components.preflight.question_and_answer import Answer, Compiled, Layer, Question, Slice
 
-V5E = Slice(name="v5e-8", generation="v5e", devices=8, topology="2x4", memory_bytes=CHIPS["v5e"].usable_bytes)
+V5E = Slice(
+    name="v5e-8",
+    generation="v5e",
+    devices=8,
+    topology="2x4",
+    memory_bytes=CHIPS["v5e"].usable_bytes,
+    machine={"machineType": "ct5lp-hightpu-8t", "tpuTopology": "2x4"},
+)
 
 
 @pytest.fixture
