@@ -232,7 +232,8 @@ def fixed_cost(folder: Path, rows: int) -> dict:
             serving_model_dir=str(folder / "fixed" / "model"),
             model_run_dir=str(folder / "fixed" / "run"),
             hyperparameters=None,
-            custom_config=settings | {"label": "tips_xf", "raw_label": "tips"},
+            custom_config=settings
+            | {"label": "tips_xf", "raw_label": "tips", "weight": None, "pass_through": []},
         )
     )
     used = os.times()

@@ -28,7 +28,9 @@ def array(*shape, dtype=jnp.float32):
 
 def count(function, *arguments):
     program = jax.jit(function).trace(*arguments).lower(lowering_platforms=("tpu",)).compile()
-    return asdict(compile_step.program_costs(program, batch_size=1, where=ONE_CHIP, devices=MESH.devices.flat))
+    return asdict(
+        compile_step.program_costs(program, batch_size=1, where=ONE_CHIP, devices=MESH.devices.flat)
+    )
 
 
 def count_layer(layer, *shape, calls=1):

@@ -11,6 +11,7 @@ from slipway.components.preflight.compiler import WITH_LIBTPU, adapt_to_compiler
 from slipway.components.preflight.evidence import Evidence
 from slipway.components.preflight.expected import kind_of
 from slipway.components.preflight.findings import findings
+from slipway.components.preflight.other_slices import OTHER_SLICES
 from slipway.components.preflight.published_steps import PUBLISHED
 from slipway.components.preflight.question_and_answer import Question, Slice
 
@@ -204,9 +205,25 @@ def test_a_slice_of_several_hosts_and_a_model_over_two_devices_compile(asked, tp
     whole = question("fine", FOUR_HOSTS)
     halves = question("fine", FOUR_HOSTS, model_parallel=2, layout={"wide/kernel": (None, "model")})
 
-    apart, together = asked(tpu_python, [whole, halves])
+    deep = [question("fine", OTHER_SLICES[name]) for name in ("v4-32", "v5p-128")]
+
+    apart, together, *others = asked(tpu_python, [whole, halves, *deep])
 
     assert found(whole, apart) == found(halves, together) == []
+    (gradients,) = apart.step.collectives
+    assert (gradients.kind, gradients.shape, gradients.links, gradients.hops) == ("all-reduce", "4x4", 2, 6)
+    assert [(each.name, each.shape, each.hosts) for each in apart.mesh] == [
+        ("batch", "4x4", 4),
+        ("model", "1x1", 1),
+    ]
+    assert [(each.shape, each.hosts) for each in together.mesh] == [("2x4", 4), ("2x1", 1)]
+    assert {(each.shape, each.devices) for each in together.step.collectives} <= {
+        ("2x4", 8),
+        ("2x1", 2),
+        ("4x4", 16),
+    }
+    assert [each.mesh[0].hosts for each in others] == [4, 16]
+    assert [each.step.collectives[0].links for each in others] == [3, 6]
     # Each device updates all weights, whatever its part of the batch is.
     assert DENSE_FLOPS / 16 <= apart.step.flops <= 1.25 * DENSE_FLOPS / 16
     assert together.target == "tpu"

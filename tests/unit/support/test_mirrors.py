@@ -93,7 +93,6 @@ REASONS = {
         "slipway.pipeline.engine.signal_handlers",
         "slipway.pipeline.commands.gc.store_facts",
         "slipway.pipeline.wiring.metadata_text",
-        "slipway.pipeline.wiring.preflight_question",
         "slipway.pipeline.report.artifacts",
         "slipway.pipeline.report.drift",
         "slipway.pipeline.report.nodes",

@@ -1,6 +1,13 @@
 from dataclasses import replace
 
-from slipway.components.preflight.advice import SliceVerdict, keys_to_set, recommended, slice_lines, table
+from slipway.components.preflight.advice import (
+    SliceVerdict,
+    keys_to_set,
+    recommended,
+    renting,
+    slice_lines,
+    table,
+)
 from slipway.components.preflight.chip_specs import CHIPS, Price
 from slipway.components.preflight.findings import findings
 from slipway.components.preflight.question_and_answer import Compiled, Layer, Slice
@@ -11,7 +18,11 @@ def verdict(case, name="v5e-8", devices=8, **changes):
     generation = name.partition("-")[0]
     made = case(
         slice=Slice(
-            name=name, generation=generation, devices=devices, memory_bytes=CHIPS[generation].usable_bytes
+            name=name,
+            generation=generation,
+            devices=devices,
+            memory_bytes=CHIPS[generation].usable_bytes,
+            machine={"machineType": "a machine"},
         ),
         **changes,
     )
@@ -123,3 +134,16 @@ def test_docs_show_what_the_screen_says_of_both(case, project):
 
     for each in (verdict(case), verdict(case, "v3-8", layers=CONVOLUTIONS, step=RESNET)):
         assert f"    {slice_lines(each)[4]}\n" in page
+
+
+def test_a_slice_that_vertex_ai_does_not_rent_is_taken_only_without_one_that_it_does(case):
+    elsewhere = verdict(case, "v4-8")
+    elsewhere = replace(
+        elsewhere,
+        question=replace(elsewhere.question, slice=replace(elsewhere.question.slice, machine={})),
+    )
+
+    assert recommended([elsewhere]) is elsewhere
+    assert recommended([elsewhere, verdict(case, "v2-8")]).question.slice.name == "v2-8"
+    assert keys_to_set(elsewhere) == {}
+    assert renting(elsewhere, workload="taxi", region="") == {}

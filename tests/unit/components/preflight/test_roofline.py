@@ -1,10 +1,22 @@
+from dataclasses import replace
+
 import pytest
 
 from slipway.components.preflight.chip_specs import CHIPS
-from slipway.components.preflight.question_and_answer import Compiled, Slice
-from slipway.components.preflight.roofline import estimate
+from slipway.components.preflight.question_and_answer import Collective, Compiled, Slice
+from slipway.components.preflight.roofline import collective_s, estimate
 
 V5E_8 = Slice(name="v5e-8", generation="v5e", devices=8)
+ALL_REDUCE = Collective(
+    kind="all-reduce",
+    count=1,
+    result_bytes=200_000_000_000,
+    devices=8,
+    chips=8,
+    shape="2x4",
+    links=2,
+    hops=4,
+)
 V3_8 = Slice(name="v3-8", generation="v3", devices=8)
 
 
@@ -13,7 +25,8 @@ V3_8 = Slice(name="v3-8", generation="v3", devices=8)
     [
         ({"flops": 197e12}, "compute", 1.0),
         ({"moved_bytes": 819e9 * 2}, "memory", 2.0),
-        ({"collective_bytes": 200_000_000_000}, "communication", 2 * 7 / 8),
+        # Two of four links, with 50e9 bytes a second each.
+        ({"collectives": (ALL_REDUCE,)}, "communication", 2 * 7 / 8 * 2),
     ],
 )
 def test_the_slowest_part_bounds_the_step(compiled, bound, step_s):
@@ -44,3 +57,39 @@ def test_every_chip_gets_faster_and_no_number_is_missing():
 
     assert peaks == sorted(peaks)
     assert all(chip.usable_bytes > 7e9 and chip.bandwidth_bytes > 1e11 for chip in CHIPS.values())
+
+
+@pytest.mark.parametrize(
+    ("kind", "sent_bytes"),
+    [
+        ("all-reduce", 2 * 3 / 4 * 4e9),
+        ("all-gather", 3 / 4 * 4e9),
+        ("reduce-scatter", 3 / 4 * 4e9 * 8),  # the result is one part of eight
+        ("all-to-all", 3 / 4 * 4e9 * 2),  # both devices of a chip
+        ("collective-permute", 4e9 * 2),
+    ],
+)
+def test_each_kind_sends_what_a_ring_of_chips_sends(kind, sent_bytes):
+    sent = replace(ALL_REDUCE, kind=kind, result_bytes=4_000_000_000, devices=8, chips=4, links=1)
+
+    assert collective_s(sent, CHIPS["v5e"]) == pytest.approx(sent_bytes / 50e9)
+
+
+def test_little_takes_as_long_as_its_way():
+    little = replace(ALL_REDUCE, count=3, result_bytes=4)
+
+    assert collective_s(little, CHIPS["v5e"]) == pytest.approx(3 * 2 * 4 * 0.5e-6)
+    assert collective_s(replace(little, kind="all-gather"), CHIPS["v5e"]) == pytest.approx(3 * 4 * 0.5e-6)
+
+
+def test_devices_of_one_chip_use_no_links():
+    assert collective_s(replace(ALL_REDUCE, chips=1, links=0, hops=0), CHIPS["v7"]) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("generation", "link_bytes"), [("v4", 45e9), ("v5e", 50e9), ("v5p", 100e9), ("v6e", 100e9)]
+)
+def test_a_link_is_as_fast_as_in_how_to_scale_your_model(generation, link_bytes):
+    chip = CHIPS[generation]
+
+    assert chip.link_bytes / chip.links == pytest.approx(link_bytes, rel=0.01)
