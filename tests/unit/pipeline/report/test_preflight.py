@@ -19,7 +19,7 @@ def test_a_slice_is_reported_with_its_memory_time_and_bound(example):
 
     (row,) = found.slices
     assert (row.name, row.is_recommended, row.verdict) == ("v5e-8", True, "✓ can train")
-    assert (row.memory, row.bound, row.step) == ("0.00025 of 15.8 GiB (0%)", "memory", "0.00458 ms")
+    assert (row.memory, row.bound, row.step) == ("0.00025 of 15.8 GiB (0%)", "communication", "0.008 ms")
     price = "1.2 USD a chip-hour of 2025-02, as How to Scale Your Model quotes it, not checked"
     assert (row.training, row.cost) == ("0.0 s", f"under $0.01; {price}")
     assert (found.cost.value, found.cost.note) == ("under $0.01", f"of training on v5e-8; {price}")

@@ -1,0 +1,24 @@
+import pytest
+
+from slipway.pipeline.errors import ConfigError
+from slipway.pipeline.wiring.preflight_question import named_slices
+
+
+def test_a_generation_stands_for_all_its_slices_rented_or_not():
+    assert [each.name for each in named_slices("v5e")] == [
+        f"v5e-{chips}" for chips in (1, 4, 8, 16, 32, 64, 128, 256)
+    ]
+    assert [each.name for each in named_slices("v7")][:2] == ["v7-8", "v7-16"]
+    assert [each.name for each in named_slices("v5p")][-1] == "v5p-512"
+
+
+def test_a_slice_is_found_among_those_that_are_rented_and_the_others():
+    assert named_slices("v5e-16")[0].machine["tpuTopology"] == "4x4"
+    assert named_slices("v4-32")[0].topology == "2x2x4"
+
+
+def test_an_unknown_slice_is_refused_with_those_that_are_near():
+    with pytest.raises(ConfigError, match=r"no slice 'v5p-100' to compile for; nearest: .*v5p-") as refused:
+        named_slices("v5p-100")
+
+    assert "a generation (v2, v3, v4, v5e, v5p, v6e, v7) for all its slices" in refused.value.hint
