@@ -6,17 +6,25 @@ Seen only here: Beam's other engines, with all that they pickle, send and merge.
 import importlib.util
 import itertools
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
+import flink_cluster
 import pytest
+from flink_cluster import BEAM, HOSTS, JOBS, SECOND, FlinkCluster
 
 pytestmark = [pytest.mark.slow, pytest.mark.external]
 
 ROWS = 1_000
 METRICS_TOLERANCE = 0.01
+RUN_LIMIT_S = 500
+SDK_WORKER = "sdk_worker import SdkHarness"
+BEAM_WORDS = ["--runner=FlinkRunner", *(f"--{name}={value}" for name, value in BEAM["options"].items())]
 BEAM_NODES = ("Ingest", "StatisticsGen", "Transform", "Evaluator")
+CLUSTER = f"beam={json.dumps(BEAM)}"
 ENGINES = {
-    "flink": "flink/job-server.jar",
     "spark": "spark/job-server.jar",
     "prism": "prism",
 }
@@ -33,26 +41,100 @@ def trips(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def evaluated(trips, local_runner, tmp_path_factory):
-    """Runs the workload as far as the Evaluator; returns the folder of the run and its record."""
+def settings(trips):
+    return ["--set", f"data.source={trips}", "--set", "train.epochs=1"]
+
+
+@pytest.fixture(scope="module")
+def evaluated(settings, local_runner, tmp_path_factory):
+    """Runs the workload; returns the folder of the run and its record."""
 
     def call(*words):
         output = tmp_path_factory.mktemp("output")
-        settings = ["--set", f"data.source={trips}", "--set", "train.epochs=1"]
         finished = local_runner(
-            "run", "taxi", "--to", "Evaluator", "--output", str(output), *settings, *words,
+            "run", "taxi", "--output", str(output), *settings, *words,
             timeout_s=500, SLIPWAY_OPEN_PORTS="1",
         )  # fmt: skip
         assert finished.returncode == 0, finished.stderr
-        [record] = output.glob("runs/*/run.json")
-        return record.parent, json.loads(record.read_text())
+        return newest_run(output)
 
     return call
 
 
 @pytest.fixture(scope="module")
 def direct(evaluated):
-    return evaluated()
+    """A run to its end: the model is pushed, whatever it is worth."""
+    return evaluated("--bless", "a test of engines")
+
+
+@pytest.fixture(scope="module")
+def cluster(project, tmp_path_factory):
+    if reason := flink_cluster.missing(project):
+        pytest.skip(reason)
+    with FlinkCluster(project, tmp_path_factory.mktemp("cluster")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def on_cluster(cluster):
+    """Starts local_runner.py on the host that has the job server; returns its process."""
+
+    def call(*words):
+        return subprocess.Popen(
+            cluster.on(JOBS, sys.executable, "local_runner.py", *map(str, words)),
+            env={name: value for name, value in os.environ.items() if name != "SLIPWAY_OPEN_PORTS"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    return call
+
+
+def test_two_task_managers_make_what_the_direct_runner_makes_though_one_is_killed(
+    cluster, on_cluster, direct, settings, tmp_path
+):
+    run = on_cluster("run", "taxi", "--to", "Transform", "--output", tmp_path, *settings, "--set", CLUSTER)
+    # Both have started what they need for the rows of Ingest.
+    cluster.wait_until(lambda: run.poll() is not None or len(cluster.pids(SDK_WORKER)) == 2, "no workers")
+    assert not_named(cluster) == []
+    cluster.kill_task_manager(SECOND)
+    cluster.start_task_manager(SECOND)
+    said, _ = run.communicate(timeout=RUN_LIMIT_S)
+    assert run.returncode == 0, said
+    ingest, *others = cluster.jobs()
+    assert ingest["state"] == "FINISHED"
+    assert ingest["timestamps"]["RESTARTING"] > 0
+    assert {job["state"] for job in others} == {"FINISHED"}
+    assert {host for job in others for host in cluster.hosts_of(job)} == {"first", "second"}
+    _, record = newest_run(tmp_path)
+    assert differences(direct[1], record) == []
+
+
+def test_two_task_managers_evaluate_and_predict_as_the_direct_runner_does(
+    cluster, on_cluster, direct, local_runner, settings, trips, tmp_path
+):
+    output = direct[0].parents[1]
+    predict = ["predict", "taxi", "--input", str(trips), "--output", str(output), "--to"]
+    assert local_runner(*predict, str(tmp_path / "here")).returncode == 0
+    before = len(cluster.jobs())
+    words = ["run", "taxi", "--from", "Evaluator", "--to", "Evaluator", "--no-cache", "--output", output]
+    for command in (
+        [*words, *settings, "--set", CLUSTER],
+        [*predict, tmp_path / "there", *(f"--beam={word}" for word in BEAM_WORDS)],
+    ):
+        process = on_cluster(*command)
+        said, _ = process.communicate(timeout=RUN_LIMIT_S)
+        assert process.returncode == 0, said
+    assert len(cluster.jobs()) > before + 1
+    ours, theirs = evaluation(direct[1]), evaluation(newest_run(output)[1])
+    assert ours.keys() == theirs.keys()
+    for name, metrics in ours.items():
+        assert theirs[name] == pytest.approx(metrics, rel=1e-6, nan_ok=True), name
+    here, there = predictions(tmp_path / "here"), predictions(tmp_path / "there")
+    assert len(here) == ROWS
+    assert there == here
+    assert not_named(cluster) == []
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -60,7 +142,7 @@ def test_engine_makes_what_the_direct_runner_makes(engine, direct, evaluated, pr
     program = project / ".engines" / ENGINES[engine]
     if not program.exists():
         pytest.skip(f"Beam on {engine} is not here: `make {engine}` fetches it")
-    folder, record = evaluated("--set", f"beam.runner={engine}")
+    folder, record = evaluated("--to", "Evaluator", "--set", f"beam.runner={engine}")
     for node in BEAM_NODES:
         assert str(program) in (folder / "logs" / f"{node}.log").read_text(), f"{node} ran elsewhere"
     assert differences(direct[1], record) == []
@@ -68,6 +150,27 @@ def test_engine_makes_what_the_direct_runner_makes(engine, direct, evaluated, pr
     # What is counted of the labels hangs on no model; two trainings on rows in another order are two models.
     assert labels(theirs) == labels(ours)
     assert theirs["overall"] == pytest.approx(ours["overall"], abs=METRICS_TOLERANCE)
+
+
+def newest_run(output):
+    """The folder of an output folder's newest run, and its record."""
+    record = max(output.glob("runs/*/run.json"), key=lambda path: path.parent.name)
+    return record.parent, json.loads(record.read_text())
+
+
+def not_named(cluster):
+    """The addresses on the hosts that stand for all interfaces."""
+    return [
+        (host, address)
+        for host in HOSTS
+        for address in cluster.listening(host)
+        if not address.partition(":")[0].strip("0")
+    ]
+
+
+def predictions(folder):
+    """The lines of all files, in the order of their text, for engines keep none."""
+    return sorted(line for file in folder.rglob("*.jsonl*") for line in file.read_text().splitlines())
 
 
 def differences(ours, theirs):
