@@ -43,6 +43,7 @@ _DATAFLOW_NEEDS = {
     "temp_location": "gs://BUCKET/PATH for data passed between steps",
 }
 _REACH_LIMIT_S = 5.0
+_LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
 def beam_args(beam: BeamConfig, cloud: CloudConfig) -> list[str]:
@@ -92,6 +93,8 @@ def check_engine(args: Sequence[str]) -> None:
     without_ports(args)
     if "job_endpoint" in options:
         _reach("job_endpoint", options["job_endpoint"])
+        if options.get("environment_type", "").upper() == "EXTERNAL":
+            _check_worker_pool(options.get("environment_config", ""))
         return
     if runner == "FlinkRunner" and options.get("flink_master", "[")[:1] != "[":
         _reach("flink_master", options["flink_master"])
@@ -192,7 +195,16 @@ def _args(name: str, value: object) -> list[str]:
     return [f"--{name}={value}"]
 
 
-def _reach(option: str, address: str) -> None:
+def _check_worker_pool(address: str) -> None:
+    """Reject a worker pool that does not answer. One at localhost is beside each of the engine's workers."""
+    if not address:
+        raise _missing("environment_config", "HOST:PORT of a worker pool, such as localhost:50000")
+    if address.rpartition(":")[0] not in _LOOPBACK:
+        command = f"python -m slipway.components.beam_worker_pool {address}"
+        _reach("environment_config", address, hint=f"start the worker pool on that host: {command}")
+
+
+def _reach(option: str, address: str, *, hint: str = "start it, or set beam.runner=direct") -> None:
     host, _, port = address.rpartition("://")[2].rstrip("/").rpartition(":")
     try:
         with socket.create_connection((host, int(port)), timeout=_REACH_LIMIT_S):
@@ -202,7 +214,7 @@ def _reach(option: str, address: str) -> None:
     except OSError as error:
         raise ConfigError(
             f"beam.options.{option}: nothing answers at {address} ({error.strerror or error})",
-            hint="start it, or set beam.runner=direct",
+            hint=hint,
         ) from error
 
 

@@ -1,7 +1,7 @@
 """A Flink cluster for Beam on four hosts, each a network namespace of this machine.
 
-`jobs` has Beam's job server and runs the pipeline, `manager` the JobManager, and each other host a TaskManager
-with its worker pool. Only the file system is shared.
+`jobs` has Beam's job server and runs the pipeline, `manager` the JobManager, and each other host one of the
+TaskManagers, with its worker pool. Only the file system is shared.
 """
 
 import json
@@ -27,15 +27,13 @@ BEAM = {
         "parallelism": 4,
     },
 }
-_START_LIMIT_S = 120.0
+_START_LIMIT_S = 300.0
 _END_LIMIT_S = 20.0
 _POLL_S = 0.2
 _LISTENS = "0A"
 _JAR = ".engines/flink/job-server.jar"
 # Beam's servers in Java listen on all interfaces without it.
 _AGENT = f"-javaagent:{_JAR}"
-# What Flink's documentation lists for Java 17, as far as Beam's jobs need it.
-_OPENED = ("java.io", "java.lang", "java.net", "java.nio", "java.time", "java.util", "java.util.concurrent")
 # Nothing of this is seen outside, and all of it goes with the first process.
 _NETWORK = """
 set -eu
@@ -192,8 +190,8 @@ class FlinkCluster:
                 is_inside = (process / "ns/pid").readlink() == self._space
                 if is_inside and all(word in command for word in words):
                     found.append(int(process.name))
-            except (FileNotFoundError, ProcessLookupError):
-                continue  # it has ended
+            except OSError:
+                continue  # it has ended, or is another user's
         return found
 
     def listening(self, host):
@@ -247,8 +245,7 @@ class FlinkCluster:
 
     def _flink(self, program, option):
         return [
-            *("java", option, *(f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in _OPENED)),
-            *("-cp", _JAR, f"org.apache.flink.runtime.{program}"),
+            *("java", "@engines/flink/conf/java.options", option, f"org.apache.flink.runtime.{program}"),
             *("--configDir", "engines/flink/conf"),
             *(f"-Djobmanager.rpc.address={ADDRESSES[MANAGER]}", f"-Drest.address={ADDRESSES[MANAGER]}"),
         ]

@@ -102,6 +102,29 @@ def test_job_server_that_does_not_answer_is_refused():
         check_engine(args)
 
 
+def test_worker_pool_that_does_not_answer_is_refused_with_the_command_that_starts_one():
+    with socket.socket() as server, socket.socket() as pool:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        pool.bind(("127.0.0.2", 0))
+        address = "{}:{}".format(*pool.getsockname())
+        options = {"job_endpoint": f"127.0.0.1:{server.getsockname()[1]}", "environment_type": "EXTERNAL"}
+
+        def check(**more):
+            check_engine(beam_args(BeamConfig(runner="flink", options={**options, **more}), NOWHERE))
+
+        with pytest.raises(ConfigError, match="environment_config is not set; HOST:PORT of a worker pool"):
+            check()
+        with pytest.raises(ConfigError, match=f"environment_config: nothing answers at {address}") as caught:
+            check(environment_config=address)
+        assert f"python -m slipway.components.beam_worker_pool {address}" in caught.value.hint
+        pool.listen()
+        check(environment_config=address)
+        check(
+            environment_config="localhost:1"
+        )  # beside each worker of the engine, which this machine cannot see
+
+
 def test_address_without_a_port_is_refused(engines):
     with pytest.raises(ConfigError, match="flink_master: http://cluster must be HOST:PORT"):
         check_engine(
