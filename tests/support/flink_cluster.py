@@ -17,14 +17,16 @@ JOB_SERVER = "localhost:8099"
 POOL = "localhost:50000"
 JOBS, MANAGER, FIRST, SECOND = HOSTS = ("jobs", "manager", "first", "second")
 ADDRESSES = {host: f"10.0.0.{number}" for number, host in enumerate(HOSTS, 1)}
-# What a Beam node is told; two tasks at once on each TaskManager.
+SLOTS = 2
+"""How many tasks a TaskManager works on at once: taskmanager.numberOfTaskSlots in engines/flink/conf."""
+# What a Beam node is told.
 BEAM = {
     "runner": "flink",
     "options": {
         "job_endpoint": JOB_SERVER,
         "environment_type": "EXTERNAL",
         "environment_config": POOL,
-        "parallelism": 4,
+        "parallelism": 2 * SLOTS,
     },
 }
 _START_LIMIT_S = 300.0

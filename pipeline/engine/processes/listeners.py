@@ -13,7 +13,7 @@ def bind_to_loopback() -> None:
     For example, Beam's worker pool for Flink, Spark and Prism binds all interfaces although it announces
     `localhost`.
     """
-    import grpc  # type: ignore[import-untyped]
+    import grpc
 
     original = grpc.server
     if hasattr(original, "original"):

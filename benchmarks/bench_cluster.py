@@ -1,0 +1,70 @@
+"""Compares two TaskManagers of a Flink cluster with one, in turn, for the nodes that run on Beam.
+
+    python benchmarks/bench_cluster.py --rows 600000 --rounds 3
+
+The data are the taxi rows with a little noise, as four files. The cluster is that of the tests: each host is
+a network namespace of this machine, so the TaskManagers share its cores. Needs `make flink`. Prints a line of
+JSON per run, with the nodes' wall seconds, then the medians of the ratios of the pairs. The results are only
+meaningful on a machine without other work and with at least four cores.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from bench_workers import PROJECT, write_rows
+
+sys.path.append(str(PROJECT / "tests/support"))
+from flink_cluster import BEAM, FIRST, JOBS, SECOND, SLOTS, FlinkCluster, missing
+
+NODES = ("Ingest", "StatisticsGen", "Transform", "Evaluator")
+FILES = 4
+
+
+def run(cluster: FlinkCluster, folder: Path, task_managers: int) -> dict[str, float]:
+    """Run the pipeline up to the Evaluator on the cluster; return wall seconds by node."""
+    beam = {**BEAM, "options": {**BEAM["options"], "parallelism": SLOTS * task_managers}}
+    output = folder / "out"
+    command = [sys.executable, "local_runner.py", "run", "taxi", "--profile", "dev", "--no-cache"]
+    command += ["--set", f"data.source={folder}/*.csv", "--set", "train.batch_size=4096"]
+    command += ["--set", f"beam={json.dumps(beam)}", "--accept-data", "a benchmark"]
+    command += ["--output", str(output), "--to", "Evaluator"]
+    done = subprocess.run(cluster.on(JOBS, *command), capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(done.stdout[-2000:] + done.stderr[-2000:])
+    record = max(output.glob("runs/*/run.json"))
+    nodes = json.loads(record.read_text(encoding="utf-8"))["nodes"]
+    return {node["id"]: node["wall_s"] for node in nodes if node["id"] in NODES}
+
+
+def main() -> None:
+    """Measure, and print what was found."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rows", type=int, default=600_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    if reason := missing(PROJECT):
+        sys.exit(reason)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_rows(folder, files=FILES, rows=options.rows // FILES)
+        rounds = []
+        for _ in range(options.rounds):
+            found = []
+            for hosts in ((FIRST,), (FIRST, SECOND)):
+                with tempfile.TemporaryDirectory() as logs, FlinkCluster(PROJECT, logs, hosts) as cluster:
+                    found.append(run(cluster, folder, len(hosts)))
+                print(json.dumps({"task_managers": len(hosts), **found[-1]}), flush=True)
+            rounds.append(found)
+        ratios = {node: statistics.median(one[node] / two[node] for one, two in rounds) for node in NODES}
+        print(
+            json.dumps({"times_as_fast_with_two": {node: round(ratio, 2) for node, ratio in ratios.items()}})
+        )
+
+
+if __name__ == "__main__":
+    main()
