@@ -19,14 +19,14 @@ JOBS, MANAGER, FIRST, SECOND = HOSTS = ("jobs", "manager", "first", "second")
 ADDRESSES = {host: f"10.0.0.{number}" for number, host in enumerate(HOSTS, 1)}
 SLOTS = 2
 """How many tasks a TaskManager works on at once: taskmanager.numberOfTaskSlots in engines/flink/conf."""
-# What a Beam node is told.
+# What a Beam node is told: one task on each TaskManager, and both on one if the other dies.
 BEAM = {
     "runner": "flink",
     "options": {
         "job_endpoint": JOB_SERVER,
         "environment_type": "EXTERNAL",
         "environment_config": POOL,
-        "parallelism": 2 * SLOTS,
+        "parallelism": 2,
     },
 }
 _START_LIMIT_S = 300.0
@@ -238,12 +238,15 @@ class FlinkCluster:
             return False  # no JobManager yet
 
     def _begin(self, host, *command):
+        # Programs that live for minutes are compiled quickly rather than well; killed ones leave their files.
+        java = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djava.io.tmpdir={self._folder}"
         with (self._folder / f"{host}.log").open("ab") as log:
-            self._begun.append(
-                subprocess.Popen(
-                    self.on(host, *command), stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
-                )
-            )
+            process = subprocess.Popen(
+                self.on(host, *command),
+                env={**os.environ, "JDK_JAVA_OPTIONS": java},
+                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+            )  # fmt: skip
+        self._begun.append(process)
 
     def _flink(self, program, option):
         return [
