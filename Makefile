@@ -133,7 +133,7 @@ schema: setup ## Writes schemas/workload.schema.json from pipeline/config/
 
 # Job servers of Beam with a whole engine inside, as one folder of jars each; BEAM_JAVA is the version tested.
 BEAM_JAVA := 2.62.0
-flink spark: ## Beam's job server with a Flink (a Spark) inside, from Maven into .engines/; needs Java and Maven
+flink spark: ## Beam's job server with a Flink (a Spark) inside, from Maven into .engines/; needs a JDK and Maven
 	@command -v mvn >/dev/null || { echo "make $@ needs Maven: apt install maven" >&2; exit 1; }
 	@[ ! -d engines/$@/src ] || command -v javac >/dev/null || { echo "make $@ needs a JDK: apt install default-jdk-headless" >&2; exit 1; }
 	@mvn --quiet --batch-mode -f engines/$@ -Dbeam.version=$(BEAM_JAVA) dependency:copy-dependencies jar:jar
