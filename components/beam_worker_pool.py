@@ -99,7 +99,7 @@ def main(arguments: Sequence[str]) -> int:
         "command",
         metavar="COMMAND",
         nargs=argparse.REMAINDER,
-        help="starts the engine's worker, as soon as the pool listens; neither outlives the other",
+        help="starts the engine's worker, as soon as the pool listens; each ends with the other",
     )
     parsed = parser.parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="worker pool: %(message)s")
