@@ -149,6 +149,11 @@ prism: setup ## Beam's Prism of the locked version, built by Go into .engines/
 	@echo "ready: beam.runner: prism, with SLIPWAY_OPEN_PORTS=1, see docs/scale.md"
 
 # Without optimizations, which take a third of the time to compile.
+azurite: ## Azurite, Microsoft's emulator of Azure Storage, for the tests of az://, from npm into .engines/
+	@command -v npm >/dev/null || { echo "make $@ needs npm: apt install npm" >&2; exit 1; }
+	@npm install --silent --no-fund --no-audit --prefix .engines/$@ azurite@3.37.0
+	@echo "ready: .engines/$@/node_modules/.bin/azurite-blob"
+
 otel-collector: ## OpenTelemetry's collector, to try traces with, built by Go into .engines/
 	@command -v go >/dev/null || { echo "make $@ needs Go: apt install golang" >&2; exit 1; }
 	@go build -C tests/support/otel_collector -buildvcs=false -gcflags='all=-N -l' -ldflags='-s -w' -o $(CURDIR)/.engines/$@ .

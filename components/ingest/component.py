@@ -38,7 +38,7 @@ class Ingest(FileBasedExampleGen):
     Outputs: `examples`, and `quarantine` with the rows that did not parse.
 
     Args:
-        input_base: folder of the files, on disk or gs://.
+        input_base: folder of the files, on disk or in an object store.
         input_config: patterns below `input_base`, which may contain {SPAN}, {VERSION} and dates. With more
             than one pattern, each is a split, and `output_config` must name none. None: every file.
         output_config: the splits, their hash buckets and the column to hash. None: train and eval, 2 to 1.

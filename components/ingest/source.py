@@ -14,9 +14,9 @@ from slipway.components.errors import ComponentError
 from slipway.components.ingest.formats import FORMATS
 from slipway.components.ingest.spans import PLACEHOLDER
 from slipway.components.nearest import nearest
+from slipway.components.store_address import AZ, GS, S3, bucket_and_path, is_in_store
 
 PACKAGE_PREFIX = "package://"
-GS = "gs://"
 _GLOB_CHARACTERS = re.compile(r"[*?\[]")
 _GLOB_OR_ESCAPE = re.compile(r"[*?\[\\]")
 
@@ -66,9 +66,9 @@ class Sources:
     """The files of a data source whose input splits may have separate patterns.
 
     Attributes:
-        directory: the folder that holds every file: an absolute path, or gs://bucket/folder.
+        directory: the folder that holds every file: an absolute path, or its address in an object store.
         patterns: for each input split, a glob relative to `directory`, in TFX's syntax.
-        files: absolute paths; none for gs://, where files are listed when they are read.
+        files: absolute paths; none in an object store, where files are listed when they are read.
     """
 
     directory: str
@@ -80,8 +80,8 @@ def resolve_sources(sources: Mapping[str, str], *, root: Path, file_format: str 
     """Find the files of the input splits of a data source.
 
     Args:
-        sources: for each input split, a source as for `resolve_source`, or gs://BUCKET/PATH; empty if no
-            files are read.
+        sources: for each input split, a source as for `resolve_source`, or an address in an object store;
+            empty if no files are read.
         root: the folder that relative paths start from.
         file_format: a key of FORMATS.
 
@@ -90,7 +90,7 @@ def resolve_sources(sources: Mapping[str, str], *, root: Path, file_format: str 
     """
     if not sources:
         return Sources("", {}, ())
-    if any(source.startswith(GS) for source in sources.values()):
+    if any(map(is_in_store, sources.values())):
         return _remote(sources, file_format)
     found = {
         split: resolve_source(source, root=root, file_format=file_format) for split, source in sources.items()
@@ -139,15 +139,15 @@ def resolve_source(source: str, *, root: Path, file_format: str = "csv") -> Sour
 def _remote(sources: Mapping[str, str], file_format: str) -> Sources:
     split_paths = {}
     for split, source in sources.items():
-        bucket, slash, path = source.removeprefix(GS).partition("/")
-        if not source.startswith(GS) or not bucket or not slash:
+        bucket, path = bucket_and_path(source)
+        if not is_in_store(source) or not bucket or source.count("/") < 3:
             raise SourceError(
-                f"{shown(source)} must be {GS}BUCKET/PATH",
+                f"{shown(source)} must be {GS}BUCKET/PATH, {S3}BUCKET/PATH or {AZ}CONTAINER/PATH",
                 hint="an object, a pattern, or a folder with '/' at its end",
             )
         if not path or path.endswith("/"):
             path += FORMATS[file_format].in_folder[0]
-        split_paths[split] = [bucket, *path.split("/")]
+        split_paths[split] = [source.partition("://")[0] + "://" + bucket, *path.split("/")]
     folders = [parts[:-1] for parts in split_paths.values()]
     side_by_side = zip(*folders, strict=False)
     common = [parts[0] for parts in itertools.takewhile(lambda parts: len(set(parts)) == 1, side_by_side)]
@@ -159,7 +159,7 @@ def _remote(sources: Mapping[str, str], file_format: str) -> Sources:
             "all input splits of a source must be in one bucket", hint="see data.split_by.files"
         )
     patterns = {split: "/".join(parts[fixed:]) for split, parts in split_paths.items()}
-    return Sources(GS + "/".join(common[:fixed]), patterns, ())
+    return Sources("/".join(common[:fixed]), patterns, ())
 
 
 def _package_path(source: str) -> tuple[Path, Path]:

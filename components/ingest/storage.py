@@ -1,8 +1,4 @@
-"""Lists a source's files on disk or gs://, pins their content, and fetches them to this machine.
-
-Cloud Storage objects are downloaded whole, at the generation that was listed, and verified by checksum,
-because the client does not verify partial reads.
-"""
+"""Lists a source's files on disk or in object stores, pins their content, and brings them to this machine."""
 
 import fnmatch
 import glob
@@ -12,20 +8,15 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Protocol
 
 from slipway.components.ingest.blocks import FileError, InputFile
+from slipway.components.store_address import GS, is_in_store
 
-if TYPE_CHECKING:
-    from google.cloud.storage import Client
-
-GS = "gs://"
-_GLOB = re.compile(r"[*?\[]")
-_TIMEOUT_S = 60.0  # per request; the client retries transient failures
-_RETRY_S = 300.0
-_QUIET = "run again once nothing is writing there"
+GLOB = re.compile(r"[*?\[]")
+QUIET = "run again once nothing is writing there"
+"""The remedy for a file that changes while it is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +24,12 @@ class StoredFile:
     """A file of the source, as it was listed.
 
     Attributes:
-        name: the path, or gs://bucket/object.
+        name: the path, or the object's address.
         size_bytes: the size as stored.
-        generation: the generation of an object; for a file on disk, its modification time in nanoseconds.
-        checksum: the crc32c of an object as its store reports it; empty for a file on disk.
+        generation: the generation of an object in Cloud Storage; for a file on disk, its modification time in
+            nanoseconds.
+        checksum: what an object's store reports of its content: the crc32c in Cloud Storage, the ETag on S3
+            and Azure; empty for a file on disk.
     """
 
     name: str
@@ -45,19 +38,57 @@ class StoredFile:
     checksum: str = ""
 
 
-def list_files(pattern: str) -> list[StoredFile]:
-    """Return the files that match a pattern, sorted by name.
+class ObjectStore(Protocol):
+    """How the objects of one kind of store are listed and downloaded: a module of its own for each."""
+
+    def list_objects(self, pattern: str) -> list[StoredFile]:
+        """Return the objects that match a pattern, in any order.
+
+        Raises:
+            FileError: the bucket cannot be listed.
+        """
+
+    def download(self, file: StoredFile, path: Path) -> None:
+        """Write the content of an object as it was listed to a file.
+
+        Raises:
+            FileError: the object was deleted or replaced since, may not be read, or arrived damaged.
+        """
+
+
+def _store_of(address: str) -> ObjectStore:
+    # Imported on use, because most sources are on disk.
+    if address.startswith(GS):
+        from slipway.components.ingest import google_objects
+
+        return google_objects
+    from slipway.components.ingest import s3_and_azure_objects
+
+    return s3_and_azure_objects
+
+
+def find_files(pattern: str) -> list[StoredFile]:
+    """Return the files that match a pattern, sorted by name; maybe none.
 
     Args:
-        pattern: a path or gs:// address; `*`, `?` and `[...]` match within one level of folders.
+        pattern: a path, or an address in an object store; `*`, `?` and `[...]` match within one level.
+
+    Raises:
+        FileError: the folder or bucket cannot be listed.
+    """
+    files = _store_of(pattern).list_objects(pattern) if is_in_store(pattern) else _list_paths(pattern)
+    return sorted(files, key=lambda file: file.name)
+
+
+def list_files(pattern: str) -> list[StoredFile]:
+    """Return the files that match a pattern as `find_files` does, at least one.
 
     Raises:
         FileError: nothing matches, or the folder or bucket cannot be listed.
     """
-    files = _list_objects(pattern) if pattern.startswith(GS) else _list_paths(pattern)
-    if not files:
+    if not (files := find_files(pattern)):
         raise FileError(f"{pattern} matches no file", hint="check data.source")
-    return sorted(files, key=lambda file: file.name)
+    return files
 
 
 @contextmanager
@@ -80,7 +111,7 @@ def fetched(file: StoredFile) -> Iterator[InputFile]:
 
 @contextmanager
 def _fetched(file: StoredFile) -> Iterator[InputFile]:
-    if not file.name.startswith(GS):
+    if not is_in_store(file.name):
         _check_on_disk(file)
         yield InputFile(name=file.name, path=Path(file.name))
         _check_on_disk(file)  # rows from before and after a change never existed together
@@ -88,7 +119,7 @@ def _fetched(file: StoredFile) -> Iterator[InputFile]:
     with tempfile.TemporaryDirectory(prefix="slipway-ingest-") as folder:
         # The suffix says how the file is compressed.
         path = Path(folder) / f"object{Path(file.name).suffix}"
-        _download(file, path)
+        _store_of(file.name).download(file, path)
         yield InputFile(name=file.name, path=path)
 
 
@@ -102,7 +133,7 @@ def _list_paths(pattern: str) -> list[StoredFile]:
 
 def _check_folder(pattern: str) -> None:
     """Check that the pattern's folder may be listed, since one that may not seems empty to glob."""
-    folder = Path(os.path.dirname(_GLOB.split(pattern, maxsplit=1)[0]))  # noqa: PTH120  ("a/" is in "a")
+    folder = Path(os.path.dirname(GLOB.split(pattern, maxsplit=1)[0]))  # noqa: PTH120  ("a/" is in "a")
     while not os.access(folder, os.F_OK, effective_ids=True) and folder != folder.parent:
         folder = folder.parent
     if not os.access(folder, os.R_OK | os.X_OK, effective_ids=True):
@@ -118,11 +149,11 @@ def _check_on_disk(file: StoredFile) -> None:
     except PermissionError as error:
         raise _denied(file.name) from error
     except FileNotFoundError as error:
-        raise FileError(f"{file.name} was deleted after it was listed", hint=_QUIET) from error
+        raise FileError(f"{file.name} was deleted after it was listed", hint=QUIET) from error
     except OSError as error:
         raise FileError(f"{file.name} cannot be read: {error.strerror}", hint="check its disk") from error
     if (status.st_size, status.st_mtime_ns) != (file.size_bytes, file.generation):
-        raise FileError(f"{file.name} was replaced or written to after it was listed", hint=_QUIET)
+        raise FileError(f"{file.name} was replaced or written to after it was listed", hint=QUIET)
 
 
 def _denied(path: str) -> FileError:
@@ -132,100 +163,7 @@ def _denied(path: str) -> FileError:
     )
 
 
-def _list_objects(pattern: str) -> list[StoredFile]:
-    from google.api_core.exceptions import GoogleAPIError
-    from google.auth.exceptions import GoogleAuthError
-
-    bucket, _, path = pattern.removeprefix(GS).partition("/")
-    first = _GLOB.search(path)
-    prefix = path[: first.start()] if first else path
-    try:
-        blobs = list(_client().list_blobs(bucket, prefix=prefix, timeout=_TIMEOUT_S, retry=_retry()))
-    except (GoogleAPIError, GoogleAuthError, OSError) as error:
-        raise _refused(pattern, error) from error
-    return [
-        StoredFile(f"{GS}{bucket}/{blob.name}", blob.size or 0, blob.generation or 0, blob.crc32c or "")
-        for blob in blobs
-        if _matches(blob.name, path) and not blob.name.endswith("/")
-    ]
-
-
-def bucket_location(bucket: str) -> str:
-    """Return a bucket's location as Cloud Storage names it: US-CENTRAL1, EU, NAM4.
-
-    Raises:
-        FileError: there is no such bucket, or the request failed.
-    """
-    from google.api_core.exceptions import GoogleAPIError
-    from google.auth.exceptions import GoogleAuthError
-
-    try:
-        found = _client().get_bucket(bucket, timeout=_TIMEOUT_S, retry=_retry())
-    except (GoogleAPIError, GoogleAuthError, OSError) as error:
-        raise _refused(f"{GS}{bucket}", error) from error
-    return str(found.location or "")
-
-
-def _matches(name: str, pattern: str) -> bool:
+def matches(name: str, pattern: str) -> bool:
+    """Return True if the name of an object in a bucket matches a pattern, level by level."""
     parts, wanted = name.split("/"), pattern.split("/")
     return len(parts) == len(wanted) and all(map(fnmatch.fnmatchcase, parts, wanted))
-
-
-def _download(file: StoredFile, path: Path) -> None:
-    from google.api_core.exceptions import GoogleAPIError, NotFound
-    from google.auth.exceptions import GoogleAuthError
-    from google.cloud.storage.exceptions import DataCorruption
-
-    bucket, _, name = file.name.removeprefix(GS).partition("/")
-    blob = _client().bucket(bucket).blob(name, generation=file.generation)
-    try:
-        blob.download_to_filename(str(path), checksum="crc32c", timeout=_TIMEOUT_S, retry=_retry())
-    except NotFound as error:
-        raise FileError(
-            f"{file.name} was deleted or replaced after it was listed (generation {file.generation})",
-            hint=_QUIET,
-        ) from error
-    except DataCorruption as error:
-        raise FileError(
-            f"{file.name} was corrupted on the way: its checksum differs", hint="run again"
-        ) from error
-    except (GoogleAPIError, GoogleAuthError, OSError) as error:
-        raise _refused(file.name, error) from error
-    if (size := path.stat().st_size) != file.size_bytes:
-        raise FileError(f"{file.name} has {file.size_bytes} bytes, but {size} arrived", hint="run again")
-
-
-def _client() -> "Client":
-    return _client_of(os.getpid())
-
-
-@cache
-def _client_of(pid: int) -> "Client":  # noqa: ARG001  (processes cannot share a client's connections)
-    # Imported on use, because most sources are on disk.
-    from google.auth.exceptions import DefaultCredentialsError
-    from google.cloud import storage
-
-    try:
-        return storage.Client(project=os.environ.get("GOOGLE_CLOUD_PROJECT", "slipway"))
-    except DefaultCredentialsError:
-        return storage.Client.create_anonymous_client()
-
-
-def _retry() -> Any:
-    from google.cloud.storage.retry import DEFAULT_RETRY
-
-    return DEFAULT_RETRY.with_timeout(_RETRY_S)
-
-
-def _refused(name: str, error: Exception) -> FileError:
-    from google.api_core.exceptions import Forbidden, NotFound, Unauthorized
-
-    if isinstance(error, NotFound):
-        bucket = name.removeprefix(GS).partition("/")[0]
-        return FileError(f"{name}: there is no bucket {bucket!r}", hint="check data.source")
-    if isinstance(error, Forbidden | Unauthorized):
-        return FileError(
-            f"{name}: permission denied",
-            hint="gcloud auth application-default login; the account needs storage.objects.list and .get",
-        )
-    return FileError(f"{name} cannot be read: {type(error).__name__}: {str(error)[:300]}")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from slipway.components.errors import ComponentError
 from slipway.components.google_credentials import find_credentials
-from slipway.components.pusher.versions import GS
+from slipway.components.store_address import GS
 from slipway.pipeline.runs.record import Artifact, RunRecord
 
 _FILES = {

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Self
 
 from slipway.components.ingest.query.tables import SQL
-from slipway.components.ingest.source import GS, SourceError, resolve_sources
+from slipway.components.ingest.source import SourceError, resolve_sources
+from slipway.components.store_address import GS, is_in_store
 from slipway.components.trainer.remote.custom_job import CustomJobRequest
 from slipway.components.trainer.settings.pretrained import KEY as PRETRAINED
 from slipway.components.trainer.settings.pretrained import is_remote
@@ -155,7 +156,9 @@ def _errors_of(*checks: Callable[[], object]) -> Iterable[ConfigError]:
 
 def _refuse_destination_here(config: WorkloadConfig) -> None:
     destination = config.push.destination
-    if destination is not None and not destination.startswith(GS):
+    if destination is not None and is_in_store(destination):
+        _refuse_other_store("push.destination", destination)
+    elif destination is not None:
         raise ConfigError(
             f"push.destination: {destination} is a folder of this machine, which a cloud run cannot see",
             hint="name gs://BUCKET/PATH, for example in a profile: --profile prod",
@@ -235,7 +238,10 @@ def _train(config: WorkloadConfig, image: Image, root: str) -> TrainConfig:
 def _source(request: Request, config: WorkloadConfig, image: Image) -> tuple[str, Mapping[str, str]]:
     source = request.workload_run.source
     refuse_sql(config)
-    if config.data.query is not None or source.directory.startswith(GS):
+    if config.data.query is not None:
+        return source.directory, source.patterns
+    if is_in_store(source.directory):
+        _refuse_other_store("data.source", source.directory)
         return source.directory, source.patterns
     with raised_as(ConfigError, SourceError):  # files may be gone since the request was checked
         found = resolve_sources(source_patterns(config.data), root=image.root, file_format=config.data.format)
@@ -246,6 +252,16 @@ def _source(request: Request, config: WorkloadConfig, image: Image) -> tuple[str
     if directory is None:
         raise _not_in_image("data.source", source.directory)
     return directory, source.patterns
+
+
+def _refuse_other_store(key: str, address: str) -> None:
+    """Reject an address on S3 or Azure: TFX and TensorFlow read there, and they know of gs:// only."""
+    if not address.startswith(GS):
+        raise ConfigError(
+            f"{key}: {address} can be used by a run on this machine, not by one in a cloud, which knows "
+            "gs:// only",
+            hint="name gs://BUCKET/PATH in the cloud's profile; `gcloud storage cp -r` copies from s3://",
+        )
 
 
 def refuse_sql(config: WorkloadConfig) -> None:

@@ -233,7 +233,10 @@ VersionsOf = Annotated[
     ),
 ]
 Source = Annotated[
-    str, typer.Option("--input", help="A file, folder, glob or gs:// address of rows to predict.")
+    str,
+    typer.Option(
+        "--input", help="A file, folder, glob, or gs://, s3:// or az:// address of rows to predict."
+    ),
 ]
 NewFolder = Annotated[Path | None, typer.Option(help="A new folder for the predictions.")]
 Version = Annotated[
@@ -313,8 +316,8 @@ Name = Annotated[
 Data = Annotated[
     str,
     typer.Option(
-        help="Rows: a file, folder, glob or gs:// address of CSV, JSON Lines or Parquet. Images: a "
-        "folder with a folder for each class, or an npz like Keras' MNIST file."
+        help="Rows: a file, folder, glob, or gs://, s3:// or az:// address of CSV, JSON Lines or Parquet. "
+        "Images: a folder with a folder for each class, or an npz like Keras' MNIST file."
     ),
 ]
 Label = Annotated[

@@ -17,7 +17,7 @@ from slipway.components.ingest.column_types import Columns, ColumnType
 from slipway.components.ingest.formats import FORMATS, WITH_COLUMNS
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.quarantine import to_record
-from slipway.components.ingest.storage import GS, StoredFile, fetched, list_files
+from slipway.components.ingest.storage import StoredFile, fetched, list_files
 from slipway.components.ingest.typed_rows import example_rows
 from slipway.components.predictor.input_columns import InputColumns, InputError
 from slipway.components.pusher.manifest import Manifest
@@ -25,6 +25,7 @@ from slipway.components.pusher.version_store import UntrustedError, version_stor
 from slipway.components.request_log.request_log import LogSettings, RequestLog
 from slipway.components.saved_model.class_names import classes_of, names_classes
 from slipway.components.saved_model.signatures import SERVING_DEFAULT
+from slipway.components.store_address import is_in_store
 from slipway.pipeline.commands.model_columns import (
     columns_with_types,
     needed_columns,
@@ -174,7 +175,7 @@ def predict(
 
     Args:
         config: the workload; its `data` section says how to read files of the workload's own format.
-        source: a file, folder, glob or gs:// address.
+        source: a file, folder, glob, or an address in an object store.
         to: the folder for the predictions; must be new or empty. None: a new folder in
             OUTPUT/predictions/NAME.
         version: the version's number; None: the newest.
@@ -324,7 +325,7 @@ def _other_workload(names: Collection[str], source: str, folder: Path) -> str:
 
 def _files(source: str, file_format: str) -> tuple[StoredFile, ...]:
     pattern = source
-    if source.endswith("/") or (not source.startswith(GS) and Path(source).is_dir()):
+    if source.endswith("/") or (not is_in_store(source) and Path(source).is_dir()):
         pattern = f"{source.rstrip('/')}/{FORMATS[file_format].in_folder[0]}"
     try:
         return tuple(list_files(pattern))

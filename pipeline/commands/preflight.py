@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from slipway.components.ingest.blocks import FileError
-from slipway.components.ingest.source import GS
 from slipway.components.preflight import advice
 from slipway.components.preflight.chip_specs import CHIPS, Price
 from slipway.components.preflight.compiler import (
@@ -29,6 +28,7 @@ from slipway.components.preflight.result import Preflight
 from slipway.components.preflight.transformed import SCHEMA, SPLIT, Transformed, features_in
 from slipway.components.preflight.verdict import Training, judge
 from slipway.components.project import PROJECT_ROOT, installed_version
+from slipway.components.store_address import GS
 from slipway.components.trainer.custom_fit import require_steps
 from slipway.components.trainer.user_model import source_root
 from slipway.pipeline.commands.options import SEARCH_S
@@ -255,7 +255,7 @@ def _data_regions(config: WorkloadConfig) -> dict[str, str]:
     }
     if not config.cloud.vertex.region:
         return {}
-    from slipway.components.ingest.storage import bucket_location
+    from slipway.components.ingest.google_objects import bucket_location
 
     found = {}
     for bucket in sorted(buckets):

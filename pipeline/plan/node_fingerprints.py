@@ -9,8 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from platform import python_version
 
-from slipway.components.ingest.source import GS
 from slipway.components.project import installed_version
+from slipway.components.store_address import is_in_store
 from slipway.pipeline.fingerprint.data_digests import data_digests
 from slipway.pipeline.fingerprint.fingerprint import Fingerprint, canonical_json
 from slipway.pipeline.fingerprint.source_closure import source_closure
@@ -142,12 +142,12 @@ def _code(node: Node, roots: Sequence[Path], memo: Path | None) -> dict[str, str
 
 
 def _data(node: Node, memo: Path | None) -> dict[str, str]:
-    remote = [pattern for pattern in node.data if pattern.startswith(GS)]
+    remote = [pattern for pattern in node.data if is_in_store(pattern)]
     found = {}
     if remote:
         from slipway.components.ingest.storage import list_files  # imports pyarrow: 0.2 s, needed by few runs
 
-        # Uses Cloud Storage's own checksums, so that nothing is downloaded to detect changes.
+        # Uses the stores' own checksums, so that nothing is downloaded to detect changes.
         objects = {file.name: file for pattern in remote for file in list_files(pattern)}
         found = {name: f"{file.checksum} {file.size_bytes}" for name, file in sorted(objects.items())}
     files = matching_files(pattern for pattern in node.data if pattern not in remote)

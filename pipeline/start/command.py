@@ -110,8 +110,8 @@ def new(
 
     Args:
         name: the workload's name.
-        data: file, folder, glob or gs:// address; relative to the current folder. An npz, or a folder with
-            subfolders of images, creates a workload for images.
+        data: file, folder, glob, or an address in an object store; relative to the current folder. An npz, or
+            a folder with subfolders of images, creates a workload for images.
         label: the column to predict; None: ask the user, unless the data is images, which have no columns.
         task: one of TASKS.
         keep: columns to keep as features despite warnings.

@@ -26,6 +26,7 @@ from slipway.components.ingest.quarantine import describe
 from slipway.components.ingest.source import resolve_source
 from slipway.components.ingest.storage import StoredFile, fetched, list_files
 from slipway.components.ingest.typed_rows import typed_rows
+from slipway.components.store_address import is_in_store
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start.dialect import dialect_of
 from slipway.pipeline.start.facts import EXACT
@@ -130,7 +131,7 @@ def read_table(
     """Read the first rows of a file, folder or glob.
 
     Args:
-        source: as `data.source` of a workload; on this machine or on gs://.
+        source: as `data.source` of a workload; on this machine or in an object store.
         root: the folder that a relative path is relative to.
         null_values: texts that mean a missing value anywhere in a CSV; an integer also matches with zeros
             after a decimal point.
@@ -142,7 +143,7 @@ def read_table(
         UsageError: its format is not known, or it holds no readable row.
     """
     file_format = _format_of(source, root)
-    if source.startswith("gs://"):
+    if is_in_store(source):
         pattern = source
     else:
         found = resolve_source(source, root=root, file_format=file_format)

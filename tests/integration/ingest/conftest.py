@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from slipway.components.ingest import storage
+from slipway.components.ingest import google_objects
 
 
 class Cloud:
@@ -42,9 +42,9 @@ def cloud(monkeypatch):
     )
     found = Cloud(int(process.stdout.readline()))
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", found.address)
-    storage._client_of.cache_clear()  # it keeps the address that it was made with
+    google_objects._client_of.cache_clear()  # it keeps the address that it was made with
     yield found
-    storage._client_of.cache_clear()
+    google_objects._client_of.cache_clear()
     process.terminate()
     process.wait(10)
     process.stdout.close()

@@ -332,6 +332,37 @@ def test_workload_reads_from_cloud_storage(cloud, warm_runner, some_trips, tmp_p
     assert "data changed: 1 of 3 files (gs://bucket/trips/1.csv)" in changed.stdout, changed.stdout
 
 
+@pytest.mark.parametrize("object_server", ["s3"], indirect=True)
+def test_spans_on_s3_are_resolved_as_on_disk_and_fingerprinted_by_etag(tfx, object_server):
+    import obstore
+
+    from slipway.components.ingest.driver import Driver
+    from slipway.components.object_store import open_store
+
+    bucket = object_server.make_bucket()
+
+    def put(name, data=b"a\n1\n"):
+        obstore.put(open_store(bucket), name, data)
+
+    def fingerprint(pattern, span, version):
+        splits = [tfx.example_gen_pb2.Input.Split(name="all", pattern=pattern)]
+        processor = Driver(None).get_input_processor(splits, None, f"{bucket}/d")
+        assert processor.resolve_span_and_version() == (span, version)
+        return processor.get_input_fingerprint(span, version)
+
+    for folder in ("2027-01-30/v1", "2027-01-31/v1", "2027-01-31/v2"):
+        put(f"d/{folder}/x.csv")
+    before = fingerprint("{YYYY}-{MM}-{DD}/v{VERSION}/*.csv", 20849, 2)
+    assert fingerprint("{YYYY}-{MM}-{DD}/v{VERSION}/*.csv", 20849, 2) == before
+    put("d/2027-01-31/v1/x.csv", b"a\n2\n")
+    assert fingerprint("{YYYY}-{MM}-{DD}/v{VERSION}/*.csv", 20849, 2) == before
+    put("d/2027-01-31/v2/x.csv", b"a\n2\n")
+    assert fingerprint("{YYYY}-{MM}-{DD}/v{VERSION}/*.csv", 20849, 2) != before
+    fingerprint("2027-01-30/v1/*.csv", 0, None)
+    with pytest.raises(ValueError, match="Cannot find matching for split"):
+        fingerprint("nothing-{SPAN}/*.csv", 0, None)
+
+
 def test_component_compiles_for_kubeflow(tfx, tmp_path):
     pytest.importorskip("kfp")
     from tfx.orchestration.kubeflow.v2 import kubeflow_v2_dag_runner as runner

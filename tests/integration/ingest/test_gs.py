@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from slipway.components.ingest import storage
+from slipway.components.ingest import google_objects
 from slipway.components.ingest.blocks import FileError
 from slipway.components.ingest.storage import fetched, list_files
 
@@ -23,11 +23,11 @@ pytestmark = [
 @pytest.fixture(autouse=True)
 def quick(monkeypatch, cloud):
     """Each test has a client of its own store, and gives up after seconds."""
-    storage._client_of.cache_clear()
-    monkeypatch.setattr(storage, "_RETRY_S", 6.0)
+    google_objects._client_of.cache_clear()
+    monkeypatch.setattr(google_objects, "_RETRY_S", 6.0)
     yield
-    storage._client().close()
-    storage._client_of.cache_clear()
+    google_objects._client().close()
+    google_objects._client_of.cache_clear()
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -81,7 +81,7 @@ def test_object_cut_short_is_resumed_not_read_anew(cloud, content):
 
 @pytest.mark.parametrize("first", ["listing", "object"])
 def test_store_that_does_not_answer_is_asked_again(cloud, content, monkeypatch, first):
-    monkeypatch.setattr(storage, "_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(google_objects, "_TIMEOUT_S", 0.5)
     cloud.put("b", "d/1.csv", content)
     if first == "listing":
         cloud.spoil("stall")
@@ -153,7 +153,7 @@ def test_denied_permission_comes_with_the_command_to_log_in(cloud):
 
 
 def test_store_that_stays_away_is_given_up(cloud, monkeypatch):
-    monkeypatch.setattr(storage, "_RETRY_S", 1.0)
+    monkeypatch.setattr(google_objects, "_RETRY_S", 1.0)
     cloud.put("b", "1.csv", b"a\n1\n")
     cloud.spoil("503", times=100)
     with pytest.raises(FileError, match="cannot be read: "):
@@ -177,12 +177,12 @@ def emulator(monkeypatch):
     ]
     process = subprocess.Popen(command)
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", f"http://127.0.0.1:{port}")
-    storage._client_of.cache_clear()
+    google_objects._client_of.cache_clear()
     for _ in range(100):
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
             break
         time.sleep(0.1)
-    yield storage._client()
+    yield google_objects._client()
     process.terminate()
     process.wait(10)
 

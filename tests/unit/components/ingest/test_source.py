@@ -293,9 +293,11 @@ def test_splits_with_files_of_their_own_share_a_folder(trips):
         ({"all": "gs://b/"}, "gs://b", {"all": "*.csv"}),
         ({"all": "gs://b/day-{SPAN}/x.csv"}, "gs://b", {"all": "day-{SPAN}/x.csv"}),
         ({"train": "gs://b/a/t.csv", "eval": "gs://b/a/e/*"}, "gs://b/a", {"train": "t.csv", "eval": "e/*"}),
+        ({"all": "s3://b/d/*/x-?.csv"}, "s3://b/d", {"all": "*/x-?.csv"}),
+        ({"all": "az://b/"}, "az://b", {"all": "*.csv"}),
     ],
 )
-def test_cloud_storage_is_left_for_the_run_to_list(sources, directory, patterns):
+def test_object_store_is_left_for_the_run_to_list(sources, directory, patterns):
     assert resolve_sources(sources, root=Path("/nowhere")) == Sources(directory, patterns, ())
 
 
@@ -306,9 +308,11 @@ def test_cloud_storage_is_left_for_the_run_to_list(sources, directory, patterns)
         ({"all": "gs:///x"}, "must be gs://BUCKET/PATH"),
         ({"train": "gs://a/x", "eval": "gs://b/x"}, "must be in one bucket"),
         ({"train": "gs://a/x", "eval": "local.csv"}, "must be gs://BUCKET/PATH"),
+        ({"all": "s3://b"}, "must be gs://BUCKET/PATH, s3://BUCKET/PATH or az://CONTAINER/PATH"),
+        ({"train": "gs://a/x", "eval": "s3://a/x"}, "must be in one bucket"),
     ],
 )
-def test_cloud_storage_that_cannot_be_taken_is_refused(sources, message):
+def test_object_store_that_cannot_be_taken_is_refused(sources, message):
     with pytest.raises(SourceError, match=message):
         resolve_sources(sources, root=Path("/nowhere"))
 

@@ -148,6 +148,11 @@ def test_push_destination_on_this_machine_is_refused(target, tmp_path):
         target(**{"push.destination": str(tmp_path)})
 
 
+def test_data_in_a_store_that_a_cloud_run_does_not_know_is_refused(target):
+    with pytest.raises(ConfigError, match=r"data\.source: s3://bucket can be used by a run on this machine"):
+        target(**{"data.source": "s3://bucket/trips.csv"})
+
+
 def test_private_key_by_its_path_is_refused_as_it_would_lie_in_the_image(target, tmp_path):
     with pytest.raises(ConfigError, match=r"push\.sign\.key: .*signing\.pem is a file of this machine"):
         target(**{"push.sign.key": str(tmp_path / "signing.pem")})

@@ -5,7 +5,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from slipway.components.ingest.blocks import FileError
-from slipway.components.ingest.storage import bucket_location
+from slipway.components.ingest.google_objects import bucket_location
 
 pytestmark = pytest.mark.slow  # imports Google's client
 
@@ -28,14 +28,14 @@ class Store(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def _store(monkeypatch):
-    from slipway.components.ingest import storage
+    from slipway.components.ingest import google_objects
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Store) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         monkeypatch.setenv("STORAGE_EMULATOR_HOST", f"http://127.0.0.1:{server.server_port}")
-        storage._client_of.cache_clear()
+        google_objects._client_of.cache_clear()
         yield
-        storage._client_of.cache_clear()
+        google_objects._client_of.cache_clear()
         server.shutdown()
 
 

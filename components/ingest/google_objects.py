@@ -1,0 +1,115 @@
+"""Lists and downloads the objects of Cloud Storage, gs://.
+
+They are downloaded whole, at the generation that was listed, and verified by checksum, because the client
+does not verify partial reads.
+"""
+
+import os
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slipway.components.ingest.blocks import FileError
+from slipway.components.ingest.storage import GLOB, QUIET, StoredFile, matches
+from slipway.components.store_address import GS
+
+if TYPE_CHECKING:
+    from google.cloud.storage import Client
+
+_TIMEOUT_S = 60.0  # per request; the client retries transient failures
+_RETRY_S = 300.0
+
+
+def list_objects(pattern: str) -> list[StoredFile]:
+    """Return the objects that match a pattern; see `slipway.components.ingest.storage.ObjectStore`."""
+    from google.api_core.exceptions import GoogleAPIError
+    from google.auth.exceptions import GoogleAuthError
+
+    bucket, _, path = pattern.removeprefix(GS).partition("/")
+    first = GLOB.search(path)
+    prefix = path[: first.start()] if first else path
+    try:
+        blobs = list(_client().list_blobs(bucket, prefix=prefix, timeout=_TIMEOUT_S, retry=_retry()))
+    except (GoogleAPIError, GoogleAuthError, OSError) as error:
+        raise _refused(pattern, error) from error
+    return [
+        StoredFile(f"{GS}{bucket}/{blob.name}", blob.size or 0, blob.generation or 0, blob.crc32c or "")
+        for blob in blobs
+        if matches(blob.name, path) and not blob.name.endswith("/")
+    ]
+
+
+def bucket_location(bucket: str) -> str:
+    """Return a bucket's location as Cloud Storage names it: US-CENTRAL1, EU, NAM4.
+
+    Raises:
+        FileError: there is no such bucket, or the request failed.
+    """
+    from google.api_core.exceptions import GoogleAPIError
+    from google.auth.exceptions import GoogleAuthError
+
+    try:
+        found = _client().get_bucket(bucket, timeout=_TIMEOUT_S, retry=_retry())
+    except (GoogleAPIError, GoogleAuthError, OSError) as error:
+        raise _refused(f"{GS}{bucket}", error) from error
+    return str(found.location or "")
+
+
+def download(file: StoredFile, path: Path) -> None:
+    """Write an object to a file; see `slipway.components.ingest.storage.ObjectStore`."""
+    from google.api_core.exceptions import GoogleAPIError, NotFound
+    from google.auth.exceptions import GoogleAuthError
+    from google.cloud.storage.exceptions import DataCorruption
+
+    bucket, _, name = file.name.removeprefix(GS).partition("/")
+    blob = _client().bucket(bucket).blob(name, generation=file.generation)
+    try:
+        blob.download_to_filename(str(path), checksum="crc32c", timeout=_TIMEOUT_S, retry=_retry())
+    except NotFound as error:
+        raise FileError(
+            f"{file.name} was deleted or replaced after it was listed (generation {file.generation})",
+            hint=QUIET,
+        ) from error
+    except DataCorruption as error:
+        raise FileError(
+            f"{file.name} was corrupted on the way: its checksum differs", hint="run again"
+        ) from error
+    except (GoogleAPIError, GoogleAuthError, OSError) as error:
+        raise _refused(file.name, error) from error
+    if (size := path.stat().st_size) != file.size_bytes:
+        raise FileError(f"{file.name} has {file.size_bytes} bytes, but {size} arrived", hint="run again")
+
+
+def _client() -> "Client":
+    return _client_of(os.getpid())
+
+
+@cache
+def _client_of(pid: int) -> "Client":  # noqa: ARG001  (processes cannot share a client's connections)
+    from google.auth.exceptions import DefaultCredentialsError
+    from google.cloud import storage
+
+    try:
+        return storage.Client(project=os.environ.get("GOOGLE_CLOUD_PROJECT", "slipway"))
+    except DefaultCredentialsError:
+        return storage.Client.create_anonymous_client()
+
+
+def _retry() -> Any:
+    from google.cloud.storage.retry import DEFAULT_RETRY
+
+    return DEFAULT_RETRY.with_timeout(_RETRY_S)
+
+
+def _refused(name: str, error: Exception) -> FileError:
+    from google.api_core.exceptions import Forbidden, NotFound, Unauthorized
+
+    if isinstance(error, NotFound):
+        bucket = name.removeprefix(GS).partition("/")[0]
+        return FileError(f"{name}: there is no bucket {bucket!r}", hint="check data.source")
+    if isinstance(error, Forbidden | Unauthorized):
+        return FileError(
+            f"{name}: permission denied",
+            hint="gcloud auth application-default login; the account needs storage.objects.list and .get",
+        )
+    return FileError(f"{name} cannot be read: {type(error).__name__}: {str(error)[:300]}")

@@ -1,0 +1,135 @@
+"""Opens S3 and Azure Blob Storage, s3://BUCKET and az://CONTAINER, and puts their errors into words.
+
+Account, region, endpoint and credentials come from the environment only, in the variables that the vendors'
+own tools read; none is ever logged. The library, obstore, is imported on use and may not be installed.
+"""
+
+import os
+import re
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from slipway.components.errors import ComponentError
+from slipway.components.store_address import S3, bucket_and_path
+
+if TYPE_CHECKING:
+    from obstore.store import AzureStore, S3Store
+
+INSTALL = "pip install 'obstore>=0.12,<0.13' (the extra `stores`)"
+RETRY_S = 300.0
+"""How long transient failures of one request are retried."""
+_WHOLE_S = 3600.0  # for a whole object
+_STALLED_S = 60.0  # without a byte
+
+_LOG_IN = {
+    "s3": "set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION, or run on a machine with a role; for "
+    "another store than Amazon's also AWS_ENDPOINT_URL",
+    "az": "set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY (or AZURE_STORAGE_SAS_TOKEN, or a "
+    "service principal), or run on a machine with an identity",
+}
+_NEEDS = {
+    "s3": "the account needs s3:ListBucket, GetObject, PutObject and DeleteObject",
+    "az": "the account needs the role Storage Blob Data Contributor, or Reader to read only",
+}
+# What the library says if the environment has no credentials and it asks the machine for some.
+_NO_CREDENTIALS = ("169.254.169.254", "169.254.170.2", "token request", "Account must be specified")
+_WRONG_CREDENTIALS = (
+    "InvalidAccessKeyId",
+    "SignatureDoesNotMatch",
+    "AuthenticationFailed",
+    "AuthorizationFailure",
+)
+_PLAIN_HTTP = {"s3": "AWS_ALLOW_HTTP", "az": "AZURE_ALLOW_HTTP"}
+_NO_BUCKET = ("NoSuchBucket", "ContainerNotFound")
+_DENIED = re.compile(r"status code: 40[13]\b")
+_used_in: set[int] = set()  # the processes, this one and its ancestors, that have opened a store
+
+
+def open_store(address: str, *, retry_s: float = RETRY_S) -> "S3Store | AzureStore":
+    """Return the store that holds an address.
+
+    Args:
+        address: s3://BUCKET/... or az://CONTAINER/...
+        retry_s: how long transient failures of one request are retried.
+
+    Raises:
+        ComponentError: the library is not installed, the environment does not name the account, or this
+            process was forked from one that has used a store.
+    """
+    try:
+        from obstore.exceptions import BaseError
+        from obstore.store import AzureStore, S3Store
+    except ImportError:
+        raise ComponentError(
+            f"{address} needs the package obstore, which is not installed.", hint=INSTALL
+        ) from None
+    if _used_in - {os.getpid()}:
+        # The library's threads do not survive a fork, and requests would wait for them forever.
+        raise ComponentError(
+            f"{address} cannot be used in a process that was forked from one that has used a store.",
+            hint="start that process afresh",
+        )
+    _used_in.add(os.getpid())
+    bucket, _ = bucket_and_path(address)
+    retry = {"retry_timeout": timedelta(seconds=retry_s), "max_retries": 20}
+    kind = _kind(address)
+    client = {
+        "timeout": timedelta(seconds=_WHOLE_S),
+        "read_timeout": timedelta(seconds=_STALLED_S),
+        "allow_http": os.environ.get(_PLAIN_HTTP[kind], "").lower() in ("1", "true"),
+    }
+    make = S3Store if kind == "s3" else AzureStore
+    try:
+        return make(bucket, client_options=client, retry_config=retry)  # type: ignore[arg-type]
+    except (BaseError, ValueError) as error:
+        raise refusal(address, error) from error
+
+
+def failures() -> tuple[type[Exception], ...]:
+    """Return the exceptions that a store's requests raise."""
+    from obstore.exceptions import BaseError
+
+    return (BaseError, OSError, ValueError)
+
+
+def is_missing_bucket(error: Exception) -> bool:
+    """Return True if a request failed because there is no such bucket or container."""
+    return any(word in str(error) for word in _NO_BUCKET)
+
+
+def refusal(address: str, error: Exception) -> ComponentError:
+    """Return the error that tells a user why a store refused a request, and the remedy."""
+    kind, said = _kind(address), words_of(error)
+    bucket, _ = bucket_and_path(address)
+    what = "bucket" if kind == "s3" else "container"
+    if is_missing_bucket(error):
+        return ComponentError(
+            f"{address}: there is no {what} {bucket!r}.", hint="create it, or correct the address"
+        )
+    if "BadScheme" in str(error):
+        return ComponentError(
+            f"{address}: the environment names an address that is not encrypted.",
+            hint=f"name one with https://, or allow http:// with {_PLAIN_HTTP[kind]}=true",
+        )
+    if any(word in str(error) for word in _NO_CREDENTIALS):
+        return ComponentError(f"{address}: the environment holds no credentials.", hint=_LOG_IN[kind])
+    if any(word in str(error) for word in _WRONG_CREDENTIALS):
+        return ComponentError(f"{address}: the credentials do not work: {said}", hint=_LOG_IN[kind])
+    if _DENIED.search(str(error)):  # where a listing is denied, the library has no class of its own
+        return ComponentError(
+            f"{address}: permission denied: {said}", hint=f"{_LOG_IN[kind]}; {_NEEDS[kind]}"
+        )
+    return ComponentError(f"{address} cannot be used: {said}", hint="try again when the store answers")
+
+
+def _kind(address: str) -> str:
+    return "s3" if address.startswith(S3) else "az"
+
+
+def words_of(error: Exception) -> str:
+    """Return what the store said, in one line, without the queries of its addresses, which may hold keys."""
+    text = str(error).partition("\n\nDebug source:")[0]
+    code = re.search(r"<Code>(.*?)</Code>\s*<Message>(.*?)</Message>", text, re.DOTALL)
+    if code:
+        text = f"{code[1]}: {code[2]}"
+    return " ".join(re.sub(r"\?[^\s\"']*", "", text).split())[:300]

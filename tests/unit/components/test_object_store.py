@@ -1,0 +1,98 @@
+"""What is said where S3 or Azure cannot be used: the address, the reason, the remedy, and never a key."""
+
+import os
+import sys
+
+import pytest
+
+from slipway.components import object_store
+from slipway.components.errors import ComponentError
+from slipway.components.object_store import open_store, refusal, words_of
+
+
+@pytest.fixture(autouse=True)
+def _environment_without_account(monkeypatch):
+    for name in [name for name in os.environ if name.startswith(("AWS_", "AZURE_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setattr(object_store, "_used_in", set())
+
+
+def test_missing_package_is_named_with_the_command_to_install_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "obstore.store", None)
+    with pytest.raises(ComponentError) as caught:
+        open_store("s3://b/x")
+    assert caught.value.message == "s3://b/x needs the package obstore, which is not installed."
+    assert caught.value.hint == "pip install 'obstore>=0.12,<0.13' (the extra `stores`)"
+
+
+def test_missing_account_is_told_before_any_request():
+    with pytest.raises(ComponentError, match="the environment holds no credentials") as caught:
+        open_store("az://b/x")
+    assert "AZURE_STORAGE_ACCOUNT_NAME" in caught.value.hint
+
+
+def test_address_without_tls_is_refused_unless_it_is_allowed(monkeypatch):
+    import obstore
+
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "k")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hidden")
+    with pytest.raises(object_store.failures()) as caught:
+        obstore.head(open_store("s3://b"), "x")
+    told = refusal("s3://b/x", caught.value)
+    assert "an address that is not encrypted" in told.message
+    assert "AWS_ALLOW_HTTP=true" in told.hint
+
+
+def test_process_forked_from_one_that_used_a_store_is_refused_rather_than_left_waiting(monkeypatch):
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    open_store("s3://b")
+    child = os.fork()
+    if not child:
+        try:
+            open_store("s3://b")
+        except ComponentError as error:
+            os._exit(7 if "forked" in error.message else 1)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+
+ANSWER = """Generic S3 error: Error performing GET http://h/b?sig=hidden in 8 ms - \
+Server returned non-2xx status code: {}: <?xml version="1.0"?>
+<Error><Code>{}</Code><Message>What the
+store says</Message></Error>
+
+Debug source:
+Generic {{ uri: "http://h/b?sig=hidden" }}"""
+
+
+@pytest.mark.parametrize(
+    ("answer", "message", "hint"),
+    [
+        (ANSWER.format(404, "NoSuchBucket"), "s3://b/x: there is no bucket 'b'.", "create it"),
+        (
+            ANSWER.format(403, "AccessDenied"),
+            "s3://b/x: permission denied: AccessDenied: What the store says",
+            "s3:ListBucket",
+        ),
+        (ANSWER.format(403, "InvalidAccessKeyId"), "s3://b/x: the credentials do not work", "AWS_REGION"),
+        (ANSWER.format(503, "SlowDown"), "s3://b/x cannot be used: SlowDown", "try again"),
+        (
+            "Generic S3 error: Error performing PUT http://169.254.169.254/latest/api/token in 1 ms",
+            "s3://b/x: the environment holds no credentials.",
+            "AWS_SECRET_ACCESS_KEY",
+        ),
+    ],
+)
+def test_refusal_names_address_reason_and_remedy(answer, message, hint):
+    told = refusal("s3://b/x", RuntimeError(answer))
+    assert told.message.startswith(message)
+    assert hint in told.hint
+    assert "hidden" not in str(told)
+
+
+def test_words_of_an_error_are_one_line_without_the_queries_of_addresses():
+    error = RuntimeError(
+        "Error performing GET https://h/c/x?sv=1&sig=hidden in 3 ms\n  - timed out\n\nDebug source:\n x"
+    )
+    assert words_of(error) == "Error performing GET https://h/c/x in 3 ms - timed out"

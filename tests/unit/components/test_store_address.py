@@ -1,0 +1,24 @@
+"""Addresses in object stores, and their parts."""
+
+import pytest
+
+from slipway.components.store_address import bucket_and_path, is_in_store
+
+
+@pytest.mark.parametrize(
+    ("address", "parts"),
+    [
+        ("gs://b/d/x.csv", ("b", "d/x.csv")),
+        ("s3://b/d/", ("b", "d/")),
+        ("az://b", ("b", "")),
+        ("s3:///x", ("", "x")),
+    ],
+)
+def test_address_in_a_store_has_a_bucket_and_a_path(address, parts):
+    assert is_in_store(address)
+    assert bucket_and_path(address) == parts
+
+
+@pytest.mark.parametrize("path", ["", "data/x.csv", "/s3://b/x", "package://tfx/x", "http://b/x", "S3://b/x"])
+def test_other_places_are_in_no_store(path):
+    assert not is_in_store(path)
