@@ -42,6 +42,7 @@ _WRONG_CREDENTIALS = (
 _PLAIN_HTTP = {"s3": "AWS_ALLOW_HTTP", "az": "AZURE_ALLOW_HTTP"}
 _NO_BUCKET = ("NoSuchBucket", "ContainerNotFound")
 _DENIED = re.compile(r"status code: 40[13]\b")
+_FINAL = re.compile(r"status code: 4(?!08|09|29)\d\d|BadScheme")
 _used_in: set[int] = set()  # the processes, this one and its ancestors, that have opened a store
 
 
@@ -95,6 +96,21 @@ def failures() -> tuple[type[Exception], ...]:
 def is_missing_bucket(error: Exception) -> bool:
     """Return True if a request failed because there is no such bucket or container."""
     return any(word in str(error) for word in _NO_BUCKET)
+
+
+def is_not_implemented(error: Exception) -> bool:
+    """Return True if the store does not know what a request asks for, such as a conditional write."""
+    from obstore.exceptions import NotSupportedError
+
+    return isinstance(error, NotSupportedError) or "status code: 501" in str(error)
+
+
+def is_passing(error: Exception) -> bool:
+    """Return True if the same request may succeed a moment later."""
+    from obstore.exceptions import GenericError
+
+    is_final = _FINAL.search(str(error)) or is_missing_bucket(error) or is_not_implemented(error)
+    return isinstance(error, GenericError) and not is_final
 
 
 def refusal(address: str, error: Exception) -> ComponentError:

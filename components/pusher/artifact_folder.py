@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from slipway.components.errors import ComponentError
-from slipway.components.pusher.versions import GS
+from slipway.components.store_address import GS
 
 
 @contextlib.contextmanager

@@ -1,14 +1,16 @@
-"""Destinations for versions: a directory, or a folder of Cloud Storage, and from there an endpoint."""
+"""Destinations for versions: a directory, or a folder of an object store, and from there an endpoint."""
 
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from slipway.components.errors import ComponentError
 from slipway.components.pusher.endpoint import EndpointSettings
 from slipway.components.pusher.manifest_contents import Provenance
 from slipway.components.pusher.publish import publish
 from slipway.components.pusher.version_files import NO_EXTRAS, Extras
-from slipway.components.pusher.versions import GS, Published
+from slipway.components.pusher.versions import Published
+from slipway.components.store_address import AZ, S3, is_in_store
 
 if TYPE_CHECKING:
     from slipway.components.pusher.vertex_endpoint import VertexEndpoint
@@ -18,7 +20,7 @@ def push(
     model_folder: Path, *, base: str, provenance: Provenance | None = None, extras: Extras = NO_EXTRAS
 ) -> Published:
     """Publish a model to `base` with `publish` or `publish_to_bucket`."""
-    if base.startswith(GS):
+    if is_in_store(base):
         from slipway.components.pusher.publish_to_bucket import publish_to_bucket
 
         return publish_to_bucket(model_folder, base=base, provenance=provenance, extras=extras)
@@ -26,12 +28,14 @@ def push(
 
 
 def find_unwritable(base: str) -> str:
-    """Return why no version can be published to a directory; empty if one can, or for a gs:// address.
+    """Return why no version can be published to a directory; empty if one can.
 
-    The check creates an unnamed temporary file, because permissions do not reveal a file system that accepts
-    no files.
+    Of S3 and Azure only the library and the account are looked for. In a directory, the check creates an
+    unnamed temporary file, because permissions do not reveal a file system that accepts no files.
     """
-    if base.startswith(GS):
+    if base.startswith((S3, AZ)):
+        return _find_unreachable(base)
+    if is_in_store(base):
         return ""
     there = Path(base)
     try:
@@ -42,6 +46,16 @@ def find_unwritable(base: str) -> str:
         tempfile.TemporaryFile(dir=there).close()
     except OSError as error:
         return f"{there} cannot be written to: {error.strerror}"
+    return ""
+
+
+def _find_unreachable(base: str) -> str:
+    from slipway.components.object_store import open_store
+
+    try:
+        open_store(base)
+    except ComponentError as error:
+        return f"{error.message.removeprefix(f'{base}: ').rstrip('.')}; {error.hint}"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""Publishers of the same model to one folder of Cloud Storage take turns; publishers of others do not wait.
+"""Publishers of the same model to one folder of an object store take turns; publishers of others do not wait.
 
 <base>/.pushing/<digest of the model>   exists while a publisher publishes that model
 
@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 
 from slipway.components.errors import ComponentError
-from slipway.components.pusher.bucket import EMPTY_CRC32C, PROCESS, Folder, Stored, TakenError
 from slipway.components.pusher.claim_owner import is_gone, this_process
+from slipway.components.pusher.stored_folder import EMPTY_CRC32C, PROCESS, Stored, StoredFolder, TakenError
 
 WAIT_S = 120.0
 """How long to wait for a publisher of the same model whose process cannot be checked from here."""
@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 
 @contextlib.contextmanager
-def model_locked(folder: Folder, digest: str, *, dead_after: timedelta) -> Iterator[None]:
+def model_locked(folder: StoredFolder, digest: str, *, dead_after: timedelta) -> Iterator[None]:
     """Hold the lock of a model.
 
     Args:
@@ -51,14 +51,14 @@ def model_locked(folder: Folder, digest: str, *, dead_after: timedelta) -> Itera
                 folder.delete(held)
 
 
-def remove_dead_locks(folder: Folder, seen: Mapping[str, Stored], *, dead_after: timedelta) -> None:
+def remove_dead_locks(folder: StoredFolder, seen: Mapping[str, Stored], *, dead_after: timedelta) -> None:
     """Remove the locks of dead holders from the objects of a base."""
     for name, held in seen.items():
         if name.startswith(f"{_LOCKS}/") and _is_dead(held, dead_after):
             folder.delete(held)
 
 
-def _take(folder: Folder, name: str, dead_after: timedelta) -> None:
+def _take(folder: StoredFolder, name: str, dead_after: timedelta) -> None:
     until = time.monotonic() + WAIT_S
     told = False
     other = folder.find(name)

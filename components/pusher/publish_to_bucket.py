@@ -1,4 +1,4 @@
-"""Publishes a model as a version in a folder of Cloud Storage: completely or not at all.
+"""Publishes a model as a version in a folder of an object store: completely or not at all.
 
 <base>/<version>/                 TF Serving's layout; complete with `saved_model.pb`, which is written last
 <base>/.claims/<version>          each number is assigned once, forever: one version has one publisher
@@ -6,7 +6,8 @@
 <base>/.staging/<version>/...     `saved_model.pb`, which the store copies into place if it is unchanged
 
 That condition keeps a publisher that was considered dead from completing a version: a cleanup first replaces
-the staged file by a tombstone, and then checks whether the version is complete.
+the staged file by a tombstone, and then checks whether the version is complete. Where a store cannot copy on
+that condition, the copy is two writes, and a cleanup that finds it begun ends it instead of preventing it.
 """
 
 import contextlib
@@ -21,7 +22,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from slipway.components.errors import ComponentError
-from slipway.components.pusher.bucket import EMPTY_CRC32C, PROCESS, Folder, Stored, TakenError, crc32c_of
 from slipway.components.pusher.claim_owner import is_gone, this_process
 from slipway.components.pusher.manifest import (
     NO_MANIFEST,
@@ -35,6 +35,15 @@ from slipway.components.pusher.manifest import (
 )
 from slipway.components.pusher.manifest_contents import Provenance
 from slipway.components.pusher.model_lock import model_locked, remove_dead_locks
+from slipway.components.pusher.stored_folder import (
+    EMPTY_CRC32C,
+    PROCESS,
+    Stored,
+    StoredFolder,
+    TakenError,
+    crc32c_of,
+    folder_at,
+)
 from slipway.components.pusher.version_files import NO_EXTRAS, Extras, sealed
 from slipway.components.pusher.versions import Published, next_version, version_number
 from slipway.components.saved_model.digest import MANIFEST, SIGNATURE
@@ -70,7 +79,7 @@ def publish_to_bucket(
     Args:
         model_folder: a SavedModel: regular files and folders only. Empty folders and the files of an earlier
             push are left out.
-        base: gs://BUCKET/FOLDER of the versions; the bucket must exist.
+        base: the folder of the versions in an object store; the bucket must exist.
         provenance, extras: see `slipway.components.pusher.version_files.sealed`.
 
     Raises:
@@ -79,14 +88,14 @@ def publish_to_bucket(
     """
     try:
         _, sizes = model_contents(model_folder)
-        with contextlib.closing(Folder(base, writer=secrets.token_hex(16))) as folder:
+        with contextlib.closing(folder_at(base, writer=secrets.token_hex(16))) as folder:
             return _publish(folder, model_folder, sizes, provenance, extras)
     except OSError as error:
         raise ComponentError(f"{model_folder} cannot be read: {error}.", hint="check the disk") from error
 
 
 def _publish(
-    folder: Folder, model: Path, sizes: Mapping[str, int], provenance: Provenance | None, extras: Extras
+    folder: StoredFolder, model: Path, sizes: Mapping[str, int], provenance: Provenance | None, extras: Extras
 ) -> Published:
     seen = folder.list()
     _remove_leftovers(folder, seen)
@@ -107,7 +116,7 @@ def _publish(
 
 
 def _found(
-    folder: Folder, seen: Mapping[str, Stored], model: Path, sizes: Mapping[str, int], extras: Extras
+    folder: StoredFolder, seen: Mapping[str, Stored], model: Path, sizes: Mapping[str, int], extras: Extras
 ) -> Published | None:
     """Return the newest version if it is this model, intact and with the extras; else None."""
     newest = max(complete_versions(seen), default=0)
@@ -119,7 +128,7 @@ def _found(
     return Published(newest, folder.address, was_there=True) if is_there else None
 
 
-def _published(folder: Folder, seen: Mapping[str, Stored], files: Mapping[str, _File]) -> Published:
+def _published(folder: StoredFolder, seen: Mapping[str, Stored], files: Mapping[str, _File]) -> Published:
     version = _claim(folder, seen)
     try:
         _write(folder, version, files)
@@ -131,7 +140,7 @@ def _published(folder: Folder, seen: Mapping[str, Stored], files: Mapping[str, _
     return Published(version, folder.address, was_there=False)
 
 
-def remove_version(folder: Folder, version: int) -> None:
+def remove_version(folder: StoredFolder, version: int) -> None:
     """Remove a version, first the file that makes servers load it; a missing version is not an error."""
     files = files_of(folder.list(f"{version}/"), version)
     for name in sorted(files, key=lambda name: name != SAVED_MODEL):
@@ -144,7 +153,7 @@ def complete_versions(seen: Mapping[str, Stored]) -> list[int]:
     return sorted(number for parts in found if len(parts) == 2 and (number := version_number(parts[0])))
 
 
-def verify_in_bucket(folder: Folder, version: int) -> str:
+def verify_in_bucket(folder: StoredFolder, version: int) -> str:
     """Describe what is wrong with a version; empty if every byte matches its manifest."""
     seen = files_of(folder.list(f"{version}/"), version)
     manifest = manifest_of(folder, seen)
@@ -164,13 +173,13 @@ def files_of(seen: Mapping[str, Stored], version: int) -> dict[str, Stored]:
     return {name.removeprefix(prefix): each for name, each in seen.items() if name.startswith(prefix)}
 
 
-def manifest_of(folder: Folder, files: Mapping[str, Stored]) -> Manifest | None:
+def manifest_of(folder: StoredFolder, files: Mapping[str, Stored]) -> Manifest | None:
     """Return the manifest among a version's files; None if there is no valid one."""
     return Manifest.from_bytes(folder.read(files[MANIFEST])) if MANIFEST in files else None
 
 
 def signature_and_manifest(
-    folder: Folder, version: int, seen: Mapping[str, Stored] | None = None
+    folder: StoredFolder, version: int, seen: Mapping[str, Stored] | None = None
 ) -> tuple[bytes | None, bytes | None]:
     """Return a version's signature and manifest, each None if missing.
 
@@ -187,7 +196,7 @@ def signature_and_manifest(
 
 
 def _is_same(
-    folder: Folder, seen: Mapping[str, Stored], version: int, model: Path, sizes: Mapping[str, int]
+    folder: StoredFolder, seen: Mapping[str, Stored], version: int, model: Path, sizes: Mapping[str, int]
 ) -> bool:
     """Return True if a version is intact and holds the model of this folder."""
     files = files_of(seen, version)
@@ -204,7 +213,7 @@ def _is_same(
     return True
 
 
-def _claim(folder: Folder, seen: Mapping[str, Stored]) -> int:
+def _claim(folder: StoredFolder, seen: Mapping[str, Stored]) -> int:
     # Numbers of versions and of claims.
     taken = {number for name in seen for part in name.split("/")[:2] if (number := version_number(part))}
     for version in itertools.count(next_version(taken, base=folder.address)):
@@ -215,7 +224,7 @@ def _claim(folder: Folder, seen: Mapping[str, Stored]) -> int:
     raise AssertionError  # there is always a next number
 
 
-def _write(folder: Folder, version: int, files: Mapping[str, _File]) -> None:
+def _write(folder: StoredFolder, version: int, files: Mapping[str, _File]) -> None:
     places = {
         _staged(version) if name == SAVED_MODEL else f"{version}/{name}": file for name, file in files.items()
     }
@@ -244,7 +253,7 @@ def _size(file: _File) -> int:
     return len(file.content) if isinstance(file.content, bytes) else file.content.stat().st_size
 
 
-def _remove_leftovers(folder: Folder, seen: Mapping[str, Stored]) -> None:
+def _remove_leftovers(folder: StoredFolder, seen: Mapping[str, Stored]) -> None:
     """Remove what dead publishers left: their process has ended, or they wrote nothing for long."""
     complete = set(complete_versions(seen))
     for name, claim in seen.items():
@@ -265,10 +274,13 @@ def _is_dead(claim: Stored, left: list[Stored]) -> bool:
     return is_gone(claim.labels.get(PROCESS, "")) or datetime.now(UTC) - last > DEAD_AFTER
 
 
-def _remove(folder: Folder, version: int, seen: Mapping[str, Stored]) -> None:
+def _remove(folder: StoredFolder, version: int, seen: Mapping[str, Stored]) -> None:
     """Remove an incomplete version so that it can never be completed; or a complete one's staged file."""
     staged = seen.get(_staged(version))
-    if f"{version}/{SAVED_MODEL}" not in seen:
+    if staged is not None and folder.is_being_copied(staged) and f"{version}/{SAVED_MODEL}" not in seen:
+        folder.copy(staged, f"{version}/{SAVED_MODEL}")  # all else of the version was verified before
+        folder.delete(staged)
+    elif f"{version}/{SAVED_MODEL}" not in seen:
         with contextlib.suppress(TakenError):  # another process is cleaning up, or the publisher is alive
             if staged is None or _TOMBSTONE not in staged.labels:
                 labels = {_TOMBSTONE: "yes"}

@@ -1,4 +1,4 @@
-"""The versions of one base, in a directory or in Cloud Storage: list, verify, fetch and remove them."""
+"""The versions of one base, in a directory or in an object store: list, verify, fetch and remove them."""
 
 import contextlib
 import logging
@@ -15,8 +15,10 @@ from slipway.components.pusher import manifest as manifests
 from slipway.components.pusher.manifest import SAVED_MODEL, Manifest, read_file
 from slipway.components.pusher.publish import remove_version
 from slipway.components.pusher.signature import Trust
-from slipway.components.pusher.versions import GS, version_number
+from slipway.components.pusher.stored_folder import folder_at
+from slipway.components.pusher.versions import version_number
 from slipway.components.saved_model.digest import MANIFEST, SIGNATURE
+from slipway.components.store_address import is_in_store
 
 _log = logging.getLogger(__name__)
 
@@ -26,7 +28,7 @@ class UntrustedError(ComponentError):
 
 
 class VersionStore(Protocol):
-    """The versions of one base, a directory or gs:// address."""
+    """The versions of one base, a directory or address in an object store."""
 
     base: str
 
@@ -58,20 +60,20 @@ def version_store_at(base: str, trust: Trust | None = None) -> VersionStore:
     """Return the versions at a directory or a gs:// address.
 
     Args:
-        base: the directory or gs:// address.
+        base: the directory or address in an object store.
         trust: the versions to trust; None: all whose files match their manifests.
 
     Raises:
         ComponentError: the bucket cannot be used.
     """
-    return _Bucket(base, trust) if base.startswith(GS) else _Directory(base, trust)
+    return _Bucket(base, trust) if is_in_store(base) else _Directory(base, trust)
 
 
 def thin_out(base: str, *, keep: int) -> list[int]:
     """Remove the oldest versions until `keep` are left; never the newest, nor one that no push made.
 
     Args:
-        base: the directory or gs:// address.
+        base: the directory or address in an object store.
         keep: number of versions to keep, >= 1.
 
     Returns:
@@ -186,9 +188,7 @@ class _Directory:
 
 class _Bucket:
     def __init__(self, base: str, trust: Trust | None) -> None:
-        from slipway.components.pusher.bucket import Folder
-
-        self._folder = Folder(base)
+        self._folder = folder_at(base)
         self._trust = trust
         self.base = self._folder.address
 

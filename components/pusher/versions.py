@@ -7,7 +7,6 @@ from pathlib import Path
 
 from slipway.components.errors import ComponentError
 
-GS = "gs://"
 # TF Serving stores a version as a signed 64-bit integer and ignores longer names.
 LARGEST_VERSION = 2**63 - 1
 
@@ -18,7 +17,7 @@ class Published:
 
     Attributes:
         version: its number, > 0; larger than those of all earlier versions.
-        base: the directory or gs:// address that holds the versions.
+        base: the directory or address in an object store that holds the versions.
         was_there: True if an earlier push has published the same files, so nothing was written.
     """
 
@@ -28,7 +27,7 @@ class Published:
 
     @property
     def address(self) -> str:
-        """The version's own directory or gs:// address."""
+        """The version's own directory or address in an object store."""
         return f"{self.base}/{self.version}"
 
     @property

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from slipway.components.store_address import IN_STORES
 from slipway.pipeline.commands.completion import (
     complete_node,
     complete_run,
@@ -12,6 +13,7 @@ from slipway.pipeline.commands.completion import (
     complete_version,
     complete_workload,
 )
+from slipway.pipeline.errors import UsageError
 
 Run = Annotated[
     str | None,
@@ -39,9 +41,23 @@ StepRun = Annotated[
     ),
 ]
 StepNode = Annotated[str, typer.Argument(metavar="NODE", help="The node's id.", autocompletion=complete_node)]
+
+
+def _folder_here(output: Path) -> Path:
+    """Refuse an address in an object store, which would be taken for folders of these names."""
+    if str(output).startswith(tuple(each.removesuffix("/") for each in IN_STORES)):
+        raise UsageError(
+            f"--output {output.parts[0]}//{'/'.join(output.parts[1:])}: TFX keeps metadata and artifacts of "
+            "local runs in a folder of this machine.",
+            hint="only data.source and push.destination may be in an object store",
+        )
+    return output
+
+
 Output = Annotated[
     Path,
     typer.Option(
+        callback=_folder_here,
         help="Folder for all output; a relative path starts in the current folder.",
         show_default="output in the project",
     ),

@@ -8,7 +8,8 @@ from slipway.components.project import PROJECT_ROOT
 from slipway.components.pusher.signature import Trust, claimed_key
 from slipway.components.pusher.signing_keys import short
 from slipway.components.pusher.version_store import version_store_at
-from slipway.components.pusher.versions import GS, version_number
+from slipway.components.pusher.versions import version_number
+from slipway.components.store_address import is_in_store
 from slipway.pipeline.commands.versions import no_version, workload_config
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.terminal.invocation import command
@@ -96,7 +97,7 @@ def verify(place: str, trust: Trust | None = None) -> Iterator[Verified]:
     """Check one version, or all versions in a folder, and yield the results.
 
     Args:
-        place: the directory or gs:// address of a version, or of a folder that holds versions.
+        place: the directory or address of a version, or of a folder that holds versions.
         trust: the keys to verify signatures with; None: signatures are not verified.
 
     Raises:
@@ -104,7 +105,7 @@ def verify(place: str, trust: Trust | None = None) -> Iterator[Verified]:
     """
     place = place.rstrip("/") or "/"
     above, _, name = place.rpartition("/")
-    if not place.startswith(GS) and not Path(place).is_absolute():
+    if not is_in_store(place) and not Path(place).is_absolute():
         place = str(Path(place).absolute())
         above, _, name = place.rpartition("/")
     number = version_number(name)

@@ -18,7 +18,7 @@ from slipway.pipeline.config.section import (
 )
 from slipway.pipeline.config.settings_errors import KeyRuleError
 
-_BUCKET_FOLDER = re.compile(r"gs://[a-z0-9][a-z0-9._-]+/[^/].*")
+_BUCKET_FOLDER = re.compile(r"(?:gs|s3|az)://[a-z0-9][a-z0-9._-]+/[^/].*")
 
 
 class EndpointConfig(Section):
@@ -85,7 +85,8 @@ class PushConfig(Section):
     destination: PathText | None = Field(
         default=None,
         description="Where versions are published: a directory, relative to the project's root, or "
-        "gs://BUCKET/FOLDER; null: serving/NAME in the output directory.",
+        "gs://BUCKET/FOLDER, s3://BUCKET/FOLDER or az://CONTAINER/FOLDER; null: serving/NAME in the output "
+        "directory.",
     )
 
     keep: int | None = Field(
@@ -128,5 +129,5 @@ class PushConfig(Section):
     @classmethod
     def _directory_or_bucket(cls, value: str | None) -> str | None:
         if value is not None and "://" in value and not _BUCKET_FOLDER.fullmatch(value):
-            raise KeyRuleError(f"must be a directory or gs://BUCKET/FOLDER; {BUCKET_WORDS}")
+            raise KeyRuleError(f"must be a directory, or gs://BUCKET/FOLDER, s3:// or az://; {BUCKET_WORDS}")
         return value

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from slipway.components.store_address import GS, is_in_store
 from slipway.pipeline.cloud.image_contents import IMAGE_PACKAGES, IMAGE_ROOT, Image
 from slipway.pipeline.cloud.rehearsal.services import ServiceName
 from slipway.pipeline.cloud.services.kubeflow_job import check_machines
@@ -44,6 +45,12 @@ def rehearsal_target(
     name = request.workload.replace(":", ".")
     if service is not ServiceName.VERTEX:
         _check_kubeflow(request, root)
+    if root is not None and is_in_store(root) and not root.startswith(GS):
+        raise UsageError(
+            f"--root {root}: TFX and TensorFlow read and write artifacts here or on gs://, and have no file "
+            "system for s3:// and az://.",
+            hint="name a folder or gs://BUCKET/PATH, or leave --root out",
+        )
     root = (root or str(output / "artifacts" / name)).rstrip("/") or "/"
     if "://" not in root:  # absolute: the tasks run in other folders, and containers mount it there
         root = str(Path(root).resolve())

@@ -19,10 +19,11 @@ from slipway.components.pusher import bucket as buckets
 from slipway.components.pusher import model_lock
 from slipway.components.pusher import publish_to_bucket as publishing
 from slipway.components.pusher.artifact_folder import on_this_machine
-from slipway.components.pusher.bucket import Folder, TakenError
+from slipway.components.pusher.bucket import Folder
 from slipway.components.pusher.publish_to_bucket import complete_versions, publish_to_bucket, verify_in_bucket
 from slipway.components.pusher.signature import Trust
 from slipway.components.pusher.signing_keys import SigningSettings, read_signing_key, read_verify_key
+from slipway.components.pusher.stored_folder import EMPTY_CRC32C, TakenError, crc32c_of
 from slipway.components.pusher.version_files import Extras
 from slipway.components.pusher.version_store import UntrustedError, thin_out, version_store_at
 from slipway.pipeline.commands.verify import Verified, verify
@@ -370,7 +371,7 @@ def test_version_that_was_changed_in_the_bucket_is_pushed_again(model, base):
     first = publish_to_bucket(model, base=base)
     name = f"{first.version}/variables/variables.index"
     with contextlib.closing(Folder(base, writer="somebody")) as folder:
-        folder.create(name, b"iNdex", crc32c=buckets.crc32c_of(b"iNdex"), over=folder.find(name))
+        folder.create(name, b"iNdex", crc32c=crc32c_of(b"iNdex"), over=folder.find(name))
         assert verify_in_bucket(folder, first.version) == (
             "variables/variables.index does not match its manifest.json"
         )
@@ -506,7 +507,7 @@ def test_version_of_a_bucket_whose_object_is_named_out_of_it_is_not_fetched(mode
 def test_artifact_in_a_bucket_is_brought_here_and_one_on_disk_is_itself(base, tmp_path):
     with contextlib.closing(Folder(base)) as folder:
         for name in ("Format-Serving/saved_model.pb", "BLESSED"):
-            folder.create(name, name.encode(), crc32c=buckets.crc32c_of(name.encode()))
+            folder.create(name, name.encode(), crc32c=crc32c_of(name.encode()))
     with on_this_machine(base) as here:
         assert (here / "Format-Serving/saved_model.pb").read_bytes() == b"Format-Serving/saved_model.pb"
         assert (here / "BLESSED").is_file()
@@ -521,7 +522,7 @@ def test_objects_that_stand_for_folders_are_no_files_of_a_version_or_an_artifact
     version = publish_to_bucket(model, base=base).version
     with contextlib.closing(Folder(base)) as folder:
         for name in ("", f"{version}/", f"{version}/variables/"):
-            folder.create(name, b"", crc32c=buckets.EMPTY_CRC32C)
+            folder.create(name, b"", crc32c=EMPTY_CRC32C)
         assert verify_in_bucket(folder, version) == ""
     with version_store_at(base).fetched(version) as fetched:
         assert (fetched / "saved_model.pb").is_file()

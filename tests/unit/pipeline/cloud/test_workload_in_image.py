@@ -151,6 +151,8 @@ def test_push_destination_on_this_machine_is_refused(target, tmp_path):
 def test_data_in_a_store_that_a_cloud_run_does_not_know_is_refused(target):
     with pytest.raises(ConfigError, match=r"data\.source: s3://bucket can be used by a run on this machine"):
         target(**{"data.source": "s3://bucket/trips.csv"})
+    with pytest.raises(ConfigError, match=r"push\.destination: az://box/taxi can be used by a run on this"):
+        target(**{"push.destination": "az://box/taxi"})
 
 
 def test_private_key_by_its_path_is_refused_as_it_would_lie_in_the_image(target, tmp_path):

@@ -1028,9 +1028,11 @@ def test_taxi_workload_is_loaded_in_a_blink():
     assert lines < 700_000  # 512,000 measured, in a tenth of a second
 
 
-@pytest.mark.parametrize("value", ["s3://b/x", "gs://b", "gs://b/", "gs:///x", "http://host/x"])
+@pytest.mark.parametrize("value", ["s3://b/x", "gs://b", "gs://b/", "gs:///x", "az://box", "http://host/x"])
 def test_destination_that_is_no_directory_and_no_bucket_folder_is_refused(value):
-    with pytest.raises(ConfigError, match=r"push\.destination.* must be a directory or gs://BUCKET/FOLDER"):
+    with pytest.raises(
+        ConfigError, match=r"push\.destination.* must be a directory, or gs://BUCKET/FOLDER, s3:// or az://"
+    ):
         load_workload(TAXI, sets=read_assignments([f"push.destination={value}"]), root=ROOT)
 
 

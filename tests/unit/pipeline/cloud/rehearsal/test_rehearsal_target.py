@@ -56,6 +56,11 @@ def test_relative_root_is_that_of_the_current_folder_wherever_tasks_run(target, 
     assert made.settings.train.checkpoint.folder == f"{tmp_path}/art/checkpoints/taxi"
 
 
+def test_root_on_s3_is_refused_for_tfx_has_no_file_system_there(target):
+    with pytest.raises(UsageError, match=r"--root s3://bucket/x: TFX and TensorFlow .* have no file system"):
+        target(root="s3://bucket/x")
+
+
 def test_service_is_handed_on_and_kubeflow_takes_no_root_and_no_other_pipeline(target, project, monkeypatch):
     assert target().service == "vertex"
     there = {"service": ServiceName.KUBEFLOW_WITHOUT_MLMD}
