@@ -75,6 +75,7 @@ WRONG = {
     "no port": (["serve", "--port", "99999", *O], "'--port': 99999; "),
     "an unknown slice": (["preflight", "taxi", "--tpu", "v9", *O], "no slice 'v9'"),
     "no price": (["preflight", "taxi", "--price", "x", *O], "--price 'x'"),
+    "output in a store": (["runs", "--output", "s3://b/out"], "--output s3://b/out: TFX keeps metadata"),
     "no data": (["new", "x", "--data", "no.csv"], "no.csv does not exist"),
     "no name": (["new", "Big Name", "--data", "no.csv"], "is not a valid workload name"),
     "no run to take edits from": (["accept-schema", *O], "has no runs yet"),
