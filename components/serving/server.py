@@ -188,7 +188,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._check()
             body = self._body() if method == "POST" else self._no_body()
             self.server.places.is_being_answered(self.connection)
-            wanted = route(method, self.path, name=self.server.name)
+            # Not self.path, in which Python has made one slash of several at the beginning.
+            wanted = route(method, self.requestline.split(" ")[1], name=self.server.name)
             document = self._done(wanted, body)
             self._send(200, document)
         except RequestError as error:

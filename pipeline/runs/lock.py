@@ -8,6 +8,7 @@ import fcntl
 import json
 import os
 import sqlite3
+import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -174,17 +175,10 @@ def check_store(path: Path) -> None:
     """Check that the SQLite store is undamaged and not in use.
 
     Raises:
-        UsageError: the file is damaged, not a database, or locked by another program; or its path is longer
-            than SQLite allows.
+        UsageError: the file is damaged, not a database, or locked by another program; or as `_is_there`.
     """
-    _check_length(path)
-    if not path.exists():
+    if not _is_there(path):
         return
-    if not path.is_file():
-        raise UsageError(
-            f"{path} is a folder, a pipe or a device, and must be a file.",
-            hint=f"move it away (`mv {path} {path}.other`), or choose another folder with --output",
-        )
     try:
         with contextlib.closing(sqlite3.connect(path, timeout=_STORE_WAIT_S)) as connection:
             # Take the write lock and release it: reading alone would not notice a hanging writer.
@@ -207,10 +201,9 @@ def check_undamaged(path: Path) -> None:
     """Check like `check_store`, but ignore a file that is in use: for callers that only read.
 
     Raises:
-        UsageError: the file is damaged or not a database, or its path is longer than SQLite allows.
+        UsageError: the file is damaged or not a database; or as `_is_there`.
     """
-    _check_length(path)
-    if not path.is_file():
+    if not _is_there(path):
         return
     try:
         with contextlib.closing(_for_reading(path)) as connection:
@@ -222,6 +215,33 @@ def check_undamaged(path: Path) -> None:
         damage = str(error)
     if damage:
         raise _damaged(path, damage)
+
+
+def _is_there(path: Path) -> bool:
+    """Return True if the store is a file, False if there is none yet.
+
+    Raises:
+        UsageError: the path leads to something else or, as a link to itself, nowhere; or it is longer than
+            SQLite allows.
+    """
+    _check_length(path)
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        parent = path.resolve().parent
+        if not path.is_symlink() or parent.is_dir():  # SQLite creates what a link names
+            return False
+        what = f"leads to {parent}, which does not exist"
+    except OSError as error:
+        what = f"cannot be read: {error.strerror or error}"
+    else:
+        if stat.S_ISREG(mode):
+            return True
+        what = "is a folder, a pipe or a device, and must be a file"
+    raise UsageError(
+        f"{path} {what}.",
+        hint=f"move it away (`mv {path} {path}.other`), or choose another folder with --output",
+    )
 
 
 def _check_length(path: Path) -> None:

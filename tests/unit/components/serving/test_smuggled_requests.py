@@ -38,6 +38,14 @@ def answers_to():
         thread.join()
 
 
+@pytest.mark.parametrize("slashes", [b"//", b"///"])
+def test_path_with_more_slashes_in_front_is_not_found_as_received(answers_to, slashes):
+    answer = answers_to(HIDDEN.replace(b"/v1", slashes + b"v1"))
+
+    assert answer.startswith(b"HTTP/1.1 404 ")
+    assert slashes + b"v1/models/toy" in answer
+
+
 def test_requests_behind_each_other_are_all_answered(answers_to):
     assert answers_to(HIDDEN * 3).count(b"HTTP/1.1 200 ") == 3
 

@@ -147,12 +147,27 @@ def test_a_file_that_is_no_database_is_called_damaged_with_the_way_out(store, ch
     assert error.value.hint.startswith(f"move it away (`mv {store} {store}.damaged`)")
 
 
-@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
-def test_a_store_that_is_no_file_is_called_that_and_not_busy(tmp_path, make):
+@pytest.mark.parametrize("check", [check_store, check_undamaged])
+@pytest.mark.parametrize(
+    ("make", "what"),
+    [
+        (os.mkdir, "is a folder, a pipe or a device"),
+        (os.mkfifo, "is a folder, a pipe or a device"),
+        (lambda path: path.symlink_to(path), "cannot be read: Too many levels of symbolic links"),
+        (lambda path: path.symlink_to(path.parent / "gone" / "db"), "leads to .*/gone, which does not exist"),
+    ],
+)
+def test_a_store_that_is_no_file_is_called_that_and_not_busy(tmp_path, make, what, check):
     make(tmp_path / "metadata.db")
-    with pytest.raises(UsageError, match=r"metadata\.db is a folder, a pipe or a device") as error:
-        check_store(tmp_path / "metadata.db")
+    with pytest.raises(UsageError, match=rf"metadata\.db {what}") as error:
+        check(tmp_path / "metadata.db")
     assert error.value.hint.startswith("move it away")
+
+
+@pytest.mark.parametrize("check", [check_store, check_undamaged])
+def test_a_store_may_be_a_link_to_a_file_that_a_run_will_create(tmp_path, check):
+    (tmp_path / "metadata.db").symlink_to(tmp_path / "elsewhere.db")
+    check(tmp_path / "metadata.db")
 
 
 @pytest.mark.parametrize("check", [check_store, check_undamaged])
