@@ -38,6 +38,7 @@ from slipway.components.evaluator.tally import Tally
 from slipway.components.model_gate.eval_config import CANDIDATE
 from slipway.components.model_gate.trivial_scores import LABEL_PREFIX
 from slipway.components.progress import report as tell
+from slipway.components.saved_model.digest_files import require_as_exported
 from slipway.components.shards import Rows, Shard, process_count, redone_in_words, shards_of, with_place
 from slipway.components.worker_pool import ProcessPool, TaskProgress, Workers
 
@@ -123,8 +124,11 @@ class Executor(CheckedExecutor):
         """Write the artifact `evaluation`.
 
         Raises:
-            ComponentError: the rows, or one of the custom metrics, cannot be measured.
+            ComponentError: the rows, or one of the custom metrics, cannot be measured; or the baseline's
+                files changed after its export: a worse baseline would let a worse model pass.
         """
+        for baseline in input_dict.get(standard_component_specs.BASELINE_MODEL_KEY) or ():
+            require_as_exported("the baseline model", _saved_model(baseline))
         try:
             work = _work(input_dict, output_dict, exec_properties)
             words = self._measure(work)
@@ -269,9 +273,7 @@ def _work(
     folders = {}
     for model in request.models:
         artifact = artifact_utils.get_single_instance(inputs[by_kind[model.is_baseline]])
-        folders[model.name] = path_utils.serving_model_path(
-            artifact.uri, path_utils.is_old_model_artifact(artifact)
-        )
+        folders[model.name] = _saved_model(artifact)
     splits = json_utils.loads(properties.get(keys.EXAMPLE_SPLITS_KEY) or "null") or [_EVAL]
     return _Work(
         config=config,
@@ -282,6 +284,11 @@ def _work(
         schema=_schema(inputs.get(keys.SCHEMA_KEY)),
         folder=artifact_utils.get_single_uri(outputs[keys.EVALUATION_KEY]),
     )
+
+
+def _saved_model(artifact: Any) -> str:
+    folder: str = path_utils.serving_model_path(artifact.uri, path_utils.is_old_model_artifact(artifact))
+    return folder
 
 
 def _as_json(config: Any) -> str:

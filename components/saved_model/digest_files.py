@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from slipway.components.errors import ComponentError
 from slipway.components.saved_model.digest import combined_digest
 from slipway.components.saved_model.quiet_tensorflow import import_tensorflow
 
@@ -40,6 +41,32 @@ def exported_digest(serving_model: str) -> str:
         return ""
     with gfile.GFile(path, "rb") as file:
         return str(file.read().decode(errors="replace")).strip()
+
+
+def require_as_exported(name: str, serving_model: str) -> None:
+    """Refuse a model whose files are no longer those that were exported, if `keep_digest` stored which.
+
+    A model that is gone passes: whoever loads it reports that.
+
+    Args:
+        name: what the model is, for the message.
+        serving_model: as in `keep_digest`.
+
+    Raises:
+        ComponentError: the files changed, or cannot be read.
+    """
+    was = exported_digest(serving_model)
+    if not was or not import_tensorflow().io.gfile.exists(serving_model):
+        return
+    try:
+        digest = model_digest(serving_model)
+    except OSError as error:
+        raise ComponentError(f"{name}, {serving_model}, cannot be read: {error.strerror or error}") from error
+    if digest != was:
+        raise ComponentError(
+            f"{name}, {serving_model}, is damaged: the SHA-256 over its files was {was[:12]} when it was "
+            f"exported, and is {digest[:12]} now"
+        )
 
 
 def _local(folder: Path) -> Iterator[tuple[str, str]]:

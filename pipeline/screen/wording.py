@@ -183,8 +183,11 @@ def _failed_node(record: RunRecord, node: NodeRecord) -> Iterator[str]:
         yield f"    hint: {error['hint']}"
     elif node.type == "Evaluator" and _has_baseline(record) and not _is_rehearsal(record):
         clear = command("baseline", *_workload_words(record), "--clear", output=record.output)
-        yield "    It also asks the last blessed model; one that is gone, or of other columns, cannot answer:"
-        yield f"    hint: {clear}"
+        yield (
+            "    It also asks the last blessed model; one that is gone, damaged, or of other columns, cannot "
+            "answer:"
+        )
+        yield f"    hint: {clear}   # or --set RUN, an earlier run whose model is there"
         if moved := _moved_baseline(record):
             link = shlex.join(["ln", "-s", str(Path(record.output).absolute()), str(moved)])
             yield f"    That model is looked for in {moved}; if the folder was moved from there, link it:"

@@ -18,6 +18,16 @@ _MANY_FEATURES, _TRANSFORM_S = 500, 0.1
 _SHOWN_SHARE = 0.001
 # A total is at least of so many rows, and may be rounded.
 _LEAST_SUMMED, _ROUNDED = 10, 1e-5
+# The first or last word in rows of totals. Other rows may have it, too, so such a row must hold a sum.
+_TOTALS = {
+    "total", "totals", "subtotal", "subtotals", "sum", "sums", "summe", "gesamt", "insgesamt", "ergebnis",
+}  # fmt: skip
+# What nothing but a total is called, whatever it holds.
+_ONLY_TOTALS = {
+    "subtotal", "sub total", "grand total", "zwischensumme", "zwischenergebnis", "gesamtsumme",
+    "gesamtergebnis",
+}  # fmt: skip
+_MOST_WORDS, _LEAST_SUMMED_OF_GROUP, _SHOWN_TOTALS = 4, 2, 5
 
 
 def notes_of(
@@ -111,19 +121,74 @@ def placeholder_notes(columns: Sequence[Facts], *, is_csv: bool) -> list[str]:
 
 
 def totals_note(columns: Mapping[str, npt.NDArray[Any]]) -> list[str]:
-    """Return a note if the last row holds the sums of the rows above it, as sheets end; else nothing.
+    """Return a note about rows that hold the sums of rows above them, as sheets do; else nothing.
 
     Args:
         columns: all rows of the data, in order: float64 with NaN, or texts.
     """
-    sums = [name for name, values in columns.items() if values.dtype != object and _ends_with_sum(values)]
-    if not sums:
-        return []
-    what = "is the sum" if len(sums) == 1 else "are the sums"
-    return [
-        f"The last row is a total: its {' and '.join(sums)} {what} of the rows above. A model would learn "
-        "from it: remove that row, and create the workload again."
-    ]
+    numbers = {name: values for name, values in columns.items() if values.dtype != object}
+    notes = []
+    called = _called_totals(columns)
+    summed = _summed(numbers, sorted(called))
+    if rows := [row for row in sorted(called) if row in summed or _words(called[row][1]) in _ONLY_TOTALS]:
+        column, text = called[rows[0]]
+        shown = [f"{row + 1:,}" for row in rows[:_SHOWN_TOTALS]]
+        more = [f"{len(rows) - len(shown):,} more"] if len(rows) > len(shown) else []
+        *firsts, last = shown + more
+        which = f"Rows {', '.join(firsts)} and {last} are totals" if firsts else f"Row {last} is a total"
+        example = f"row {shown[0]} holds {column} {text!r}" if firsts else f"it holds {column} {text!r}"
+        them = "these rows" if firsts else "that row"
+        notes.append(
+            f"{which} of the rows above: {example}. A model would learn from {them}: remove {them}, and "
+            "create the workload again."
+        )
+    rows_in_all = len(next(iter(columns.values()), ()))
+    sums = [name for name, values in numbers.items() if _ends_with_sum(values)]
+    if sums and rows_in_all - 1 not in rows:
+        what = "is the sum" if len(sums) == 1 else "are the sums"
+        notes.append(
+            f"The last row is a total: its {' and '.join(sums)} {what} of the rows above. A model would "
+            "learn from it: remove that row, and create the workload again."
+        )
+    return notes
+
+
+def _called_totals(columns: Mapping[str, npt.NDArray[Any]]) -> dict[int, tuple[str, str]]:
+    """Return the rows with a text that totals are called by: row -> the column and the text."""
+    found: dict[int, tuple[str, str]] = {}
+    for name, values in columns.items():
+        if values.dtype != object:
+            continue
+        texts = {each for each in set(values) if each and _may_be_total(_words(each))}
+        if texts:
+            found = {row: (name, text) for row, text in enumerate(values) if text in texts} | found
+    return found
+
+
+def _words(text: str) -> str:
+    return " ".join(text.casefold().replace("-", " ").rstrip(": ").split())
+
+
+def _may_be_total(words: str) -> bool:
+    each = words.split(" ", _MOST_WORDS)
+    return words in _ONLY_TOTALS or (len(each) <= _MOST_WORDS and bool({each[0], each[-1]} & _TOTALS))
+
+
+def _summed(numbers: Mapping[str, npt.NDArray[np.float64]], rows: Sequence[int]) -> set[int]:
+    """Return those of the rows that hold a sum: of all rows above, or of those since the last of `rows`."""
+    found = set()
+    for values in numbers.values():
+        others = np.nan_to_num(values)
+        others[list(rows)] = 0.0
+        above = np.concatenate([[0.0], np.cumsum(others)])
+        addends = np.concatenate([[0], np.cumsum(others != 0)])
+        for last, row in zip([-1, *rows], rows, strict=False):
+            for start in (0, last + 1):
+                difference = abs(above[row] - above[start] - values[row])
+                is_several = addends[row] - addends[start] >= _LEAST_SUMMED_OF_GROUP
+                if is_several and values[row] and difference <= _ROUNDED * abs(values[row]):
+                    found.add(row)
+    return found
 
 
 def _ends_with_sum(values: npt.NDArray[np.float64]) -> bool:

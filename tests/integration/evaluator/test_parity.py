@@ -627,6 +627,25 @@ def test_baseline_that_knows_no_such_label_is_reported_and_not_left_to_tfx(saved
     assert told.value.hint == ""
 
 
+def test_baseline_whose_files_changed_is_refused_before_anything_is_compared_with_it(
+    saved, evaluate, tmp_path
+):
+    from slipway.components.errors import ComponentError
+    from slipway.components.saved_model.digest_files import keep_digest
+    from slipway.pipeline.testing import tiny_examples
+
+    examples = tiny_examples({"eval": [{"whole": [1], "label": [1.0], "candidate": [0.5]}]}, into=tmp_path)
+    models = {
+        name: saved(tmp_path / name, "candidate", outputs=1, labels=1) for name in ("candidate", "baseline")
+    }
+    model = tmp_path / "baseline" / "Format-Serving"
+    keep_digest(str(model))
+    (model / "assets" / "words").write_text("swapped")  # TensorFlow notices changes of weights only
+    with pytest.raises(ComponentError, match=f"the baseline model, {model}, is damaged: the SHA") as told:
+        evaluate(examples, config_of("binary", []), models)
+    assert told.value.hint == ""  # the engine's own
+
+
 def test_baseline_that_is_gone_is_reported_and_the_engine_s_own_hint_is_left_room(saved, evaluate, tmp_path):
     from slipway.components.errors import ComponentError
     from slipway.pipeline.testing import tiny_examples

@@ -30,3 +30,43 @@ def test_other_last_rows_are_rows(last):
 @pytest.mark.parametrize("values", [[0.0] * 40, [*[0.0] * 38, 5.0, 5.0], [np.nan] * 40, [1.0, 2.0, 3.0]])
 def test_zeros_and_few_rows_are_no_total(values):
     assert totals_note({"sold": np.array(values)}) == []
+
+
+def _sheet(*texts_and_numbers):
+    return {
+        "region": np.array([text for text, _ in texts_and_numbers], dtype=object),
+        "sold": np.array([number for _, number in texts_and_numbers]),
+    }
+
+
+def test_totals_between_the_rows_are_told_by_their_rows():
+    sheet = _sheet(
+        ("A", 1.0), ("A", 2.5), ("A Total", 3.5), ("B", 4.0), ("B", np.nan), ("B", 5.0), ("B Total", 9.0),
+        ("Grand Total", 12.5),
+    )  # fmt: skip
+    [note] = totals_note(sheet)
+    assert note.startswith("Rows 3, 7 and 8 are totals of the rows above: row 3 holds region 'A Total'.")
+
+
+@pytest.mark.parametrize("name", ["Total", "SUM", "Summe", "Total Nord", "Nord Ergebnis", " sub-total:"])
+def test_one_row_of_a_total_is_told(name):
+    [note] = totals_note(_sheet(("A", 1.0), ("A", 2.5), (name, 3.5), ("B", 4.0)))
+    assert note.startswith(f"Row 3 is a total of the rows above: it holds region {name!r}.")
+
+
+def test_subtotals_of_other_than_sums_are_told_by_their_name():
+    assert totals_note(_sheet(("A", 1.0), ("A", 2.5), ("Subtotal", 1.75), ("B", 4.0)))
+
+
+def test_a_last_row_that_is_called_total_is_told_once():
+    [note] = totals_note({**_with_last(SOLD.sum()), "shop": np.array([*"A" * 39, "Total"], dtype=object)})
+    assert note.startswith("Row 40 is a total")
+
+
+def test_totals_that_are_values_like_others_are_rows():
+    covers = _sheet(("total", 1.0), ("partial", 2.0), ("total", 3.0), ("partial", 9.0), ("total", 4.0))
+    assert totals_note(covers) == []
+    assert totals_note(_sheet(("A", 3.0), ("Total", 3.0), ("B", 2.0), ("Sum", 2.0))) == []
+    assert totals_note(_sheet(("A", 0.0), ("A", 0.0), ("Total", 0.0))) == []
+    reviews = _sheet(("a total mess", 1.0), ("fine", 0.0), ("good", 1.0), ("a mess in total", 1.0))
+    assert totals_note(reviews) == []
