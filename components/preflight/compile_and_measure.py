@@ -113,6 +113,7 @@ def _answer(question: Question) -> Answer:
     from slipway.components.trainer.devices.tpu_model import require_known_shapes
     from slipway.components.trainer.features import Feature
     from slipway.components.trainer.learning_rate import inner_optimizer
+    from slipway.components.trainer.loss_labels import require_equal_shapes
     from slipway.components.trainer.trace_error import explain
     from slipway.components.trainer.user_model import build_model, require_outputs
 
@@ -139,6 +140,8 @@ def _answer(question: Question) -> Answer:
     try:
         model = build_model(question.model, inputs, question.hyperparameters)
         require_outputs(model, question.label, question.model)
+        shapes = {name: features[name].shape for name in question.labels}
+        require_equal_shapes(model, question.label, shapes, question.model)
     except SlipwayError:
         raise
     except Exception as error:

@@ -154,6 +154,11 @@ class TrainingJob:
         return columns_of(self.label)
 
     @property
+    def label_shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each label in one row, by the name of its feature."""
+        return {each.name: each.shape for each in self.features if each.name in self.labels}
+
+    @property
     def inputs(self) -> dict[str, Feature]:
         """The features by name, without label and weight: what `build_model` gets."""
         apart = (*self.labels, self.weight)

@@ -147,6 +147,7 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
     from slipway.components.trainer.loop.fit import Input, fit
     from slipway.components.trainer.loop.step_time import constant_batch_step_s, input_wait
     from slipway.components.trainer.loop.train_function import takes_blocks
+    from slipway.components.trainer.loss_labels import require_equal_shapes, require_labels
 
     if job.compute.backend == "jax":
         keras.config.disable_traceback_filtering()  # it fails at JAX's errors, and hides the layer
@@ -166,6 +167,9 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
         require_evaluation(eval_examples.count, needed=eval_examples.needed)
     most_steps = 1 if is_custom_loop else job.checkpoint.steps
     model, steps_per_epoch = _model(job, devices, full_batches=examples.full_batches, most_steps=most_steps)
+    if not is_custom_loop:  # which need not use the loss
+        require_equal_shapes(model, job.label, job.label_shapes, job.model)
+        require_labels(model, job.label, {"train": examples, "eval": eval_examples}, job.model)
     facts: Facts = {
         "devices": devices.words,
         "input": examples.words,

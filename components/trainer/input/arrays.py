@@ -47,6 +47,9 @@ class Rows(Protocol):
     def take(self, numbers: tf.Tensor) -> Columns:
         """Return the rows with these numbers, int64 [n]: one tensor per feature, [n, *feature.shape]."""
 
+    def column(self, name: str) -> npt.NDArray[Any]:
+        """Return a feature of all rows, [rows, *feature.shape]."""
+
 
 class MemoryRows:
     """Rows in memory, as one tensor per feature.
@@ -65,6 +68,11 @@ class MemoryRows:
     def take(self, numbers: tf.Tensor) -> Columns:
         """Return the rows with these numbers."""
         return {name: tf.gather(values, numbers) for name, values in self.columns.items()}
+
+    def column(self, name: str) -> npt.NDArray[Any]:
+        """Return a feature of all rows."""
+        values: npt.NDArray[Any] = self.columns[name].numpy()
+        return values
 
 
 class FileRows:
@@ -113,6 +121,10 @@ class FileRows:
             for each, column, shape in zip(self._features, values, shapes, strict=True)
         }
 
+    def column(self, name: str) -> npt.NDArray[Any]:
+        """Return a feature of all rows, without reading it yet."""
+        return self._rows[name]
+
     def _read(self, numbers: Any) -> list[Any]:
         block = self._rows[numbers]
         return [np.ascontiguousarray(block[each.name]) for each in self._features]
@@ -134,6 +146,10 @@ class PartOfRows:
     def take(self, numbers: tf.Tensor) -> Columns:
         """Return the rows with these numbers, counted within the subset."""
         return self._rows.take(tf.gather(self._numbers, numbers))
+
+    def column(self, name: str) -> npt.NDArray[Any]:
+        """Return a feature of all the rows that this is a subset of."""
+        return self._rows.column(name)
 
 
 def held_out(rows: Rows, *, share: float, seed: int) -> tuple[PartOfRows, PartOfRows]:

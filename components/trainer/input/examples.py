@@ -21,6 +21,7 @@ from slipway.components.trainer.input.plan import (
 )
 from slipway.components.trainer.input.targets import Targets
 from slipway.components.trainer.job import TrainingJob
+from slipway.components.trainer.loss_labels import LabelRange
 
 
 class Examples(Protocol):
@@ -45,6 +46,9 @@ class Examples(Protocol):
 
     def evaluation(self) -> tf.data.Dataset:
         """Return the batches of one pass, in order."""
+
+    def label_range(self, column: str) -> LabelRange:
+        """Return what a label's column holds."""
 
 
 def open_examples(files: Sequence[str], job: TrainingJob, devices: Devices, *, split: str) -> Examples:
@@ -105,6 +109,10 @@ class CachedExamples:
         # Small batches are taken several at a time, even if each is a block by itself.
         return batches.batch(1, drop_remainder=True).prefetch(2) if in_one_call == 1 else batches
 
+    def label_range(self, column: str) -> LabelRange:
+        """Return what a label's column holds; of held out rows, and of the others, that of all of them."""
+        return LabelRange().with_values(self._rows.column(column))
+
     def held_out(self) -> tuple["CachedExamples", "CachedExamples"]:
         """Return the examples to train on, and those held out for `train.early_stopping`."""
         parts = arrays.held_out(self._rows, share=self._job.early_stopping.share, seed=self._job.seed)
@@ -160,7 +168,8 @@ class StreamedExamples:
             job.input.shuffle_rows // hosts.count,
             row_bytes=row_bytes(job.features),
         )
-        own = count_records(self._files)
+        labels = [each for each in job.features if each.name in job.labels]
+        own, self._label_ranges = count_records(self._files, labels)
         # All hosts take as many steps as the host with the fewest examples can.
         self.full_batches = devices.min_over_hosts(self._window.steps(own))
         self.count = own * hosts.count
@@ -195,6 +204,10 @@ class StreamedExamples:
         )
         # All hosts stop after the same number of batches, so that none waits for a host with fewer.
         return batches.take(self.full_batches) if self._devices.hosts.count > 1 else batches
+
+    def label_range(self, column: str) -> LabelRange:
+        """Return what a label's column holds in the files of this host."""
+        return self._label_ranges[column]
 
 
 def input_advice(job: TrainingJob, *, rows: int) -> str:

@@ -7,9 +7,11 @@ import tensorflow as tf
 
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.features import Feature
+from slipway.components.trainer.loss_labels import LabelRange
 from slipway.components.trainer.pixels import model_input
 
 Columns = dict[str, tf.Tensor]
+_COUNTED_TOGETHER_ROWS = 4096
 
 
 def parsed(records: tf.data.Dataset, features: Sequence[Feature], *, rows: int) -> tf.data.Dataset:
@@ -39,14 +41,25 @@ def records_of_all(files: Sequence[str]) -> tf.data.Dataset:
     return tf.data.Dataset.from_tensor_slices(list(files)).flat_map(records_of)
 
 
-def count_records(files: Sequence[str]) -> int:
-    """Count the records in the files."""
-    per_file = tf.data.Dataset.from_tensor_slices(list(files)).interleave(
-        lambda file: records_of(file).batch(4096).map(lambda batch: tf.size(batch, tf.int64)),
+def count_records(files: Sequence[str], labels: Sequence[Feature]) -> tuple[int, dict[str, LabelRange]]:
+    """Count the records in the files, and return what the columns of their labels hold.
+
+    Raises:
+        ComponentError: an example lacks a label.
+    """
+    batches = tf.data.Dataset.from_tensor_slices(list(files)).interleave(
+        lambda file: parsed(records_of(file), labels, rows=_COUNTED_TOGETHER_ROWS),
         num_parallel_calls=tf.data.AUTOTUNE,
         deterministic=False,
     )
-    return int(per_file.reduce(tf.constant(0, tf.int64), lambda total, size: total + size).numpy())
+    rows, found = 0, {each.name: LabelRange() for each in labels}
+    try:
+        for columns in batches.as_numpy_iterator():
+            rows += len(columns[labels[0].name])
+            found = {name: each.with_values(columns[name]) for name, each in found.items()}
+    except tf.errors.InvalidArgumentError as error:
+        raise wrong_examples(error) from error
+    return rows, found
 
 
 def wrong_examples(error: Any) -> ComponentError:

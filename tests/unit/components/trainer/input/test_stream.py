@@ -8,6 +8,7 @@ import pytest
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.input.plan import Window
+from slipway.components.trainer.loss_labels import LabelRange
 
 pytestmark = [
     pytest.mark.slow,
@@ -46,7 +47,9 @@ def numbers(batches, count=-1):
 def test_epoch_sees_every_row_at_most_once_and_its_steps_are_as_counted(files):
     from slipway.components.trainer.input.parsing import count_records
 
-    assert count_records(files) == ROWS
+    rows, found = count_records(files, [Feature(name="y", dtype="int64")])
+    assert rows == ROWS
+    assert found == {"y": LabelRange(0.0, 2 * (ROWS - 1.0), is_whole=True)}
     assert WINDOW.steps(ROWS) == STEPS
     epoch = list(chain.from_iterable(numbers(training(files), STEPS)))
     assert len(set(epoch)) == len(epoch) == STEPS * 32
@@ -101,4 +104,5 @@ def test_files_in_a_folder_whose_name_has_a_line_end_are_unpacked_too(files, tmp
     there = folder / Path(first).name
     there.write_bytes(Path(first).read_bytes())
     assert there.suffix == ".gz"
-    assert count_records([str(there)]) == count_records([first])
+    labels = [Feature(name="y", dtype="int64")]
+    assert count_records([str(there)], labels) == count_records([first], labels)

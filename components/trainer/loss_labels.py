@@ -1,0 +1,206 @@
+"""Checks that labels suit the losses that a model is compiled with, where Keras would train on nonsense.
+
+Losses such as the mean squared error broadcast: with three outputs and one label, each output is compared
+with the same label. On JAX and on GPUs, the cross-entropy of a class that the model lacks is a number, too.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.labels import Label, columns_of, is_multi_label
+
+_BROADCASTING = {
+    "cosine_similarity", "hinge", "huber", "kl_divergence", "log_cosh", "mean_absolute_error",
+    "mean_absolute_percentage_error", "mean_squared_error", "mean_squared_logarithmic_error", "poisson",
+    "squared_hinge",
+}  # fmt: skip
+"""Keras' losses that compare number by number, and do not check that there are equally many."""
+_OF_A_YES = {"binary_crossentropy", "binary_focal_crossentropy"}
+_OF_CODES = "sparse_categorical_crossentropy"
+
+
+@dataclass(frozen=True)
+class LabelRange:
+    """What the label of a split holds.
+
+    Attributes:
+        least, greatest: of all numbers; NaN if one of them is.
+        is_whole: whether all are whole numbers.
+    """
+
+    least: float = math.inf
+    greatest: float = -math.inf
+    is_whole: bool = True
+
+    def with_values(self, values: npt.NDArray[Any]) -> "LabelRange":
+        """Return the range with more values in it; any shape, at least one."""
+        is_whole = values.dtype.kind in "iu" or bool((values == np.floor(values)).all())
+        return LabelRange(
+            float(np.minimum(self.least, values.min())),
+            float(np.maximum(self.greatest, values.max())),
+            self.is_whole and is_whole,
+        )
+
+
+class HasLabels(Protocol):
+    """The examples of a split."""
+
+    def label_range(self, column: str) -> LabelRange:
+        """Return what a label's column holds."""
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """An output and what its loss compares it with.
+
+    Attributes:
+        column: of the label.
+        loss: the name of Keras' function; "" for another.
+        shape: of the output; None if unknown.
+        settings: of the loss.
+    """
+
+    column: str
+    loss: str
+    shape: tuple[int | None, ...] | None
+    settings: Mapping[str, Any]
+
+
+def require_equal_shapes(
+    model: Any, label: Label, shapes: Mapping[str, tuple[int, ...]], dotted_path: str
+) -> None:
+    """Reject a model with a loss that would broadcast its output against the label, or the other way round.
+
+    The outputs of a subclassed model are unknown until it is called, so they are not checked.
+
+    Args:
+        model: compiled and built, with the outputs that `user_model.require_outputs` requires.
+        label: see `labels`; of several columns side by side, `require_outputs` checks the shape.
+        shapes: of one row, by column.
+        dotted_path: of the user's function, for messages.
+
+    Raises:
+        ComponentError: the shapes differ.
+    """
+    for each in _compared(model, label):
+        if each.loss not in _BROADCASTING or each.shape is None or is_multi_label(label):
+            continue
+        wanted, given = _without_ones(shapes[each.column]), _without_ones(each.shape[1:])
+        if len(wanted) != len(given) or any(b not in (None, a) for a, b in zip(wanted, given, strict=True)):
+            raise ComponentError(
+                f"the label {each.column} is {_rows(shapes[each.column])}, and the output of {dotted_path} "
+                f"is {_rows(each.shape[1:])}: {each.loss} would compare each number of the one with each of "
+                "the other",
+                hint="let the last layer have as many units as the label has numbers per row, or compile "
+                "with a loss for these shapes",
+            )
+
+
+def require_labels(
+    model: Any, label: Label, splits: Mapping[str, HasLabels | None], dotted_path: str
+) -> None:
+    """Reject labels that the model's cross-entropy does not know.
+
+    Args:
+        model: compiled and built.
+        label: see `labels`.
+        splits: the examples by the name of their split.
+        dotted_path: of the user's function, for messages.
+
+    Raises:
+        ComponentError: a label is not one of the classes 0, 1, 2, ... that the model returns; or, for a yes
+            or no, not between 0 and 1.
+    """
+    for each in _compared(model, label):
+        for split, examples in splits.items():
+            if examples is None:
+                continue
+            if each.loss in _OF_A_YES:
+                _require_share(each, split, examples.label_range(each.column))
+            elif each.loss == _OF_CODES and each.shape and _is_plain(each.settings):
+                _require_codes(each, split, examples.label_range(each.column), dotted_path)
+
+
+def _require_share(compared: _Compared, split: str, found: LabelRange) -> None:
+    if found.least >= 0 and found.greatest <= 1:
+        return
+    wrong = found.least if found.least < 0 else found.greatest
+    raise ComponentError(
+        f"the label {compared.column} is {wrong:g} in a row of the {split} split, but {compared.loss} takes "
+        "0 and 1, or a probability",
+        hint=f"for more classes end in a softmax, with the loss {_OF_CODES}; for numbers use the loss "
+        "mean_squared_error",
+    )
+
+
+def _require_codes(compared: _Compared, split: str, found: LabelRange, dotted_path: str) -> None:
+    classes = (compared.shape or ())[-1]
+    if not found.is_whole:
+        raise ComponentError(
+            f"the label {compared.column} is not a whole number in every row of the {split} split, but "
+            f"{compared.loss} takes the codes of classes: 0, 1, 2, ...",
+            hint="let preprocessing_fn return codes; for numbers use the loss mean_squared_error",
+        )
+    if classes is None or (found.least >= 0 and found.greatest < classes):
+        return
+    wrong = found.least if found.least < 0 else found.greatest
+    raise ComponentError(
+        f"the label {compared.column} is {wrong:.0f} in a row of the {split} split, but the model of "
+        f"{dotted_path} returns {classes} classes, with the codes 0 to {classes - 1}",
+        hint="let its last layer have a unit for each class, or check the codes that preprocessing_fn gives "
+        "the classes",
+    )
+
+
+def _compared(model: Any, label: Label) -> Iterator[_Compared]:
+    import keras
+
+    if type(model).compute_loss is not keras.Model.compute_loss:
+        return  # it need not use the loss
+    wrapped = getattr(model, "_functional", None) or model  # a Sequential wraps a functional model
+    columns = label.items() if isinstance(label, Mapping) else (("", each) for each in columns_of(label))
+    for output, column in columns:
+        loss = _one_of(model.loss, output)
+        if isinstance(loss, str):
+            loss = keras.losses.get(loss)
+        function = getattr(loss, "fn", loss)
+        is_of_keras = str(getattr(function, "__module__", "")).startswith("keras.")
+        tensor = _one_of(getattr(wrapped, "_outputs_struct", None), output)
+        yield _Compared(
+            column,
+            str(getattr(function, "__name__", "")) if is_of_keras else "",
+            None if tensor is None else tuple(tensor.shape),
+            getattr(loss, "_fn_kwargs", {}),
+        )
+
+
+def _one_of(values: Any, output: str) -> Any:
+    """Return what belongs to an output, or to the only one; None if there is no such thing."""
+    if isinstance(values, Mapping) and output:
+        return values.get(output)
+    several = list(values.values()) if isinstance(values, Mapping) else values
+    if isinstance(several, list | tuple):
+        return several[0] if len(several) == 1 else None
+    return several
+
+
+def _is_plain(settings: Mapping[str, Any]) -> bool:
+    """Return True if every code counts as a class, and the classes are the last dimension."""
+    return settings.get("ignore_class") is None and settings.get("axis", -1) == -1
+
+
+def _without_ones(shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+    """Return the shape as Keras compares it: it drops or adds a last dimension of one."""
+    while shape and shape[-1] == 1:
+        shape = shape[:-1]
+    return shape
+
+
+def _rows(shape: tuple[int | None, ...]) -> str:
+    return f"[{', '.join(['rows', *map(str, shape)])}]"

@@ -1,0 +1,124 @@
+"""Labels that a loss would take for something else are refused, once, in words."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from slipway.components.errors import ComponentError
+from slipway.components.trainer.loss_labels import LabelRange, require_equal_shapes, require_labels
+
+pytestmark = [
+    pytest.mark.slow,  # Keras starts
+    pytest.mark.filterwarnings("default"),  # of TensorFlow's own imports
+]
+
+
+@dataclass
+class Held:
+    """A split with these labels."""
+
+    values: list
+
+    def label_range(self, column):
+        assert column in ("y", "z")
+        return LabelRange().with_values(np.array(self.values))
+
+
+def compiled(loss, *, units=3, kind=None):
+    import keras
+
+    given = keras.Input((1,), name="x")
+    model = (kind or keras.Model)(given, keras.layers.Dense(units, activation="softmax")(given))
+    model.compile(loss=loss)
+    return model
+
+
+def losses():
+    import keras
+
+    return [
+        "mse",
+        "mean_absolute_error",
+        keras.losses.Huber(),
+        keras.losses.mean_squared_error,
+        ["mse"],
+    ]
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_a_loss_that_would_broadcast_needs_equal_shapes(number):
+    loss = losses()[number]
+    require_equal_shapes(compiled(loss, units=1), "y", {"y": (1,)}, "my.build_model")
+    require_equal_shapes(compiled(loss), "y", {"y": (3,)}, "my.build_model")
+    for units, shape, label, output in ((3, (1,), 1, 3), (1, (3,), 3, 1), (3, (2,), 2, 3)):
+        with pytest.raises(
+            ComponentError,
+            match=rf"label y is \[rows, {label}\], and the output of .* is \[rows, {output}\]: \w+ would",
+        ):
+            require_equal_shapes(compiled(loss, units=units), "y", {"y": shape}, "my.build_model")
+
+
+def test_a_loss_of_the_user_s_own_may_compare_what_it_wants():
+    import keras
+
+    class Own(keras.Model):
+        def compute_loss(self, **_):
+            return 0.0
+
+    for model in (compiled(lambda wanted, given: given - wanted), compiled("mse", kind=Own), compiled(None)):
+        require_equal_shapes(model, "y", {"y": (1,)}, "my.build_model")
+        require_labels(model, "y", {"train": Held([-3, 9.5])}, "my.build_model")
+
+
+def test_several_outputs_are_compared_with_their_own_labels():
+    import keras
+
+    given = keras.Input((1,), name="x")
+    dense = keras.layers.Dense
+    model = keras.Model(given, {"a": dense(1, name="a")(given), "b": dense(4, name="b")(given)})
+    model.compile(loss={"a": "mse", "b": "sparse_categorical_crossentropy"})
+    label, shapes = {"a": "y", "b": "z"}, {"y": (1,), "z": (1,)}
+    require_equal_shapes(model, label, shapes, "my.build_model")
+    require_labels(model, label, {"train": Held([0, 3])}, "my.build_model")
+    with pytest.raises(ComponentError, match="the label z is 4 in a row of the train split"):
+        require_labels(model, label, {"train": Held([0, 4])}, "my.build_model")
+    model.compile(loss={"a": "mse", "b": "mse"})
+    with pytest.raises(ComponentError, match=r"the label z is \[rows, 1\]"):
+        require_equal_shapes(model, label, shapes, "my.build_model")
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ([0, 2.0, 1], ""),
+        ([0, 3], "is 3 in a row of the eval split, but the model of my.build_model returns 3 classes, with"),
+        ([-1, 2], "is -1 in a row of the eval split"),
+        ([0.5, 1], "is not a whole number in every row of the eval split"),
+        ([np.nan, 1], "is not a whole number in every row of the eval split"),
+    ],
+)
+def test_codes_must_be_those_of_the_classes(values, words):
+    model = compiled("sparse_categorical_crossentropy")
+    splits = {"train": Held([0, 1, 2]), "eval": Held(values)}
+    if not words:
+        require_labels(model, "y", {**splits, "none": None}, "my.build_model")
+        return
+    with pytest.raises(ComponentError, match=f"the label y {words}"):
+        require_labels(model, "y", splits, "my.build_model")
+
+
+def test_a_code_that_the_loss_ignores_is_not_refused():
+    import keras
+
+    loss = keras.losses.SparseCategoricalCrossentropy(ignore_class=-1)
+    require_labels(compiled(loss), "y", {"train": Held([-1, 2])}, "my.build_model")
+
+
+@pytest.mark.parametrize("label", ["y", ["y", "z"]])
+def test_a_yes_or_no_is_a_share(label):
+    model = compiled("binary_crossentropy", units=2)
+    require_labels(model, label, {"train": Held([0, 0.5, 1])}, "my.build_model")
+    for values in ([0, 2], [-1, 1], [np.nan]):
+        with pytest.raises(ComponentError, match="takes 0 and 1, or a probability"):
+            require_labels(model, label, {"train": Held(values)}, "my.build_model")
