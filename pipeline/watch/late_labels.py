@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from slipway.components.data_profile.columns import Floats
 from slipway.components.request_log.reserved_columns import PREDICTION, VERSION
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.watch.log_folder import JSON_LINES, PARQUET, LogFile, Logs
+from slipway.pipeline.watch.log_folder import JSON_LINES, PARQUET, LogFile, Logs, checked
 
 _SHOWN = 60
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]*)\.0")
@@ -219,7 +219,7 @@ def _is_torn(line: bytes) -> bool:
 def _table(file: Path, columns: Sequence[str]) -> pa.Table:
     if file.suffix == PARQUET:
         there = pq.read_schema(file).names
-        return pq.read_table(file, columns=[name for name in columns if name in there])
+        return checked(pq.read_table(file, columns=[name for name in columns if name in there]))
     as_text = pyarrow.csv.ConvertOptions(
         include_columns=list(columns), column_types=dict.fromkeys(columns, pa.string())
     )

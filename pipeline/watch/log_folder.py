@@ -1,5 +1,6 @@
 """Finds the files of logged requests in a folder, and converts TensorFlow Serving's logs to our format."""
 
+import stat
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
+
+import pyarrow as pa
 
 from slipway.components.ingest.blocks import InputFile
 from slipway.components.request_log.prediction_log import read_predictions
@@ -51,9 +54,41 @@ class Logs:
 
     @classmethod
     def of(cls, folder: Path) -> Self:
-        """Find the files that `serve` and `predict` have written; none if there is no such folder."""
+        """Find the files that `serve` and `predict` have written; none if there is no such folder.
+
+        Raises:
+            UsageError: something there is called like a log, but is no file: a pipe would be waited for, and
+                a device would never end.
+        """
         found = sorted([*folder.glob(f"*{JSON_LINES}"), *folder.glob(f"*{PARQUET}")])
-        return cls(folder, [LogFile(file, file.name) for file in found])
+        return cls(folder, [LogFile(file, file.name) for file in found if _is_there(file)])
+
+
+def unreadable_log(file: Path, reason: str) -> UsageError:
+    """Return the error for a log that cannot be read."""
+    return UsageError(f"{file} cannot be read as logged requests: {reason}", hint="fix or remove the file")
+
+
+def checked(table: pa.Table) -> pa.Table:
+    """Return a table of a log; Arrow does not check that its texts are UTF-8 when it reads them.
+
+    Raises:
+        pyarrow.ArrowInvalid: one is not.
+    """
+    table.validate(full=True)
+    return table
+
+
+def _is_there(file: Path) -> bool:
+    try:
+        is_file = stat.S_ISREG(file.stat().st_mode)
+    except FileNotFoundError:  # meanwhile removed to make room
+        return False
+    except OSError as error:
+        raise unreadable_log(file, f"{error.strerror or error}.") from error
+    if not is_file:
+        raise unreadable_log(file, "it is a folder, a pipe or a device.")
+    return True
 
 
 def left_out_lines(left_out_counts: Mapping[str, int]) -> list[str]:

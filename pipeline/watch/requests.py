@@ -19,7 +19,7 @@ from slipway.components.data_gate.statistics import Kind
 from slipway.components.request_log.request_log import MOST_LINE_BYTES
 from slipway.components.request_log.reserved_columns import AT, VERSION
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.watch.log_folder import JSON_LINES, PARQUET, Logs
+from slipway.pipeline.watch.log_folder import JSON_LINES, PARQUET, Logs, checked, unreadable_log
 
 _TYPES: Mapping[Kind, pa.DataType] = {"int": pa.int64(), "float": pa.float32(), "text": pa.string()}
 _OWN = {AT: pa.string(), VERSION: pa.int64()}
@@ -153,15 +153,17 @@ def _read(file: Path, types: Mapping[str, pa.DataType]) -> pa.Table:
     schema = pa.schema(types)
     try:
         if file.suffix == PARQUET:
-            return pq.read_table(file, columns=list(types)).select(list(types)).cast(schema)
+            return checked(pq.read_table(file, columns=list(types)).select(list(types)).cast(schema))
         data = file.read_bytes()
         whole = data.rfind(b"\n") + 1
         if not whole:
             return schema.empty_table()
-        return pyarrow.json.read_json(
-            pa.BufferReader(memoryview(data)[:whole]),
-            read_options=pyarrow.json.ReadOptions(block_size=8 * MOST_LINE_BYTES),
-            parse_options=pyarrow.json.ParseOptions(schema, unexpected_field_behavior="ignore"),
+        return checked(
+            pyarrow.json.read_json(
+                pa.BufferReader(memoryview(data)[:whole]),
+                read_options=pyarrow.json.ReadOptions(block_size=8 * MOST_LINE_BYTES),
+                parse_options=pyarrow.json.ParseOptions(schema, unexpected_field_behavior="ignore"),
+            )
         )
     except FileNotFoundError:
         return schema.empty_table()
@@ -184,7 +186,4 @@ def _times(file: Path, times: Any) -> npt.NDArray[np.int64]:
 
 
 def _unreadable(file: Path, error: Exception) -> UsageError:
-    return UsageError(
-        f"{file} cannot be read as logged requests: {' '.join(str(error).split())[:300]}",
-        hint="fix or remove the file",
-    )
+    return unreadable_log(file, " ".join(str(error).split())[:300])

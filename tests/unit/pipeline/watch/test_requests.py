@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -110,10 +111,36 @@ def test_file_of_something_else_is_one_sentence(tmp_path, name):
         read_requests(Logs.of(tmp_path), KINDS, 7)
 
 
-def test_folder_that_is_called_as_a_log_is_one_sentence(tmp_path):
-    (tmp_path / "a.jsonl").mkdir()
-    with pytest.raises(UsageError, match="cannot be read"):
-        read_requests(Logs.of(tmp_path), KINDS, 7)
+@pytest.mark.parametrize("name", ["a.jsonl", "a.parquet"])
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (Path.mkdir, "it is a folder, a pipe or a device"),
+        (os.mkfifo, "it is a folder, a pipe or a device"),  # which would be waited for
+        (lambda path: path.symlink_to("/dev/zero"), "it is a folder, a pipe or a device"),  # which never ends
+        (lambda path: path.symlink_to(path), "Too many levels of symbolic links"),
+    ],
+)
+def test_no_file_that_is_called_as_a_log_is_one_sentence(tmp_path, name, make, words):
+    make(tmp_path / name)
+    with pytest.raises(UsageError, match=f"{name} cannot be read as logged requests: {words}"):
+        Logs.of(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.parquet"])
+def test_text_that_is_not_utf_8_is_one_sentence(tmp_path, name):
+    rows = {"logged_at": ["2026-11-22T00:00:00Z"] * 2, "logged_version": [7] * 2, "shop": ["a", "Koeln"]}
+    kinds = {"shop": "text"}
+    if name.endswith(".parquet"):
+        texts = pa.array([b"a", b"K\xf6ln"]).view(pa.string())
+        pq.write_table(pa.table({**rows, "shop": texts}), tmp_path / name)
+    else:
+        lines = (
+            json.dumps(dict(zip(rows, row, strict=True))) + "\n" for row in zip(*rows.values(), strict=True)
+        )
+        (tmp_path / name).write_bytes("".join(lines).encode().replace(b"oe", b"\xf6"))
+    with pytest.raises(UsageError, match=r"cannot be read as logged requests: .*UTF"):
+        read_requests(Logs.of(tmp_path), kinds, 7)
 
 
 def test_no_log_is_one_sentence(tmp_path):
