@@ -292,7 +292,7 @@ def _rounds(
     weights: Weights,
 ) -> tuple[int, Scores]:
     """Return the best number of rounds for the held-out rows, and their scores [rows, outputs] after it."""
-    model = _trees(growth, columns, rounds=STEP_ROUNDS)
+    model = _trees(growth, columns, rounds=min(STEP_ROUNDS, growth.max_rounds))
     best, best_loss, scores = 0, np.inf, np.zeros((int(held.sum()), growth.outputs))
     while True:
         model.fit(matrix[~held], labels[~held], sample_weight=of_rows(weights, ~held))

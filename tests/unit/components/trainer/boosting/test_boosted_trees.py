@@ -76,6 +76,16 @@ def test_the_graph_answers_as_scikit_learn_does(classes):
     np.testing.assert_allclose(walked, scores_of(grown.trees, matrix, growth), atol=2e-5)
 
 
+@pytest.mark.parametrize(("classes", "room"), [(None, {"max_rounds": 3}), (4, {"max_trees": 12})])
+def test_no_more_trees_grow_than_there_is_room_for(classes, room):
+    values = _values(200)
+    rows = Rows(features=FEATURES, values=values, labels=_labels(values, classes), seed=1)
+    wanted = {"classes": classes, "patience_rounds": 30, "min_leaf_rows": 5, **room}
+    model = boosted_trees.build_model(FEATURES, wanted)
+    boosted_trees.fit(model, rows, wanted)
+    assert model.get_layer("trees").size.numpy()[0] == 3 * (classes or 1)
+
+
 def _panel(persons, seed):
     """Eight rows of each person, whose own level the columns tell only by telling who it is."""
     rng = np.random.default_rng(seed)
