@@ -22,6 +22,7 @@ from slipway.pipeline.engine.signal_handlers import Interruptions
 from slipway.pipeline.plan.assemble import Plan, is_current, keep_graph, known_graph, make_plan
 from slipway.pipeline.plan.run_request import Request
 from slipway.pipeline.runs.history import History, result_of
+from slipway.pipeline.runs.lock import check_store
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
 from slipway.pipeline.runs.result_files import kept_files
 from slipway.pipeline.runs.run_target import IR_NAME
@@ -207,7 +208,8 @@ def prepare(
         beside: as for `execute`; what the others run is waited for.
 
     Raises:
-        UsageError: the pipeline cannot be compiled, or a node needs Docker and there is none.
+        UsageError: the pipeline cannot be compiled, its metadata store is damaged or none, or a node needs
+            Docker and there is none.
     """
     folder, resumed = history.folder(record.run_id), _resumed(record)
     attempt = f"{record.run_id}.{record.resumed}" if record.resumed else record.run_id
@@ -220,6 +222,8 @@ def prepare(
 
     compiled = server.compile(request.order(run_id=attempt, folder=folder), tick=tick)
     graph = keep_graph(request, history, compiled)
+    if not request.is_workload and (store := request.store_file(graph.store)) is not None:
+        check_store(store)  # of a workload, `at_work` has checked it
     # A run in steps, or beside others, shares the folder with some whose executions may be running.
     are_others_at_work = record.in_steps or (beside is not None and beside.begun > 1)
     server.settle("" if are_others_at_work else str(folder.parent), tick=tick)

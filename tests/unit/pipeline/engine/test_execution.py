@@ -3,6 +3,7 @@ import os
 import re
 import tempfile
 from functools import partial
+from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
@@ -11,7 +12,7 @@ from slipway.pipeline.config import WorkloadChoice, read_assignments
 from slipway.pipeline.engine import execution
 from slipway.pipeline.engine import stepwise_run as steps
 from slipway.pipeline.engine.concurrent_runs import Beside
-from slipway.pipeline.errors import ConfigError, PipelineError
+from slipway.pipeline.errors import ConfigError, PipelineError, UsageError
 from slipway.pipeline.plan.assemble import Plan
 from slipway.pipeline.plan.decide import Decision
 from slipway.pipeline.plan.run_request import workload_request
@@ -119,3 +120,12 @@ def test_a_node_that_another_ends_while_a_run_is_planned_is_not_run_again(tmp_pa
 
     assert plan.decisions["Other"].action == "reuse"
     assert len(plans) == 2
+
+
+def test_a_pipeline_s_own_store_that_is_no_file_is_refused_in_words(tmp_path, monkeypatch):
+    monkeypatch.setattr(execution, "keep_graph", lambda *_: Graph("toy", (OTHER,), store=str(tmp_path)))
+    history, server = History(tmp_path / "output"), Mock()
+    request = Mock(is_workload=False, store_file=Path)
+    with pytest.raises(UsageError, match="is a folder, a pipe or a device"):
+        execution.prepare(request, history, history.new_run("toy"), Mock(), server)
+    assert not server.settle.called
