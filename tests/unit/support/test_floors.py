@@ -79,5 +79,5 @@ def test_each_process_counts_once_however_often_its_parents_forked(project, tmp_
     ]
     # As if nothing counted this test.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
-    subprocess.run(command, check=True, cwd=project, env={**environment, "PYTHONPATH": "."})
+    subprocess.run(command, check=True, cwd=project, env={**environment, "PYTHONPATH": ".:tests/support"})
     assert len(list(tmp_path.glob("data.*"))) == 1 + GENERATIONS
