@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from slipway.components.project import PROJECT_ROOT
-from slipway.pipeline.cloud import back_fill, baseline, commands, schedule, submit
+from slipway.pipeline.cloud import back_fill, baseline, compile_and_rehearse, schedule, submit
 from slipway.pipeline.cloud.airflow import command as airflow
 from slipway.pipeline.cloud.airflow.dag_file import Place
 from slipway.pipeline.cloud.cloud_choice import CloudChoice
@@ -69,7 +69,7 @@ def compile_command(
 ) -> None:
     """Compile a job for Vertex AI Pipelines (JSON), or a pipeline for Kubeflow (YAML)."""
     chosen = _chosen(workload, [*(sets or ()), *([f"cloud.service={service}"] if service else ())], profile)
-    result = commands.compile_workload(chosen, file=file)
+    result = compile_and_rehearse.compile_workload(chosen, file=file)
     sys.stdout.write(result if isinstance(result, str) else f"{result}\n")
 
 
@@ -119,7 +119,7 @@ def rehearse(
         overrides=o.overrides(accept_data, bless),
     )
     raise typer.Exit(
-        commands.rehearse_request(
+        compile_and_rehearse.rehearse_request(
             asked, jobs=jobs, root=root, service=service, in_containers=containers, again=same_command()
         )
     )

@@ -58,7 +58,7 @@ def copy_and_check(model, target):
 
 def bench_directory(model, folder, rounds):
     """Measure publishing to a directory."""
-    from slipway.components.pusher.publish import publish
+    from slipway.components.pusher.publish_to_folder import publish
 
     floor, ours = [], []
     for index in range(rounds):

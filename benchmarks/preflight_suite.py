@@ -22,7 +22,7 @@ sys.path.insert(0, str(MODELS))
 from slipway.components.errors import SlipwayError  # noqa: E402
 from slipway.components.preflight import compile_and_measure  # noqa: E402
 from slipway.components.preflight.chip_specs import CHIPS  # noqa: E402
-from slipway.components.preflight.evidence import Finding  # noqa: E402
+from slipway.components.preflight.finding import Finding  # noqa: E402
 from slipway.components.preflight.question_and_answer import Compiled, Question, Slice  # noqa: E402
 from slipway.components.preflight.verdict import Training, judge  # noqa: E402
 

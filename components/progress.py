@@ -4,7 +4,7 @@ import json
 import os
 from pathlib import Path
 
-from slipway.components.whole_file import whole_file
+from slipway.components.atomic_file import whole_file
 
 # Set by the engine for each node's process, and inherited by its children.
 PROGRESS_VARIABLE = "SLIPWAY_PROGRESS"

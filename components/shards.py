@@ -136,7 +136,7 @@ class Rows:
         self._lock = Lock()
 
     def tell(self, shard: Shard, rows: int, done_bytes: int) -> None:
-        """Record a shard's progress and report the total; a `worker_pool.Progress`."""
+        """Record a shard's progress and report the total; a `process_pool.Progress`."""
         with self._lock:
             self._done[shard] = rows, done_bytes
             all_rows, all_bytes = map(sum, zip(*self._done.values(), strict=True))

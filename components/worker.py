@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
 
-from slipway.components.worker_pool import ProgressMessage, ResultMessage, Task, Work
+from slipway.components.process_pool import ProgressMessage, ResultMessage, Task, Work
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Entry point of `python -m slipway.components.worker DESCRIPTOR`, with a socket to `worker_pool`."""
+    """Entry point of `python -m slipway.components.worker DESCRIPTOR`, with a socket to `process_pool`."""
     [descriptor] = arguments
     work: Work | None = None
     with Connection(int(descriptor)) as line, suppress(EOFError, BrokenPipeError, ConnectionResetError):

@@ -10,10 +10,10 @@ import pkgutil
 from typing import Any
 
 _PUBLIC = {
-    "RunFailedError": "commands.embedding",
-    "RunResult": "commands.embedding",
+    "RunFailedError": "commands.run_from_python",
+    "RunResult": "commands.run_from_python",
     "Warm": "engine.processes.warm",
-    "run": "commands.embedding",
+    "run": "commands.run_from_python",
 }
 __all__ = ["OtherNameError", "RunFailedError", "RunResult", "Warm", "refuse_other_name", "run"]
 

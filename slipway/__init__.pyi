@@ -1,7 +1,7 @@
 # Types of what __init__.py resolves by name.
-from slipway.pipeline.commands.embedding import RunFailedError as RunFailedError
-from slipway.pipeline.commands.embedding import RunResult as RunResult
-from slipway.pipeline.commands.embedding import run as run
+from slipway.pipeline.commands.run_from_python import RunFailedError as RunFailedError
+from slipway.pipeline.commands.run_from_python import RunResult as RunResult
+from slipway.pipeline.commands.run_from_python import run as run
 from slipway.pipeline.engine.processes.warm import Warm as Warm
 
 class OtherNameError(ImportError):

@@ -24,7 +24,7 @@ from tfx.types import artifact_utils, standard_component_specs
 from tfx.types.standard_artifacts import ModelEvaluation
 from tfx.utils import io_utils, json_utils, path_utils, proto_utils
 
-from slipway.components.beam_workers import BeamEngineWorkers, most_shards, runs_elsewhere
+from slipway.components.beam_engine_workers import BeamEngineWorkers, most_shards, runs_elsewhere
 from slipway.components.counted_words import counted
 from slipway.components.errors import ComponentError
 from slipway.components.evaluator.metric_files import merge_evaluation, result_names, write_evaluation
@@ -37,10 +37,10 @@ from slipway.components.evaluator.stock_executor import KINDS, CheckedExecutor, 
 from slipway.components.evaluator.tally import Tally
 from slipway.components.model_gate.eval_config import CANDIDATE
 from slipway.components.model_gate.trivial_scores import LABEL_PREFIX
+from slipway.components.process_pool import ProcessPool, TaskProgress, Workers
 from slipway.components.progress import report as tell
 from slipway.components.saved_model.digest_files import require_as_exported
 from slipway.components.shards import Rows, Shard, process_count, redone_in_words, shards_of, with_place
-from slipway.components.worker_pool import ProcessPool, TaskProgress, Workers
 
 _EVAL = "eval"
 _FORMATS = (example_gen_pb2.FORMAT_TF_EXAMPLE, example_gen_pb2.FORMAT_UNSPECIFIED)

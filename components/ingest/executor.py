@@ -20,10 +20,10 @@ from tfx.types import artifact_utils, standard_component_specs
 from tfx.utils import proto_utils
 from tfx.utils.io_utils import copy_dir
 
-from slipway.components.beam_runner import IN_PROCESS
 from slipway.components.counted_words import counted
 from slipway.components.errors import ComponentError, SlipwayError
 from slipway.components.failure_files import left_folder
+from slipway.components.in_process_runner import IN_PROCESS
 from slipway.components.ingest.blocks import check_columns
 from slipway.components.ingest.column_types import Columns, ColumnType, merge
 from slipway.components.ingest.convert import Report, convert

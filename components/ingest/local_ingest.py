@@ -23,8 +23,8 @@ from slipway.components.ingest.options import Options
 from slipway.components.ingest.planning import Task
 from slipway.components.ingest.storage import fetched
 from slipway.components.ingest.typed_rows import GuessError
+from slipway.components.process_pool import ProcessPool, TaskProgress, WorkerDiedError
 from slipway.components.progress import report as tell
-from slipway.components.worker_pool import ProcessPool, TaskProgress, WorkerDiedError
 
 # This worker does without TensorFlow, so it starts in a few tenths of a second, even while the engine is
 # still importing TensorFlow.

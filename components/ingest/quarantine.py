@@ -1,4 +1,7 @@
-"""Writes rows that do not parse to a quarantine, counts them, and decides when they stop the run."""
+"""Writes rows that do not parse to a quarantine, counts them, and decides when they stop the run.
+
+The readers of the formats find rows that are broken, `typed_rows` cells that are not of their column's type.
+"""
 
 import base64
 import json

@@ -21,7 +21,7 @@ class _NoPandas:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Entry point of `python -m slipway.components.ingest.worker DESCRIPTOR`, a socket to `worker_pool`."""
+    """Entry point of `python -m slipway.components.ingest.worker DESCRIPTOR`, a socket to `process_pool`."""
     sys.meta_path.insert(0, _NoPandas())
     importlib.import_module("slipway.components.ingest.local_ingest")
     return worker.main(arguments)

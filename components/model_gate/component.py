@@ -25,7 +25,7 @@ from slipway.components.model_gate.confidence_bounds import intervals
 from slipway.components.model_gate.evaluation import read_evaluation
 from slipway.components.model_gate.measured import Measured
 from slipway.components.model_gate.quantile_rules import quantile_checks
-from slipway.components.model_gate.reference_rules import reference_checks
+from slipway.components.model_gate.reference_model_rules import reference_checks
 from slipway.components.model_gate.serving_rules import ServingLimits, serving_checks
 from slipway.components.model_gate.threshold_rules import Threshold, threshold_checks
 from slipway.components.model_gate.trivial_rules import checks_of_outputs, trivial_document

@@ -15,8 +15,8 @@ roofline.py                 the least time of a step and of its collectives, fro
 published_steps.py          step times measured and published by others, with their sources
 expected.py                 the expected time of a step, from the published ones and the least time
 padding.py                  work that a chip wastes on padding because of a layer's sizes
-evidence.py                 a finding, and the facts that the rules examine
-findings.py                 the rules: what is wrong or wasteful, in words, with the remedy
+finding.py                  a finding, and the facts that the rules examine
+step_rules.py               the rules: what is wrong or wasteful, in words, with the remedy
 trait_rules.py              the rules about traits that no compiler refuses
 input_and_runtime_rules.py  the rules about files, buckets and the Python that trains
 verdict.py                  makes a verdict from an answer

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 
 from slipway.components.preflight.amounts import duration, memory
 from slipway.components.preflight.chip_specs import YOURS
-from slipway.components.preflight.evidence import Finding
 from slipway.components.preflight.expected import Expected, expect
+from slipway.components.preflight.finding import Finding
 from slipway.components.preflight.question_and_answer import Answer, Question
 from slipway.components.preflight.roofline import Estimate
 from slipway.components.preflight.slice_layout import layout_lines

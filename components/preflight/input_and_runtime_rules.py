@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from slipway.components.preflight.evidence import Evidence, Finding
+from slipway.components.preflight.finding import Evidence, Finding
 
 SMALL_FILE_BYTES, MANY_BYTES = 10 * 2**20, 2**30
 """Files smaller than the first cost more to open than to read; it matters from the second, a total size, on.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from slipway.components.preflight import advice, scaling
-from slipway.components.preflight.evidence import STOPPING, Finding
+from slipway.components.preflight.finding import STOPPING, Finding
 
 FORMAT = 1
 WARNING = (

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 
 from slipway.components.preflight.advice import SliceVerdict
 from slipway.components.preflight.amounts import duration
-from slipway.components.preflight.findings import DISPATCH_S
 from slipway.components.preflight.roofline import Estimate
+from slipway.components.preflight.step_rules import DISPATCH_S
 
 LEAST_SHARE = 0.5
 """More chips pay while each of those added brings at least this share of what one of the smallest slice does.

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from slipway.components.preflight.evidence import Evidence, Finding, Severity
+from slipway.components.preflight.finding import Evidence, Finding, Severity
 
 
 class Words(NamedTuple):

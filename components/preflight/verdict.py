@@ -6,10 +6,10 @@ from typing import Any
 
 from slipway.components.preflight.advice import SliceVerdict
 from slipway.components.preflight.chip_specs import CHIPS, Price
-from slipway.components.preflight.evidence import Evidence
-from slipway.components.preflight.findings import findings
+from slipway.components.preflight.finding import Evidence
 from slipway.components.preflight.question_and_answer import Answer, Question
 from slipway.components.preflight.roofline import estimate
+from slipway.components.preflight.step_rules import findings
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from slipway.components.errors import ComponentError
 from slipway.components.pusher.endpoint import EndpointSettings
 from slipway.components.pusher.manifest_contents import Provenance
-from slipway.components.pusher.publish import publish
+from slipway.components.pusher.publish_to_folder import publish
 from slipway.components.pusher.version_files import NO_EXTRAS, Extras
 from slipway.components.pusher.versions import Published
 from slipway.components.store_address import AZ, S3, is_in_store
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def push(
     model_folder: Path, *, base: str, provenance: Provenance | None = None, extras: Extras = NO_EXTRAS
 ) -> Published:
-    """Publish a model to `base` with `publish` or `publish_to_bucket`."""
+    """Publish a model to `base` with `publish_to_folder` or `publish_to_bucket`."""
     if is_in_store(base):
         from slipway.components.pusher.publish_to_bucket import publish_to_bucket
 

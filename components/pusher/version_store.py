@@ -13,7 +13,7 @@ from typing import Protocol
 from slipway.components.errors import ComponentError
 from slipway.components.pusher import manifest as manifests
 from slipway.components.pusher.manifest import SAVED_MODEL, Manifest, read_file
-from slipway.components.pusher.publish import remove_version
+from slipway.components.pusher.publish_to_folder import remove_version
 from slipway.components.pusher.signature import Trust
 from slipway.components.pusher.stored_folder import folder_at
 from slipway.components.pusher.versions import version_number

@@ -1,6 +1,6 @@
 """All limits of the server `serve`: of a request, of its content and of the connections.
 
-`docs/limits.md` lists them for users. Only `MAX_ROWS` has an option, `--max-rows`.
+`docs/limits.md` lists them for users. Only `MAX_ROWS` has an option, `--max-rows`. `server` enforces them.
 """
 
 import os

@@ -15,14 +15,14 @@ from tfx.proto import example_gen_pb2
 from tfx.types import artifact_utils, standard_component_specs
 from tfx.utils import io_utils, json_utils, stats_utils
 
-from slipway.components.beam_workers import BeamEngineWorkers, most_shards, runs_elsewhere
+from slipway.components.beam_engine_workers import BeamEngineWorkers, most_shards, runs_elsewhere
 from slipway.components.counted_words import counted
+from slipway.components.process_pool import ProcessPool, TaskProgress, Workers
 from slipway.components.progress import report as tell
 from slipway.components.shards import Rows, Shard, process_count, redone_in_words, shards_of
 from slipway.components.statistics_gen.executor_choice import OPTIONS, reason_for_stock_executor
 from slipway.components.statistics_gen.reading import batches
 from slipway.components.statistics_gen.tally import States, Tally
-from slipway.components.worker_pool import ProcessPool, TaskProgress, Workers
 
 _KEYS = standard_component_specs
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from slipway.components import kept_state
+from slipway.components.atomic_file import UNFINISHED, whole_file
 from slipway.components.trainer.job import TrainingJob
-from slipway.components.whole_file import UNFINISHED, whole_file
 
 Write = Callable[[BinaryIO], object]
 

@@ -3,10 +3,10 @@
 import socket
 from pathlib import Path, PurePosixPath
 
+from slipway.components.atomic_file import whole_file
 from slipway.components.errors import ComponentError
 from slipway.components.project import PROJECT_ROOT
 from slipway.components.trainer.settings.pretrained import KEY, Pretrained, is_remote, sha256_of
-from slipway.components.whole_file import whole_file
 
 
 def local_file(pretrained: Pretrained | None, *, folder: Path) -> Path | None:

@@ -41,6 +41,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from slipway.components.atomic_file import whole_file
 from slipway.components.errors import SlipwayError
 from slipway.components.event_lines import emit
 from slipway.components.kept_state import PREEMPTED_EXIT_CODE
@@ -65,7 +66,6 @@ from slipway.components.trainer.result import Facts, Result, summarise
 from slipway.components.trainer.sbom import bill_of_materials
 from slipway.components.trainer.trace_error import explain
 from slipway.components.trainer.user_model import build_model, describe, require_outputs
-from slipway.components.whole_file import whole_file
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 

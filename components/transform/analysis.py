@@ -19,12 +19,12 @@ from tensorflow_transform.beam import analysis_graph_builder, beam_nodes
 from tensorflow_transform.beam import impl as beam_impl
 from tensorflow_transform.common_types import TensorType
 
+from slipway.components.process_pool import TaskProgress, Workers
 from slipway.components.shards import Rows, Shard
 from slipway.components.transform.examples import BATCH_ROWS, Columns
 from slipway.components.transform.failed_rows import told_in_words
 from slipway.components.transform.graph import Apply, Preprocessing, Replacements, loaded
 from slipway.components.transform.operations import Accumulator, Values, accumulator, evaluator, merge_states
-from slipway.components.worker_pool import TaskProgress, Workers
 
 _SMALLER = 8
 

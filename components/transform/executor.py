@@ -18,8 +18,9 @@ from tfx.proto import example_gen_pb2
 from tfx.types import artifact_utils, standard_component_specs
 from tfx.utils import io_utils
 
-from slipway.components.beam_workers import BeamEngineWorkers, most_shards, runs_elsewhere
+from slipway.components.beam_engine_workers import BeamEngineWorkers, most_shards, runs_elsewhere
 from slipway.components.errors import ComponentError
+from slipway.components.process_pool import ProcessPool, Workers
 from slipway.components.progress import report as tell
 from slipway.components.shards import Rows, Shard, process_count, redone_in_words, shards_of
 from slipway.components.transform.analysis import Reading, analyze
@@ -28,7 +29,6 @@ from slipway.components.transform.executor_choice import reason_for_stock_execut
 from slipway.components.transform.graph import Preprocessing, trace
 from slipway.components.transform.materialize import Materialize
 from slipway.components.transform.operations import UnknownOperationError
-from slipway.components.worker_pool import ProcessPool, Workers
 
 # Compressed examples per process: another process is worth starting for some seconds of work.
 _BYTES_PER_PROCESS = 8 << 20

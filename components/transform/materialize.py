@@ -12,10 +12,10 @@ from tensorflow_metadata.proto.v0 import schema_pb2
 from tensorflow_transform.saved.saved_transform_io_v2 import SavedModelLoader
 from tensorflow_transform.tf_metadata import metadata_io
 
+from slipway.components.process_pool import TaskProgress
 from slipway.components.shards import Shard
 from slipway.components.transform.examples import BATCH_ROWS, Columns, Encoder, write
 from slipway.components.transform.failed_rows import told_in_words
-from slipway.components.worker_pool import TaskProgress
 
 _OUTPUT_BYTES = 64 << 20
 

@@ -15,7 +15,7 @@ from functools import cached_property
 
 from slipway.components.ingest.spans import span_kind
 from slipway.pipeline.cloud.cloud_choice import CloudChoice
-from slipway.pipeline.cloud.commands import compiled_job
+from slipway.pipeline.cloud.compile_and_rehearse import compiled_job
 from slipway.pipeline.cloud.follow import ending, finish, new_record, update
 from slipway.pipeline.cloud.services.service import JobPhase, JobState, Service, Submitted
 from slipway.pipeline.cloud.submit import check, say, service_of, target_of

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from slipway.pipeline.cloud.cloud_choice import CloudChoice
-from slipway.pipeline.cloud.commands import compiled_job
+from slipway.pipeline.cloud.compile_and_rehearse import compiled_job
 from slipway.pipeline.cloud.scheduled_span import scheduled_kind
 from slipway.pipeline.cloud.services.service import Schedule, Service
 from slipway.pipeline.cloud.submit import check, run_name, service_of, target_of

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from slipway.pipeline.cloud.cloud_choice import CloudChoice
-from slipway.pipeline.cloud.commands import cloud_target, compiled_job
+from slipway.pipeline.cloud.compile_and_rehearse import cloud_target, compiled_job
 from slipway.pipeline.cloud.experiment import note_in_experiment
 from slipway.pipeline.cloud.follow import ending, finish, new_record, update
 from slipway.pipeline.cloud.pipeline_job import PipelineJob

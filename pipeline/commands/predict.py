@@ -262,7 +262,7 @@ def _predict(
 ) -> "Counts":
     from slipway.components.predictor.predict_files import Logging, predict_files
     from slipway.components.saved_model.reading import read_signatures
-    from slipway.pipeline.engine.processes.listeners import bind_to_loopback
+    from slipway.pipeline.engine.processes.loopback_only import bind_to_loopback
 
     bind_to_loopback()
     schema = schema_types(manifest)

@@ -82,7 +82,7 @@ def run(asked: "Request", *, resumed: RunRecord | None = None) -> int:
     """Run a request, or continue the run `resumed`; return the exit code."""
     from slipway.pipeline.commands import warm as warming
     from slipway.pipeline.commands.end_listeners import END_LISTENERS
-    from slipway.pipeline.engine.execution import execute
+    from slipway.pipeline.engine.local_run import execute
     from slipway.pipeline.engine.processes import standby
     from slipway.pipeline.screen.run_display import stderr_display
 
@@ -183,7 +183,7 @@ def finish(run_id: str, *, output: Path) -> int:
 
 def plan(asked: "Request") -> Planned:
     """Return which nodes would run, and why."""
-    from slipway.pipeline.engine.plan_request import plan_only
+    from slipway.pipeline.engine.plan_without_run import plan_only
 
     history = History(asked.output)
     decided = plan_only(asked, history)

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from slipway.components.beam_runner import IN_PROCESS
+from slipway.components.in_process_runner import IN_PROCESS
 from slipway.pipeline.config.section import OneOf, Section, SnakeName, Text, Texts
 from slipway.pipeline.config.settings_errors import KeyRuleError
 

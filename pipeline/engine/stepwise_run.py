@@ -12,8 +12,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from slipway.pipeline.engine.execution import is_all_known, known_plan, prepare
 from slipway.pipeline.engine.journal import Journal
+from slipway.pipeline.engine.local_run import is_all_known, known_plan, prepare
 from slipway.pipeline.engine.processes.client import ForkServerClient
 from slipway.pipeline.engine.processes.os_processes import end_leftovers
 from slipway.pipeline.engine.processes.temporary import temporary_folder

@@ -14,7 +14,7 @@ from tensorflow_metadata.proto.v0 import statistics_pb2
 from slipway.components.data_gate.protos import split_statistics
 from slipway.pipeline.report.artifacts import first_json, folders, read_bytes
 from slipway.pipeline.report.drift import Drift, drifts
-from slipway.pipeline.report.features import Feature, InSplit, features
+from slipway.pipeline.report.feature_histograms import Feature, InSplit, features
 from slipway.pipeline.runs.outcome import read_stops, read_verdicts
 from slipway.pipeline.runs.record import Finding, RunRecord, Verdict
 

@@ -11,7 +11,7 @@ from slipway.components.counted_words import counted
 from slipway.components.nearest import nearest
 from slipway.pipeline.config import WorkloadChoice, WorkloadConfig, read_assignments
 from slipway.pipeline.engine.concurrent_runs import Beside, side_by_side
-from slipway.pipeline.engine.execution import execute
+from slipway.pipeline.engine.local_run import execute
 from slipway.pipeline.engine.processes.warm import Warm, WarmProcess
 from slipway.pipeline.engine.run_end import Listener
 from slipway.pipeline.engine.scheduler import Hopeless

@@ -3,7 +3,7 @@
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 from apache_beam.runners import runner
 
-from slipway.components.beam_runner import IN_PROCESS
+from slipway.components.in_process_runner import IN_PROCESS
 from slipway.components.nearest import nearest
 from slipway.pipeline.config import BeamConfig
 from slipway.pipeline.errors import ConfigError

@@ -8,12 +8,12 @@ allows it, and the listening modes of the direct runner, which no run here needs
 import os
 from collections.abc import Sequence
 
-from slipway.components import beam_runner
+from slipway.components import in_process_runner
 from slipway.pipeline.errors import ConfigError
 
 OPEN_PORTS_VARIABLE = "SLIPWAY_OPEN_PORTS"
 """The variable that a machine's owner sets to 1 to let Beam's engines listen on all network interfaces."""
-IN_PROCESS = f"--runner={beam_runner.IN_PROCESS}"
+IN_PROCESS = f"--runner={in_process_runner.IN_PROCESS}"
 """Selects Beam's runner inside each node's process, which opens no port."""
 
 # Beam's names of its direct runner, which first tries to download and start Prism.

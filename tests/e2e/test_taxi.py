@@ -21,7 +21,7 @@ from types import SimpleNamespace
 import pytest
 from watched import listeners_of
 
-from slipway.components.pusher.publish import publish
+from slipway.components.pusher.publish_to_folder import publish
 from slipway.components.pusher.version_store import version_store_at
 from slipway.components.saved_model.digest import CARD, MANIFEST, PICTURE
 from slipway.pipeline.report.predictions import predictions as shown_predictions

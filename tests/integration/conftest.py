@@ -45,10 +45,10 @@ def forked(warm):
 @pytest.fixture
 def beside(monkeypatch):
     """The processes beside this one that did a task: each of them gets one before this one begins."""
-    from slipway.components import worker_pool
+    from slipway.components import process_pool
 
     pids = set()
-    share_out, do = worker_pool.ProcessPool.map, worker_pool._Worker.do
+    share_out, do = process_pool.ProcessPool.map, process_pool._Worker.do
 
     def when_all_are_ready(self, *given, **more):
         wait(self._started.values())
@@ -59,8 +59,8 @@ def beside(monkeypatch):
         pids.add(self.pid)
         return done
 
-    monkeypatch.setattr(worker_pool.ProcessPool, "map", when_all_are_ready)
-    monkeypatch.setattr(worker_pool._Worker, "do", noted)
+    monkeypatch.setattr(process_pool.ProcessPool, "map", when_all_are_ready)
+    monkeypatch.setattr(process_pool._Worker, "do", noted)
     return pids
 
 

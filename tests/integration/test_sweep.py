@@ -11,8 +11,8 @@ import pytest
 
 from slipway.components.event_lines import read_event
 from slipway.pipeline.config import WorkloadChoice, read_assignments
-from slipway.pipeline.engine.execution import execute
-from slipway.pipeline.engine.plan_request import plan_only
+from slipway.pipeline.engine.local_run import execute
+from slipway.pipeline.engine.plan_without_run import plan_only
 from slipway.pipeline.plan.run_request import again, workload_request
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.screen.display import RunDisplay

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from slipway.components.pusher import publish as publishing
+from slipway.components.pusher import publish_to_folder as publishing
 from slipway.components.pusher.signing_keys import SigningKey, VerifyKey
 from slipway.components.pusher.version_files import Extras
 

@@ -18,8 +18,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from slipway.components.atomic_file import whole_file
 from slipway.components.ingest.query.duck import Written
-from slipway.components.whole_file import whole_file
 
 PATTERN = "part-*.parquet"
 _ABOUT = "result.json"

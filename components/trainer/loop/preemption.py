@@ -1,4 +1,7 @@
-"""Handles SIGTERM: when a machine is taken back, its training ends, to resume elsewhere."""
+"""Handles SIGTERM: when a machine is taken back, its training ends, to resume elsewhere.
+
+`checkpoint_callback` saves and ends the training, `trainer/launch` starts it again.
+"""
 
 import signal
 from types import FrameType

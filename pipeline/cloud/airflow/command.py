@@ -5,7 +5,7 @@ from pathlib import Path
 from slipway.components.project import PROJECT_ROOT
 from slipway.pipeline.cloud.airflow.dag_file import Place, dag_id, dag_text
 from slipway.pipeline.config import WorkloadChoice
-from slipway.pipeline.engine.plan_request import find_graph
+from slipway.pipeline.engine.plan_without_run import find_graph
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.plan.run_request import workload_request
 from slipway.pipeline.terminal.invocation import DEFAULT_OUTPUT

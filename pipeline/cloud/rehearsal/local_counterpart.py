@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from slipway.components.errors import SlipwayError
 from slipway.pipeline.cloud.rehearsal.output_comparison import Comparison, compare_outputs
-from slipway.pipeline.engine.plan_request import plan_kept
+from slipway.pipeline.engine.plan_without_run import plan_kept
 from slipway.pipeline.plan.run_request import Request
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import RunRecord

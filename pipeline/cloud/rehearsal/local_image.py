@@ -5,7 +5,7 @@ import re
 import shutil
 from pathlib import Path
 
-from slipway.pipeline.cloud.container.sources import Inside, digest_of
+from slipway.pipeline.cloud.container.code_digest import Inside, digest_of
 from slipway.pipeline.cloud.image_contents import Image
 from slipway.pipeline.cloud.rehearsal.containers import CLOSED, last_line, output
 from slipway.pipeline.errors import UsageError
@@ -54,7 +54,7 @@ def check_image_sources(program: str, found: str, image: Image, *, name: str) ->
         UsageError: no container of the image starts, or the image holds other code.
     """
     alone = [*CLOSED, "--network", "none", "--entrypoint", "timeout"]
-    module = ["python", "-m", "slipway.pipeline.cloud.container.sources"]
+    module = ["python", "-m", "slipway.pipeline.cloud.container.code_digest"]
     told = output([program, "run", *alone, found, str(_ASK_LIMIT_S), *module])
     try:
         inside: Inside = json.loads(told.stdout)

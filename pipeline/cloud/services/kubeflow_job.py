@@ -27,8 +27,8 @@ from slipway.pipeline.cloud.complete_job import (
 )
 from slipway.pipeline.cloud.pipeline_job import PipelineContainerSpec, PipelineJob, PipelineSpec
 from slipway.pipeline.cloud.scheduled_span import scheduled_kind
+from slipway.pipeline.cloud.services.vertex_request import checked_parameters
 from slipway.pipeline.cloud.task_resources import resources_of
-from slipway.pipeline.cloud.vertex_request import checked_parameters
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.cloud_services import ScheduleConfig
 from slipway.pipeline.errors import ConfigError

@@ -16,7 +16,7 @@ from slipway.pipeline.cloud.pipeline_job import PipelineJob
 from slipway.pipeline.cloud.scheduled_span import fix_time, follow_schedule
 from slipway.pipeline.cloud.services.google import check_bucket, check_images, translated_google_errors
 from slipway.pipeline.cloud.services.service import JobPhase, JobState, Schedule, Submitted, TaskState
-from slipway.pipeline.cloud.vertex_request import (
+from slipway.pipeline.cloud.services.vertex_request import (
     job_id,
     run_link,
     schedule_link,

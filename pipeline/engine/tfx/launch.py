@@ -16,7 +16,7 @@ from tfx.orchestration.portable.mlmd import context_lib, execution_lib
 from tfx.types.value_artifact import ValueArtifact
 
 from slipway.pipeline.engine.failure import Failed
-from slipway.pipeline.engine.processes.listeners import watch_no_executions
+from slipway.pipeline.engine.processes.loopback_only import watch_no_executions
 from slipway.pipeline.engine.tfx.compile import RESOLVER, Compiled
 from slipway.pipeline.runs.record import Artifact, NodeOutputs, Outputs, Result
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from slipway.pipeline.config import read_parameters
-from slipway.pipeline.engine.execution import execute
+from slipway.pipeline.engine.local_run import execute
 from slipway.pipeline.plan.run_request import again, pipeline_request
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from slipway.pipeline.config import read_parameters
-from slipway.pipeline.engine.execution import execute
+from slipway.pipeline.engine.local_run import execute
 from slipway.pipeline.engine.processes.client import ForkServerClient, RefusedError
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.plan.run_request import pipeline_request

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from slipway.pipeline.engine import attempt
-from slipway.pipeline.engine.execution import execute
+from slipway.pipeline.engine.local_run import execute
 from slipway.pipeline.engine.processes.os_processes import children
 from slipway.pipeline.plan.run_request import pipeline_request
 from slipway.pipeline.runs.run_target import NodeLimits

@@ -8,12 +8,12 @@ import pytest
 
 from slipway.components.preflight.chip_specs import CHIPS
 from slipway.components.preflight.compiler import WITH_LIBTPU, adapt_to_compiler
-from slipway.components.preflight.evidence import Evidence
 from slipway.components.preflight.expected import kind_of
-from slipway.components.preflight.findings import findings
+from slipway.components.preflight.finding import Evidence
 from slipway.components.preflight.other_slices import OTHER_SLICES
 from slipway.components.preflight.published_steps import PUBLISHED
 from slipway.components.preflight.question_and_answer import Question, Slice
+from slipway.components.preflight.step_rules import findings
 
 pytestmark = [pytest.mark.slow, pytest.mark.external]
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace as Plain
 import pytest
 
 from benchmarks.preflight_suite import verdict
-from slipway.components.preflight.evidence import Finding
+from slipway.components.preflight.finding import Finding
 
 pytestmark = [pytest.mark.slow, pytest.mark.external]
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from slipway.components.pusher.publish import publish
+from slipway.components.pusher.publish_to_folder import publish
 from slipway.components.pusher.version_files import NO_EXTRAS
 from slipway.components.pusher.version_store import version_store_at
 

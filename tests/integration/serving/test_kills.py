@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from slipway.components.pusher.manifest import verify
-from slipway.components.pusher.publish import publish
+from slipway.components.pusher.publish_to_folder import publish
 from slipway.components.saved_model.loading import LoadedModel
 
 pytestmark = [pytest.mark.slow, pytest.mark.external]
@@ -19,7 +19,7 @@ FACTORS = (3, 5)
 PUSHER = """
 import os, random, signal, sys, time
 from pathlib import Path
-from slipway.components.pusher.publish import publish
+from slipway.components.pusher.publish_to_folder import publish
 
 kills, base, *models = int(sys.argv[1]), Path(sys.argv[2]), *map(Path, sys.argv[3:])
 

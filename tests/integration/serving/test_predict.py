@@ -205,7 +205,7 @@ def test_file_with_a_header_only_is_reported_and_one_with_nothing_is_wrong_usage
 
 
 def test_file_of_another_workload_is_reported_with_the_command_for_it(run, pushed, saved_model, tmp_path):
-    from slipway.components.pusher.publish import publish
+    from slipway.components.pusher.publish_to_folder import publish
 
     pushed(3)
     provenance = {"workload": "wine", "schema": {"columns": {"ash": "FLOAT"}, "needed": ["ash"]}}

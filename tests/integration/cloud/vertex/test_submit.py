@@ -15,7 +15,7 @@ from counted import commands_run, lines_run
 
 from slipway.components.errors import ComponentError
 from slipway.pipeline.cloud.cloud_choice import CloudChoice
-from slipway.pipeline.cloud.commands import compile_workload
+from slipway.pipeline.cloud.compile_and_rehearse import compile_workload
 from slipway.pipeline.cloud.submit import check, submit_workload
 from slipway.pipeline.config import read_assignments
 from slipway.pipeline.config.track import TrackConfig

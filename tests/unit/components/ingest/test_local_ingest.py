@@ -15,8 +15,8 @@ from slipway.components.ingest.local_ingest import run_tasks, worker_count
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.planning import TASK_BYTES, Task
 from slipway.components.ingest.storage import StoredFile, list_files
+from slipway.components.process_pool import ProcessPool
 from slipway.components.progress import PROGRESS_VARIABLE
-from slipway.components.worker_pool import ProcessPool
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from slipway.components.preflight.chip_specs import CHIPS
-from slipway.components.preflight.evidence import Evidence
+from slipway.components.preflight.finding import Evidence
 from slipway.components.preflight.question_and_answer import Answer, Compiled, Layer, Question, Slice
 
 V5E = Slice(

@@ -9,9 +9,9 @@ from slipway.components.preflight.advice import (
     table,
 )
 from slipway.components.preflight.chip_specs import CHIPS, Price
-from slipway.components.preflight.findings import findings
 from slipway.components.preflight.question_and_answer import Compiled, Layer, Slice
 from slipway.components.preflight.roofline import estimate
+from slipway.components.preflight.step_rules import findings
 
 
 def verdict(case, name="v5e-8", devices=8, **changes):

@@ -1,7 +1,7 @@
 import pytest
 
 from slipway.components.preflight.advice import SliceVerdict
-from slipway.components.preflight.evidence import Finding
+from slipway.components.preflight.finding import Finding
 from slipway.components.preflight.question_and_answer import Question, Slice
 from slipway.components.preflight.roofline import Estimate
 from slipway.components.preflight.scaling import generations, scaling, scaling_lines, to_json

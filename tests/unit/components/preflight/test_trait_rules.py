@@ -1,7 +1,7 @@
 import pytest
 
-from slipway.components.preflight.findings import findings
 from slipway.components.preflight.question_and_answer import Trait
+from slipway.components.preflight.step_rules import findings
 from slipway.components.preflight.trait_rules import WORDS
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from slipway.components.pusher import manifest as manifests
 from slipway.components.pusher.manifest import FileEntry, Manifest, read_file, verify
-from slipway.components.pusher.publish import publish
+from slipway.components.pusher.publish_to_folder import publish
 
 PROVENANCE = {"workload": "taxi", "run": "1", "metrics": {"auc": 0.95}}
 

@@ -10,7 +10,7 @@ import pytest
 
 from slipway.components.errors import ComponentError
 from slipway.components.pusher.manifest import Manifest
-from slipway.components.pusher.publish import publish
+from slipway.components.pusher.publish_to_folder import publish
 from slipway.components.pusher.signature import Trust, _bundle, claimed_key
 from slipway.components.pusher.signing_keys import SigningSettings, read_signing_key, read_verify_key
 from slipway.components.pusher.version_files import Extras

@@ -5,9 +5,9 @@ import logging
 import pytest
 
 from slipway.components.errors import ComponentError
-from slipway.components.pusher import publish as publishing
+from slipway.components.pusher import publish_to_folder as publishing
 from slipway.components.pusher.manifest import read_manifest
-from slipway.components.pusher.publish import publish, remove_version
+from slipway.components.pusher.publish_to_folder import publish, remove_version
 from slipway.components.pusher.version_store import thin_out, version_store_at
 
 

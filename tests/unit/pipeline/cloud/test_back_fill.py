@@ -4,7 +4,7 @@ import pytest
 
 from slipway.pipeline.cloud.back_fill import span_read, span_run_id
 from slipway.pipeline.cloud.services.service import JobState, TaskState
-from slipway.pipeline.cloud.vertex_request import job_id
+from slipway.pipeline.cloud.services.vertex_request import job_id
 from slipway.pipeline.errors import UsageError
 
 

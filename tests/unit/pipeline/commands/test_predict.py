@@ -11,7 +11,7 @@ from slipway.components.ingest.options import Options
 from slipway.components.ingest.storage import list_files
 from slipway.components.predictor.input_columns import InputError
 from slipway.components.predictor.predict_files import InputTask, columns_of
-from slipway.components.pusher.publish import publish
+from slipway.components.pusher.publish_to_folder import publish
 from slipway.pipeline.commands import predict as predict_module
 from slipway.pipeline.commands.predict import Predicted, Reader, _options, predict
 from slipway.pipeline.config import WorkloadConfig

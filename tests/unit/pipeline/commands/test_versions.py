@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from slipway.components.errors import ComponentError
-from slipway.components.pusher import publish as publishing
+from slipway.components.pusher import publish_to_folder as publishing
 from slipway.components.pusher.manifest import verify as problem_of
-from slipway.components.pusher.publish import publish
+from slipway.components.pusher.publish_to_folder import publish
 from slipway.components.pusher.version_store import thin_out, version_store_at
 from slipway.pipeline.commands import show
 from slipway.pipeline.commands.gc.kept_runs import kept_runs

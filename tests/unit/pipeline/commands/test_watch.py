@@ -7,7 +7,7 @@ import pytest
 from fuzzing.prediction_logs import prediction_log
 from slipway.components.data_gate.statistics import Distribution, FeatureStatistics, SplitStatistics
 from slipway.components.ingest.tfrecord import frame
-from slipway.components.pusher.publish import publish
+from slipway.components.pusher.publish_to_folder import publish
 from slipway.pipeline.commands import watch as module
 from slipway.pipeline.commands.watch import late_labels, watch
 from slipway.pipeline.config import WorkloadConfig

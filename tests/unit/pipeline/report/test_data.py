@@ -5,7 +5,7 @@ from tensorflow_metadata.proto.v0 import statistics_pb2
 
 from slipway.components.data_gate.protos import split_statistics
 from slipway.pipeline.report.data import data, shown_splits
-from slipway.pipeline.report.features import features, number_words
+from slipway.pipeline.report.feature_histograms import features, number_words
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import NodeRecord
 

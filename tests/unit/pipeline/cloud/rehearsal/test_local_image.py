@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from slipway.pipeline.cloud.container.sources import digest_of
+from slipway.pipeline.cloud.container.code_digest import digest_of
 from slipway.pipeline.cloud.image_contents import Image
 from slipway.pipeline.cloud.rehearsal.local_image import check_image_sources, find_image
 from slipway.pipeline.errors import UsageError

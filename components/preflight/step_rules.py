@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from slipway.components.errors import ComponentError
 from slipway.components.preflight import input_and_runtime_rules, trait_rules
 from slipway.components.preflight.chip_specs import CHIPS, GIB
-from slipway.components.preflight.evidence import Evidence, Finding
+from slipway.components.preflight.finding import Evidence, Finding
 from slipway.components.preflight.memory_fit import state_shortage
 from slipway.components.preflight.padding import wastes
 from slipway.components.trainer.global_batch import padding_advice, require_divisible

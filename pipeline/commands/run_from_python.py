@@ -189,7 +189,7 @@ def run(
         PipelineError: the engine itself could not continue.
     """
     from slipway.pipeline.commands.end_listeners import END_LISTENERS
-    from slipway.pipeline.engine.execution import execute
+    from slipway.pipeline.engine.local_run import execute
     from slipway.pipeline.runs.history import History
     from slipway.pipeline.screen.display import RunDisplay
     from slipway.pipeline.screen.run_display import stderr_display

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from slipway.components import worker_pool
+from slipway.components import process_pool
 from slipway.components.errors import ComponentError
-from slipway.components.worker_pool import ProcessPool, WorkerDiedError
+from slipway.components.process_pool import ProcessPool, WorkerDiedError
 
 # What is to be done, in a module that the workers find too; a task is a number here.
 WORKS = """
@@ -134,7 +134,7 @@ def has_pandas(task, progress):
     return "pandas" in sys.modules if is_worker() else None
 """
 
-_PROJECT = Path(worker_pool.__file__).resolve().parents[1]
+_PROJECT = Path(process_pool.__file__).resolve().parents[1]
 
 pytestmark = pytest.mark.slow
 
@@ -234,7 +234,7 @@ def test_what_a_worker_could_not_do_is_done_again_alone(works, processes, caplog
 
 
 def test_no_task_is_lost_to_a_worker_whose_turn_comes_late(works, monkeypatch):
-    go_on = worker_pool._Turns.give_next_task
+    go_on = process_pool._Turns.give_next_task
 
     def late(*given):
         time.sleep(0.1)
@@ -243,7 +243,7 @@ def test_no_task_is_lost_to_a_worker_whose_turn_comes_late(works, monkeypatch):
     with ProcessPool(4) as all_four:
         for started in all_four._started.values():
             started.result(timeout=60)
-        monkeypatch.setattr(worker_pool._Turns, "give_next_task", late)
+        monkeypatch.setattr(process_pool._Turns, "give_next_task", late)
         found = all_four.map(works.die_in_one_worker, range(1, 31), progress=_ignore, again=works.once)
         assert [abs(task) for task in found] == list(range(1, 31))
         assert all_four.redone == 1
@@ -263,7 +263,7 @@ def test_only_what_is_the_processs_fault_is_done_again(works, processes, what, r
 
 
 def test_worker_killed_in_the_middle_of_a_message_is_one_that_died():
-    worker = worker_pool._Worker(None)
+    worker = process_pool._Worker(None)
     with worker:
         worker._theirs.sendall(b"\0\0\0\x09half")
         worker._theirs.close()
@@ -298,13 +298,13 @@ def test_nobody_waits_for_a_worker_that_starts_late(works, tmp_path, monkeypatch
     # It never says that it is ready, and ends with its line.
     module = "import os, sys\nwhile os.read(int(sys.argv[1]), 1):\n    pass\n"
     (tmp_path / "late.py").write_text(module, encoding="utf-8")
-    monkeypatch.setattr(worker_pool, "WORKER", "late")
+    monkeypatch.setattr(process_pool, "WORKER", "late")
     with ProcessPool(2) as both:
         assert set(both.map(works.who, range(4), progress=_ignore)) == {os.getpid()}
 
 
 def test_worker_that_cannot_start_is_an_error(works, monkeypatch):
-    monkeypatch.setattr(worker_pool, "WORKER", "slipway.components.no_such_module")
+    monkeypatch.setattr(process_pool, "WORKER", "slipway.components.no_such_module")
     with ProcessPool(2) as both, pytest.raises(WorkerDiedError):
         list(both.map(works.who, range(500), progress=_ignore))
 
@@ -334,7 +334,7 @@ def test_an_interrupt_does_not_wait(works):
 def test_worker_ends_with_its_parent(works, is_busy):
     program = """
 import sys, time, works
-from slipway.components.worker_pool import ProcessPool
+from slipway.components.process_pool import ProcessPool
 with ProcessPool(2) as both:
     [(worker, started)] = both._started.items()
     started.result()

@@ -4,7 +4,12 @@ import copy
 
 import pytest
 
-from slipway.pipeline.cloud.vertex_request import checked_parameters, job_id, schedule_request, vertex_request
+from slipway.pipeline.cloud.services.vertex_request import (
+    checked_parameters,
+    job_id,
+    schedule_request,
+    vertex_request,
+)
 from slipway.pipeline.config import CloudConfig
 from slipway.pipeline.config.cloud_services import ScheduleConfig, VertexConfig
 from slipway.pipeline.errors import ConfigError

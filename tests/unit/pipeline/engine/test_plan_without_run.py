@@ -6,9 +6,9 @@ import pytest
 from fingerprints import fingerprints
 
 from slipway.pipeline.config import WorkloadChoice
-from slipway.pipeline.engine import plan_request
-from slipway.pipeline.engine.execution import execute
-from slipway.pipeline.engine.plan_request import check_nodes, plan_kept, plan_only
+from slipway.pipeline.engine import plan_without_run
+from slipway.pipeline.engine.local_run import execute
+from slipway.pipeline.engine.plan_without_run import check_nodes, plan_kept, plan_only
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.plan.run_request import workload_request
 from slipway.pipeline.runs.graph import Graph, Node
@@ -35,7 +35,7 @@ def compiles(monkeypatch):
         done.append(request)
         return GRAPH
 
-    monkeypatch.setattr(plan_request, "find_graph", find_graph)
+    monkeypatch.setattr(plan_without_run, "find_graph", find_graph)
     return done
 
 
@@ -48,7 +48,7 @@ def _run_of(output):
 
 @pytest.mark.parametrize("option", ["start", "end"])
 def test_a_name_that_is_no_node_is_refused_before_there_is_a_run(asked, monkeypatch, compiles, option):
-    monkeypatch.setattr(plan_request, "known_graph", lambda request, history: GRAPH)
+    monkeypatch.setattr(plan_without_run, "known_graph", lambda request, history: GRAPH)
     begun = []
     display = RunDisplay()
     display.begins = begun.append
@@ -88,7 +88,7 @@ def test_without_names_nothing_is_looked_up(asked, compiles):
 
 def test_what_may_not_be_cached_is_kept_to_be_compared_with_all_the_same(asked, monkeypatch):
     graph = Graph("taxi", (Node("Ingest", "Ingest", (), uncached="its pipeline has enable_cache=False"),))
-    monkeypatch.setattr(plan_request, "find_graph", lambda request: graph)
+    monkeypatch.setattr(plan_without_run, "find_graph", lambda request: graph)
     history = History(asked.output)
     key = fingerprints(graph, roots=asked.code_roots, memo=None, baseline="")["Ingest"].key
     history.remember(key, result_of(NodeRecord("Ingest"), "run-0", files={}))

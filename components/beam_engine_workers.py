@@ -19,12 +19,10 @@ from apache_beam.options.pipeline_options import PipelineOptions, StandardOption
 from tfx.dsl.io import fileio
 from tfx.utils import io_utils
 
-from slipway.components.beam_runner import IN_PROCESS
 from slipway.components.counted_words import counted
 from slipway.components.errors import ComponentError
-from slipway.components.progress import report as tell
-from slipway.components.shards import MOST_SHARDS, MOST_SHARDS_ELSEWHERE
-from slipway.components.worker_pool import (
+from slipway.components.in_process_runner import IN_PROCESS
+from slipway.components.process_pool import (
     Progress,
     ResultMessage,
     Task,
@@ -32,6 +30,8 @@ from slipway.components.worker_pool import (
     WorkersTraceError,
     lacks_memory,
 )
+from slipway.components.progress import report as tell
+from slipway.components.shards import MOST_SHARDS, MOST_SHARDS_ELSEWHERE
 
 
 def runs_elsewhere(beam_args: Sequence[str] | None) -> bool:

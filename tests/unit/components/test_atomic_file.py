@@ -4,7 +4,7 @@ from contextlib import suppress
 
 import pytest
 
-from slipway.components.whole_file import whole_file
+from slipway.components.atomic_file import whole_file
 
 
 @pytest.mark.parametrize("survives", [False, True])

@@ -1,4 +1,4 @@
-"""Digests the code in a folder: `python -m slipway.pipeline.cloud.container.sources` in an image.
+"""Digests the code in a folder: `python -m slipway.pipeline.cloud.container.code_digest` in an image.
 
 A rehearsal in containers compares the image's digest with the checkout's before anything runs. Imports only
 the standard library.

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 
-from slipway.pipeline.cloud.container.sources import digest_of
+from slipway.pipeline.cloud.container.code_digest import digest_of
 from slipway.pipeline.root import PROJECT_ROOT
 
 
@@ -27,7 +27,7 @@ def test_digest_is_of_names_and_contents_in_any_order_and_not_of_bytecode(tmp_pa
 def test_a_container_tells_who_runs_there_and_what_its_folder_holds(tmp_path):
     (tmp_path / "a.py").write_text("1")
     told = subprocess.run(
-        [sys.executable, str(PROJECT_ROOT / "pipeline/cloud/container/sources.py")],
+        [sys.executable, str(PROJECT_ROOT / "pipeline/cloud/container/code_digest.py")],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         text=True,

@@ -10,7 +10,7 @@ from slipway.components.serving_check.clean_process import CLIENT
 from slipway.pipeline.engine.concurrent_runs import Beside, Work, at_work
 from slipway.pipeline.engine.docker import check_docker
 from slipway.pipeline.engine.journal import Journal
-from slipway.pipeline.engine.plan_request import check_nodes
+from slipway.pipeline.engine.plan_without_run import check_nodes
 from slipway.pipeline.engine.processes.client import ForkServerClient
 from slipway.pipeline.engine.processes.os_processes import default_jobs
 from slipway.pipeline.engine.processes.temporary import temporary_folder

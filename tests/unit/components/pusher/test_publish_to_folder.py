@@ -17,9 +17,9 @@ from types import SimpleNamespace
 import pytest
 
 from slipway.components.errors import ComponentError
-from slipway.components.pusher import publish as publishing
+from slipway.components.pusher import publish_to_folder as publishing
 from slipway.components.pusher.manifest import sha256, verify
-from slipway.components.pusher.publish import publish
+from slipway.components.pusher.publish_to_folder import publish
 
 FILES = {
     "saved_model.pb": b"graph",
@@ -247,7 +247,7 @@ RACER = """
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from slipway.components.pusher.publish import publish
+from slipway.components.pusher.publish_to_folder import publish
 sys.stdin.readline()
 published = publish(Path(sys.argv[1]), base=Path(sys.argv[2]))
 print(published.version, int(published.was_there))

@@ -1,4 +1,7 @@
-"""Summarizes each feature in each split as numbers and histogram bars. Pure."""
+"""Summarizes each feature in each split as numbers and histogram bars. Pure.
+
+The macro `bars` of `templates/data.html.j2` draws them.
+"""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence

@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from slipway.components.preflight.findings import findings
 from slipway.components.preflight.question_and_answer import Compiled, Layer, Slice
+from slipway.components.preflight.step_rules import findings
 
 FOUR_HOSTS = Slice(name="v5e-16", generation="v5e", devices=16, hosts=4, topology="4x4")
 

@@ -12,7 +12,7 @@ def engine(tmp_path):
     """Beam's other runner inside the process, whose results go through files as those of any other."""
     import apache_beam as beam
 
-    from slipway.components.beam_workers import BeamEngineWorkers
+    from slipway.components.beam_engine_workers import BeamEngineWorkers
 
     with BeamEngineWorkers(
         lambda: beam.Pipeline("BundleBasedDirectRunner"), str(tmp_path / "engine")
@@ -87,14 +87,14 @@ def test_a_result_that_is_not_there_tells_of_the_folder(engine, tmp_path):
 
 
 def test_a_folder_is_copied_only_where_the_engine_cannot_read_it(engine, monkeypatch, tmp_path):
-    from slipway.components import beam_workers
+    from slipway.components import beam_engine_workers
 
     copied = []
-    monkeypatch.setattr(beam_workers.io_utils, "copy_dir", lambda *given: copied.append(given))
+    monkeypatch.setattr(beam_engine_workers.io_utils, "copy_dir", lambda *given: copied.append(given))
     assert engine.reachable(str(tmp_path)) == str(tmp_path)
     assert engine.reachable("gs://bucket/graph") == "gs://bucket/graph"
     assert copied == []
-    in_a_bucket = beam_workers.BeamEngineWorkers(lambda: None, "gs://bucket/engine")
+    in_a_bucket = beam_engine_workers.BeamEngineWorkers(lambda: None, "gs://bucket/engine")
     assert in_a_bucket.reachable("/local/graph-1") == "gs://bucket/engine/graph-1"
     assert in_a_bucket.reachable("gs://bucket/graph") == "gs://bucket/graph"
     assert copied == [("/local/graph-1", "gs://bucket/engine/graph-1")]
@@ -109,6 +109,6 @@ def test_a_folder_is_copied_only_where_the_engine_cannot_read_it(engine, monkeyp
     ],
 )
 def test_where_work_is_done_is_reported_by_the_runner(args, elsewhere):
-    from slipway.components.beam_workers import runs_elsewhere
+    from slipway.components.beam_engine_workers import runs_elsewhere
 
     assert runs_elsewhere(args) is elsewhere

@@ -2,7 +2,7 @@
 
 import pytest
 
-from slipway.components.model_gate.reference_rules import reference_checks
+from slipway.components.model_gate.reference_model_rules import reference_checks
 from slipway.components.model_gate.verdict import Check
 
 

@@ -9,7 +9,7 @@ from unittest.mock import Mock
 import pytest
 
 from slipway.pipeline.config import WorkloadChoice, read_assignments
-from slipway.pipeline.engine import execution
+from slipway.pipeline.engine import local_run
 from slipway.pipeline.engine import stepwise_run as steps
 from slipway.pipeline.engine.concurrent_runs import Beside
 from slipway.pipeline.errors import ConfigError, PipelineError, UsageError
@@ -21,12 +21,12 @@ from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import NodeRecord
 
 
-@pytest.mark.parametrize("begin", [execution.execute, partial(steps.begin, airflow="")])
+@pytest.mark.parametrize("begin", [local_run.execute, partial(steps.begin, airflow="")])
 def test_a_place_that_no_model_can_be_pushed_to_is_refused_before_anything_runs(
     project, tmp_path, monkeypatch, begin
 ):
     (tmp_path / "file").touch()
-    monkeypatch.delattr(execution, "ForkServerClient")
+    monkeypatch.delattr(local_run, "ForkServerClient")
     monkeypatch.delattr(steps, "ForkServerClient")
     workload, output = project / "workloads/taxi/workload.yaml", tmp_path / "output"
     sets = [f"push.destination={tmp_path / 'file'}"]
@@ -69,7 +69,7 @@ def test_serving_check_is_foreseen_only_where_it_is_certain(
     record.nodes = [NodeRecord("Check")] * has_run
     history.save(record)
     plan = None if known is None else planned(known)
-    assert execution._will_check_serving(request, history, plan) is expected
+    assert local_run._will_check_serving(request, history, plan) is expected
 
 
 def test_machine_that_refuses_ends_the_run_in_words_with_the_way_on(project, tmp_path, monkeypatch):
@@ -77,12 +77,12 @@ def test_machine_that_refuses_ends_the_run_in_words_with_the_way_on(project, tmp
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), f"/full/{prefix}")
 
     monkeypatch.setattr(tempfile, "mkdtemp", full)
-    monkeypatch.setattr(execution, "is_all_known", lambda *_: False)
+    monkeypatch.setattr(local_run, "is_all_known", lambda *_: False)
     workload, output = project / "workloads/taxi/workload.yaml", tmp_path / "output"
     request = workload_request(WorkloadChoice(workload), output=output, beam_args=())
 
     with pytest.raises(PipelineError) as told:
-        execution.execute(request, display=Mock())
+        local_run.execute(request, display=Mock())
 
     [run] = History(output).runs()
     assert (run.state, run.exit_code) == ("failed", 1)
@@ -91,13 +91,13 @@ def test_machine_that_refuses_ends_the_run_in_words_with_the_way_on(project, tmp
 
 
 def test_an_interrupt_ends_a_run_side_by_side_even_if_all_is_cached(project, tmp_path, monkeypatch):
-    monkeypatch.setattr(execution, "is_all_known", lambda *_: True)
+    monkeypatch.setattr(local_run, "is_all_known", lambda *_: True)
     workload, output = project / "workloads/taxi/workload.yaml", tmp_path / "output"
     request = workload_request(WorkloadChoice(workload), output=output, beam_args=())
     beside = Beside()
-    assert execution.execute(request, display=Mock(), beside=beside).state == "complete"
+    assert local_run.execute(request, display=Mock(), beside=beside).state == "complete"
     beside.interrupt()
-    assert execution.execute(request, display=Mock(), beside=beside).state == "interrupted"
+    assert local_run.execute(request, display=Mock(), beside=beside).state == "interrupted"
 
 
 def test_a_node_that_another_ends_while_a_run_is_planned_is_not_run_again(tmp_path, monkeypatch):
@@ -110,22 +110,22 @@ def test_a_node_that_another_ends_while_a_run_is_planned_is_not_run_again(tmp_pa
         beside.end("other")
         return plans[-1]
 
-    monkeypatch.setattr(execution, "make_plan", make_plan)
-    monkeypatch.setattr(execution, "keep_graph", lambda *_: graph)
-    monkeypatch.setattr(execution, "_begin_nodes", Mock())
+    monkeypatch.setattr(local_run, "make_plan", make_plan)
+    monkeypatch.setattr(local_run, "keep_graph", lambda *_: graph)
+    monkeypatch.setattr(local_run, "_begin_nodes", Mock())
     history, server = History(tmp_path), Mock()
     server.reuse.return_value = {}
 
-    plan = execution.prepare(Mock(), history, history.new_run("toy"), Mock(), server, beside=beside)
+    plan = local_run.prepare(Mock(), history, history.new_run("toy"), Mock(), server, beside=beside)
 
     assert plan.decisions["Other"].action == "reuse"
     assert len(plans) == 2
 
 
 def test_a_pipeline_s_own_store_that_is_no_file_is_refused_in_words(tmp_path, monkeypatch):
-    monkeypatch.setattr(execution, "keep_graph", lambda *_: Graph("toy", (OTHER,), store=str(tmp_path)))
+    monkeypatch.setattr(local_run, "keep_graph", lambda *_: Graph("toy", (OTHER,), store=str(tmp_path)))
     history, server = History(tmp_path / "output"), Mock()
     request = Mock(is_workload=False, store_file=Path)
     with pytest.raises(UsageError, match="is a folder, a pipe or a device"):
-        execution.prepare(request, history, history.new_run("toy"), Mock(), server)
+        local_run.prepare(request, history, history.new_run("toy"), Mock(), server)
     assert not server.settle.called

@@ -2,7 +2,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from slipway.pipeline.commands.embedding import RunResult
+from slipway.pipeline.commands.run_from_python import RunResult
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
 
 
