@@ -23,6 +23,9 @@ _BROADCASTING = {
 """Keras' losses that compare number by number, and do not check that there are equally many."""
 _OF_A_YES = {"binary_crossentropy", "binary_focal_crossentropy"}
 _OF_CODES = "sparse_categorical_crossentropy"
+_CHOSEN_BY_THE_DATA = {"crossentropy", "ce"}
+"""Names for which Keras chooses one of three losses when it sees the first batch."""
+_OVERRIDABLE = ("train_step", "compute_loss", "_compute_loss")
 
 
 @dataclass(frozen=True)
@@ -64,12 +67,14 @@ class _Compared:
         loss: the name of Keras' function; "" for another.
         shape: of the output; None if unknown.
         settings: of the loss.
+        is_masked: whether the loss leaves some of the labels out, such as the padding of a sequence.
     """
 
     column: str
     loss: str
     shape: tuple[int | None, ...] | None
     settings: Mapping[str, Any]
+    is_masked: bool
 
 
 def require_equal_shapes(
@@ -91,8 +96,7 @@ def require_equal_shapes(
     for each in _compared(model, label):
         if each.loss not in _BROADCASTING or each.shape is None or is_multi_label(label):
             continue
-        wanted, given = _without_ones(shapes[each.column]), _without_ones(each.shape[1:])
-        if len(wanted) != len(given) or any(b not in (None, a) for a, b in zip(wanted, given, strict=True)):
+        if not _are_alike(shapes[each.column], each.shape[1:]):
             raise ComponentError(
                 f"the label {each.column} is {_rows(shapes[each.column])}, and the output of {dotted_path} "
                 f"is {_rows(each.shape[1:])}: {each.loss} would compare each number of the one with each of "
@@ -115,13 +119,13 @@ def require_labels(
 
     Raises:
         ComponentError: a label is not one of the classes 0, 1, 2, ... that the model returns; or, for a yes
-            or no, not between 0 and 1.
+            or no of the train split, not between 0 and 1.
     """
     for each in _compared(model, label):
         for split, examples in splits.items():
-            if examples is None:
+            if examples is None or each.is_masked:
                 continue
-            if each.loss in _OF_A_YES:
+            if each.loss in _OF_A_YES and split == "train":
                 _require_share(each, split, examples.label_range(each.column))
             elif each.loss == _OF_CODES and each.shape and _is_plain(each.settings):
                 _require_codes(each, split, examples.label_range(each.column), dotted_path)
@@ -153,7 +157,10 @@ def _require_codes(compared: _Compared, split: str, found: LabelRange, dotted_pa
     raise ComponentError(
         f"the label {compared.column} is {wrong:.0f} in a row of the {split} split, but the model of "
         f"{dotted_path} returns {classes} classes, with the codes 0 to {classes - 1}",
-        hint="let its last layer have a unit for each class, or check the codes that preprocessing_fn gives "
+        hint="-1 is the code of a value that is not in a vocabulary, which has those of the train split: "
+        "give it num_oov_buckets=1, or leave such rows out"
+        if wrong == -1
+        else "let its last layer have a unit for each class, or check the codes that preprocessing_fn gives "
         "the classes",
     )
 
@@ -161,23 +168,30 @@ def _require_codes(compared: _Compared, split: str, found: LabelRange, dotted_pa
 def _compared(model: Any, label: Label) -> Iterator[_Compared]:
     import keras
 
-    if type(model).compute_loss is not keras.Model.compute_loss:
-        return  # it need not use the loss
+    if any(getattr(type(model), name, None) is not getattr(keras.Model, name, None) for name in _OVERRIDABLE):
+        return  # it need not use the loss, or not with these labels
     wrapped = getattr(model, "_functional", None) or model  # a Sequential wraps a functional model
     columns = label.items() if isinstance(label, Mapping) else (("", each) for each in columns_of(label))
     for output, column in columns:
         loss = _one_of(model.loss, output)
         if isinstance(loss, str):
-            loss = keras.losses.get(loss)
+            loss = None if loss.lower() in _CHOSEN_BY_THE_DATA else keras.losses.get(loss)
         function = getattr(loss, "fn", loss)
-        is_of_keras = str(getattr(function, "__module__", "")).startswith("keras.")
+        is_of_keras = all(map(_is_of_keras, (function, type(loss) if function is not loss else function)))
         tensor = _one_of(getattr(wrapped, "_outputs_struct", None), output)
         yield _Compared(
             column,
             str(getattr(function, "__name__", "")) if is_of_keras else "",
             None if tensor is None else tuple(tensor.shape),
             getattr(loss, "_fn_kwargs", {}),
+            getattr(tensor, "_keras_mask", None) is not None,
         )
+
+
+def _is_of_keras(function: Any) -> bool:
+    # Not a function that only looks like Keras', by functools.wraps.
+    is_its_own = not hasattr(function, "__wrapped__")
+    return is_its_own and str(getattr(function, "__module__", "")).startswith("keras.")
 
 
 def _one_of(values: Any, output: str) -> Any:
@@ -195,11 +209,18 @@ def _is_plain(settings: Mapping[str, Any]) -> bool:
     return settings.get("ignore_class") is None and settings.get("axis", -1) == -1
 
 
-def _without_ones(shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
-    """Return the shape as Keras compares it: it drops or adds a last dimension of one."""
-    while shape and shape[-1] == 1:
-        shape = shape[:-1]
-    return shape
+def _are_alike(label: tuple[int, ...], output: tuple[int | None, ...]) -> bool:
+    """Return True if Keras compares a row's label with its output number by number.
+
+    If one has a dimension more, of 1 and at the end, Keras drops it first.
+    """
+    if len(output) == len(label) + 1 and output[-1] == 1:
+        output = output[:-1]
+    elif len(label) == len(output) + 1 and label[-1] == 1:
+        label = label[:-1]
+    return len(label) == len(output) and all(
+        given in (None, wanted) for wanted, given in zip(label, output, strict=True)
+    )
 
 
 def _rows(shape: tuple[int | None, ...]) -> str:

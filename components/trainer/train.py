@@ -169,7 +169,8 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
     model, steps_per_epoch = _model(job, devices, full_batches=examples.full_batches, most_steps=most_steps)
     if not is_custom_loop:  # which need not use the loss
         require_equal_shapes(model, job.label, job.label_shapes, job.model)
-        require_labels(model, job.label, {"train": examples, "eval": eval_examples}, job.model)
+        if not job.weight:  # a row of weight 0 may have any label
+            require_labels(model, job.label, {"train": examples, "eval": eval_examples}, job.model)
     facts: Facts = {
         "devices": devices.words,
         "input": examples.words,

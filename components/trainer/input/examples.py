@@ -23,6 +23,8 @@ from slipway.components.trainer.input.targets import Targets
 from slipway.components.trainer.job import TrainingJob
 from slipway.components.trainer.loss_labels import LabelRange
 
+_LOOKED_AT_TOGETHER_ROWS = 4096
+
 
 class Examples(Protocol):
     """The examples of one split.
@@ -111,7 +113,10 @@ class CachedExamples:
 
     def label_range(self, column: str) -> LabelRange:
         """Return what a label's column holds; of held out rows, and of the others, that of all of them."""
-        return LabelRange().with_values(self._rows.column(column))
+        found, values = LabelRange(), self._rows.column(column)
+        for first in range(0, len(values), _LOOKED_AT_TOGETHER_ROWS):
+            found = found.with_values(values[first : first + _LOOKED_AT_TOGETHER_ROWS])
+        return found
 
     def held_out(self) -> tuple["CachedExamples", "CachedExamples"]:
         """Return the examples to train on, and those held out for `train.early_stopping`."""

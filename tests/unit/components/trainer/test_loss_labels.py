@@ -122,3 +122,65 @@ def test_a_yes_or_no_is_a_share(label):
     for values in ([0, 2], [-1, 1], [np.nan]):
         with pytest.raises(ComponentError, match="takes 0 and 1, or a probability"):
             require_labels(model, label, {"train": Held(values)}, "my.build_model")
+
+
+def test_a_loss_that_only_derives_from_keras_may_compare_what_it_wants():
+    import functools
+
+    import keras
+
+    class Masked(keras.losses.BinaryCrossentropy):
+        def call(self, y_true, y_pred):
+            return super().call(keras.ops.maximum(y_true, 0), y_pred)
+
+    @functools.wraps(keras.losses.mean_squared_error)
+    def wrapped(y_true, y_pred):
+        return keras.losses.mean_squared_error(y_true, y_pred[:, :1])
+
+    for loss in (Masked(), wrapped, "crossentropy", "CE"):
+        require_equal_shapes(compiled(loss), "y", {"y": (1,)}, "my.build_model")
+        require_labels(compiled(loss), "y", {"train": Held([-1, 2])}, "my.build_model")
+
+
+def test_a_model_with_a_train_step_of_its_own_may_change_the_labels_first():
+    import keras
+
+    class Own(keras.Model):
+        def train_step(self, data):
+            return super().train_step(data)
+
+    require_equal_shapes(compiled("mse", kind=Own), "y", {"y": (1,)}, "my.build_model")
+
+
+def test_padding_of_a_masked_sequence_is_no_class():
+    import keras
+
+    given = keras.Input((5,))
+    embedded = keras.layers.Embedding(10, 4, mask_zero=True)(given)
+    model = keras.Model(given, keras.layers.Dense(3)(embedded))
+    model.compile(loss="sparse_categorical_crossentropy")
+    require_labels(model, "y", {"train": Held([-1, 2])}, "my.build_model")
+
+
+def test_one_dimension_of_one_is_dropped_and_no_more():
+    import keras
+
+    given = keras.Input((8, 8, 1))
+    model = keras.Model(given, keras.layers.GlobalAveragePooling2D(keepdims=True)(given))
+    model.compile(loss="mse")
+    with pytest.raises(ComponentError, match=r"is \[rows, 1, 1, 1\]: mean_squared_error would compare"):
+        require_equal_shapes(model, "y", {"y": (1,)}, "my.build_model")
+    require_equal_shapes(compiled("mse", units=1), "y", {"y": ()}, "my.build_model")
+
+
+def test_a_share_of_the_eval_split_may_lie_beyond_those_that_were_scaled():
+    model = compiled("binary_crossentropy", units=1)
+    require_labels(model, "y", {"train": Held([0, 1]), "eval": Held([1.003])}, "my.build_model")
+
+
+def test_the_code_of_what_a_vocabulary_lacks_is_explained():
+    with pytest.raises(ComponentError) as refused:
+        require_labels(
+            compiled("sparse_categorical_crossentropy"), "y", {"eval": Held([-1])}, "my.build_model"
+        )
+    assert "num_oov_buckets=1" in refused.value.hint
