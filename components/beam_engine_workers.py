@@ -46,7 +46,7 @@ def most_shards(beam_args: Sequence[str] | None) -> int:
 
 
 class BeamEngineWorkers:
-    """A Beam engine that works on tasks, with the interface of `worker_pool.ProcessPool`.
+    """A Beam engine that works on tasks, with the interface of `process_pool.ProcessPool`.
 
     Args:
         make_pipeline: returns a new pipeline on that engine.

@@ -447,8 +447,10 @@ def _collectives(text: str, where: Slice, devices: Sequence[Any]) -> Iterator[Co
     """Yield the collectives of a program, those of one kind and of groups that lie alike as one."""
     found: dict[tuple[Any, ...], list[int]] = {}
     for sent in collectives(text):
-        members = [devices[each] for each in sent.members] or list(devices)
-        key = (sent.kind, len(members), span([each.coords for each in members], where.topology))
+        groups = sent.pairs or (sent.members or range(len(devices)),)
+        spans = [span([devices[each].coords for each in group], where.topology) for group in groups]
+        # Of pairs, those that are farthest from each other take longest.
+        key = (sent.kind, len(groups[0]), max(spans, key=lambda each: each.hops))
         found.setdefault(key, []).append(sent.result_bytes)
     for (kind, members, taken), sizes in found.items():
         yield Collective(

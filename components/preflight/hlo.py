@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,9 +15,10 @@ KINDS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective
 _COLLECTIVE = re.compile(
     rf"%?(?P<name>[\w.-]+) = (?P<shape>\(.*?\)|\S+) (?P<kind>{'|'.join(KINDS)})(?P<phase>-start|-done)?\("
 )
-_STARTED = re.compile(r"-done\(.*?%?([\w.-]+)\)")
 _ARRAY = re.compile(r"(?P<type>[a-z]+\d*)\[(?P<sizes>[\d,]*)\]")
-_LISTED = re.compile(r"(?:replica_groups|source_target_pairs)=\{\{([\d,]+)\}")
+_NAME = re.compile(r"[\w.-]+")
+_LISTED = re.compile(r"replica_groups=\{\{([\d,]+)\}")
+_PAIRS = re.compile(r"source_target_pairs=\{((?:\{\d+,\d+\},?)+)\}")
 _IOTA = re.compile(r"replica_groups=\[([\d,]+)\]<=\[([\d,]+)\](?:T\(([\d,]+)\))?")
 _MESH = re.compile(r"replica_groups=mesh\[([^\]]*)\] ?\{([^}]*)\}")
 
@@ -31,11 +32,13 @@ class Sent:
         result_bytes: the size of its results on one device.
         members: the devices of its first group, as positions in the program's list of devices, which are
             those that send each other something; empty if it is all of them, or the text does not say.
+        pairs: of a collective-permute instead, which device sends to which.
     """
 
     kind: str
     result_bytes: int
     members: tuple[int, ...] = ()
+    pairs: tuple[tuple[int, ...], ...] = ()
 
 
 def collectives(text: str) -> Iterator[Sent]:
@@ -44,18 +47,26 @@ def collectives(text: str) -> Iterator[Sent]:
     Args:
         text: the text of the optimised program, from `compiled.as_text()`.
     """
-    started: dict[str, tuple[int, ...]] = {}
+    started: dict[str, Sent] = {}
     for line in text.splitlines():
         found = _COLLECTIVE.search(line)
         if found is None:
             continue
-        members = _members(line)
+        sent = Sent(
+            kind=found["kind"],
+            result_bytes=_size_bytes(found["shape"]),
+            members=_members(line),
+            pairs=_pairs(line),
+        )
         if found["phase"] == "-start":
-            started[found["name"]] = members
+            started[found["name"]] = sent
             continue
-        if found["phase"] == "-done" and (start := _STARTED.search(line)):
-            members = started.get(start[1], ())
-        yield Sent(kind=found["kind"], result_bytes=_size_bytes(found["shape"]), members=members)
+        if found["phase"] == "-done":
+            # Its operand may be written with its shape, which has names of its own.
+            names = _NAME.findall(line, found.end())
+            start = next((started[name] for name in names if name in started), sent)
+            sent = replace(start, result_bytes=sent.result_bytes)
+        yield sent
 
 
 def _size_bytes(shape: str) -> int:
@@ -81,6 +92,11 @@ def _members(line: str) -> tuple[int, ...]:
         at = tuple(slice(None) if name in along else 0 for name in sizes_by_axis)
         return tuple(np.ravel(ids[at]).tolist())
     return ()
+
+
+def _pairs(line: str) -> tuple[tuple[int, ...], ...]:
+    found = _PAIRS.search(line)
+    return tuple(map(_numbers, re.findall(r"[\d,]+", found[1].replace("},", "}")))) if found else ()
 
 
 def _numbers(words: str) -> tuple[int, ...]:

@@ -93,8 +93,8 @@ def collective_s(sent: Collective, chip: Chip) -> float:
     in parts (reduce-scatter), and twice that for the sum on every chip (all-reduce); in an all-to-all
     (n - 1) / n of its own part, each piece at least over one link. A group that takes up several axes has a
     ring on each, and each carries its share. It takes no less than the hops to the farthest chip of the
-    group, which an all-reduce makes twice. Devices of one chip send each other nothing through the links.
-    That other groups use the same links at the same time is not counted.
+    group, which an all-reduce by a ring or a tree makes twice. Devices of one chip send each other nothing
+    through the links. That other groups use the same links at the same time is not counted.
 
     Sources: P. Patarasuk, X. Yuan, Bandwidth optimal all-reduce algorithms, JPDC 69(2), 2009, for the ring;
     J. Austin et al., How to Scale Your Model, part 3, "A Deeper Dive into TPU Communication Primitives" and

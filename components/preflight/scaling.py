@@ -103,6 +103,8 @@ def scaling_lines(generation: str, verdicts: Sequence[SliceVerdict]) -> list[str
         estimate, rate = verdict.estimate, verdict.input_bytes_per_s
         if estimate is None:
             continue
+        if rate is not None:  # no more than the steps that are counted take
+            rate *= row.examples_per_s / estimate.examples_per_s
         cells.append(
             (
                 row.name,

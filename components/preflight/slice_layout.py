@@ -34,7 +34,7 @@ def _hosts_line(question: Question, estimate: Estimate, input_bytes_per_s: float
     )
     return (
         f"  ~ estimate: {hosts} hosts of {estimate.chips // hosts} chips; each reads "
-        f"{estimate.batch_size / hosts:,.4g} of a step's {estimate.batch_size:,} examples, at most "
+        f"{estimate.batch_size / hosts:,.0f} of a step's {estimate.batch_size:,} examples, at most "
         f"{estimate.examples_per_s / hosts:,.0f} examples/s{rate}"
     )
 

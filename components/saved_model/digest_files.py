@@ -60,8 +60,8 @@ def require_as_exported(name: str, serving_model: str) -> None:
         return
     try:
         digest = model_digest(serving_model)
-    except OSError as error:
-        raise ComponentError(f"{name}, {serving_model}, cannot be read: {error.strerror or error}") from error
+    except (OSError, import_tensorflow().errors.OpError) as error:  # the latter of a bucket
+        raise ComponentError(f"{name}, {serving_model}, cannot be read: {error}") from error
     if digest != was:
         raise ComponentError(
             f"{name}, {serving_model}, is damaged: the SHA-256 over its files was {was[:12]} when it was "

@@ -73,6 +73,8 @@ class Columns:
         if self._parse is not None:
             try:
                 parsed: dict[str, TensorType] = self._parse(tf.constant(batch, tf.string))
+            except tf.errors.ResourceExhaustedError:
+                raise  # TFXIO needs more memory; smaller batches less
             except tf.errors.OpError as error:  # TFXIO may take these rows; if not, its message is TFX's
                 logging.info("TFXIO reads a batch that tf.io.parse_example refuses: %s", error.message)
             else:

@@ -7,7 +7,7 @@ ENTRY %main {
   %a = f32[16,128]{1,0:T(8,128)} all-reduce(f32[16,128]{1,0} %x), replica_groups={}
   %b = (f32[4]{0}, bf16[2,3]{1,0}) all-reduce(f32[4]{0} %y, bf16[2,3]{1,0} %z)
   %c.1 = (f32[8]{0}, f32[64]{0}) all-gather-start(f32[8]{0} %w), replica_groups={{0,2},{1,3}}
-  %d = f32[64]{0} all-gather-done((f32[8]{0}, f32[64]{0}) %c.1)
+  %d = f32[64]{0} all-gather-done((f32[8]{0:T(128)}, f32[64]{0:T(128)}) %c.1)
   ROOT %e = f32[] all-reduce(f32[] %s)
   %f = f32[100]{0} add(f32[100]{0} %all-reduce.1, f32[100]{0} %q)
   %g = bf16[8]{0} reduce-scatter(bf16[16]{0} %h), replica_groups={{4,5},{6,7}}, dimensions={0}
@@ -24,7 +24,7 @@ def test_each_collective_is_read_once_with_its_kind_its_bytes_and_its_group():
         Sent(kind="all-gather", result_bytes=64 * 4, members=(0, 2)),
         Sent(kind="all-reduce", result_bytes=4),
         Sent(kind="reduce-scatter", result_bytes=8 * 2, members=(4, 5)),
-        Sent(kind="collective-permute", result_bytes=8, members=(0, 1)),
+        Sent(kind="collective-permute", result_bytes=8, pairs=((0, 1), (1, 0))),
         Sent(kind="all-to-all", result_bytes=8, members=(0, 1)),
     ]
 
