@@ -8,6 +8,7 @@ import argparse
 import ipaddress
 import logging
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -122,10 +123,13 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _is_every_interface(host: str) -> bool:
+    """Return True if a host is, or is resolved to, an address that means every interface, as 0 is."""
     try:
-        return ipaddress.ip_address(host).is_unspecified
-    except ValueError:  # a name
+        found = {str(each[4][0]) for each in socket.getaddrinfo(host, None)}
+    except OSError:  # unknown: listening says so
         return False
+    addresses = [ipaddress.ip_address(each.partition("%")[0]) for each in found]
+    return any((getattr(each, "ipv4_mapped", None) or each).is_unspecified for each in addresses)
 
 
 def _run(command: Sequence[str], ended: threading.Event) -> int:

@@ -13,6 +13,7 @@ from tensorflow_metadata.proto.v0 import schema_pb2
 from tensorflow_transform import impl_helper
 from tensorflow_transform.beam import impl as beam_impl
 from tensorflow_transform.common_types import TensorType
+from tensorflow_transform.tf_metadata import schema_utils
 from tfx.dsl.io import fileio
 from tfx_bsl.coders.example_coder import ExamplesToRecordBatchDecoder, RecordBatchToExamplesEncoder
 from tfx_bsl.tfxio import tensor_representation_util
@@ -136,10 +137,15 @@ class Encoder:
         kinds = {feature.name: _KINDS.get(feature.type) for feature in schema.feature}
         self._kinds = {name: kind for name, kind in kinds.items() if kind is not None}
         self._dense = ExampleEncoder(self._kinds)
+        specs = schema_utils.schema_as_feature_spec(schema).feature_spec
+        self._shapes = {name: each.shape for name, each in specs.items() if hasattr(each, "shape")}
 
     def encode(self, batch: Mapping[str, TensorType]) -> Iterator[list[bytes]]:
         """Yield the examples of a batch; a very large batch in several parts."""
-        columns = {name: _dense_column(value, self._kinds.get(name)) for name, value in batch.items()}
+        columns = {
+            name: _dense_column(value, self._kinds.get(name), self._shapes.get(name))
+            for name, value in batch.items()
+        }
         arrays = {name: column for name, column in columns.items() if column is not None}
         if arrays and arrays.keys() == batch.keys() == self._kinds.keys():
             yield bytes_of(self._dense.encode(arrays, len(next(iter(arrays.values())))))
@@ -151,12 +157,12 @@ class Encoder:
             yield self._stock.encode(part)
 
 
-def _dense_column(value: TensorType, kind: ColumnType | None) -> pa.Array | None:
+def _dense_column(value: TensorType, kind: ColumnType | None, shape: Sequence[int] | None) -> pa.Array | None:
     """Return the values of a dense tensor, one or a list for each row; None for any other tensor."""
     if kind is None or not isinstance(value, tf.Tensor) or value.dtype != _DTYPES[kind]:
         return None
     values = value.numpy()
-    if not values.ndim or not values.size:
+    if shape is None or list(values.shape[1:]) != list(shape) or not values.size:
         return None
     flat = values.reshape(-1)
     array = pa.array(flat, pa.large_binary() if kind == ColumnType.TEXT else None)

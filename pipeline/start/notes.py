@@ -1,6 +1,7 @@
 """Composes the notes about a table that `new` shows to the user. Pure."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -130,7 +131,11 @@ def totals_note(columns: Mapping[str, npt.NDArray[Any]]) -> list[str]:
     notes = []
     called = _called_totals(columns)
     summed = _summed(numbers, sorted(called))
-    if rows := [row for row in sorted(called) if row in summed or _words(called[row][1]) in _ONLY_TOTALS]:
+    # Of many rows with one text, such as the name of a statistic, some hold a sum by chance.
+    with_text, with_sum = Counter(called.values()), Counter(called[row] for row in summed)
+    totals = {each for each in with_text if 2 * with_sum[each] >= with_text[each]}
+    totals |= {each for each in with_text if _words(each[1]) in _ONLY_TOTALS}
+    if rows := [row for row in sorted(called) if called[row] in totals]:
         column, text = called[rows[0]]
         shown = [f"{row + 1:,}" for row in rows[:_SHOWN_TOTALS]]
         more = [f"{len(rows) - len(shown):,} more"] if len(rows) > len(shown) else []

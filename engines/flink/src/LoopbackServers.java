@@ -9,8 +9,10 @@ import java.net.SocketAddress;
 import java.security.ProtectionDomain;
 import net.bytebuddy.ByteBuddy;
 import net.bytebuddy.asm.Advice;
+import net.bytebuddy.description.method.MethodDescription;
 import net.bytebuddy.description.type.TypeDescription;
 import net.bytebuddy.dynamic.ClassFileLocator;
+import net.bytebuddy.matcher.ElementMatcher;
 import net.bytebuddy.pool.TypePool;
 
 /**
@@ -27,14 +29,29 @@ public final class LoopbackServers implements ClassFileTransformer {
     if (path == null || !path.endsWith("/io/grpc/netty/NettyServerBuilder")) {
       return null;
     }
-    String name = path.replace('/', '.');
+    // What a transformer throws, Java ignores: the servers would listen on all interfaces, without a word.
+    try {
+      return onLoopback(path.replace('/', '.'), loader, code);
+    } catch (Throwable error) {
+      error.printStackTrace();
+      System.err.println("LoopbackServers: " + path + " cannot be kept on loopback; this Java process ends");
+      Runtime.getRuntime().halt(1);
+      throw error;
+    }
+  }
+
+  private static byte[] onLoopback(String name, ClassLoader loader, byte[] code) {
     ClassFileLocator classes =
         new ClassFileLocator.Compound(
             ClassFileLocator.Simple.of(name, code), ClassFileLocator.ForClassLoader.of(loader));
     TypeDescription builder = TypePool.Default.of(classes).describe(name).resolve();
+    ElementMatcher.Junction<MethodDescription> ofAddress = isConstructor().and(takesArgument(0, SocketAddress.class));
+    if (builder.getDeclaredMethods().filter(ofAddress).isEmpty()) {
+      throw new IllegalStateException(name + " has no constructor that takes an address");
+    }
     return new ByteBuddy()
         .redefine(builder, classes)
-        .visit(Advice.to(Loopback.class).on(isConstructor().and(takesArgument(0, SocketAddress.class))))
+        .visit(Advice.to(Loopback.class).on(ofAddress))
         .make()
         .getBytes();
   }
@@ -43,7 +60,9 @@ public final class LoopbackServers implements ClassFileTransformer {
   public static final class Loopback {
     @Advice.OnMethodEnter
     public static void enter(@Advice.Argument(value = 0, readOnly = false) SocketAddress address) {
-      if (address instanceof InetSocketAddress && ((InetSocketAddress) address).getAddress().isAnyLocalAddress()) {
+      if (address instanceof InetSocketAddress
+          && ((InetSocketAddress) address).getAddress() != null
+          && ((InetSocketAddress) address).getAddress().isAnyLocalAddress()) {
         address = new InetSocketAddress(InetAddress.getLoopbackAddress(), ((InetSocketAddress) address).getPort());
       }
     }

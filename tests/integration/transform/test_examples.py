@@ -153,6 +153,16 @@ def test_examples_have_the_values_that_tfx_writes():
     assert ours[0].find(b"\n\x01a") < ours[0].find(b"\n\x01b") < ours[0].find(b"\n\x01c")
 
 
+def test_a_shape_that_the_schema_does_not_have_is_refused_as_by_tfx():
+    import tensorflow as tf
+
+    from slipway.components.transform.examples import Encoder
+
+    described = 'feature { name: "a" type: INT presence { min_fraction: 1.0 } shape { dim { size: 4 } } }'
+    with pytest.raises(TypeError, match="TensorSpec"):
+        list(Encoder(schema(described)).encode({"a": tf.ones([3, 5], tf.int64)}))
+
+
 def test_sparse_outputs_are_written_by_tfx():
     import tensorflow as tf
 

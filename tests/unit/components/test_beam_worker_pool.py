@@ -25,7 +25,7 @@ def address():
         return "{}:{}".format(*found.getsockname())
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "[::]", "[::0]"])  # noqa: S104
+@pytest.mark.parametrize("host", ["0.0.0.0", "[::]", "[::0]", "0", "0x0", "[::ffff:0.0.0.0]"])  # noqa: S104
 def test_all_interfaces_are_refused(module, host):
     with pytest.raises(ValueError, match=r"every network interface.*name one address: localhost:50000"):
         module.listen(module.WorkerPool(), f"{host}:50000")

@@ -63,6 +63,12 @@ def test_a_last_row_that_is_called_total_is_told_once():
     assert note.startswith("Row 40 is a total")
 
 
+def test_few_sums_among_many_rows_of_one_text_are_chance():
+    rng = np.random.default_rng(1)
+    kinds = np.array(rng.choice(["sum", "mean", "max"], 3000), dtype=object)
+    assert totals_note({"statistic": kinds, "count": rng.integers(0, 6, 3000).astype(float)}) == []
+
+
 def test_totals_that_are_values_like_others_are_rows():
     covers = _sheet(("total", 1.0), ("partial", 2.0), ("total", 3.0), ("partial", 9.0), ("total", 4.0))
     assert totals_note(covers) == []
