@@ -19,7 +19,7 @@ NOT_IN_IMAGE := $(addprefix --no-emit-package ,jedi jupyterlab-widgets libclang 
 	$(addprefix google-cloud-,bigtable build datastore dlp kms language monitoring pubsub recommendations-ai \
 	secret-manager spanner sql videointelligence vision))
 
-.PHONY: run check test test-external test-all floors fuzz mutants setup jax tpu-compiler airflow mlflow docs lint lock schema image image-base sbom image-check flink spark prism otel-collector marquez clean help
+.PHONY: run check test test-external test-all floors fuzz mutants setup jax tpu-compiler airflow mlflow docs lint lock schema image image-base sbom image-check flink spark prism azurite otel-collector marquez clean help
 
 run: setup ## The taxi workload, from raw trips to a pushed model
 	@$(PYTHON) local_runner.py run
@@ -148,12 +148,12 @@ prism: setup ## Beam's Prism of the locked version, built by Go into .engines/
 		'from importlib.metadata import version; print(version("apache-beam"))')
 	@echo "ready: beam.runner: prism, with SLIPWAY_OPEN_PORTS=1, see docs/scale.md"
 
-# Without optimizations, which take a third of the time to compile.
 azurite: ## Azurite, Microsoft's emulator of Azure Storage, for the tests of az://, from npm into .engines/
 	@command -v npm >/dev/null || { echo "make $@ needs npm: apt install npm" >&2; exit 1; }
 	@npm install --silent --no-fund --no-audit --prefix .engines/$@ azurite@3.37.0
 	@echo "ready: .engines/$@/node_modules/.bin/azurite-blob"
 
+# Without optimizations, which take a third of the time to compile.
 otel-collector: ## OpenTelemetry's collector, to try traces with, built by Go into .engines/
 	@command -v go >/dev/null || { echo "make $@ needs Go: apt install golang" >&2; exit 1; }
 	@go build -C tests/support/otel_collector -buildvcs=false -gcflags='all=-N -l' -ldflags='-s -w' -o $(CURDIR)/.engines/$@ .

@@ -1,7 +1,7 @@
 """Opens S3 and Azure Blob Storage, s3://BUCKET and az://CONTAINER, and puts their errors into words.
 
-Account, region, endpoint and credentials come from the environment only, in the variables that the vendors'
-own tools read; none is ever logged. The library, obstore, is imported on use and may not be installed.
+Account, region, endpoint and credentials come from the environment only, see docs/data.md; none is
+ever logged. The library, obstore, is imported on use and may not be installed.
 """
 
 import os
@@ -19,7 +19,8 @@ INSTALL = "pip install 'obstore>=0.12,<0.13' (the extra `stores`)"
 RETRY_S = 300.0
 """How long transient failures of one request are retried."""
 _WHOLE_S = 3600.0  # for a whole object
-_STALLED_S = 60.0  # without a byte
+STALLED_S = 60.0
+"""How long a request may wait for a byte of its answer, which includes the time to send what it writes."""
 
 _LOG_IN = {
     "s3": "set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION, or run on a machine with a role; for "
@@ -38,20 +39,28 @@ _WRONG_CREDENTIALS = (
     "SignatureDoesNotMatch",
     "AuthenticationFailed",
     "AuthorizationFailure",
+    "ExpiredToken",
+    "InvalidToken",
+    "invalid_client",
 )
+_WRONG_REGION = "without LOCATION"  # a redirect
 _PLAIN_HTTP = {"s3": "AWS_ALLOW_HTTP", "az": "AZURE_ALLOW_HTTP"}
 _NO_BUCKET = ("NoSuchBucket", "ContainerNotFound")
+_BAD_NAME = re.compile(r'Encountered object with invalid path: .*?"(.*?)"')
 _DENIED = re.compile(r"status code: 40[13]\b")
-_FINAL = re.compile(r"status code: 4(?!08|09|29)\d\d|BadScheme")
+_FINAL = re.compile(r"status code: 4(?!08|09|29)\d\d|BadScheme|without LOCATION")
 _used_in: set[int] = set()  # the processes, this one and its ancestors, that have opened a store
 
 
-def open_store(address: str, *, retry_s: float = RETRY_S) -> "S3Store | AzureStore":
+def open_store(
+    address: str, *, retry_s: float = RETRY_S, stalled_s: float | None = STALLED_S
+) -> "S3Store | AzureStore":
     """Return the store that holds an address.
 
     Args:
         address: s3://BUCKET/... or az://CONTAINER/...
         retry_s: how long transient failures of one request are retried.
+        stalled_s: see `STALLED_S`; None: as long as the whole request.
 
     Raises:
         ComponentError: the library is not installed, the environment does not name the account, or this
@@ -76,7 +85,7 @@ def open_store(address: str, *, retry_s: float = RETRY_S) -> "S3Store | AzureSto
     kind = _kind(address)
     client = {
         "timeout": timedelta(seconds=_WHOLE_S),
-        "read_timeout": timedelta(seconds=_STALLED_S),
+        "read_timeout": timedelta(seconds=stalled_s or _WHOLE_S),
         "allow_http": os.environ.get(_PLAIN_HTTP[kind], "").lower() in ("1", "true"),
     }
     make = S3Store if kind == "s3" else AzureStore
@@ -87,10 +96,10 @@ def open_store(address: str, *, retry_s: float = RETRY_S) -> "S3Store | AzureSto
 
 
 def failures() -> tuple[type[Exception], ...]:
-    """Return the exceptions that a store's requests raise."""
+    """Return the exceptions that a store's requests raise; another OSError is of a local file."""
     from obstore.exceptions import BaseError
 
-    return (BaseError, OSError, ValueError)
+    return (BaseError, FileNotFoundError, ValueError)
 
 
 def is_missing_bucket(error: Exception) -> bool:
@@ -109,7 +118,7 @@ def is_passing(error: Exception) -> bool:
     """Return True if the same request may succeed a moment later."""
     from obstore.exceptions import GenericError
 
-    is_final = _FINAL.search(str(error)) or is_missing_bucket(error) or is_not_implemented(error)
+    is_final = _FINAL.search(str(error)) or is_missing_bucket(error)
     return isinstance(error, GenericError) and not is_final
 
 
@@ -127,10 +136,19 @@ def refusal(address: str, error: Exception) -> ComponentError:
             f"{address}: the environment names an address that is not encrypted.",
             hint=f"name one with https://, or allow http:// with {_PLAIN_HTTP[kind]}=true",
         )
-    if any(word in str(error) for word in _NO_CREDENTIALS):
-        return ComponentError(f"{address}: the environment holds no credentials.", hint=_LOG_IN[kind])
+    if _WRONG_REGION in str(error):
+        return ComponentError(
+            f"{address}: the bucket is in another region.", hint="set AWS_REGION to the bucket's region"
+        )
+    if bad_name := _BAD_NAME.search(str(error)):
+        return ComponentError(
+            f"{address}: {bad_name[1]!r} cannot be read, because a part of its path is empty, '.' or '..'.",
+            hint="rename or remove that object, or name a folder without it",
+        )
     if any(word in str(error) for word in _WRONG_CREDENTIALS):
         return ComponentError(f"{address}: the credentials do not work: {said}", hint=_LOG_IN[kind])
+    if any(word in str(error) for word in _NO_CREDENTIALS):
+        return ComponentError(f"{address}: the environment holds no credentials.", hint=_LOG_IN[kind])
     if _DENIED.search(str(error)):  # where a listing is denied, the library has no class of its own
         return ComponentError(
             f"{address}: permission denied: {said}", hint=f"{_LOG_IN[kind]}; {_NEEDS[kind]}"
@@ -143,9 +161,10 @@ def _kind(address: str) -> str:
 
 
 def words_of(error: Exception) -> str:
-    """Return what the store said, in one line, without the queries of its addresses, which may hold keys."""
+    """Return what the store said, in one line, without what may hold keys in its addresses."""
     text = str(error).partition("\n\nDebug source:")[0]
     code = re.search(r"<Code>(.*?)</Code>\s*<Message>(.*?)</Message>", text, re.DOTALL)
     if code:
         text = f"{code[1]}: {code[2]}"
+    text = re.sub(r"//[^/\s@]*@", "//", text)
     return " ".join(re.sub(r"\?[^\s\"']*", "", text).split())[:300]

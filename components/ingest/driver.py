@@ -7,13 +7,14 @@ needs separate credentials. On Kubeflow and Vertex AI, TFX's own driver runs in 
 import hashlib
 from collections.abc import Iterable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn
 
 from tfx.components.example_gen.driver import FileBasedDriver
 from tfx.components.example_gen.input_processor import FileBasedInputProcessor
 from tfx.dsl.io.filesystem import Filesystem
 from tfx.dsl.io.filesystem_registry import DEFAULT_FILESYSTEM_REGISTRY
 
+from slipway.components.errors import ComponentError
 from slipway.components.ingest.storage import find_files, list_files
 from slipway.components.store_address import AZ, GS, S3, is_in_store
 
@@ -59,6 +60,14 @@ class _ObjectProcessor(FileBasedInputProcessor):
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
+def _refuse(path: object, *_args: object, **_options: object) -> NoReturn:
+    address = path.decode() if isinstance(path, bytes) else path
+    raise ComponentError(
+        f"{address}: s3:// and az:// are for data.source and push.destination only.",
+        hint="keep all else on this machine or on gs://",
+    )
+
+
 class _Listing(Filesystem):
     """What TFX asks of a file system to resolve spans, for the stores that TensorFlow does not know."""
 
@@ -72,6 +81,10 @@ class _Listing(Filesystem):
     def stat(path: str) -> SimpleNamespace:  # noqa: ARG004
         """Answer for TFX's own fingerprint, which is not used: it would need a request for each file."""
         return SimpleNamespace(length=0, mtime_nsec=0)
+
+    open = copy = exists = isdir = listdir = makedirs = mkdir = remove = rename = rmtree = walk = (
+        staticmethod(_refuse)
+    )
 
 
 # TFX gives TensorFlow's own 10, which claims s3:// and does not have it.

@@ -3,6 +3,7 @@
 They are downloaded whole, on condition that their ETag is the one that was listed.
 """
 
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -28,6 +29,9 @@ def list_objects(pattern: str) -> list[StoredFile]:
     top = pattern.removesuffix(path)
     with _named(pattern):
         found = list(_candidates(_store(top), path))
+    # Some programs create empty objects for folders.
+    folders = {str(parent) for each in found for parent in Path(each["path"]).parents}
+    found = [each for each in found if each["size"] or each["path"] not in folders]
     if any(each["e_tag"] is None for each in found):
         raise FileError(
             f"{pattern}: this store names no ETags, by which a file that changes meanwhile would be noticed",
@@ -66,26 +70,32 @@ def _in_folder(store: "S3Store | AzureStore", path: str) -> Iterable["ObjectMeta
 
 def download(file: StoredFile, path: Path) -> None:
     """Write an object to a file; see `slipway.components.ingest.storage.ObjectStore`."""
-    import obstore
-    from obstore.exceptions import PreconditionError
-
     _, name = bucket_and_path(file.name)
     with _named(file.name):
+        store = _store(file.name.removesuffix(name))
+        import obstore
+        from obstore.exceptions import PreconditionError
+
         try:
-            found = obstore.get(
-                _store(file.name.removesuffix(name)), name, options={"if_match": f'"{file.checksum}"'}
-            )
+            found = obstore.get(store, name, options={"if_match": f'"{file.checksum}"'})
+        except (FileNotFoundError, PreconditionError) as error:
+            raise FileError(f"{file.name} was deleted or replaced after it was listed", hint=QUIET) from error
+        try:
             with path.open("wb") as target:
                 for chunk in found.stream(min_chunk_size=_CHUNK_BYTES):
                     target.write(chunk)
-        except (FileNotFoundError, PreconditionError) as error:
-            raise FileError(f"{file.name} was deleted or replaced after it was listed", hint=QUIET) from error
+        except OSError as error:
+            raise FileError(f"{path} cannot be written: {error}", hint="check its disk") from error
     if (size := path.stat().st_size) != file.size_bytes:
         raise FileError(f"{file.name} has {file.size_bytes} bytes, but {size} arrived", hint="run again")
 
 
-@cache
 def _store(top: str) -> "S3Store | AzureStore":
+    return _store_of(top, os.getpid())
+
+
+@cache
+def _store_of(top: str, pid: int) -> "S3Store | AzureStore":  # noqa: ARG001
     return object_store.open_store(top)
 
 

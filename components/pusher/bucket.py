@@ -5,8 +5,6 @@ Every write has a precondition, so it may be retried.
 
 import contextlib
 import os
-import queue
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -42,9 +40,11 @@ class Folder(StoredFolder):
         ComponentError: there are no credentials.
     """
 
+    log_in_hint = "gcloud auth application-default print-access-token"
+
     def __init__(self, address: str, *, writer: str = "") -> None:
         super().__init__(address, writer=writer)
-        self._bucket = self._soon(lambda: _client().bucket(self._bucket_name))
+        self._bucket = self._soon(lambda: _client().bucket(self._bucket_name), FIRST_ANSWER_S)
         self._answered = False
 
     def close(self) -> None:
@@ -68,7 +68,7 @@ class Folder(StoredFolder):
             return {stored.name: stored for stored in map(self._stored, files)}
 
         with self._named():
-            found = ask() if self._answered else self._soon(ask)
+            found = ask() if self._answered else self._soon(ask, FIRST_ANSWER_S)
         self._answered = True
         return found
 
@@ -126,7 +126,7 @@ class Folder(StoredFolder):
                     blob.upload_from_file(file, size=os.fstat(file.fileno()).st_size, **options)
 
         with self._named():
-            self._written(name, crc32c, write)
+            self._written(name, crc32c, write, over)
 
     def copy(self, source: Stored, name: str) -> None:
         """See `StoredFolder.copy`."""
@@ -215,28 +215,6 @@ class Folder(StoredFolder):
 
         limit_s = RETRY_S if getattr(self, "_answered", False) else FIRST_ANSWER_S * 0.8
         return DEFAULT_RETRY.with_timeout(limit_s).with_delay(initial=FIRST_DELAY_S, maximum=20.0)
-
-    def _soon(self, ask: Callable[[], _Found]) -> _Found:
-        """Return the response, if it comes in time: the search for credentials can hang without a network."""
-        answers: queue.SimpleQueue[tuple[_Found | None, BaseException | None]] = queue.SimpleQueue()
-
-        def work() -> None:
-            try:
-                answers.put((ask(), None))
-            except BaseException as error:  # raised again below
-                answers.put((None, error))
-
-        threading.Thread(target=work, daemon=True).start()
-        try:
-            found, error = answers.get(timeout=FIRST_ANSWER_S)
-        except queue.Empty:
-            raise ComponentError(
-                f"{self.address} did not answer within {FIRST_ANSWER_S:.0f} s.",
-                hint="check the network, and: gcloud auth application-default print-access-token",
-            ) from None
-        if error is not None:
-            raise error
-        return found  # type: ignore[return-value]  # an answer, where there is no error
 
     @contextlib.contextmanager
     def _named(self) -> Iterator[None]:

@@ -72,9 +72,9 @@ def Pusher(  # noqa: N802 (component constructors are nouns)
         examples: the training data; its span goes into the manifest.
         schema: the schema of the raw data, for the manifest.
         pushed_model: gets the properties that stock components set: `pushed` (1 or 0) and, when pushed,
-            `pushed_destination` (the version's directory or gs:// address) and `pushed_version`. Nothing is
+            `pushed_destination` (the version's directory or address) and `pushed_version`. Nothing is
             copied into it.
-        base: the directory or gs:// folder that a model server watches.
+        base: the directory, or the folder in an object store, that a model server watches.
         about: the workload's description of itself, by `as_parameter`; see `manifest_contents.About`.
         quarantine: Ingest's output beside the examples, with the digest of the data; None if the examples
             come from another component.

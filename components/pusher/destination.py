@@ -30,7 +30,8 @@ def push(
 def find_unwritable(base: str) -> str:
     """Return why no version can be published to a directory; empty if one can.
 
-    Of S3 and Azure only the library and the account are looked for. In a directory, the check creates an
+    S3 and Azure are asked for a list, which shows the library, the account and the bucket; of gs:// nothing
+    is checked. In a directory, the check creates an
     unnamed temporary file, because permissions do not reveal a file system that accepts no files.
     """
     if base.startswith((S3, AZ)):
@@ -50,10 +51,10 @@ def find_unwritable(base: str) -> str:
 
 
 def _find_unreachable(base: str) -> str:
-    from slipway.components.object_store import open_store
+    from slipway.components.pusher.stored_folder import folder_at
 
     try:
-        open_store(base)
+        folder_at(base).list(".pushing/")  # which holds little
     except ComponentError as error:
         return f"{error.message.removeprefix(f'{base}: ').rstrip('.')}; {error.hint}"
     return ""

@@ -145,6 +145,9 @@ def remove_version(folder: StoredFolder, version: int) -> None:
     files = files_of(folder.list(f"{version}/"), version)
     for name in sorted(files, key=lambda name: name != SAVED_MODEL):
         folder.delete(files[name])
+    # A publisher that was stopped in its last step may have created it anew, see `_complete`.
+    if late := folder.find(f"{version}/{SAVED_MODEL}"):
+        folder.delete(late)
 
 
 def complete_versions(seen: Mapping[str, Stored]) -> list[int]:
@@ -236,7 +239,7 @@ def _write(folder: StoredFolder, version: int, files: Mapping[str, _File]) -> No
     with ThreadPoolExecutor(_UPLOADS_AT_ONCE) as pool:
         list(pool.map(upload, largest_first))
     there = folder.list(f"{version}/") | folder.list(f"{_STAGING}/{version}/")
-    wrong = [name for name, file in places.items() if not folder.is_own(there.get(name), file.crc32c)]
+    wrong = [name for name, file in places.items() if not _is_whole(folder, there.get(name), file)]
     if wrong or there.keys() != places.keys():
         strange = (wrong or sorted(there.keys() - places.keys()))[0]
         raise ComponentError(
@@ -244,9 +247,37 @@ def _write(folder: StoredFolder, version: int, files: Mapping[str, _File]) -> No
             hint="push again; if it happens again, find out who else writes there",
         )
     staged = there[_staged(version)]
-    folder.copy(staged, f"{version}/{SAVED_MODEL}")
+    _complete(folder, version, staged)
     with contextlib.suppress(ComponentError):  # the version is complete: the next publisher tidies up
         folder.delete(staged)
+
+
+def _is_whole(folder: StoredFolder, there: Stored | None, file: _File) -> bool:
+    # On S3 and Azure the checksum is what was noted, so the size says more.
+    return there is not None and folder.is_own(there, file.crc32c) and there.size_bytes == _size(file)
+
+
+def _complete(folder: StoredFolder, version: int, staged: Stored) -> None:
+    """Copy the staged file to its place.
+
+    Where that takes two writes, others may have ended the copy and removed the version between them: then the
+    second one made a version of one file, which is taken back.
+
+    Raises:
+        TakenError: the version was removed meanwhile.
+    """
+    folder.copy(staged, f"{version}/{SAVED_MODEL}")
+    if not folder.copies_in_two_writes:
+        return
+    files = files_of(folder.list(f"{version}/"), version)
+    manifest = manifest_of(folder, files)
+    if manifest is None or difference(manifest, {name: each.size_bytes for name, each in files.items()}):
+        if SAVED_MODEL in files:
+            folder.delete(files[SAVED_MODEL])
+        raise TakenError(
+            f"{folder.address}/{version} was removed by another publisher while it was being completed.",
+            hint="push again",
+        )
 
 
 def _size(file: _File) -> int:
@@ -278,8 +309,9 @@ def _remove(folder: StoredFolder, version: int, seen: Mapping[str, Stored]) -> N
     """Remove an incomplete version so that it can never be completed; or a complete one's staged file."""
     staged = seen.get(_staged(version))
     if staged is not None and folder.is_being_copied(staged) and f"{version}/{SAVED_MODEL}" not in seen:
-        folder.copy(staged, f"{version}/{SAVED_MODEL}")  # all else of the version was verified before
-        folder.delete(staged)
+        with contextlib.suppress(TakenError):  # another process has ended it
+            _complete(folder, version, staged)  # all else of the version was verified before
+            folder.delete(staged)
     elif f"{version}/{SAVED_MODEL}" not in seen:
         with contextlib.suppress(TakenError):  # another process is cleaning up, or the publisher is alive
             if staged is None or _TOMBSTONE not in staged.labels:

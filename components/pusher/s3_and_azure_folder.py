@@ -9,11 +9,12 @@ created.
 """
 
 import base64
+import builtins
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import google_crc32c
 
@@ -33,9 +34,14 @@ from slipway.components.pusher.stored_folder import (
 )
 from slipway.components.store_address import AZ
 
+if TYPE_CHECKING:
+    from obstore import UpdateVersion
+
 _COPYING = "slipway-copying"
 _MARK = _COPYING.encode()
 _CHUNK_BYTES = 8 * 2**20
+_NO_ETAG = '"00000000000000000000000000000000"'  # of no content
+_Mode: TypeAlias = "Literal['create'] | UpdateVersion"
 
 
 class _DamagedError(Exception):
@@ -75,10 +81,14 @@ class S3AndAzureFolder(StoredFolder):
         ComponentError: the library is not installed, or the environment does not name the account.
     """
 
+    log_in_hint = "the credentials in the environment, or of the machine"
+    copies_in_two_writes = True
+
     def __init__(self, address: str, *, writer: str = "") -> None:
         super().__init__(address, writer=writer)
         # Until it has answered once, the store gets less time.
-        self._store: Any = open_store(address, retry_s=FIRST_ANSWER_S * 0.8)
+        self._store: Any = open_store(address, retry_s=FIRST_ANSWER_S * 0.8, stalled_s=FIRST_ANSWER_S)
+        self._for_large: Any = open_store(address, stalled_s=None)
         self._answered = False
         self._heeds_conditions = False
 
@@ -89,9 +99,12 @@ class S3AndAzureFolder(StoredFolder):
         """See `StoredFolder.list`."""
         import obstore
 
-        with self._named():
+        def ask() -> builtins.list[Any]:
             pages = obstore.list(self._store, prefix=self._prefix + below)
-            found = [meta for page in pages for meta in page]
+            return [meta for page in pages for meta in page]
+
+        with self._named():
+            found = ask() if self._answered else self._soon(ask, FIRST_ANSWER_S)
         if not self._answered:
             self._store, self._answered = open_store(self.address), True
         # Some programs create empty objects for folders, which cannot be files here.
@@ -134,7 +147,7 @@ class S3AndAzureFolder(StoredFolder):
         """See `StoredFolder.create`. A file is held in memory, and S3 takes at most 5 GiB."""
         noted = {**(labels or {}), WRITER: self._writer, CRC32C: crc32c}
         with self._named():
-            self._written(name, crc32c, lambda: self._put(name, content, noted, over))
+            self._written(name, crc32c, lambda: self._put(name, content, noted, _mode(over)), over)
             if over is None and not self._heeds_conditions:
                 self._check_conditions(name, content, noted)
 
@@ -149,9 +162,12 @@ class S3AndAzureFolder(StoredFolder):
         with self._named():
             if not is_begun:
                 self._written(
-                    source.name, begun[CRC32C], lambda: self._put(source.name, marked, begun, source)
+                    source.name,
+                    begun[CRC32C],
+                    lambda: self._put(source.name, marked, begun, _mode(source)),
+                    source,
                 )
-            self._written(name, crc32c, lambda: self._put(name, content, noted, None))
+            self._written(name, crc32c, lambda: self._put(name, content, noted, "create"))
 
     def is_being_copied(self, source: Stored) -> bool:
         """See `StoredFolder.is_being_copied`."""
@@ -169,38 +185,44 @@ class S3AndAzureFolder(StoredFolder):
             with self._named(), contextlib.suppress(FileNotFoundError):
                 obstore.delete(self._store, self._prefix + stored.name)
 
-    def _put(self, name: str, content: Path | bytes, labels: Mapping[str, str], over: Stored | None) -> None:
+    def _put(self, name: str, content: Path | bytes, labels: Mapping[str, str], mode: _Mode) -> None:
         import obstore
 
+        body: contextlib.AbstractContextManager[Any]
+        if isinstance(content, bytes):
+            body, size = contextlib.nullcontext(content or self._writer.encode()), len(content)
+        else:
+            try:
+                body, size = opened(content), content.stat().st_size
+            except OSError as error:  # a FileNotFoundError would be taken for the store's
+                raise ComponentError(f"{content} cannot be read: {error}.", hint="check its disk") from error
         # Azure takes no '-' in these names, and servers in front of S3 drop names with '_'.
         dash = "_" if self.address.startswith(AZ) else "-"
         attributes = {key.replace("-", dash): value for key, value in labels.items()}
         attributes["Content-Type"] = "application/octet-stream"
-        put = partial(
-            obstore.put,
-            self._store,
-            self._prefix + name,
-            attributes=attributes,
-            mode={"e_tag": over.revision} if over else "create",
-        )
-        if isinstance(content, bytes):
-            put(content or self._writer.encode())
-        else:
-            with opened(content) as file:
-                put(file)
+        store = self._store if size <= _CHUNK_BYTES else self._for_large
+        with body as sent:
+            try:
+                obstore.put(store, self._prefix + name, sent, attributes=attributes, mode=mode)
+            except self._failures() as error:
+                if object_store.is_not_implemented(error):
+                    raise _no_conditions(self.address) from error
+                raise
 
     def _check_conditions(self, name: str, content: Path | bytes, labels: Mapping[str, str]) -> None:
-        """Refuse a store that ignores If-None-Match: publishers would overwrite each other's files."""
+        """Refuse a store that ignores a condition: publishers would overwrite each other's files."""
         import obstore
-        from obstore.exceptions import AlreadyExistsError
+        from obstore.exceptions import AlreadyExistsError, PreconditionError
 
-        try:
-            self._put(name, content, labels, None)
-        except AlreadyExistsError:
-            self._heeds_conditions = True
-            return
-        obstore.delete(self._store, self._prefix + name)
-        raise _no_conditions(self.address)
+        modes: list[_Mode] = ["create", {"e_tag": _NO_ETAG}]
+        for mode in modes:
+            try:
+                self._put(name, content, labels, mode)
+            except (AlreadyExistsError, PreconditionError):
+                continue
+            obstore.delete(self._store, self._prefix + name)
+            raise _no_conditions(self.address)
+        self._heeds_conditions = True
 
     def _whole(self, stored: Stored, take: Callable[[bytes], object], restart: Callable[[], None]) -> None:
         """Hand on the content of an object in parts, from the start again if it arrives damaged."""
@@ -274,15 +296,17 @@ class S3AndAzureFolder(StoredFolder):
         try:
             yield
         except self._failures() as error:
-            if object_store.is_not_implemented(error):
-                raise _no_conditions(self.address) from error
             raise object_store.refusal(self.address, error) from error
+
+
+def _mode(over: Stored | None) -> _Mode:
+    return {"e_tag": over.revision} if over else "create"
 
 
 def _no_conditions(address: str) -> ComponentError:
     return ComponentError(
-        f"{address}: this store has no conditional writes (If-None-Match), so two publishers could overwrite "
-        "each other's files; nothing is published.",
+        f"{address}: this store has no conditional writes (If-None-Match and If-Match), so two publishers "
+        "could overwrite each other's files; nothing is published.",
         hint="push to a store that has them, such as Amazon's S3 or Azure, or to a directory",
     )
 

@@ -6,11 +6,14 @@ our content, the write has succeeded.
 """
 
 import base64
+import queue
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import TypeVar
 
 from slipway.components.errors import ComponentError
 from slipway.components.pusher.manifest import opened
@@ -31,6 +34,7 @@ EMPTY_CRC32C = "AAAAAA=="
 """The checksum of an empty object, which only marks something."""
 
 _CHUNK_BYTES = 2**20
+_Found = TypeVar("_Found")
 
 
 class TakenError(ComponentError):
@@ -72,6 +76,11 @@ class StoredFolder(ABC):
     Raises:
         ComponentError: the address names no bucket and folder.
     """
+
+    log_in_hint = ""
+    """How to look whether this machine has credentials."""
+    copies_in_two_writes = False
+    """Whether the source of a copy may be gone by the time that the copy is created, see `copy`."""
 
     def __init__(self, address: str, *, writer: str = "") -> None:
         bucket, path = bucket_and_path(address)
@@ -161,7 +170,9 @@ class StoredFolder(ABC):
         """Return True if this publisher wrote the object, with the content of this checksum."""
         return stored is not None and (stored.labels.get(WRITER), stored.crc32c) == (self._writer, crc32c)
 
-    def _written(self, name: str, crc32c: str, write: Callable[[], object]) -> None:
+    def _written(
+        self, name: str, crc32c: str, write: Callable[[], object], over: Stored | None = None
+    ) -> None:
         """Write until the object exists or cannot be written; after an error, look whether it exists."""
         for attempt in range(1, ATTEMPTS + 1):
             try:
@@ -170,7 +181,8 @@ class StoredFolder(ABC):
                 there = self.find(name)
                 if self.is_own(there, crc32c):
                     return
-                if there is not None or self._is_precondition(error):
+                is_unchanged = there is None or (over is not None and there.revision == over.revision)
+                if not is_unchanged or self._is_precondition(error):
                     raise TakenError(
                         f"{self.address}/{name} was written by another publisher.", hint="push again"
                     ) from error
@@ -178,6 +190,28 @@ class StoredFolder(ABC):
                     raise
             else:
                 return
+
+    def _soon(self, ask: Callable[[], _Found], limit_s: float) -> _Found:
+        """Return the response, if it comes in time: the search for credentials can hang without a network."""
+        answers: queue.SimpleQueue[tuple[_Found | None, BaseException | None]] = queue.SimpleQueue()
+
+        def work() -> None:
+            try:
+                answers.put((ask(), None))
+            except BaseException as error:  # raised again below
+                answers.put((None, error))
+
+        threading.Thread(target=work, daemon=True).start()
+        try:
+            found, error = answers.get(timeout=limit_s)
+        except queue.Empty:
+            raise ComponentError(
+                f"{self.address} did not answer within {limit_s:.0f} s.",
+                hint=f"check the network, and: {self.log_in_hint}",
+            ) from None
+        if error is not None:
+            raise error
+        return found  # type: ignore[return-value]  # an answer, where there is no error
 
     @abstractmethod
     def _failures(self) -> tuple[type[Exception], ...]:

@@ -57,7 +57,7 @@ class VersionStore(Protocol):
 
 
 def version_store_at(base: str, trust: Trust | None = None) -> VersionStore:
-    """Return the versions at a directory or a gs:// address.
+    """Return the versions at a directory or an address in an object store.
 
     Args:
         base: the directory or address in an object store.

@@ -19,6 +19,7 @@ from slipway.pipeline.config.section import (
 from slipway.pipeline.config.settings_errors import KeyRuleError
 
 _BUCKET_FOLDER = re.compile(r"(?:gs|s3|az)://[a-z0-9][a-z0-9._-]+/[^/].*")
+_BAD_PART = re.compile(r"/(?:\.{0,2}/|\.{1,2}$)")
 
 
 class EndpointConfig(Section):
@@ -130,4 +131,6 @@ class PushConfig(Section):
     def _directory_or_bucket(cls, value: str | None) -> str | None:
         if value is not None and "://" in value and not _BUCKET_FOLDER.fullmatch(value):
             raise KeyRuleError(f"must be a directory, or gs://BUCKET/FOLDER, s3:// or az://; {BUCKET_WORDS}")
+        if value is not None and value.startswith(("s3://", "az://")) and _BAD_PART.search(value[4:]):
+            raise KeyRuleError("must not hold '//', '.' or '..' as a part of the path on S3 and Azure")
         return value

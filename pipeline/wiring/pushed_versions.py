@@ -19,7 +19,7 @@ from slipway.pipeline.wiring.pretrained import pretrained_weights
 
 
 def serving_base(config: WorkloadConfig, output: Path) -> str:
-    """Return the directory or gs:// address of the workload's versions.
+    """Return the directory or address of the workload's versions.
 
     Args:
         config: the workload, with absolute paths.

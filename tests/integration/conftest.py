@@ -195,6 +195,6 @@ def object_server(request, monkeypatch):
         monkeypatch.setenv(name, value)
     if request.param == "s3":
         server.fail()
-    s3_and_azure_objects._store.cache_clear()
+    s3_and_azure_objects._store_of.cache_clear()
     yield server
-    s3_and_azure_objects._store.cache_clear()
+    s3_and_azure_objects._store_of.cache_clear()

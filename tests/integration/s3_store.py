@@ -2,7 +2,8 @@
 
 It is Moto's server, one request at a time, because its conditional writes are not atomic by themselves.
 Faults on demand: POST /_faults with [{"method", "match", "kind", "skip", "times"}, ...]. Kinds: a status
-code, "lost" (done, answered with 500) or "unconditional" (If-None-Match and If-Match are ignored).
+code, "lost" (done, answered with 500), "unconditional" (If-None-Match and If-Match are ignored) or
+"no If-Match" (only that one is).
 GET /_requests lists what was asked, DELETE /_requests forgets it.
 """
 
@@ -34,6 +35,7 @@ class Store:
                 return Response("injected", fault)(environ, start_response)
             if fault == "unconditional":
                 environ.pop("HTTP_IF_NONE_MATCH", None)
+            if fault in ("unconditional", "no If-Match"):
                 environ.pop("HTTP_IF_MATCH", None)
             if fault == "lost":
                 list(self.moto(environ, lambda *_: None))

@@ -401,3 +401,13 @@ def test_files_without_a_row_are_named(run, tmp_path):
     with pytest.raises(ComponentError, match=r"/a\.csv\.gz and 1 more: it has no rows") as caught:
         run(tmp_path, {"all": "*.gz"})
     assert caught.value.hint == "a table needs rows below its header"
+
+
+@pytest.mark.usefixtures("tfx")
+def test_what_stores_are_not_for_is_refused_in_words():
+    from tfx.dsl.io import fileio
+
+    import slipway.components.ingest.driver  # noqa: F401  # registers what TFX then finds
+
+    with pytest.raises(ComponentError, match=r"s3://b/x: s3:// and az:// are for data\.source and push\."):
+        fileio.exists("s3://b/x")

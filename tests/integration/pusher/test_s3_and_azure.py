@@ -4,9 +4,11 @@ import os
 import subprocess
 import sys
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
+from slipway.components import object_store
 from slipway.components.errors import ComponentError
 from slipway.components.pusher import model_lock
 from slipway.components.pusher import publish_to_bucket as publishing
@@ -142,21 +144,22 @@ def test_remains_of_a_dead_publisher_are_removed_after_an_hour(model, base, monk
     assert problems(base) == [""]
 
 
+def push_until_the_last_write(patch, model, base):
+    put = S3AndAzureFolder._put
+
+    def until_the_end(folder, name, *more):
+        return interrupted() if is_last(name) else put(folder, name, *more)
+
+    patch.setattr(S3AndAzureFolder, "_put", until_the_end)
+    push(model, base=base)
+
+
+def is_last(name):
+    return name.endswith("/saved_model.pb") and name[0] != "."
+
+
 def test_copy_that_a_dead_publisher_has_begun_is_ended(model, base, monkeypatch, contents):
-    def work(dying):
-        put = S3AndAzureFolder._put
-
-        def until_the_end(folder, name, *more):
-            return (
-                interrupted()
-                if name.endswith("/saved_model.pb") and name[0] != "."
-                else put(folder, name, *more)
-            )
-
-        dying.setattr(S3AndAzureFolder, "_put", until_the_end)
-        push(model, base=base)
-
-    died_while(monkeypatch, work)
+    died_while(monkeypatch, lambda dying: push_until_the_last_write(dying, model, base))
     assert complete_versions(contents()) == []
     monkeypatch.setattr(publishing, "DEAD_AFTER", timedelta(0))
     assert push(model, base=base).was_there
@@ -207,6 +210,121 @@ def test_cleanup_that_saw_the_source_before_its_copy_began_cannot_stop_it(model,
     assert problems(base) == [""]
 
 
+@S3_ONLY
+@pytest.mark.parametrize("who", ["the publisher", "a cleanup"])
+def test_last_write_after_the_version_was_ended_and_thinned_out_is_taken_back(
+    model, base, monkeypatch, contents, who
+):
+    put, cleaner = S3AndAzureFolder._put, folder_at(base, writer="cleaner")
+
+    def stopped_before_the_end(folder, name, *more):
+        if is_last(name):
+            monkeypatch.setattr(S3AndAzureFolder, "_put", put)
+            end_and_remove(int(name.split("/")[0]))
+        put(folder, name, *more)
+
+    def end_and_remove(version):
+        publishing._remove(cleaner, version, cleaner.list())
+        publishing.remove_version(cleaner, version)
+
+    if who == "the publisher":
+        monkeypatch.setattr(S3AndAzureFolder, "_put", stopped_before_the_end)
+        with pytest.raises(TakenError, match="was removed by another publisher"):
+            push(model, base=base)
+    else:
+        died_while(monkeypatch, lambda dying: push_until_the_last_write(dying, model, base))
+        seen = cleaner.list()
+        [version] = [int(name.split("/")[1]) for name in seen if name.startswith(".claims/")]
+        monkeypatch.setattr(S3AndAzureFolder, "_put", stopped_before_the_end)
+        publishing._remove(folder_at(base), version, seen)
+    assert [name for name in contents() if name[0] != "."] == []
+
+
+@S3_ONLY
+def test_removal_takes_what_a_late_publisher_creates_meanwhile(model, base, monkeypatch, contents):
+    version = push(model, base=base).version
+    delete, ours = S3AndAzureFolder.delete, folder_at(base)
+
+    def late(folder, stored):
+        delete(folder, stored)
+        if stored.name == f"{version}/saved_model.pb":
+            monkeypatch.setattr(S3AndAzureFolder, "delete", delete)
+            ours.create(stored.name, b"graph", crc32c=crc32c_of(b"graph"))
+
+    monkeypatch.setattr(S3AndAzureFolder, "delete", late)
+    publishing.remove_version(folder_at(base), version)
+    assert complete_versions(contents()) == []
+
+
+def test_cleanup_that_another_one_overtakes_lets_the_push_go_on(model, base, monkeypatch, contents):
+    died_while(monkeypatch, lambda dying: push_until_the_last_write(dying, model, base))
+    monkeypatch.setattr(publishing, "DEAD_AFTER", timedelta(0))
+    copy = S3AndAzureFolder.copy
+
+    def overtaken(folder, source, name):
+        monkeypatch.setattr(S3AndAzureFolder, "copy", copy)
+        folder.create(name, b"theirs", crc32c=crc32c_of(b"theirs"))
+        copy(folder, source, name)
+
+    monkeypatch.setattr(S3AndAzureFolder, "copy", overtaken)
+    push(model, base=base)
+    assert problems(base)[-1] == ""
+
+
+@S3_ONLY
+def test_file_of_which_a_part_arrived_is_not_published(model, base, monkeypatch, contents):
+    put = S3AndAzureFolder._put
+
+    def cut(folder, name, content, *more):
+        put(folder, name, b"wei" if name.endswith(".data-00000-of-00001") else content, *more)
+
+    monkeypatch.setattr(S3AndAzureFolder, "_put", cut)
+    with pytest.raises(ComponentError, match=r"data-00000-of-00001 is not what was uploaded"):
+        push(model, base=base)
+    assert complete_versions(contents()) == []
+
+
+@S3_ONLY
+def test_failed_replacement_of_an_unchanged_object_is_not_taken_for_another_publishers(base, object_server):
+    ours = folder_at(base, writer="us")
+    ours.create("x", b"1", crc32c=crc32c_of(b"1"))
+    object_server.fail({"kind": 403, "method": "PUT"})
+    with pytest.raises(ComponentError, match="permission denied"):
+        ours.create("x", b"2", crc32c=crc32c_of(b"2"), over=ours.find("x"))
+
+
+@S3_ONLY
+def test_file_that_cannot_be_read_is_not_taken_for_an_error_of_the_store(base, tmp_path, monkeypatch):
+    folder = folder_at(base)
+    with pytest.raises(ComponentError, match=r"missing cannot be read: .*No such file"):
+        folder.create("x", tmp_path / "missing", crc32c=EMPTY_CRC32C)
+    folder.create("x", b"1", crc32c=crc32c_of(b"1"))
+    with pytest.raises(OSError, match="No space left"):
+        folder.fetch(folder.find("x"), Path("/dev/full"))
+
+
+@S3_ONLY
+def test_request_that_the_store_does_not_know_is_no_missing_condition(base, object_server, monkeypatch):
+    monkeypatch.setattr("slipway.components.pusher.s3_and_azure_folder.FIRST_ANSWER_S", 0.5)
+    object_server.fail({"kind": 501, "method": "HEAD", "times": 100})
+    with pytest.raises(ComponentError, match="cannot be used"):
+        folder_at(base).find("x")
+
+
+@S3_ONLY
+def test_foreign_object_with_an_empty_part_in_its_name_is_named(base, object_server):
+    object_server.ask("PUT", f"/{base.removeprefix('s3://')}/a//x")
+    with pytest.raises(ComponentError, match=r"'serving/taxi/a//x' cannot be read") as caught:
+        folder_at(base).list()
+    assert "rename or remove that object" in caught.value.hint
+
+
+@S3_ONLY
+def test_store_that_cannot_be_listed_is_told_before_a_run(base, object_server):
+    object_server.fail({"kind": 403, "times": 100})
+    assert "permission denied" in find_unwritable(base)
+
+
 PUBLISH = """
 import sys
 from pathlib import Path
@@ -238,14 +356,16 @@ def test_push_succeeds_whichever_request_fails_once(model, base, object_server, 
 
 
 @S3_ONLY
-@pytest.mark.parametrize("kind", ["unconditional", 501])
+@pytest.mark.parametrize("kind", ["unconditional", "no If-Match", 501])
 def test_store_without_conditional_writes_is_refused_and_nothing_is_published(
     model, base, object_server, kind, monkeypatch
 ):
     monkeypatch.setattr("slipway.components.pusher.s3_and_azure_folder.FIRST_ANSWER_S", 0.5)
-    monkeypatch.setattr("slipway.components.object_store.RETRY_S", 0.5)
+    monkeypatch.setitem(object_store.open_store.__kwdefaults__, "retry_s", 0.5)
     object_server.fail({"kind": kind, "method": "PUT", "times": 100})
-    with pytest.raises(ComponentError, match=r"has no conditional writes \(If-None-Match\)") as caught:
+    with pytest.raises(
+        ComponentError, match=r"has no conditional writes \(If-None-Match and If-Match\)"
+    ) as caught:
         push(model, base=base)
     assert "nothing is published" in caught.value.message
     object_server.fail()

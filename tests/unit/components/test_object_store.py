@@ -76,6 +76,26 @@ Generic {{ uri: "http://h/b?sig=hidden" }}"""
             "s3:ListBucket",
         ),
         (ANSWER.format(403, "InvalidAccessKeyId"), "s3://b/x: the credentials do not work", "AWS_REGION"),
+        (
+            ANSWER.format(400, "ExpiredToken"),
+            "s3://b/x: the credentials do not work: Exp",
+            "AWS_ACCESS_KEY_ID",
+        ),
+        (
+            "Error performing token request: status code: 401: invalid_client",
+            "s3://b/x: the credentials do not work",
+            "AWS_ACCESS_KEY_ID",
+        ),
+        (
+            "Generic S3 error: Error performing PUT http://h/b - Received redirect without LOCATION, this",
+            "s3://b/x: the bucket is in another region.",
+            "set AWS_REGION",
+        ),
+        (
+            'Encountered object with invalid path: Path "a//x" contained empty path segment',
+            "s3://b/x: 'a//x' cannot be read",
+            "rename or remove",
+        ),
         (ANSWER.format(503, "SlowDown"), "s3://b/x cannot be used: SlowDown", "try again"),
         (
             "Generic S3 error: Error performing PUT http://169.254.169.254/latest/api/token in 1 ms",
@@ -96,3 +116,11 @@ def test_words_of_an_error_are_one_line_without_the_queries_of_addresses():
         "Error performing GET https://h/c/x?sv=1&sig=hidden in 3 ms\n  - timed out\n\nDebug source:\n x"
     )
     assert words_of(error) == "Error performing GET https://h/c/x in 3 ms - timed out"
+    assert words_of(RuntimeError("GET https://key:hidden@h/c@d")) == "GET https://h/c@d"
+
+
+def test_wrong_region_is_final():
+    from obstore.exceptions import GenericError
+
+    assert object_store.is_passing(GenericError("timed out"))
+    assert not object_store.is_passing(GenericError("Received redirect without LOCATION"))

@@ -19,7 +19,6 @@ REASONS = {
         "slipway.components.pusher.model_lock",
         "slipway.components.pusher.claim_owner",
         "slipway.components.pusher.publish_to_bucket",
-        "slipway.components.pusher.s3_and_azure_folder",
         "slipway.components.pusher.vertex_endpoint",
         "slipway.components.trainer.remote.vertex",
     ),

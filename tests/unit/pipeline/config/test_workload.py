@@ -156,6 +156,12 @@ def test_paths_may_lie_in_the_home_folder(load, root, monkeypatch):
     assert gate.reference == str(root / "statistics")
 
 
+@pytest.mark.parametrize("folder", ["s3://bucket/a//b", "az://bucket/./a", "s3://bucket/a/.."])
+def test_destination_in_a_store_has_no_empty_or_dotted_parts(load, folder):
+    with pytest.raises(ConfigError, match=r"push\.destination.* must not hold '//', '\.' or '\.\.'"):
+        load(sets=[f"push.destination={folder}"])
+
+
 def test_destination_with_a_scheme_stays_as_written(load):
     assert load(sets=["push.destination=gs://bucket/models"]).push.destination == "gs://bucket/models"
 

@@ -1,0 +1,53 @@
+"""A folder of S3 at a server that takes its time; with real servers: tests/integration/pusher."""
+
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from slipway.components.errors import ComponentError
+from slipway.components.pusher import s3_and_azure_folder
+from slipway.components.pusher.s3_and_azure_folder import S3AndAzureFolder
+
+ANSWERS_AFTER_S = 0.6
+
+
+class Slow(BaseHTTPRequestHandler):
+    def do_PUT(self):
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        time.sleep(ANSWERS_AFTER_S)
+        self.send_response(200)
+        self.send_header("ETag", '"1"')
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def do_GET(self):
+        self.do_PUT()
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def server(monkeypatch):
+    with ThreadingHTTPServer(("127.0.0.1", 0), Slow) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_port}")
+        monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "k")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hidden")
+        monkeypatch.setattr(s3_and_azure_folder, "FIRST_ANSWER_S", 0.3)
+        yield server
+        server.shutdown()
+
+
+def test_large_file_may_take_longer_to_send_than_an_answer(server, tmp_path):
+    (tmp_path / "x").write_bytes(bytes(8 * 2**20 + 1))
+    folder = S3AndAzureFolder("s3://b/x")
+    folder._put("x", tmp_path / "x", {}, "create")
+
+
+def test_first_answer_is_not_waited_for_longer_than_its_limit(server):
+    with pytest.raises(ComponentError, match=r"s3://b/x (did not answer within 0 s|cannot be used)"):
+        S3AndAzureFolder("s3://b/x").list()
