@@ -44,6 +44,10 @@ _WRONG_CREDENTIALS = (
     "invalid_client",
 )
 _WRONG_REGION = "without LOCATION"  # a redirect
+_ENDPOINTS = {
+    "s3": ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT"),
+    "az": ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT"),
+}
 _PLAIN_HTTP = {"s3": "AWS_ALLOW_HTTP", "az": "AZURE_ALLOW_HTTP"}
 _NO_BUCKET = ("NoSuchBucket", "ContainerNotFound")
 _BAD_NAME = re.compile(r'Encountered object with invalid path: .*?"(.*?)"')
@@ -63,8 +67,8 @@ def open_store(
         stalled_s: see `STALLED_S`; None: as long as the whole request.
 
     Raises:
-        ComponentError: the library is not installed, the environment does not name the account, or this
-            process was forked from one that has used a store.
+        ComponentError: the library is not installed, the environment does not name the account or names
+            a user in an endpoint, or this process was forked from one that has used a store.
     """
     try:
         from obstore.exceptions import BaseError
@@ -83,6 +87,11 @@ def open_store(
     bucket, _ = bucket_and_path(address)
     retry = {"retry_timeout": timedelta(seconds=retry_s), "max_retries": 20}
     kind = _kind(address)
+    for name in _ENDPOINTS[kind]:
+        if "@" in os.environ.get(name, ""):
+            raise ComponentError(
+                f"{address}: {name} holds a user or a password.", hint="name the address of the store alone"
+            )
     client = {
         "timeout": timedelta(seconds=_WHOLE_S),
         "read_timeout": timedelta(seconds=stalled_s or _WHOLE_S),

@@ -44,6 +44,16 @@ def test_address_without_tls_is_refused_unless_it_is_allowed(monkeypatch):
     assert "AWS_ALLOW_HTTP=true" in told.hint
 
 
+@pytest.mark.parametrize(
+    ("address", "name"), [("s3://b", "AWS_ENDPOINT_URL"), ("az://b", "AZURE_STORAGE_ENDPOINT")]
+)
+def test_endpoint_with_a_password_is_refused_without_naming_it(monkeypatch, address, name):
+    monkeypatch.setenv(name, "https://key:hidden@store")
+    with pytest.raises(ComponentError, match=f"{name} holds a user or a password") as caught:
+        open_store(address)
+    assert "hidden" not in str(caught.value)
+
+
 def test_process_forked_from_one_that_used_a_store_is_refused_rather_than_left_waiting(monkeypatch):
     monkeypatch.setenv("AWS_REGION", "us-east-1")
     open_store("s3://b")
