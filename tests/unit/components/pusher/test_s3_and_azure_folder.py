@@ -11,6 +11,7 @@ from slipway.components.pusher import s3_and_azure_folder
 from slipway.components.pusher.s3_and_azure_folder import S3AndAzureFolder
 
 ANSWERS_AFTER_S = 0.6
+NOTHING = b"<ListBucketResult><Name>b</Name><Prefix/><IsTruncated>false</IsTruncated></ListBucketResult>"
 
 
 class Slow(BaseHTTPRequestHandler):
@@ -19,8 +20,9 @@ class Slow(BaseHTTPRequestHandler):
         time.sleep(ANSWERS_AFTER_S)
         self.send_response(200)
         self.send_header("ETag", '"1"')
-        self.send_header("Content-Length", "0")
+        self.send_header("Content-Length", str(len(NOTHING)))
         self.end_headers()
+        self.wfile.write(NOTHING)
 
     def do_GET(self):
         self.do_PUT()
@@ -32,6 +34,7 @@ class Slow(BaseHTTPRequestHandler):
 @pytest.fixture
 def server(monkeypatch):
     with ThreadingHTTPServer(("127.0.0.1", 0), Slow) as server:
+        server.handle_error = lambda *_: None  # who gave up has closed the connection
         threading.Thread(target=server.serve_forever, daemon=True).start()
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_port}")
         monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
