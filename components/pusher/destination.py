@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def push(
     model_folder: Path, *, base: str, provenance: Provenance | None = None, extras: Extras = NO_EXTRAS
 ) -> Published:
-    """Publish a model to `base` with `publish_to_folder` or `publish_to_bucket`."""
+    """Publish a model to `base`: to a directory with `publish`, to a store with `publish_to_bucket`."""
     if is_in_store(base):
         from slipway.components.pusher.publish_to_bucket import publish_to_bucket
 
@@ -31,8 +31,8 @@ def find_unwritable(base: str) -> str:
     """Return why no version can be published to a directory; empty if one can.
 
     S3 and Azure are asked for a list, which shows the library, the account and the bucket; of gs:// nothing
-    is checked. In a directory, the check creates an
-    unnamed temporary file, because permissions do not reveal a file system that accepts no files.
+    is checked. In a directory, the check creates an unnamed temporary file, because permissions do not reveal
+    a file system that accepts no files.
     """
     if base.startswith((S3, AZ)):
         return _find_unreachable(base)

@@ -177,7 +177,7 @@ def _compared(model: Any, label: Label) -> Iterator[_Compared]:
         if isinstance(loss, str):
             loss = None if loss.lower() in _CHOSEN_BY_THE_DATA else keras.losses.get(loss)
         function = getattr(loss, "fn", loss)
-        is_of_keras = all(map(_is_of_keras, (function, type(loss) if function is not loss else function)))
+        is_of_keras = _is_of_keras(function) and (function is loss or _is_of_keras(type(loss)))
         tensor = _one_of(getattr(wrapped, "_outputs_struct", None), output)
         yield _Compared(
             column,
