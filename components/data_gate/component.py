@@ -12,6 +12,7 @@ from tfx.dsl.io import fileio
 from tfx.types.artifact_utils import decode_split_names
 from tfx.types.standard_artifacts import ExampleAnomalies, Examples, ExampleStatistics, ModelBlessing, Schema
 
+from slipway.components.accelerators import keep_to_cpu
 from slipway.components.data_gate.limits import Limits
 from slipway.components.data_gate.protos import anomalies as read_anomalies
 from slipway.components.data_gate.protos import schema_features
@@ -94,6 +95,7 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
             "but no data of that span has passed this gate yet",
             hint="run that span first, with data_gate.reference=none",
         )
+    keep_to_cpu()
     splits = decode_split_names(statistics.split_names)
     summary = json.loads(_text(f"{quarantine.uri}/summary.json")) if quarantine else {}
     quarantine_folder = quarantine.uri if quarantine else ""

@@ -15,6 +15,7 @@ from tfx.types import artifact_utils
 from tfx.types.standard_artifacts import Examples, TransformGraph
 
 from slipway.components import progress
+from slipway.components.accelerators import keep_to_cpu
 from slipway.components.reference_models.fit import Table, answers_of, label_of
 from slipway.components.reference_models.scoring import scores
 from slipway.schemas.artifacts import ReferenceReport
@@ -54,6 +55,7 @@ def ReferenceModels(  # noqa: N802 (component constructors are nouns)
         means: by name, the metrics to average; None: none. As in the Evaluator, outputs for which a metric
             has no value are left out.
     """
+    keep_to_cpu()
     transform = tft.TFTransformOutput(transform_graph.uri)
     train, held_out = (
         _read(transform, examples, split, labels=labels, weight=weight, apart=pass_through or ())

@@ -143,7 +143,8 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
             parameters=exec_properties,
             options={
                 **{name: getattr(options, name, None) for name in OPTIONS},
-                "slice_sqls": options.experimental_slice_sqls or by_sql,
+                # TFDV 1.21 (Python 3.12 and 3.13) no longer has this option.
+                "slice_sqls": bool(getattr(options, "experimental_slice_sqls", None)) or by_sql,
                 "two_schemas": has_two_schemas,
                 "derived_features": options.schema is not None and _has_derived(options.schema.feature),
             },

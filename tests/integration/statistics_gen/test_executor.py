@@ -274,6 +274,21 @@ def test_what_it_does_not_know_is_left_to_tfx(made, tmp_path, monkeypatch):
     assert asked == ["TFX"]
 
 
+def test_options_of_tfdv_that_python_3_12_has_are_read():
+    """TFDV 1.21, which is installed there, has no `experimental_slice_sqls`."""
+    from types import SimpleNamespace
+
+    from tfx.types.standard_artifacts import Examples
+
+    from slipway.components.statistics_gen.executor import Executor
+
+    read = Executor()._reason_for_stock_executor
+    options = SimpleNamespace(slicing_config=None, schema=None)
+    assert read(Examples(), options, ["train"], {}, has_two_schemas=False) is None
+    options.experimental_slice_sqls = ["SELECT 1"]
+    assert read(Examples(), options, ["train"], {}, has_two_schemas=False) == "slices by SQL are requested"
+
+
 def test_an_engine_of_beam_gives_the_same_bytes(made, tmp_path, monkeypatch):
     from slipway.components import shards
     from slipway.components.statistics_gen.executor import Executor
