@@ -5,7 +5,6 @@ def escaped(text: str, *, but: str = "") -> str:
     """Return the text on one line, with everything that a terminal would interpret escaped.
 
     Args:
-        text: the text to escape.
         but: control characters to leave unescaped.
     """
     return "".join(

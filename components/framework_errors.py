@@ -16,9 +16,6 @@ def reason(message: str) -> list[str]:
 
     Of an error of a layer they are what Keras has put below the layer's class; of an error of a graph, what
     comes after the graph's stack, with the operation, whose name contains the layer's.
-
-    Args:
-        message: of any exception.
     """
     if found := _OF_A_CALL.match(message):
         message = found["words"]

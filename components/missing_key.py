@@ -18,7 +18,6 @@ class MissingKey:
 
     Attributes:
         holder: the name of the mapping in the code.
-        key: the requested key.
         names: the mapping's keys, in order.
     """
 

@@ -8,8 +8,6 @@ def nearest(name: str, names: Iterable[str], *, similarity: float = 0.6) -> str:
     """Return the most similar of some names, or "" if none is similar enough.
 
     Args:
-        name: the name that was given.
-        names: the names that exist.
         similarity: the least similarity, from 0 (any name) to 1 (only the same name).
     """
     return next(iter(difflib.get_close_matches(name, list(names), n=1, cutoff=similarity)), "")

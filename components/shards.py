@@ -46,7 +46,6 @@ class Shard:
         first: the index of the first file among all files of the split.
         of: the number of files of the split.
         files: the paths; at least one.
-        size_bytes: the total size of the files.
     """
 
     split: str
@@ -62,7 +61,6 @@ def shards_of(
     """Divide the files of a split into shards of adjacent files and about equal size.
 
     Args:
-        split: the split's name.
         files: the paths in order; the same files give the same shards.
         sizes: the size of each file in bytes.
         most: the approximate maximum number of shards.
@@ -85,7 +83,6 @@ def process_count(shards: Sequence[Shard], beam_args: Sequence[str], *, bytes_pe
     """Return how many processes pay off, including this one, given the cores, the memory and the data.
 
     Args:
-        shards: the work.
         beam_args: Beam's options; `--direct_num_workers`, if given, is the maximum, and 0 means one per core.
         bytes_per_process: the input bytes for which one more process forked by the engine pays off;
             BYTES_PER_PROCESS_VARIABLE overrides it.
@@ -125,7 +122,6 @@ class Rows:
     """Reports how many rows of all shards are done.
 
     Args:
-        shards: all shards.
         words: text to append to the number of rows.
     """
 

@@ -21,7 +21,6 @@ class Edit:
     """A change to the schema file that would accept the finding.
 
     Attributes:
-        kind: the kind of change.
         values: for `add_values`, the values to add to the domain.
         number: for `set_presence` and `set_mass`, the new share; for `set_range`, the new bound.
         text: for `set_range`, `min` or `max`; for `add_feature`, INT, FLOAT or BYTES.
@@ -89,7 +88,6 @@ class Finding:
     """One fault in the data.
 
     Attributes:
-        rule: the rule that made the finding.
         feature: the column; empty if the finding is about the data as a whole.
         what: the finding in words, with its numbers, without feature, splits and limit.
         measured: the number that was compared with the limit; None if there is no such number.

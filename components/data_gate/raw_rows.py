@@ -66,7 +66,6 @@ def with_rows(
         files: paths of the raw files; files that are not on this machine are skipped.
         features: the columns that became features.
         options: Ingest's `Options` as plain values, with which the files were read.
-        splits: the names of all splits.
     """
     searches = {id(finding): _Search(finding.query) for finding in findings if finding.query}
     here = [path for path in map(Path, files) if path.is_file()] if searches else []

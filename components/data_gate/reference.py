@@ -17,7 +17,6 @@ class Reference:
 
     Attributes:
         name: a description of the data; empty if there is no reference.
-        statistics: the statistics by split.
         profile: what the statistics do not hold.
     """
 

@@ -37,8 +37,6 @@ class Anomaly:
         feature: the column; empty for the data as a whole.
         type: TFDV's name for the kind of anomaly, e.g. `ENUM_TYPE_UNEXPECTED_STRING_VALUES`.
         severity: `error` or `warning`.
-        short: TFDV's short description.
-        description: TFDV's full description.
     """
 
     feature: str

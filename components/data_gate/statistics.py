@@ -90,7 +90,6 @@ class SplitStatistics:
 
     Attributes:
         rows: the number of rows, including those outside a sample.
-        features: the features' statistics, by name.
         sampled: the number of rows drawn and examined; None if all were examined.
     """
 

@@ -53,7 +53,6 @@ class Evidence:
         reference_label_score: how well its columns explained its label; None if unknown.
         reference_at_s: when it was judged, in seconds since 1970; None if unknown.
         serving: the statistics of serving requests; None if unknown.
-        quarantine: the summary of Ingest's quarantine.
         sample: some rows of the data, by column.
         transformed_label: its name, and its values for the rows of the sample; None if unknown.
         repeated: the number of rows of the sample that repeat an earlier one.

@@ -45,7 +45,6 @@ def label_score(sample: Mapping[str, Column], label: str, single: Mapping[str, f
 
     Args:
         sample: columns of equal length, by name.
-        label: the label's name.
         single: how well each column alone predicts the label, from `single_scores`; the best 30 are used.
 
     Returns:

@@ -68,7 +68,6 @@ def keep_profile(statistics: str, folder: str, profile: Profile) -> None:
     Args:
         statistics: a folder with `Split-*/FeatureStats.pb`, local or in a store that TFX can read.
         folder: the target folder; created if missing.
-        profile: the profile to write.
     """
     for name in fileio.listdir(statistics):
         if name.startswith("Split-"):
@@ -83,7 +82,6 @@ def rows_behind(statistics: Any, quarantine: str = "") -> dict[str, int]:
     """Return the number of rows of each split, if the statistics are those of a sample; else {}.
 
     Args:
-        statistics: the statistics artifact.
         quarantine: the folder that Ingest writes its summary to, which has the counts. Empty if another
             component read the data: the counts are then estimated from the sample rate.
     """

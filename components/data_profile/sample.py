@@ -47,7 +47,6 @@ def read_sample(uri: str, splits: Sequence[str], *, rows: int) -> Sample:
 
     Args:
         uri: the folder of the examples.
-        splits: the names of the splits.
         rows: the number of rows, rounded up to equally many per file; fewer if they would take more than
             MOST_BYTES.
     """

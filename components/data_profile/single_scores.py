@@ -28,7 +28,6 @@ def single_scores(sample: Mapping[str, Column], label: str) -> dict[str, float]:
 
     Args:
         sample: columns of equal length by name, in the order of the files.
-        label: the label's name.
     """
     if label not in sample:
         return {}

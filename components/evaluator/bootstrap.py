@@ -118,9 +118,7 @@ class Replicates:
         """Add rows that count in every cell.
 
         Args:
-            name: of the sums.
             values: [rows, cells], what a row adds to each cell.
-            samples: the rows.
         """
         sums = self._at_least(name, samples.at.many, values.shape[1], np.float64)
         with np.errstate(invalid="ignore"):  # infinity times a weight of 0 is NaN; there are no bounds then
@@ -131,11 +129,9 @@ class Replicates:
         """Add rows that count in a few of many cells.
 
         Args:
-            name: of the sums.
             cells: [rows, some], the cells that a row counts in.
             many: number of cells.
             factors: [rows, some], what the row adds to each of these cells; 0 for nothing.
-            samples: the rows.
         """
         sums = self._at_least(name, samples.at.many, many, np.float32)
         factors = factors[samples.at.rows]

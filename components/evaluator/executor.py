@@ -61,9 +61,7 @@ class _Work:
         request: the parsed configuration, without custom metrics.
         own: a configuration of only the custom metrics, without defaults; None if there are none.
         models: folders of the SavedModels, by model name.
-        files: the files of examples.
         schema: serialized schema of the raw examples; None if there is none.
-        folder: output folder.
     """
 
     config: Any
@@ -80,7 +78,6 @@ class Count:
     """Counts the rows of a shard.
 
     Attributes:
-        request: what to measure.
         models: folders of the SavedModels, by model name.
         schema: serialized schema of the raw examples; None if there is none.
     """

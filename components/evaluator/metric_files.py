@@ -34,10 +34,7 @@ def write_evaluation(
     """Write the files that TFX's own executor would have written.
 
     Args:
-        folder: output folder.
         config: the EvalConfig, with TFMA's defaults.
-        request: the parsed configuration.
-        values: the values of each slice.
         spreads: the spreads of those values that have one; they become intervals of 95 %.
         models: locations of the models, by name; for human readers.
     """

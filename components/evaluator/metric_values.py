@@ -35,10 +35,6 @@ Values = dict[Name, float | bytes]
 def results(request: Request, tally: Tally) -> dict[SliceKey, Values]:
     """Return the values of all metrics, by slice.
 
-    Args:
-        request: what to measure.
-        tally: the counts.
-
     Raises:
         ComponentError: a metric cannot be computed from a model's answers.
     """

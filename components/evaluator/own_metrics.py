@@ -167,7 +167,6 @@ def failure(metrics: Sequence[OwnMetric], error: Exception) -> ComponentError:
     """Describe an error of a metric: which metric, where in its code, and why.
 
     Args:
-        metrics: the metrics that were computed.
         error: the error as Beam raises it, with the traceback of another process as its text.
 
     Returns:
@@ -213,9 +212,6 @@ def _found_in(lines: Sequence[str], metrics: Sequence[OwnMetric]) -> Iterator[tu
 def require_results(metrics: Sequence[OwnMetric], found: Collection[Result]) -> None:
     """Check that each metric has a result under its name for every model.
 
-    Args:
-        found: all results.
-
     Raises:
         ComponentError: a metric has none.
     """
@@ -238,8 +234,6 @@ def require_new_names(
     """Check that no custom metric gives a result under a name that is in use.
 
     Args:
-        metrics: the metrics that gave the results.
-        found: their results.
         taken: the results that the evaluation has already.
 
     Raises:

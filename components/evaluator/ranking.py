@@ -41,7 +41,6 @@ class _Sorted:
         group: of each row, the index of its group, counted over all slices: 0, 1, ...
         place: of each row, its position in its group, from 0.
         tie: of each row, the index of the run of equal answers that contains it.
-        labels, weights: of each row.
         slices, numbers: of each group, its slice and its number from `group_numbers`.
     """
 
@@ -128,7 +127,6 @@ class RankedRows:
             groups: the group of each row, see `group_numbers`.
             labels, answers: [rows], each row's relevance, from 0 on, and the model's score for it; the caller
                 refuses NaN, which has no rank.
-            weights: the weight of each row.
             at: the slices of the rows.
 
         Raises:
@@ -244,7 +242,6 @@ def group_numbers(column: Column | None, rows: int, name: str) -> Array:
     Args:
         column: the column that names the groups; None: no row has it.
         rows: number of rows.
-        name: the column's name.
 
     Raises:
         ComponentError: a row is in no group, or in several.

@@ -37,7 +37,6 @@ class LoadedModels:
     """The models of a request, loaded in this process.
 
     Args:
-        request: what to measure.
         models: folders of the SavedModels, by model name.
         schema: serialized schema of the raw examples, whose columns can be sliced by. None: every column can.
 
@@ -69,7 +68,6 @@ class LoadedModels:
         """Count the rows of a file; yield the number of rows after each batch.
 
         Args:
-            file: its path.
             place: its index among all files, which the weights of its rows depend on.
             tally: receives the counts.
 

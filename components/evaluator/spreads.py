@@ -33,10 +33,6 @@ def spreads(request: Request, tally: Tally) -> dict[SliceKey, Spreads]:
 
     There is none if a slice has only one row, if a value is not a number, or if there are too many slices
     (`tally.MOST_SLICES_WITH_BOUNDS`).
-
-    Args:
-        request: what to measure.
-        tally: the counts.
     """
     many = tally.bounded
     if not many:

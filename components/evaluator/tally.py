@@ -84,8 +84,6 @@ class ModelTally:
         """Count a batch.
 
         Args:
-            request: holds the metrics.
-            judged: the batch.
             at: its slices.
             samples: its replicates.
             output: the model's output that this is; empty if the model has only one.
@@ -430,8 +428,6 @@ def check_shapes(request: Request, judged: Judged, asked: ModelRequest) -> None:
     """Check that the metrics support the shapes of labels and answers.
 
     Args:
-        request: holds the metrics.
-        judged: the rows.
         asked: the model and output of the rows.
 
     Raises:

@@ -55,9 +55,7 @@ class Reject:
 
     Attributes:
         reason: one of a few short phrases, by which rejected rows are counted.
-        place: the row's place in its file.
         column: the column whose value is wrong, if a single column is to blame.
-        detail: what exactly was found.
     """
 
     reason: str
@@ -98,8 +96,6 @@ def check_columns(names: Sized, limits: SourceLimits, *, of: str) -> None:
     """Check that there are no more columns than the limit.
 
     Args:
-        names: the columns' names.
-        limits: the limits of the source.
         of: the file's name as the user knows it.
 
     Raises:

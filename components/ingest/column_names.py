@@ -13,7 +13,6 @@ def column_names(file: InputFile, options: Options) -> tuple[str, ...]:
 
     Args:
         file: a CSV, JSON Lines or Parquet file.
-        options: how to read the file.
 
     Raises:
         FileError: the file cannot be read.

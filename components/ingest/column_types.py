@@ -78,7 +78,6 @@ def parse(cells: pa.Array, kind: ColumnType) -> tuple[pa.Array, Mask]:
 
     Args:
         cells: Arrow strings, UTF-8; the empty string is a missing value.
-        kind: the column's type.
 
     Returns:
         The values as int64, float64 or large_binary (UNKNOWN: null), null where missing or wrong; and a mask
@@ -124,7 +123,6 @@ def as_type(values: pa.Array, kind: ColumnType) -> tuple[pa.Array, Mask]:
 
     Args:
         values: int64, uint64, uint8, float64, decimals, large_binary or null, or a large_list of these.
-        kind: the wanted type.
 
     Returns:
         Values and mask, as `parse` returns them. Numbers are formatted as text, text is parsed like a cell,

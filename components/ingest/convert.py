@@ -74,10 +74,8 @@ def convert(
 
     Args:
         task: the files, and where to write the outputs.
-        options: how to read and write them.
         columns: the name and type of each feature; the same for every task.
         known: the columns whose type is given; the types of the others are guesses.
-        open_output: opens a path for writing.
         progress: called after each block with the rows and bytes that this task has done so far.
 
     Raises:
@@ -195,7 +193,6 @@ class _Work:
         """Write a block's rows; return those that cannot become examples.
 
         Args:
-            block: a block of the file.
             file: the file's name, without the folder.
             first: the number of rows of the file before the block.
         """

@@ -25,9 +25,7 @@ def check_heads(files: Sequence[Path], *, label: str | None, options: Options) -
     """Check the files of a source before a run, as far as possible; compressed files are not checked.
 
     Args:
-        files: the files of the source.
         label: a column that must exist; None: no column is required.
-        options: how the files are read.
 
     Returns:
         The column names; empty if they are known only during the run.
@@ -58,7 +56,6 @@ def check_csv(
     Args:
         files: uncompressed CSV files.
         label: a column that must exist; None: no column is required.
-        delimiter: the character between two fields.
         quote: the character around fields; None if quotes have no meaning.
 
     Raises:

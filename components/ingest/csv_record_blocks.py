@@ -99,7 +99,6 @@ def scan_records(
         read: returns at most the given number of bytes; none at the end.
         delimiter: one ASCII character.
         quote: one ASCII character; None if quotes have no meaning.
-        max_record_bytes: length of the longest allowed record.
         block_bytes: number of bytes to read at a time.
     """
     marks = _Marks(delimiter, quote)

@@ -17,10 +17,8 @@ class FileDigest:
     """The state of a file when it was read.
 
     Attributes:
-        name: the file's name.
         size_bytes: the size of the file as stored.
         crc32c: the checksum of the file as stored; Cloud Storage keeps the same one.
-        modified_ns: the time of the last change.
     """
 
     name: str

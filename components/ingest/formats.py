@@ -32,11 +32,9 @@ class Format:
 
     Attributes:
         module: the module with `infer` and `read`; imported on first use, since some need further libraries.
-        suffixes: the suffixes of such files.
         in_folder: patterns for the files in a folder; the first pattern that matches any file is used.
         has_columns: whether the files are tables with typed columns: keys such as `data.types` apply to them,
             and `new` and `predict` read them.
-        is_text: whether the files are text.
     """
 
     module: str

@@ -34,7 +34,6 @@ class Header:
     """The columns of a CSV, according to its first lines.
 
     Attributes:
-        names: the names of the columns.
         empty_end: the number of empty fields that rows usually have after the last column, for example
             because lines end with a delimiter.
         most_empty: the most such fields that a row may have.

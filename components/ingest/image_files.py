@@ -62,8 +62,6 @@ def find_problem(data: bytes, *, name: str, limits: SourceLimits) -> tuple[str, 
 
     Args:
         data: the file's bytes; for a file above `limits.decoded_bytes`, one byte more than that is enough.
-        name: the file's name, for the remedy.
-        limits: the limits of the source.
 
     Returns:
         A reason, by which rejected images are counted, and what was found; None if nothing is wrong.

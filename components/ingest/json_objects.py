@@ -80,7 +80,6 @@ def _key_twice(raw: bytes, keys: int) -> str:
     """Name the first key that an object has twice, else return "": the parser keeps only its last value.
 
     Args:
-        raw: the line.
         keys: the number of distinct keys of the object.
     """
     if len(_KEY_END.findall(raw)) == keys:

@@ -65,7 +65,6 @@ def worker_count(tasks: Sequence[Task], *, at_most: int | None) -> int:
     """Return the number of processes that pay off, including this one.
 
     Args:
-        tasks: the work.
         at_most: the maximum that the user gave; None: the number of cores.
     """
     cores = len(os.sched_getaffinity(0))

@@ -167,10 +167,6 @@ class Options:
     def chosen(self, names: tuple[str, ...], *, file: str) -> tuple[str, ...]:
         """Return the columns of a file that are read: the features, and the column that decides the split.
 
-        Args:
-            names: the columns of the file.
-            file: the file's name, for messages.
-
         Raises:
             ComponentError: one of `columns` is missing.
         """

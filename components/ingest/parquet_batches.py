@@ -43,7 +43,6 @@ class _Chunk:
         is_text: whether values have different lengths.
         is_list: whether a row may have several values.
         value_bytes: unpacked size of a value in bytes; for a text, that of its index in a dictionary.
-        encodings: the encodings of the chunk.
         packed: bytes in the file.
         unpacked: bytes of the uncompressed pages.
     """
@@ -86,8 +85,6 @@ def batches(
     """Yield the rows of some columns of a file, in order.
 
     Args:
-        path: path of the file.
-        names: names of the columns.
         name: the file's name as the user knows it.
         block_bytes: approximate unpacked size of a batch.
         limits: `decoded_bytes` limits the unpacked size of a row, and of a column chunk that is compressed

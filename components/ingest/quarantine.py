@@ -45,7 +45,6 @@ class RejectedRow(TypedDict):
     """A rejected row as it is stored in the quarantine.
 
     Attributes:
-        file, line, offset: the row's place.
         column: the column whose value is wrong, if any.
         reason, detail: as in `Reject`.
         raw: the row, at most RAW_BYTES of it, if it is text.
@@ -69,7 +68,6 @@ class Tally:
     """Counts of the rows, by outcome.
 
     Attributes:
-        rows_in: rows read.
         rows_out: examples written, by split.
         reasons: rows rejected, by reason.
         first: descriptions of the first few rejected rows.
@@ -200,7 +198,6 @@ def check_tally(tally: Tally, *, max_bad_share: float) -> None:
     """Check that no row was lost, that not too many rows are bad, and that there were rows at all.
 
     Args:
-        tally: the tally of all files.
         max_bad_share: limit of `tally.bad_share`, 0 to 1.
 
     Raises:

@@ -18,11 +18,7 @@ _DATE = tuple(re.compile(rf"\{{{part}\}}") for part in ("YYYY", "MM", "DD"))
 
 
 def span_kind(patterns: Iterable[str]) -> Kind | None:
-    """Return the kind of a source's spans; None if it has none.
-
-    Args:
-        patterns: the patterns of the source's files.
-    """
+    """Return the kind of a source's spans; None if it has none."""
     text = " ".join(patterns)
     if _NUMBER.search(text):
         return "number"

@@ -42,7 +42,6 @@ class BrokenRecord:
 
     Attributes:
         offset: the start of the record in the file, in bytes.
-        reason: what is wrong with it.
         data: the bytes that are there, or the first of them.
         is_end: whether no record after it can be found.
     """
@@ -121,7 +120,6 @@ class ShardWriter:
         target_bytes: size of a file on disk, > 0; exceeded by at most one block.
         compression: "gzip", "zstd" or "none".
         gzip_level: 1 (fast) to 9 (small).
-        open_output: opens a path for writing.
     """
 
     def __init__(

@@ -53,7 +53,6 @@ def example_rows(
 
     Args:
         file: a file of the format that the options name.
-        options: how to read the file.
         columns: the name and type of each feature. A column that the file lacks has no values; further
             columns of the file are ignored.
         known: types of such further columns, so that they need not be inferred.
@@ -164,7 +163,6 @@ def row_numbers(block: Block, first: int) -> tuple[npt.NDArray[np.int64], list[t
     """Return the number in the file of each row of a block, and each rejected row with its number.
 
     Args:
-        block: a block of the file.
         first: the number of rows before the block, including rejected ones.
     """
     rejects = sorted(block.rejects, key=lambda reject: reject.place.offset)

@@ -60,7 +60,6 @@ class WrittenValues:
         """Return the cells of a column, rewritten if it is one of these columns.
 
         Args:
-            column: the column's name.
             cells: Arrow strings, UTF-8.
         """
         if column in self.numbers:
@@ -73,7 +72,6 @@ class WrittenValues:
         """Return the values of a column that is not read as text cells, rewritten in the same way.
 
         Args:
-            column: the column's name.
             values: large_binary, null where missing; for dates also whole numbers, such as 20240131. Values
                 of other types are returned as they are.
         """

@@ -68,7 +68,6 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
         thresholds: slices (`overall`, `all`, a column's, one) -> metric -> fields of `Threshold`.
         min_slice_rows: slices with fewer rows are not judged.
         beat_trivial: `one`, `all` or `none`, see `trivial_rules.trivial_checks`.
-        sample_rows: the most examples to read.
         bless: the reason for blessing the model despite all checks; empty: the checks decide.
         classes: names of the labels, in the order of their numbers; None: they have no names.
         serving: ServingCheck's measurements; None if the workload disables this check.

@@ -12,7 +12,6 @@ def quantile_checks(metrics: Sequence[str], overall: Measured) -> list[Check]:
 
     Args:
         metrics: names in `definitions.METRICS`, with or without an output's.
-        overall: the evaluation of all rows.
     """
     return [
         Check(

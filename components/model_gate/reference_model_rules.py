@@ -16,7 +16,6 @@ def reference_checks(
 
     Args:
         references: model -> metric -> value.
-        metrics: the network's metrics.
         asked: the workload's metrics, the most important first.
     """
     checks = []

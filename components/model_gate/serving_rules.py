@@ -104,7 +104,6 @@ def serving_checks(
 
     Args:
         report: `report.json` of ServingCheck.
-        limits: the workload's limits.
         metrics: those of the evaluation, which must fit the number of outputs.
     """
     failures = {each["stage"]: each["error"] for each in report["failed"]}

@@ -69,8 +69,6 @@ def trivial_checks(
 
     Args:
         metrics: names in `metrics.METRICS`.
-        thresholds: the overall limits, by metric.
-        overall: the evaluation of all rows.
         beat: `one`: the model must surely be better in at least one of the metrics whose trivial value is
             known, and worse in none; `all`: surely better in each; `none`: failures are only warnings.
         classes: names of the labels, in the order of their numbers; (): they have no names.

@@ -33,7 +33,6 @@ class LabelStatistics:
         variance: mean squared distance from the mean.
         absolute_deviation: mean distance from the median.
         classes: number of distinct labels.
-        majority: the most frequent label.
         majority_share: its share of the rows, 0 to 1.
         entropy: of the shares of the classes, in nats.
         pinball_loss: of always answering the labels' own quantiles; None if no quantiles are requested.

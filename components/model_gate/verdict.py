@@ -18,7 +18,6 @@ class Check:
         required: the rule in words, e.g. `at least 0.94`.
         got: the candidate's value; None if there is none.
         baseline: the value of the latest blessed model; None if there is none.
-        passed: whether the candidate meets the rule.
         stops: whether a failure refuses the model; otherwise it is a warning.
         unit: of `got`, e.g. `ms`; empty for metrics.
         found: the finding, if it is not a number.

@@ -45,7 +45,6 @@ class InputColumns:
         """Return the error for a file.
 
         Args:
-            file: its name.
             missing: the result of `missing`; not empty.
             hint: another remedy than to correct the columns of the file.
         """

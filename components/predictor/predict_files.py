@@ -58,7 +58,6 @@ class Logging:
 
     Attributes:
         begin: opens the log of one worker.
-        version: the model's.
     """
 
     begin: Callable[[], Log]
@@ -85,8 +84,6 @@ class InputTask:
     """One file of the input.
 
     Attributes:
-        index: its number among the files.
-        name: of the file.
         of: number of files.
     """
 
@@ -104,11 +101,8 @@ class Counts:
     """Counts of the rows of one or more files, by outcome.
 
     Attributes:
-        predicted: rows with a prediction.
         rejected: rows without a prediction, by reason.
-        first: the first few rejected rows.
         not_finite: rows whose prediction contains an infinite value or NaN.
-        without_rows: names of the files without rows.
     """
 
     predicted: int = 0
@@ -138,11 +132,9 @@ class PredictFile(beam.DoFn):
 
     Args:
         model_folder: of a verified SavedModel.
-        folder: output folder.
         read: yields the rows of a file; must be picklable for the workers.
         classes: names of the classes that the answers refer to, see `class_names`; empty: there are none.
         pass_through: columns of the rows to write beside each answer, see `columns_of`.
-        batch_rows: most rows per model call.
         logged: the logging of the answers; None: they are not logged.
     """
 
@@ -268,11 +260,8 @@ def predict_files(
     """Predict the rows of files, each in the order of its rows, in memory that does not grow with them.
 
     Args:
-        names: of the files.
         model_folder: of a verified SavedModel.
         folder: gets the files that the module describes; must exist.
-        read: yields the rows of a file.
-        beam_args: options of the Beam pipeline.
         classes: names of the classes that the answers refer to; empty: there are none.
         pass_through: columns of the rows to write beside each answer, see `columns_of`.
         logged: the logging of the answers; None: they are not logged.
@@ -309,7 +298,6 @@ def columns_of(record: bytes, kinds: Mapping[str, type]) -> dict[str, Any]:
     """Return some columns of a serialized tf.Example as plain values: None for no value, a list for several.
 
     Args:
-        record: the tf.Example.
         kinds: by column, the type that text is converted to: int, float or str. Text that is not such a
             number stays text, because the model takes none of these columns and an id may have any form. So
             does text that the conversion would change: 007, 1_000, or more digits than a float holds.

@@ -241,7 +241,6 @@ class TrainingStep:
     Args:
         model: a built and compiled Keras model.
         features: the features by name, including the label.
-        question: the question to answer.
     """
 
     def __init__(self, model: Any, features: Any, question: Question) -> None:
@@ -426,7 +425,6 @@ def program_costs(
         batch_size: the global batch that it was compiled for.
         where: the slice; the generation "" means the CPU.
         devices: the devices that it was compiled for, in the order of its mesh.
-        compile_s: how long the compilation took.
     """
     is_tpu = bool(where.generation)
     cost = program.cost_analysis()

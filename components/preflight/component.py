@@ -46,14 +46,12 @@ def Preflight(  # noqa: N802 (component constructors are nouns)
         transform_graph: Transform's graph, whose schema gives the model's inputs.
         statistics: StatisticsGen's statistics, which give the number of training rows.
         report: receives `preflight.json`, see `result.Preflight.to_json`.
-        workload: the name of the workload.
         model: dotted path of `build_model`.
         step: the fields of `question_and_answer.Question` other than slice, features and model, encoded by
             `as_parameter`.
         tpu_slice: the fields of `question_and_answer.Slice`, encoded by `as_parameter`.
         training: the fields of `verdict.Training` that are not counted here, encoded by `as_parameter`.
         images: `train.images`.
-        limit_s: the time limit of the compilation.
         compiler: not read; causes a cache miss if the compiler changes.
         pass_through: transformed columns that are not features, including the weight; None for none.
 

@@ -109,7 +109,6 @@ def expect(found: Estimate, layers: Sequence[Layer], *, rules: Collection[str]) 
 
     Args:
         found: the roofline estimate of the step.
-        layers: the layers of the model.
         rules: the rules of the findings about the step.
     """
     apart = next((words for rule, words in UNLIKE_ALL.items() if rule in rules), None)

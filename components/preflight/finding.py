@@ -32,7 +32,6 @@ class Evidence:
     """The facts that the rules examine.
 
     Attributes:
-        question: the question to the compiling process.
         answer: the answer of the compiling process; None if there is none.
         backend: `train.backend`.
         has_tensorflow: whether TensorFlow can train on the slice.

@@ -111,7 +111,6 @@ def traits_of(model: Any, question: Question) -> Iterator[Trait]:
 
     Args:
         model: a built model whose optimizer has its variables.
-        question: the question about the model.
     """
     if model.run_eagerly:
         yield Trait(kind="run_eagerly")

@@ -25,7 +25,6 @@ class Waste:
     """The waste of a layer that needs much padding.
 
     Attributes:
-        layer: the name of the layer.
         units: the number of its units (outputs, features or filters).
         better: a number of units with less padding that costs the matrix unit no more time.
         share: the share of the layer's operations that is wasted, > 0 and < 1.
@@ -52,7 +51,6 @@ def wastes(layers: Sequence[Layer], *, unit: int) -> list[Waste]:
     Output layers and the sizes of the inputs are not considered, since the task determines them.
 
     Args:
-        layers: the layers of the model.
         unit: the side of the chip's matrix unit.
     """
     work = {each.name: operations(each) for each in layers if each.kind in MATRIX_LAYERS}

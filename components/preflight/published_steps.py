@@ -128,10 +128,8 @@ class PublishedStep:
             and v7.
         batch_size: the global batch size, in examples or sequences.
         sequence: the length of a sequence, in positions; 0 for images.
-        step_s: the time of one step.
         source: the source, as the module's docstring names it.
         rate: the operations per second of a chip, if they were published as well; None if not.
-        precision: the precision of the training.
     """
 
     network: Transformer | Convolutions

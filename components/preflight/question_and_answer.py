@@ -40,7 +40,6 @@ class Collective:
 
     Attributes:
         kind: one of `hlo.KINDS`.
-        count: how many there are.
         result_bytes: the size of the results of all of them.
         devices: the number of devices in a group.
         chips: the number of chips in a group.
@@ -81,7 +80,6 @@ class Layer:
     """One layer of the model.
 
     Attributes:
-        name: the name of the layer.
         kind: the name of its class.
         matrices: the shapes of its trainable weights of rank 2 and more.
         positions: how often they are used for one example: once, or at each position of a sequence or image.
@@ -136,7 +134,6 @@ class Compiled:
         moved_bytes: the bytes that one device reads and writes in one step, by the compiler's count.
         collective_bytes: the bytes of one device's collectives (all-reduce and the like) in one step.
         collectives: these collectives, by kind and group.
-        compile_s: how long the compilation took.
     """
 
     batch_size: int
@@ -174,7 +171,6 @@ class Answer:
         target: "tpu", or "cpu" if the step was compiled for the CPU only.
         parameters: the number of the model's weights.
         policy: the Keras dtype policy under which the model was built.
-        layers: the layers of the model.
         variables: the paths of all trainable weights.
         callbacks: the primitives that call back to the host, with the layers that they come from.
         fits_batch: the largest global batch that was compiled and fits; None if not searched, or none fits.

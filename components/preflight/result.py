@@ -22,8 +22,6 @@ class Preflight:
     """The verdicts on all requested slices.
 
     Attributes:
-        workload: the name of the workload.
-        verdicts: the verdicts, one per slice.
         made_at: the time of the preflight: UTC, ISO 8601.
         region: the region where the slices are to be rented; "" if unknown.
         training_keys: keys to set in addition to those of the slice, such as `train.interpreter`.

@@ -19,9 +19,7 @@ class Estimate:
     """The least time of a step and what follows from it. All values are estimates.
 
     Attributes:
-        compute_s: the time of the computation alone.
         memory_s: the time of the memory traffic alone.
-        communication_s: the time of the communication alone.
         batch_size: the global batch size, in examples.
         chips: the number of chips of the whole slice.
         price: the price of one chip-hour; None if unknown.
@@ -73,8 +71,6 @@ def estimate(compiled: Compiled, wanted: Slice, chip: Chip) -> Estimate:
 
     Args:
         compiled: the compiler's report, with the operations and bytes of one device.
-        wanted: the slice.
-        chip: the slice's generation of chip.
     """
     return Estimate(
         compute_s=compiled.flops / (chip.peak_flops / chip.devices),
@@ -99,10 +95,6 @@ def collective_s(sent: Collective, chip: Chip) -> float:
     Sources: P. Patarasuk, X. Yuan, Bandwidth optimal all-reduce algorithms, JPDC 69(2), 2009, for the ring;
     J. Austin et al., How to Scale Your Model, part 3, "A Deeper Dive into TPU Communication Primitives" and
     "A note on ICI latency": the larger of hops and bytes / (bandwidth of a link x links of all axes).
-
-    Args:
-        sent: the collectives.
-        chip: the generation of chip.
     """
     if sent.chips == 1:
         return 0.0

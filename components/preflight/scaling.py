@@ -25,7 +25,6 @@ class Row:
     """One slice beside the smallest of its generation.
 
     Attributes:
-        name: the slice's name.
         chips: the number of its chips.
         hosts: the number of its hosts.
         examples_per_s: the most examples per second.

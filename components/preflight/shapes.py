@@ -87,7 +87,6 @@ def _listening(
     """Record the calls of layers during a call of the model, and what the model's `call` returns.
 
     Args:
-        model: the model.
         order: the list to which the layers are added as they return.
         answers: the dictionary to which the tensors that they return are added.
         ends: the list to which the tensors that the model returns are added.

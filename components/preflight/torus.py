@@ -52,7 +52,6 @@ def span(places: Sequence[Sequence[int]], topology: str) -> Span:
 
     Args:
         places: the coordinates of the chip of each device of the group.
-        topology: the topology of the slice.
     """
     sizes, are_rings = dimensions(topology), rings(topology)
     taken, links, hops = [], 0, 0

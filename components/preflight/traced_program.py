@@ -95,7 +95,6 @@ def layer_of(name_stack: str, layers: Collection[str]) -> str:
     """Return the innermost layer in a name stack: "jvp(functional)/culprit/normal" is in culprit.
 
     Args:
-        name_stack: the name stack of an equation.
         layers: the names of the model's layers; a name stack has names of functions, too.
 
     Returns:
@@ -111,7 +110,6 @@ def _constant_noise(jaxpr: Any, given: Sequence[bool]) -> Iterator[Any]:
     """Yield the equations that draw random numbers from no input of the step.
 
     Args:
-        jaxpr: the program.
         given: for each of its inputs, whether it depends on an input of the step.
     """
     known = {id(variable) for variable, is_given in zip(jaxpr.invars, given, strict=False) if is_given}

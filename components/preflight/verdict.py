@@ -57,7 +57,6 @@ def judge(
     """Make the verdict on one slice.
 
     Args:
-        question: the question to the compiling process.
         answer: the answer of the compiling process; None if there is none.
         training: facts about the training other than its step.
         unanswered: why the compiling process gave no answer, and the remedy; both "" if it was not run.

@@ -73,9 +73,6 @@ def deploy_request(
     """Build the request that deploys a model and gives it its share of the requests.
 
     Args:
-        settings: the endpoint and its machines.
-        published: the version.
-        workload: its name.
         model: the version's resource name in the registry, with `@` and its number there.
         shares: of the endpoint's current models, in percent by the id of their deployment.
     """

@@ -117,7 +117,6 @@ def difference(manifest: Manifest, sizes: Mapping[str, int]) -> str:
     """Describe what is wrong with the names and sizes (bytes) of a version's files; "" if nothing.
 
     Args:
-        manifest: of the version.
         sizes: of all its files. The manifest and its signature are ignored: they are verified by other means.
     """
     for name in sorted(manifest.files.keys() | (sizes.keys() - {MANIFEST, SIGNATURE})):

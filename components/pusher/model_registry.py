@@ -79,11 +79,8 @@ def upload_request(
     """Build the request that adds a version to the registry and makes it the model's default.
 
     Args:
-        published: the version.
         provenance: of the version; missing entries are left out.
         parent: projects/PROJECT/locations/REGION.
-        container: the image that serves it.
-        workload: its name.
         is_first: True: the model does not exist yet, and gets its id with this version.
     """
     name = model_id(workload)

@@ -43,11 +43,8 @@ def collect_provenance(
     """Return the provenance of a version, for its manifest and its card.
 
     Args:
-        about: the workload's description of itself.
         verdict: the model gate's `verdict.json`.
-        data_verdict: the data gate's.
         data: as returned by `read_data`; `schema`: as returned by `read_schema`.
-        signatures: of the model, by name.
         exports: the `exports.json` of the model's smaller forms; None: there are none.
     """
     found = {

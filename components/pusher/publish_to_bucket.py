@@ -187,8 +187,6 @@ def signature_and_manifest(
     """Return a version's signature and manifest, each None if missing.
 
     Args:
-        folder: the base.
-        version: its number.
         seen: the objects of the base; None: they are listed.
     """
     files = files_of(folder.list(f"{version}/") if seen is None else seen, version)

@@ -94,7 +94,6 @@ def sign(manifest: bytes, key: SigningKey) -> bytes:
 
     Args:
         manifest: the content of its `manifest.json`, a valid one.
-        key: the key to sign with.
     """
     read = Manifest.from_bytes(manifest)
     assert read is not None  # noqa: S101  (it was just made)

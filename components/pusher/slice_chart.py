@@ -23,7 +23,6 @@ class Bar:
 
     Attributes:
         name: as in the evaluation, on one line.
-        value: of the metric.
         share: of the longest bar's length, 0 to 1.
         examples: number of examples in the slice; None if they were not counted.
     """

@@ -47,7 +47,6 @@ class Stored:
 
     Attributes:
         name: path below the folder.
-        size_bytes: size of its content.
         revision: the store's mark for this write of the object: Cloud Storage's generation, or the ETag.
         written: time of the write, by the store's clock.
         labels: what its writer noted, and under `CRC32C` the checksum, which Cloud Storage computes itself.

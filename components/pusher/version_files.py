@@ -43,7 +43,6 @@ def sealed(
         entries: the files of the model.
         provenance: the origin and quality of the model; None: the version only gets a manifest, and its
             signature.
-        extras: the optional additions.
 
     Raises:
         ComponentError: the provenance is that of another model.

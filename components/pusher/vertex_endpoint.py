@@ -61,7 +61,6 @@ class VertexEndpoint:
 
         Args:
             published: the version, in gs://.
-            workload: its name.
             provenance: for the registry; None: it gets none.
 
         Returns:
@@ -195,7 +194,6 @@ class VertexEndpoint:
         """Undeploy the workload's models that get no requests: their machines cost money for nothing.
 
         Args:
-            workload: its name.
             keep: resource names of the version to keep.
             newest: versions above this one stay; None: none of them does.
 

@@ -49,7 +49,6 @@ def ReferenceModels(  # noqa: N802 (component constructors are nouns)
         tasks: by output, `classes` or `numbers`.
         metrics: by output, name -> Keras class of each.
         models: names that `fit.answers_of` takes.
-        seed: for everything random in a fit.
         weight: the transformed feature that holds the weight of a row; empty: all rows count the same.
         pass_through: transformed columns that are not features; None: none.
         means: by name, the metrics to average; None: none. As in the Evaluator, outputs for which a metric

@@ -36,7 +36,6 @@ def label_of(column: np.ndarray, name: str) -> np.ndarray:
 
     Args:
         column: [rows, size].
-        name: the column's.
 
     Raises:
         ComponentError: a row has a vector that is not one-hot.
@@ -60,7 +59,6 @@ def answers_of(name: ReferenceModel, task: Task, train: Table, rows: Table, *, s
             scikit-learn's default settings. Neither uses text features.
         task: whether labels are classes or numbers.
         train, rows: with the same columns.
-        seed: for everything random in the fit.
 
     Returns:
         float32 [rows, 1], the probability of class 1 or the number; for more than two classes [rows,

@@ -61,7 +61,6 @@ class LoggedRequest:
     """A request that was answered.
 
     Attributes:
-        version: the version that answered.
         at_s: time of the log entry, in seconds since 1970; 0 if the log does not have it.
         rows: the values of the named columns.
         answers: one for each row.

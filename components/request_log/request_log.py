@@ -37,7 +37,6 @@ class LogSettings:
     """The settings of a request log.
 
     Attributes:
-        folder: gets the files.
         columns: the columns to log; no other column is logged.
         ids: whether to log the name that a client gives a request.
         share: share of the rows to log, drawn at random: above 0, to 1.
@@ -55,7 +54,6 @@ class RequestLog:
     """Samples rows and writes them, in the calling thread.
 
     Args:
-        settings: the settings of the log.
         clock: seconds since 1970.
         seed: of the sampling; None: a new one each time.
     """
@@ -78,7 +76,6 @@ class RequestLog:
         """Sample answered rows and write them.
 
         Args:
-            version: the version that answered.
             records: serialized tf.Examples.
             answers: plain values, one for each.
 
@@ -100,7 +97,6 @@ class RequestLog:
         """Write all rows of a request.
 
         Args:
-            version: the version that answered.
             at_s: time of the answer, in seconds since 1970.
             inputs, outputs: arrays by name.
             ids: the rows' names, logged if the settings enable them; None: they have none.
@@ -150,7 +146,6 @@ class BackgroundLog:
     """Logs a server's answers in a background thread; requests that it cannot keep up with are left out.
 
     Args:
-        log: writes the rows.
         tell: receives a line when something is left out, once for each cause.
     """
 
@@ -170,7 +165,6 @@ class BackgroundLog:
         """Record a request that was answered; return at once, without raising errors of the disk.
 
         Args:
-            version: the version that answered.
             inputs, outputs: arrays by name.
             name: the request's; with several rows, a row is called NAME/ROW, from 0. Empty: it has none.
         """

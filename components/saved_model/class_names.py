@@ -25,7 +25,6 @@ def names_classes(classes: Sequence[str], signature: Signature) -> bool:
 
     Args:
         classes: in the order of their codes.
-        signature: a signature of the model.
 
     Returns:
         True if it has one output, with a number for each class, or one number for two classes.

@@ -34,7 +34,6 @@ def rename_inputs(folder: str, signature: str, names: Mapping[str, str]) -> None
 
     Args:
         folder: of a SavedModel; may be gs://...
-        signature: the name of the signature.
         names: from each input to its new name; a missing input keeps its name.
     """
     if not names:

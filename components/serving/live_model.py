@@ -72,7 +72,6 @@ class LiveModel:
     """Loads the newest valid version, and then follows newer ones.
 
     Args:
-        versions: the versions of a base.
         tell: receives a line about each change.
         load: loads a model from a version's folder.
         clock: monotonic time in seconds.

@@ -49,7 +49,6 @@ def parse_request(
 
     Args:
         document: the body of the request, parsed.
-        signatures: of the model, by name.
         most_rows: the most rows that the request may have.
 
     Returns:

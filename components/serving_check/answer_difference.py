@@ -14,7 +14,6 @@ class Difference:
         largest: |a - b| / max(1, |b|), >= 0: absolute for probabilities, relative for large numbers; infinite
             if the shapes differ or only one of the two is a number.
         row: the row of the largest difference, counted from 0.
-        got, wanted: the two numbers there.
     """
 
     largest: float

@@ -37,10 +37,8 @@ def ServingCheck(  # noqa: N802 (component constructors are nouns)
     """Load the model with nothing but TensorFlow, query it with real and strange rows, and time it.
 
     Args:
-        model: the exported model.
         model_run: the Trainer's job and weights, for computing the answers to compare with.
         examples: the raw examples; rows of the split `eval` are sent.
-        transform_graph: the output of Transform.
         schema: of the raw examples.
         report: gets `report.json`, see `check.check_served_model`, with the digest of the model's files.
         raw_label: the column that the label is computed from, which no request contains.

@@ -24,7 +24,6 @@ class Column:
 
     Attributes:
         name: in the tf.Example.
-        kind: of its values.
         size: number of values per row, >= 1.
         required: whether the parser refuses a row without it, as the schema demands.
         is_list: whether a row has any number of values; then `size` is 1.

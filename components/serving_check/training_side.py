@@ -36,7 +36,6 @@ class TrainingSide:
     Args:
         transform_graph: the output folder of Transform.
         model_run: the folder with the Trainer's job and weights.
-        schema: the schema file.
         apart: the columns that no request contains.
     """
 

@@ -32,8 +32,6 @@ def reason_for_stock_executor(
     Args:
         examples: the formats of the examples' payload and of their files.
         has_patterns: whether the examples have a custom file pattern for each split.
-        splits: the splits to compute statistics of.
-        parameters: the node's parameters.
         options: the values of the attributes in `OPTIONS`.
     """
     if examples != (_EXAMPLES, _FILES):

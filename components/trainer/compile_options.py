@@ -36,7 +36,6 @@ def set_step(
 
     Args:
         model: compiled.
-        devices: the devices that it trains on.
         batch_size: examples per step.
         steps_per_epoch: full batches in an epoch.
         limit: the most steps per execution if the settings leave the number open, as nothing is saved or

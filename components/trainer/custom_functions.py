@@ -45,7 +45,6 @@ def parameters_of(dotted_path: str, name: str, *, imports: int = _MOST_IMPORTS) 
 
     Args:
         dotted_path: of `build_model`.
-        name: of the function.
         imports: how many modules to follow an imported name through, >= 0.
 
     Returns:

@@ -65,7 +65,6 @@ def lay_out(
         settings: as `read_settings` returns them.
         files: patterns of the transformed examples of the train and of the eval split.
         transform: `tft.TFTransformOutput` of the Transform node.
-        hyperparameters: for the model.
         folder: for the results of the training.
 
     Raises:

@@ -30,7 +30,6 @@ class Elsewhere:
     """Other machines to train on.
 
     Attributes:
-        request: the request for Vertex AI.
         folder: a folder on gs:// for the job file and the results.
         poll_s: seconds between two polls of the job's state, > 0.
     """

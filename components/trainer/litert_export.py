@@ -44,7 +44,6 @@ class Trained:
 
     Attributes:
         model: compiled and trained, on the TensorFlow backend.
-        features: its inputs, by name.
         calibration: training examples, by feature.
         examples: examples of the eval split, by feature; at most `EVAL_LIMIT_ROWS` are used.
         labels: the labels of `examples`, [rows, ...].
@@ -61,7 +60,6 @@ def write_exports(trained: Trained, kinds: Sequence[ExportKind], folder: str) ->
     """Write each kind into the folder, with a report of sizes and metrics in `exports.json`.
 
     Args:
-        trained: the model and the examples.
         kinds: keys of `KINDS`.
         folder: created on demand; may be gs://...
 

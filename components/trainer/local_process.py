@@ -38,7 +38,6 @@ class TrainingProcess:
 
     Args:
         job_file: as `TrainingJob.to_json` writes it.
-        import_roots: folders to import user code from.
         compute: the job's settings of backend and CPU devices.
         interpreter: path of the Python that trains, relative to the project's folder, or its name on the
             PATH; None: this one.
@@ -149,7 +148,6 @@ def environment(
     Args:
         inherited: those of this process; its log level settings are kept.
         import_roots: folders that come first on PYTHONPATH; the project's folder comes last.
-        backend: Keras backend.
         is_same_python: whether it runs in this process's interpreter.
     """
     path = import_path(

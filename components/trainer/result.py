@@ -87,7 +87,6 @@ def summarise(
     """Return the part of result.json that is known only after the training.
 
     Args:
-        job: the training job.
         reached: the state at the end.
         attempts: how often the training was started.
         is_wait_counted: whether the clock's `waiting_s` was measured.

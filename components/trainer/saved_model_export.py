@@ -129,7 +129,6 @@ def named_answers(answers: Any, label: Label) -> dict[str, tf.Tensor]:
 
     Args:
         answers: for one batch; [rows, labels] for several labels side by side.
-        label: the label that the answers predict.
 
     Raises:
         TypeError: there are several answers without names, or not one for each of several labels.

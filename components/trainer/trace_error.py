@@ -36,7 +36,6 @@ class TraceError:
     """A tracing error, explained in words.
 
     Attributes:
-        words: the explanation in one line.
         place: the layer, loss, metric or optimizer, and the user's line, in words; "" if unknown.
         cause: "tensorflow": the code calls TensorFlow within another backend; "value": Python needs a value
             that only the device has; "leak": the code uses a value of an earlier trace; "shape": shapes do

@@ -238,8 +238,6 @@ def _model(
     """Return the user's model, built in the devices' scope with all settings, and the steps per epoch.
 
     Args:
-        job: the training job.
-        devices: the devices to build it for.
         full_batches: full batches in an epoch.
         most_steps: the limit of steps per execution, see `set_step`.
     """

@@ -18,7 +18,6 @@ def features_of(
     """Return the features that a transformed schema describes.
 
     Args:
-        schema: of the transformed examples.
         images: by the name of a column of bytes, the shape of its images, [height, width, channels].
         apart: names of columns that are not features, whatever they hold.
         weight: the name of the column with each row's weight; None: there is none.

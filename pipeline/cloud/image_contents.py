@@ -31,7 +31,6 @@ class Image:
     """The contents of the image.
 
     Attributes:
-        root: the project's root on this machine.
         files: the project's files that the image holds, relative to `root`.
         packages: the folder of installed packages on this machine; the image has the same packages.
     """

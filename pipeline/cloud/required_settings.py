@@ -20,7 +20,6 @@ class RequiredSetting:
     Attributes:
         key: its dotted path in the workload file.
         value: its current value; None if it is missing.
-        what: a description of the value.
         example: an example value; the user replaces the parts in capitals.
     """
 

@@ -39,9 +39,6 @@ their wheels were built (auditwheel), and do not load after `strip`."""
 def slim(packages: Path) -> None:
     """Remove what no task needs.
 
-    Args:
-        packages: the folder of installed packages.
-
     Raises:
         subprocess.CalledProcessError: `strip` failed at a library.
         FileNotFoundError: there is no `strip`; Debian's package binutils has it.

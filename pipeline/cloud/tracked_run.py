@@ -34,7 +34,6 @@ class Followed:
     """A run that was followed to its end.
 
     Attributes:
-        record: its record, with its outcome.
         state: the last state that the service reported.
         reports: the folder with copies of its artifacts' reports, to which the record points.
         is_whole: whether all reports that exist could be read.
@@ -80,7 +79,6 @@ def hand_over(seen: Followed, config: WorkloadConfig, *, chosen: CloudChoice) ->
     Only if reports could not be read the first time is the run sent again, completed, when they can be.
 
     Args:
-        seen: the run.
         config: the settings of the command that follows, which name the trackers. The run's parameters are
             those kept when it was submitted, or these.
         chosen: the workload as named on the command line, and the folder.

@@ -24,7 +24,6 @@ class Proposal:
     """A proposed change of the schema file.
 
     Attributes:
-        before: the current text of the file.
         after: the text with the edits applied; equal to `before` if it already has them.
     """
 

@@ -59,14 +59,10 @@ class Summary(TypedDict):
     """The content of `summary.json`.
 
     Attributes:
-        workload: the workload's name.
-        version: the model's version.
         predicted: the number of predicted rows.
         not_finite: the number of predicted rows whose prediction is not finite.
         rejected: the number of rejected rows by reason.
-        first_rejected: the first few rejected rows.
         rejects: the names of the files that hold all rejected rows.
-        files: the names of the input files.
         without_rows: the names of input files without rows.
     """
 

@@ -31,7 +31,6 @@ class InlinePage:
     """A page that a notebook shows below the cell, isolated from the notebook's own page.
 
     Attributes:
-        html: the whole page.
         height_px: the height of the frame around the page.
     """
 

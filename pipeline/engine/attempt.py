@@ -43,7 +43,6 @@ class Attempt:
 
         Args:
             limit_s: the time limit of the attempt; None for no limit.
-            is_stopped: whether the process is stopped now.
         """
         if self.told_to_end is not None:
             if now - self.told_to_end <= GRACE_S:

@@ -172,10 +172,6 @@ def is_all_known(
 
     Args:
         plan: the result of `known_plan`.
-        request: what to run.
-        history: stores the record.
-        record: the run's record.
-        display: receives the reports.
 
     Raises:
         UsageError: the Beam engine, or the destination that the model is pushed to, cannot be used.

@@ -35,7 +35,6 @@ class Results(Protocol):
         """Keep the result of a node that is done.
 
         Args:
-            entry: the node's record.
             files: the files of its outputs, as `kept_files` returns them.
         """
 

@@ -17,7 +17,6 @@ class Retry:
 
     Attributes:
         wait_s: seconds until the attempt starts.
-        why: the reason for waiting, in words.
         is_preemption: whether the node was only interrupted from outside and continues from its kept state.
     """
 

@@ -26,7 +26,6 @@ class Ending:
     """How a run ended, set inside the block of `closed_at_end`.
 
     Attributes:
-        interrupted: whether the user ended the run.
         pruned: whether a node was ended as hopeless.
     """
 

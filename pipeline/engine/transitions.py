@@ -42,7 +42,6 @@ def due(
     """Return the waiting nodes that may start now, in topological order.
 
     Args:
-        record: holds the states of the nodes.
         unmet: nodes left out because a condition was not met.
         not_before: when nodes that failed are tried again.
         now: the current time, on the clock of `not_before`.

@@ -68,7 +68,6 @@ def decide(
     that may change this result. And a gate does not make the nodes run that only wait for it.
 
     Args:
-        prints: the current fingerprint of each node.
         selected: the nodes of `--from` and `--to`; others are reused if needed, otherwise skipped.
         forced: nodes that run even if cached (`--no-cache`, `--from`); those of `Node.uncached` do, too.
     """

@@ -27,7 +27,6 @@ def named_files(
 
     Args:
         values: the parameters by name, with JSON texts parsed.
-        node_type: the component's class name.
         written: folders that a run writes to. A folder that contains one of these, or the working
             directory, is left out.
     """

@@ -110,7 +110,6 @@ def with_found(prints: Mapping[str, Fingerprint], node_id: str, found: str) -> d
 
     Args:
         prints: the plan's fingerprints, in topological order.
-        node_id: the resolver.
         found: what it found, as returned by `found_key`.
     """
     now: dict[str, Fingerprint] = {}

@@ -20,7 +20,6 @@ def blessed_runs(
 
     Args:
         runs: in any order, which is kept; read no further than needed.
-        workload: the pipeline's name.
         retired: URIs of blessings that a user has retired.
     """
     for run in runs:
@@ -70,7 +69,6 @@ def reference_key(
 
     Args:
         runs: the newest first; read no further than needed.
-        workload: the pipeline's name.
         data: the current key of the node that makes the statistics.
         wanted: `passed`: the data that passed its gate last; `span N`: that of the span; `blessed`: the
             data of the last blessed model.

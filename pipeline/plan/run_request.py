@@ -193,7 +193,6 @@ def workload_request(
     """Return a request to run a workload of this project, after every check that needs no run.
 
     Args:
-        beam_args: options for every Beam component.
         overrides: see `Request`; None for none.
 
     Raises:
@@ -341,7 +340,6 @@ def pipeline_request(
         name: `module:function`, or `module:attribute` of a pipeline object.
         parameters: values of the pipeline's runtime parameters, and of its function's arguments, by name.
         output: the folder for the run's records, and for metadata if the pipeline names no store.
-        beam_args: more options for every Beam component.
     """
     return Request(
         workload=name,

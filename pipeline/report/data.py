@@ -74,7 +74,6 @@ class Data:
         features: at most 150, features with findings first.
         drifts: feature -> distance of its training values from the reference.
         left_out: the number of features that are not in `features`.
-        gates: the verdict of each data gate.
         quarantine: the rejected rows; None if the data was not read by Slipway's own Ingest.
     """
 

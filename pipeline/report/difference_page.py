@@ -29,8 +29,6 @@ class ChangeRow:
     """One difference.
 
     Attributes:
-        name: the name of the changed value.
-        old, new: the values, as text.
         note: the change, or the nodes that it concerns.
         is_better: whether the change is an improvement; None if unknown.
     """
@@ -58,11 +56,7 @@ class Section:
 
 @dataclass(frozen=True)
 class DifferencePage:
-    """The changes between two runs.
-
-    Attributes:
-        sections: the sections that have changes.
-    """
+    """The changes between two runs."""
 
     old: Row
     new: Row

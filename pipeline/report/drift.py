@@ -12,7 +12,6 @@ class Drift:
     """The distance between a column's distributions in two sets of rows.
 
     Attributes:
-        measure: the name of the distance.
         value: 0 (the same distribution) to 1.
     """
 

@@ -76,7 +76,6 @@ class Bins:
 
     Attributes:
         edges: float64 [bins + 1], ascending; bin i is the interval (edges[i], edges[i + 1]].
-        labels: the label of each bin.
     """
 
     edges: Floats

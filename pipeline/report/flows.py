@@ -35,7 +35,6 @@ def flows(record: RunRecord, splits: Mapping[str, int]) -> dict[str, Flow]:
     """Return the output of each finished node by its ID.
 
     Args:
-        record: the run.
         splits: rows of each split, as counted by StatisticsGen.
     """
     done = [node for node in record.nodes if node.is_done and not node.is_resolver]

@@ -30,7 +30,6 @@ class Row:
     """One run in a table.
 
     Attributes:
-        mark: the symbol of the state.
         started_at: ISO 8601, UTC.
         wall: the duration, as text.
         told: the outcome, as text: the failure, the metrics and the pushed version, or the rollback.

@@ -75,7 +75,6 @@ class Model:
 
     Attributes:
         blessed: whether the gate blessed the model; None if no gate ran.
-        reasons: the gate's reasons.
         notes: the gate's warnings, and what it could not judge.
         checks: failed checks first.
         slices: None if the model was evaluated on one slice only.
@@ -107,7 +106,6 @@ def model(record: RunRecord, names: Sequence[str] = ()) -> Model | None:
     """Return the model section of a run, or None if the run has no records of a model.
 
     Args:
-        record: the run.
         names: the names of the classes that the model predicts; see `class_names`.
 
     Raises:

@@ -22,7 +22,6 @@ class Output:
     """One artifact.
 
     Attributes:
-        key: the output key.
         properties: (name, value), without the properties that every artifact has.
     """
 
@@ -38,7 +37,6 @@ class NodeCard:
 
     Attributes:
         anchor: its HTML anchor; generated, because a node ID may hold any character.
-        mark: the symbol of its state.
         time: its duration, as text; empty if it did not run.
         upstream: the IDs of the nodes that it depends on.
         outputs: its output artifacts, at most 20.
@@ -71,8 +69,6 @@ def node_cards(record: RunRecord, folder: Path, prints: Mapping[str, Fingerprint
     """Return the details of a run's nodes, in the order of the record.
 
     Args:
-        record: the run.
-        folder: the run's folder.
         prints: the run's fingerprints by node ID; they hold the parameters.
     """
     return tuple(_card(index, node, folder, prints.get(node.id)) for index, node in enumerate(record.nodes))

@@ -29,7 +29,6 @@ def write_page(record: RunRecord, output: Path, path: Path | None = None) -> Pat
     """Write the report page of a run atomically and return its path.
 
     Args:
-        record: the run.
         output: the folder that holds `runs/`.
         path: the file to write; by default `report.html` in the run's folder.
 

@@ -40,14 +40,10 @@ class Head:
     """The head of a run's report page.
 
     Attributes:
-        workload: the pipeline's name.
-        run_id: the run's ID.
         state: the run's state, one of `RunState`.
         started_at: ISO 8601, UTC.
-        wall: the run's duration, as text.
         verdict: the outcome, in one sentence.
         lines: the rest of the summary, as the terminal shows it.
-        facts: the key numbers.
         overrides: (option, reason) for each gate that was overridden in this run.
     """
 
@@ -66,7 +62,6 @@ def head(record: RunRecord, *, cost: Fact | None = None) -> Head:
     """Return the head of a run's report page.
 
     Args:
-        record: the run.
         cost: the estimated cost of the training, if it is known.
 
     Raises:
@@ -120,7 +115,6 @@ def metric_facts(
     """Return the candidate's metrics, each with its change against the last blessed model on the same rows.
 
     Args:
-        metrics: the candidate's metrics.
         baseline: the metrics of the last blessed model; may be empty.
         intervals: metric -> confidence bounds, for metrics that have them.
         effective_rows: the effective number of rows, given their weights; None if it is the number of rows.

@@ -20,7 +20,6 @@ class SliceRow:
     """One TPU slice; unknown estimates are empty.
 
     Attributes:
-        is_recommended: whether this is the recommended slice.
         verdict: the verdict with its mark.
         can_train: whether the slice can train the model.
         batch: rows per step.
@@ -47,11 +46,7 @@ class SliceRow:
 
 @dataclass(frozen=True)
 class FindingRow:
-    """One finding.
-
-    Attributes:
-        severity: the severity with its mark.
-    """
+    """One finding."""
 
     slice: str
     severity: str

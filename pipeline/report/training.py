@@ -25,11 +25,8 @@ class Curve:
     """One metric over the epochs.
 
     Attributes:
-        name: the metric's name.
         train: the `points` of an SVG polyline for the train split; empty if there are none.
         evaluated: the same for the eval split.
-        low: the smallest value.
-        high: the largest value.
         last: the last value on each split, as text.
         epochs: the last epoch.
     """

@@ -40,7 +40,6 @@ def trend(name: str, values: Sequence[float], *, unit: str = "") -> Trend | None
     """Return one number over time; None without at least two values.
 
     Args:
-        name: what it is called.
         values: the oldest first; what is not finite is left out.
         unit: behind each number.
     """

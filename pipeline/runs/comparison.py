@@ -36,7 +36,6 @@ class Comparison:
 
     Attributes:
         runs: in the requested order; their nodes are not needed.
-        metrics: the names of their metrics.
         keys: the keys that differ between two runs of one pipeline, those with the most values first.
         values: for each run, its values by key.
         searched: the folder that was searched, named in the text if there is no run; empty: not named.

@@ -93,8 +93,6 @@ class Difference:
     """Everything that differs between two runs.
 
     Attributes:
-        old: the first run's id.
-        new: the second run's id.
         changes: grouped by section.
         notes: what could not be compared, in words.
     """

@@ -31,7 +31,6 @@ def conclude(record: RunRecord, *, interrupted: bool = False, pruned: bool = Fal
     """Fill in the outcome of a run whose nodes are done, its state and exit code.
 
     Args:
-        interrupted: whether the user ended it.
         pruned: whether a node was ended as hopeless. A failure beside it counts more.
     """
     complete_outcome(record)

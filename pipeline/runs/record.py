@@ -181,7 +181,6 @@ class NodeRecord:
         started_s: seconds from the start of the run.
         attempts: the number of times it was started.
         preemptions: the number of these attempts that were interrupted from outside with state kept.
-        peak_bytes: the peak memory of its process.
         key: its fingerprint's key.
         execution_id: of the execution in the metadata store that made its outputs.
         outputs: output key -> artifacts, each `{uri, type, properties}`.
@@ -238,7 +237,6 @@ class RunRecord:
 
     Attributes:
         run_id: sorts by time.
-        workload: the pipeline's name.
         state: `complete`; `failed`: a node failed; `stopped`: a gate stopped it; `interrupted`: Ctrl-C;
             `killed`: the engine died without closing the run; `pruned`: a sweep ended its training early.
         exit_code: of the command; None while it runs.

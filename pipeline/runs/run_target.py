@@ -208,7 +208,6 @@ class Order:
         run_id: the run's id in the metadata store.
         folder: the run's folder.
         parameters: runtime parameters by name, as text.
-        beam_args: more options for every Beam component.
     """
 
     target: Target
@@ -247,13 +246,11 @@ class RecordedRequest:
         output: the folder for everything the run writes, absolute, at the time of the request.
         nodes: retries and limits by node id.
         parameters: runtime parameters of the pipeline by name.
-        beam_args: options for every Beam component.
         origin: what the target was made from; None for `--pipeline`.
         overrides: for this run only, the reason to pass a gate despite its findings, by a key of
             `OVERRIDES`.
         start: run this node and those after it, cached or not; None runs all that are not cached.
         end: stop after this node; None runs to the end.
-        no_cache: run every node.
         jobs: the number of nodes at once, >= 1; None derives it from the machine.
         fail_fast: whether a failure ends the other running nodes.
         again: the command that repeats the rehearsal; empty if it is not a rehearsal.

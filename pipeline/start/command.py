@@ -56,8 +56,6 @@ class Begun:
     Attributes:
         files: the written files, relative to the project's root.
         rows: the number of rows examined.
-        rejected: rows that could not be read.
-        first_reject: the first rejected row, as text.
     """
 
     name: str
@@ -109,13 +107,11 @@ def new(
     """Create a workload from files of examples.
 
     Args:
-        name: the workload's name.
         data: file, folder, glob, or an address in an object store; relative to the current folder. An npz, or
             a folder with subfolders of images, creates a workload for images.
         label: the column to predict; None: ask the user, unless the data is images, which have no columns.
         task: one of TASKS.
         keep: columns to keep as features despite warnings.
-        root: the project's root.
         ask: asks the user what the arguments leave open.
         null_values: texts that mean a missing value anywhere in a CSV.
         weight: the column that holds the weight of each row, which is not a feature; None: all rows weigh the

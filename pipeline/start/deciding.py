@@ -35,9 +35,6 @@ class Decision:
     """The decision about a column.
 
     Attributes:
-        facts: the column's properties.
-        role: the column's role.
-        why: the reason, as text.
         feature: the name of the feature: lower-case letters, digits and _.
         values: for a category, the number of values with their own code; the rest share one code. For a text,
             the number of words and word pairs that are read per row.
@@ -57,8 +54,6 @@ class Plan:
     """The plan from which all files are written.
 
     Attributes:
-        label: the column to predict.
-        task: the kind of prediction.
         classes: the label's values in the order of their codes; empty for a regression.
         mean: mean of the label, for a regression.
         deviation: standard deviation of the label, for a regression.
@@ -112,11 +107,6 @@ _PARTS = ("_missing", "_month", "_weekday", "_hour", "_year_sin", "_year_cos", "
 def check_rows(rows: int, *, rejected: int = 0, first_reject: str = "") -> None:
     """Reject a table with so few rows that a split may be empty.
 
-    Args:
-        rows: readable rows.
-        rejected: rows that cannot be read.
-        first_reject: the first rejected row, as text.
-
     Raises:
         UsageError: the table has too few rows.
     """
@@ -146,8 +136,6 @@ def decide(
 
     Args:
         columns: the properties of the columns, in the order of the file.
-        label: name of the column to predict.
-        task: the kind of prediction.
         leaks: column that gives the label away by the data gate's rule -> why, as text.
         kept: columns to keep as features despite warnings.
         suspicions: column that comes close to giving the label away -> why, as text.

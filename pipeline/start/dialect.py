@@ -28,7 +28,6 @@ def dialect_of(head: bytes, *, name: str) -> Dialect:
 
     Args:
         head: the file's first bytes; the first 20 lines are examined, and all lines for single quotes.
-        name: the file's name, for errors.
 
     Raises:
         UsageError: the columns are aligned with several spaces, or each row begins with a number for which

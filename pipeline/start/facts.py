@@ -117,7 +117,6 @@ def facts_of(name: str, kind: str, values: Values) -> Facts:
     """Compute the properties of a column.
 
     Args:
-        name: the column's name.
         kind: "int", "float" or "text".
         values: [rows], float64 with NaN or objects (str) with None.
     """

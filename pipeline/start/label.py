@@ -28,7 +28,6 @@ def decide_task(label: Facts, asked: str, *, file: OneCsv | None = None) -> Task
     """Return the kind of prediction for the label, or None if it is unclear and the user should decide.
 
     Args:
-        label: the label's properties.
         asked: "auto", or the requested `Task`.
         file: the user's data, if it is a single CSV.
 

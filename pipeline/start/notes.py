@@ -41,7 +41,6 @@ def notes_of(
     """Return what the user should check in the data, a sentence or two each.
 
     Args:
-        label: the label's properties.
         task: binary, multiclass or regression.
         suspicions: feature that alone predicts much of the label -> its score, as text.
         unread: column that is not read -> what it holds, as text.
@@ -113,7 +112,6 @@ def placeholder_notes(columns: Sequence[Facts], *, is_csv: bool) -> list[str]:
     """Return a note for each column with numbers that may stand for a missing value.
 
     Args:
-        columns: the columns' properties.
         is_csv: whether the files are CSV, for which `--null-value` can name such numbers.
     """
     return [

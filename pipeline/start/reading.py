@@ -90,10 +90,7 @@ class Table:
         kinds: column -> type of the values: "int", "float" or "text".
         rows: the number of rows that were read.
         is_whole: whether these are all rows of the data.
-        rejected: rows that could not be read.
         file_format: one of `formats.WITH_COLUMNS`.
-        delimiter: the delimiter of a CSV.
-        quote: the quote character of a CSV.
         first_reject: the first rejected row, as text; empty if there is none.
         unread: column that `new` cannot use -> what it holds, as text.
         value_formats: the settings that Ingest needs to parse the values; `columns` hold the parsed values.

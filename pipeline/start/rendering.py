@@ -23,7 +23,6 @@ def workload_files(
 
     Args:
         name: the workload's name: a letter, then lower-case letters, digits and _.
-        values: the values for the templates.
         about: what the workload does: one sentence without the full stop.
         folder: the folder of the templates in this package.
     """

@@ -59,8 +59,6 @@ def decide_split(plan: Plan, columns: Mapping[str, Values], *, is_whole: bool) -
     """Choose the rule that decides a row's split.
 
     Args:
-        plan: the decisions about the columns.
-        columns: the values of the columns.
         is_whole: whether these are all rows; only then may the split be by time.
 
     Returns:

@@ -56,9 +56,7 @@ def files_of(plan: Plan, table: Table, split: Split, *, name: str, source: str) 
     """Return the files of a workload: path relative to the project's root -> content.
 
     Args:
-        plan: the decisions.
         table: the data that the plan was made from; a few of its rows go into the generated test.
-        split: how rows are split.
         name: the workload's name: a letter, then lower-case letters, digits and _.
         source: `data.source`.
     """
@@ -198,7 +196,6 @@ def bad_share_limit(bad: int, rows: int) -> float | None:
     """Return the `data.max_bad_share` that a first run needs: twice the observed share; None: the default.
 
     Args:
-        bad: rows that cannot be read.
         rows: all rows, including those; >= 1.
     """
     if bad <= DataConfig.model_fields["max_bad_share"].default * rows:

@@ -113,7 +113,6 @@ def carry_out(
         sweep: a new or interrupted sweep.
         jobs: how many trials run at once, >= 1, and how many nodes of all of them; None: one trial, and as
             many of its nodes as fit on this machine.
-        tell: prints a line for the user.
         listeners: called at the end of each trial's run.
         warm: the process that forks the nodes of all trials; None: the sweep starts one, so that TFX is
             imported only once.

@@ -25,7 +25,6 @@ class TrainingLog:
     """The epochs that a training has reported in the log of its node, which is read as it grows.
 
     Attributes:
-        path: the log.
         epochs: the metrics of each epoch, by number. An epoch that was trained again replaces the earlier
             one and all after it.
         planned: the number of epochs that the training is to have; 0 before the first has ended.
@@ -66,7 +65,6 @@ def judged_metric(by: str, measured: Sequence[str]) -> str:
     """Return the metric of the epochs that says most about a sweep's metric; empty if none does.
 
     Args:
-        by: the sweep's metric.
         measured: the metrics of an epoch, by Keras name.
     """
     return next((name for name in (_HELD_OUT + by, f"{_HELD_OUT}loss") if name in measured), "")

@@ -27,7 +27,6 @@ class Trial:
         run_id: the id of its run; empty until the run begins.
         state: the trial's state; an interrupted trial stays `running`, and `pruned` was ended as hopeless.
         value: the value of the sweep's metric; None if there is none.
-        wall_s: the duration of its run.
         repeats: the number, from 1, of the earlier trial with the same settings, whose run this trial
             shares; None if there is none.
         seed: the seed, if the trial only repeats the best settings with another seed; None for a trial of
@@ -54,15 +53,11 @@ class Sweep:
 
     Attributes:
         sweep_id: an id that sorts by time, like a run's.
-        workload: the workload's name.
         file: the workload file, absolute; or as given: its name, or a path from the project's folder.
         sets: each `--set`, as given.
         profile: the workload's profile; None if none is used.
-        method: how settings are chosen.
-        trials: how many settings to try.
         by: the metric to judge trials by.
         is_lower_better: whether a lower value of the metric is better.
-        seed: the seed of the search.
         seeds: with how many seeds to train the best settings at the end; 1: only with the workload's.
         prune_after: the first epoch after which a hopeless training is ended; None if none is.
         prune_by: the metric of the epochs, by Keras name, by which it is; empty until one is known.

@@ -21,7 +21,6 @@ class Tried(NamedTuple):
     """An earlier trial.
 
     Attributes:
-        params: its settings.
         value: its metric; None if it has no value.
         pruned: for a trial that was pruned, a metric of its epochs, better and worse in the same direction as
             the value; None for others.
@@ -81,11 +80,7 @@ def propose(
     interrupted.
 
     Args:
-        space: the settings to choose from.
-        method: how to choose.
         earlier: the trials before, in order.
-        is_lower_better: whether a lower metric is better.
-        seed: the seed of the search.
     """
     if method == "grid":
         return list(space.grid())[len(earlier)]

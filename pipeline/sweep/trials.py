@@ -46,10 +46,8 @@ class Trials:
 
     Attributes:
         sweep: the sweep's record, saved after each change.
-        space: the search space.
         run: runs one trial.
         first_seed: the `train.seed` of the search's trials.
-        tell: prints a line for the user.
         at_once: how many trials run at once. The first runs alone: it makes what the others share, and shows
             whether the workload runs at all.
         give_up: ends the trials that are running, because another could not be run.

@@ -14,7 +14,6 @@ def choose(question: str, answers: Sequence[str], *, option: str) -> str:
 
     Args:
         question: the question, with a question mark.
-        answers: the possible answers.
         option: the command-line option that answers the question.
 
     Raises:
@@ -35,7 +34,6 @@ def agrees(question: str, *, yes: bool) -> bool:
 
     Args:
         question: the question, with a question mark.
-        yes: agree without asking.
 
     Raises:
         UsageError: there is no terminal.

@@ -38,7 +38,6 @@ class AnswerError(TrackerError):
     """The server answered with an error.
 
     Attributes:
-        status: the HTTP status.
         code: the server's error code, such as RESOURCE_DOES_NOT_EXIST; empty if it gave none.
     """
 
@@ -54,7 +53,6 @@ class HttpClient:
 
     Attributes:
         address: the server's address without a trailing slash.
-        headers: headers sent with each request.
         auth: user and password; None if there are none.
         limits: the limits of a request without and with a file.
     """
@@ -79,7 +77,6 @@ class HttpClient:
         """Send a request and return the answer's JSON object, empty if the answer holds none.
 
         Args:
-            method: the HTTP method.
             path: the path below the server's address.
             body: the body, sent as JSON.
             query: the parameters of the URL.

@@ -29,8 +29,6 @@ def upload(client: HttpClient, artifact_uri: str, files: Mapping[str, Path | byt
     """Upload files as artifacts of a run.
 
     Args:
-        client: the server.
-        artifact_uri: the URI of the run's artifacts.
         files: the name of each artifact, with the file or its content.
 
     Raises:

@@ -100,8 +100,6 @@ def _told(name: str, record: RunRecord, away: dict[tuple[str, str], str]) -> str
     """Send a run to a tracker; return why that failed, or an empty string.
 
     Args:
-        name: the tracker.
-        record: the run.
         away: (tracker, address) -> the reason, for servers that cannot be reached; they are not tried again.
     """
     place = (name, named(record).get(name, ""))

@@ -27,7 +27,6 @@ class Waiting:
     """A run that is not yet sent to all of its trackers.
 
     Attributes:
-        run_id: the run's id.
         resumed: how often the run had been resumed when it ended.
         why: tracker -> why the last attempt failed, in words; empty if there was no attempt.
         failed: how often sending this run, and not one before it, failed; ignored in comparisons.

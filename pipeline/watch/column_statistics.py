@@ -35,8 +35,6 @@ def at_cuts_of(training: SplitStatistics, table: pa.Table, own: SplitStatistics)
     """Return statistics in which numbers are counted at the deciles of the training data.
 
     Args:
-        training: the statistics of the training data.
-        table: the rows.
         own: the rows' `statistics_of`.
     """
 

@@ -30,7 +30,6 @@ class Drifted:
     """A column that has drifted in the newest window.
 
     Attributes:
-        column: the column's name.
         since: the first of the consecutive windows, up to the newest, in which the column has drifted.
         is_from_begin: whether that is the first window of all.
         finding: the finding in the newest window.
@@ -50,8 +49,6 @@ def judge_window(
     Args:
         now: the window's statistics, with numbers counted at the deciles of the training data.
         own: the same with the window's own deciles, which show a change of scale.
-        training: the statistics of the training data.
-        limits: the data gate's limits.
     """
     then = {TRAIN: training}
     moved = list(find_drift({TRAIN: now}, then, limits, skip=()))

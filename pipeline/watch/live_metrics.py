@@ -116,7 +116,6 @@ def tallied(request: Request, labels: Floats, answers: Sequence[Floats]) -> Tall
     """Return the Evaluator's tally of rows.
 
     Args:
-        request: the metrics to compute.
         labels: the labels, [rows, 1].
         answers: the answers of each of the request's models, [rows, outputs].
 

@@ -42,8 +42,6 @@ class Logs:
     """The logged requests of a folder.
 
     Attributes:
-        folder: the folder.
-        files: the log files.
         left_out_counts: counts, by reason in words, of TensorFlow Serving's requests that were left out or
             lack a time.
     """
@@ -104,7 +102,6 @@ def open_logs(folder: Path, columns: Sequence[str]) -> Iterator[Logs]:
     """Open a folder of logged requests, including TensorFlow Serving's TFRecord files of PredictionLogs.
 
     Args:
-        folder: the folder.
         columns: the columns to take from TensorFlow Serving's requests.
 
     Raises:

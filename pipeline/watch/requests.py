@@ -34,7 +34,6 @@ class Requests:
     Attributes:
         table: the columns to compare.
         at_ms: when each row was answered, in milliseconds since 1970.
-        files: the names of the log files.
         file: the index of each row's file in `files`.
         row: the number of each row in its file, from 0.
     """
@@ -68,7 +67,6 @@ def read_requests(logs: Logs, kinds: Mapping[str, Kind], version: int) -> Reques
     Args:
         logs: log files in the format of `serve` and `predict`.
         kinds: the types of the columns to compare; only columns that every file has are read.
-        version: the version's number.
 
     Raises:
         UsageError: there is no such folder, file, column or request, or a file cannot be read.

@@ -19,7 +19,6 @@ def training_statistics(output: Path, run_id: str, version: int) -> SplitStatist
     Args:
         output: the folder that holds `runs/`.
         run_id: the run in the version's manifest; empty if it names none.
-        version: the version's number, for errors.
 
     Raises:
         UsageError: the statistics are not on this machine.

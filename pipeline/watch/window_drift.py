@@ -21,11 +21,7 @@ class WatchRequest:
     """The requests to judge, and the rules.
 
     Attributes:
-        workload: the workload's name.
-        version: the version whose requests to judge.
-        logs: the logged requests.
         by: the unit of windows.
-        limits: the data gate's limits.
         skip: columns not to compare, such as times, which always advance.
     """
 
@@ -42,9 +38,7 @@ class Watched:
     """The result of judging the requests.
 
     Attributes:
-        request: the requests and rules.
         rows: the number of rows that the version has answered.
-        columns: the compared columns.
         not_logged: columns of the training data that the requests lack, or that hold lists.
         windows: the windows, earliest first.
         drifted: the columns that have drifted in the newest window.
@@ -140,7 +134,6 @@ def watch(request: WatchRequest, training: SplitStatistics) -> Watched:
     """Read and judge the requests.
 
     Args:
-        request: the requests and rules.
         training: the statistics of the version's training data.
 
     Raises:

@@ -27,9 +27,7 @@ def query_rows(data: DataConfig, *, workload: str, root: Path, output: Path) -> 
 
     Args:
         data: the workload's `data`.
-        workload: the workload's name.
         root: the project's root, which paths are relative to.
-        output: the runs' output folder.
 
     Raises:
         QueryError: the query, or something it reads, is wrong, or changes while it runs; the query gives no

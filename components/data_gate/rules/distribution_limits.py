@@ -24,7 +24,6 @@ class Comparison:
 
     Attributes:
         rule: the rule that a difference violates.
-        splits: the splits that are compared.
         there: what they are compared with, e.g. `in the reference`.
         prefix: the prefix of the limits' names: `max_drift` or `max_skew`.
     """

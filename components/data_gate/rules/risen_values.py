@@ -28,7 +28,6 @@ def texts_moved(
     """Describe the text whose share moved most, and return the text whose rows can be shown.
 
     Args:
-        counts: the count of each text.
         before: the counts in the data compared with.
         moved: the text whose share moved most, up or down.
         there: the data compared with, in words, e.g. `in the reference`.

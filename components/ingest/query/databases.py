@@ -238,8 +238,6 @@ def batches_of(
     """Yield record batches of rows of Python values; text becomes numbers if the schema says so.
 
     Args:
-        schema: the schema of the batches.
-        chunks: the rows of each batch.
         converters: for each column a function for its values, None to keep them; empty: keep all.
     """
     for rows in chunks:

@@ -59,7 +59,6 @@ class Files:
     """A table that is stored in files.
 
     Attributes:
-        kind: the format of all files.
         paths: absolute paths; at least one.
         is_hive: whether folders named COLUMN=VALUE are columns.
     """
@@ -92,7 +91,6 @@ class Written:
 
     Attributes:
         rows: the number of rows; may be 0.
-        columns: the names of the columns.
         checksum: equal for equal columns and rows with one version of DuckDB; the order of the rows counts
             only if the query has an ORDER BY.
     """
@@ -228,7 +226,6 @@ def _source(files: Files, paths: Sequence[Path], *, rows: int = -1) -> str:
 
     Args:
         files: the table that the files belong to.
-        paths: the files to read.
         rows: the number of rows of a CSV to infer types and the delimiter from; -1: all.
     """
     names = ", ".join(map(_text, paths))

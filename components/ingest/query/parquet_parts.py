@@ -14,7 +14,6 @@ def write_parts(schema: pa.Schema, batches: Iterable[pa.RecordBatch], folder: Pa
     """Write part-00000.parquet and following; without rows, write one empty file.
 
     Args:
-        schema: the schema of the batches.
         batches: the batches in order; iterated once.
         folder: an existing folder.
 

@@ -16,7 +16,6 @@ def open_table(table: Table, *, place: Path, files: Sequence[Path], digests: Map
     """Open a table, and determine what its rows depend on.
 
     Args:
-        table: a table of a query.
         place: the folder or metadata file of a lake's table.
         files: the files of the table, for SQLite the database file first; empty for the other kinds.
         digests: the digests of the files, by name.

@@ -57,7 +57,6 @@ def laid_out(grown: Grown, columns: Columns, *, outputs: int, max_leaves: int) -
         grown: with trees, fitted to the matrix that `columns` makes.
         columns: categories first, as scikit-learn itself orders them.
         outputs: scores per row.
-        max_leaves: of a tree.
     """
     model: Any = grown.trees
     rounds = model._predictors

@@ -44,9 +44,6 @@ class Growth:
             classes.
         patience_rounds: rounds without a lower loss after which growing stops.
         learning_rate: the factor of each tree's answer.
-        max_leaves: most leaves of a tree.
-        max_depth: greatest depth of a tree.
-        min_leaf_rows: fewest rows of a leaf.
         linear_rows: with more rows than this, no linear model is tried.
         seed: of the choice of held-out parts.
         held_out: "rows": single rows; "blocks": blocks of neighbours, for neighbours of one person or one
@@ -142,8 +139,6 @@ def grow(
     Args:
         matrix: [rows, columns], as `columns` makes it.
         labels: [rows]; class numbers, or numbers of about mean 0 and variance 1.
-        columns: of the matrix.
-        growth: the settings.
         weights: [rows], the weight of each row; None: equal weights.
         linear: the linear model if it is already fitted; None: it is fitted here.
         tell: receives a line of progress now and then.

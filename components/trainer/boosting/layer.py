@@ -21,7 +21,6 @@ class Trees(keras.layers.Layer):  # type: ignore[misc]
         outputs: scores per row; tree n adds to score n % outputs.
         coded: how many columns are categories; they come first.
         max_trees: room for this many trees, a multiple of outputs.
-        max_leaves: of a tree.
         words: integers per set of categories, see `arrays.words_of`.
     """
 

@@ -133,7 +133,6 @@ def fit_texts(
         features: at least one is a text.
         values: by feature, [rows, ...].
         labels: [rows], as `growing.grow` takes them.
-        growth: the settings.
         weights: [rows], the weight of each row; None: equal weights.
 
     Raises:

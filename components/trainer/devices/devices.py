@@ -15,12 +15,9 @@ class Devices:
     """The devices that training computes on, opened and ready.
 
     Attributes:
-        kind: the kind of device.
-        backend: the Keras backend.
         words: a description, such as "8 TPU cores".
         replicas: copies of the model, over all hosts; the global batch is divided among them. >= 1.
         hosts: the hosts, and which of them this process is on.
-        has_bfloat16: whether the hardware computes bfloat16.
         strategy: the `tf.distribute.Strategy` of several TensorFlow devices and of TPUs, else None.
         scope: makes a context to build and compile the model in.
         check_layout: called with the built model; describes how it is spread over the devices ("" if it is

@@ -30,7 +30,6 @@ class Evidence:
     """One sign of an accelerator.
 
     Attributes:
-        kind: the kind of accelerator.
         words: where the sign was found, for people.
         address: of a TPU: "local", a name, or "grpc://host:port"; "" for a GPU.
     """
@@ -46,7 +45,6 @@ def find_evidence(
     """Return the signs of accelerators, the strongest first.
 
     Args:
-        environment: the variables of this process.
         address: the workload's `train.tpu_address`, "" if it names none.
         root: the root of the file system; another one in tests.
     """

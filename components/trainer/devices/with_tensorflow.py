@@ -18,7 +18,6 @@ def connect(tf: Any, address: str) -> Any:
     """Find, connect and initialise a TPU, in the order that its runtime requires; return the resolver.
 
     Args:
-        tf: the module tensorflow.
         address: "local", a name, or "grpc://host:port".
 
     Raises:

@@ -17,7 +17,6 @@ def require_loss(loss: Any, settings: BlowUpSettings, where: str) -> None:
 
     Args:
         loss: a number, or a tensor that may not be computed yet.
-        settings: give the limit.
         where: the place in the training, for the message.
 
     Raises:

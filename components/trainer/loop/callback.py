@@ -16,7 +16,6 @@ class FitStart:
     """The position in the whole training at which a fit begins.
 
     Attributes:
-        steps_per_epoch: steps in each epoch.
         first_step: complete steps at the beginning.
     """
 
@@ -30,7 +29,6 @@ class StepCallback(keras.callbacks.Callback):  # type: ignore[misc]
     A subclass overrides `after_step`, and Keras' own methods for the rest.
 
     Attributes:
-        start: where the fit begins.
         step: complete steps.
         previous: step and loss of the previous call; None if there was none. The device has computed this
             loss already, while the current one would have to be waited for.

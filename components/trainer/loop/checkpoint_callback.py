@@ -29,7 +29,6 @@ class Checkpointing(StepCallback):
         job: says when a checkpoint is due, when the training has blown up, and when it stops early.
         start: where in the training the fit begins.
         timer: of the steps, paused while saving.
-        preemption: tells whether to save and leave.
         writer: None: no checkpoints are kept.
     """
 

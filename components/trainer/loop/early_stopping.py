@@ -27,7 +27,6 @@ def stops_early(patience: int | None, *, best: Best | None, epochs: int) -> bool
 
     Args:
         patience: epochs without a better one after which the training stops, >= 1; None: it does not.
-        best: the best epoch so far.
         epochs: complete epochs.
     """
     return patience is not None and best is not None and epochs - best.epoch >= patience

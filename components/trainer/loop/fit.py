@@ -68,8 +68,6 @@ def fit(
     Args:
         model: compiled, in the scope of its devices.
         job: gives epochs, checkpoints and the reaction to a blow-up.
-        data: the batches.
-        preemption: tells whether to save and leave.
         began_at: start of this attempt, in seconds since 1970.
         devices: the devices to train on; the first host writes checkpoints, and all resume from them.
 

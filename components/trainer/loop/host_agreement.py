@@ -34,7 +34,6 @@ def require_same_step(step: int, devices: Devices) -> None:
 
     Args:
         step: of the checkpoint that this host would resume from.
-        devices: used to ask the other hosts.
 
     Raises:
         ComponentError: another host would resume from another step.

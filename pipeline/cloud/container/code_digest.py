@@ -30,7 +30,6 @@ def digest_of(root: Path, names: Iterable[str]) -> str:
     """Return the SHA-256 of files, by name and content, independent of their order, times and owners.
 
     Args:
-        root: the folder of the files.
         names: the files, relative to `root`; bytecode and folders are ignored. For a link, the path of its
             target counts.
     """

@@ -20,7 +20,6 @@ def record_file_counts(output: ExecutorOutput, given: ExecutorInput, *, place: s
 
     Args:
         output: as `kubeflow_input.for_launcher` returns it.
-        given: the ExecutorInput from the launcher.
         place: see `kubeflow_input.local_path`.
     """
     for key, entry in output.get("artifacts", {}).items():

@@ -46,7 +46,6 @@ def local_path(uri: str, *, place: str = "") -> str:
     """Return the launcher's folder for an artifact; an address of another kind is returned unchanged.
 
     Args:
-        uri: the artifact's address.
         place: the value of `PLACE_VARIABLE`.
     """
     for scheme, folder in _FOLDERS.items():
@@ -101,8 +100,6 @@ def for_launcher(output: ExecutorOutput, given: ExecutorInput, *, place: str = "
     """Return TFX's ExecutorOutput in the form that the launcher reads.
 
     Args:
-        output: the ExecutorOutput that TFX wrote.
-        given: the ExecutorInput from the launcher.
         place: see `local_path`.
     """
     addresses = {path: uri for uri, path in _places(given, place).items()}

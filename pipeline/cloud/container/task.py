@@ -60,7 +60,6 @@ def decode_parameters(parameters: Mapping[str, object], executor_class: type) ->
 
     Args:
         parameters: the parameters by name; lists and mappings are JSON text.
-        executor_class: the executor class of any component.
     """
     function = getattr(executor_class, "_FUNCTION", None)
     declared = {

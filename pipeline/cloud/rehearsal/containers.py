@@ -230,11 +230,7 @@ def remove_left(program: str, rehearsals: Path) -> None:
 
 
 def containers_of(target: ImageRun | ImageModuleRun, *, rehearsals: Path) -> Containers | None:
-    """Return the containers of a rehearsal; None if its tasks run as processes of this machine.
-
-    Args:
-        rehearsals: the folder of rehearsals.
-    """
+    """Return the containers of a rehearsal; None if its tasks run as processes of this machine."""
     if not isinstance(target, ImageRun) or not target.containers:
         return None
     destination = target.settings.push.destination

@@ -98,7 +98,6 @@ class Kubeflow:
     """Kubeflow Pipelines, as a service of rehearsals.
 
     Args:
-        store: where artifacts are kept.
         with_mlmd: whether metadata is kept in ML Metadata.
         place: the parent of the launcher's folders; None means a new temporary folder for each task.
     """

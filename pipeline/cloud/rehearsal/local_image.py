@@ -19,7 +19,6 @@ def find_image(name: str, *, path: str | None = None) -> tuple[str, str]:
     """Return the path of Podman or Docker, whichever has an image, and the image's id there.
 
     Args:
-        name: the image's name.
         path: where to look for the programs; None means PATH.
 
     Raises:

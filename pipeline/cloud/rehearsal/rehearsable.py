@@ -31,7 +31,6 @@ def runtime_values(
     """Return the values of a user's runtime parameters, in the types that the job declares.
 
     Args:
-        name: the pipeline's name.
         given: the values as text, by name.
         defaults: the pipeline's declared defaults, which TFX drops when it compiles; used only in hints.
 

@@ -64,7 +64,6 @@ def rehearse(
         again: the command that rehearses once more, for hints.
         jobs: the number of tasks that run at once, >= 1; None means a default for this machine.
         root: the folder for the artifacts, on gs:// or here; None means a folder among the rehearsals.
-        service: the service that is imitated.
         in_containers: whether each task runs in a container of the workload's image.
 
     Returns:

@@ -79,7 +79,6 @@ class Rehearsed:
     Attributes:
         job: the compiled job, with paths that are valid where its tasks run.
         files: reads artifacts that are not on this machine.
-        service: the service that is imitated.
         containers: the containers that the tasks run in; None: each runs in a process of this machine.
     """
 

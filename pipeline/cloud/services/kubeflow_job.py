@@ -136,7 +136,6 @@ def fill_macros(values: Mapping[str, object], moment: datetime) -> dict[str, obj
     """Return the parameters of a recurring run, with their macros filled in for a run that starts now.
 
     Args:
-        values: the parameters by name.
         moment: the current time, in UTC.
     """
     formats = {"YYYY": "%Y", "MM": "%m", "DD": "%d"}

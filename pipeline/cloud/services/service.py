@@ -80,8 +80,6 @@ class Schedule:
     """A schedule, as the service stores it.
 
     Attributes:
-        id: the service's id of the schedule.
-        name: the user's name of the schedule.
         state: `active`, `paused` or `completed`.
         cron: the cron expression in the service's form, with its time zone.
         next_run: the time of the next run; None if there is none, or unknown.

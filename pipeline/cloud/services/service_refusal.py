@@ -25,7 +25,6 @@ class Answer:
     """A service's error response.
 
     Attributes:
-        status: the HTTP status.
         message: the service's own message.
         reason: the reason in `google.rpc.ErrorInfo`, e.g. SERVICE_DISABLED; empty if there is none.
         metadata: the metadata in `google.rpc.ErrorInfo`.
@@ -90,7 +89,6 @@ def kubeflow_refusal(status: int, said: str, *, doing: str, token_env: str) -> P
     """Return the error for an error response of Kubeflow Pipelines.
 
     Args:
-        status: the HTTP status.
         said: the service's own message.
         token_env: the environment variable that holds the token.
     """

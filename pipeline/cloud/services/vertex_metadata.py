@@ -27,7 +27,6 @@ class Blessing:
         name: the service's name of the artifact.
         uri: its folder.
         run: the run that issued it.
-        at: the time of its creation.
     """
 
     name: str

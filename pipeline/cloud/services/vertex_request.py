@@ -128,8 +128,6 @@ def schedule_request(asked: PipelineJob, name: str, when: ScheduleConfig, *, par
 
     Args:
         asked: the job, as `vertex_request` returns it.
-        name: the schedule's display name.
-        when: when the schedule starts runs.
         parent: projects/PROJECT/locations/REGION.
     """
     schedule: VertexSchedule = {

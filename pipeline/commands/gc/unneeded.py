@@ -42,9 +42,7 @@ def collect(output: Path, *, keep: int = DEFAULT_KEEP, dry_run: bool = False) ->
     is consistent, and the next call continues.
 
     Args:
-        output: the output folder.
         keep: how many of the newest runs of each pipeline to keep in any case; at least 1.
-        dry_run: only find what would be removed.
 
     Raises:
         UsageError: `keep` is less than 1; or the folder does not exist, holds no run, is in use by an
@@ -138,7 +136,6 @@ class _Places:
     """Maps recorded paths to their current locations, even after the output folder was moved or copied.
 
     Attributes:
-        output: the output folder.
         origins: the paths that this folder had when its runs were made.
     """
 

@@ -87,7 +87,6 @@ class ForkServerClient:
         run_folder: marks the server's processes, and receives the server's log.
         temporary: the folder for temporary files of its processes.
         warm: the process to fork the server from; None starts it in a new process.
-        module: the server's module.
         folder: the folder to import our packages from; also the server's working directory if `environment`
             is given.
         environment: the server's environment variables, beside those that are always set; None: this
@@ -213,7 +212,6 @@ class ForkServerClient:
         """Have the server build and compile the pipeline.
 
         Args:
-            order: what to compile.
             tick: called a few times a second while waiting.
 
         Raises:

@@ -65,11 +65,7 @@ _END_LIMIT_S = 3.0
 
 
 class ForkServer:
-    """The server of one engine, for one run.
-
-    Args:
-        channel: the connection to the engine.
-    """
+    """The server of one engine, for one run."""
 
     node_process = NodeProcess
 

@@ -38,9 +38,6 @@ class ModuleForks:
     """The connections to the nodes, and the processes that were forked for them.
 
     A process joins the group of the node that requested it, so that it does not outlive the node.
-
-    Attributes:
-        scripts: the processes of isolated scripts.
     """
 
     def __init__(self) -> None:

@@ -32,7 +32,6 @@ class NodeProcess:
     """A node's process as the fork server sees it.
 
     Attributes:
-        start: the engine's request.
         result: descriptor of the memory file that holds the result, so that a full disk cannot prevent the
             report.
         was_told_to_end: whether the engine has sent it a signal.

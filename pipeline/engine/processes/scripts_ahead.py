@@ -32,7 +32,6 @@ class ScriptsAhead:
         """Start a process for the script, unless one waits already.
 
         Args:
-            script: the script's path.
             environment: all variables of the process.
 
         Raises:
@@ -67,7 +66,6 @@ class ScriptsAhead:
 
         Args:
             script, environment: as for `start`.
-            arguments: for the script.
             descriptors: for its output and its errors.
             node: process id of the node whose group it joins.
 

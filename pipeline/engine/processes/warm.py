@@ -37,10 +37,6 @@ _END_LIMIT_S, _LOOK_S = 5.0, 0.2
 class WarmProcess:
     """The client's handle on a process that has imported TFX.
 
-    Args:
-        line: the connection to the process.
-        pid: its process id.
-
     Attributes:
         is_spare: whether a run that cannot be forked from it starts without it.
     """

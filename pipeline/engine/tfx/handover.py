@@ -30,7 +30,6 @@ def object_request(
         pipeline: a TFX pipeline, or a function that returns one.
         output: the folder for the run's records, absolute.
         parameters: for the function's arguments and the pipeline's runtime parameters.
-        beam_args: more options for every Beam component.
 
     Raises:
         UsageError: it is not a pipeline, or another process cannot run it.

@@ -63,12 +63,10 @@ def new_images(
     """Create a workload from images.
 
     Args:
-        name: the workload's name.
         data: an npz file or a folder; an absolute path.
         label: must be None: the class of an image is given by its folder, or by the npz.
         task: "auto", or the task that follows from the number of classes.
         source: `data.source` of the workload.
-        root: the project's root.
 
     Raises:
         UsageError: an argument is not valid for the data; nothing is written.

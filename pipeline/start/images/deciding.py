@@ -27,15 +27,12 @@ class ImagePlan:
     """The plan from which all files are written.
 
     Attributes:
-        facts: the properties of the images.
         label: name of the raw column that holds the class.
         classes: the classes in the order of their codes.
         height: height of the model's input, in pixels.
         width: width of the model's input, in pixels.
         channels: 1 (grey) or 3 (colour).
         network: the name of a module in `slipway.components.trainer.models`.
-        batch_size: images per step.
-        epochs: passes over the train split.
         max_bad_share: `data.max_bad_share`; None keeps the default.
         reasons: the reasons for "size", "colours" and "network".
         notes: notes for the user, a sentence each.
@@ -64,7 +61,6 @@ def decide(facts: ImageFacts, *, label: str, data: str) -> ImagePlan:
     """Decide image size, colours, network and training length.
 
     Args:
-        facts: the properties of the images.
         label: name of the raw column that holds the class.
         data: the data as named by the user, for messages.
 

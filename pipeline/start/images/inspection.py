@@ -45,7 +45,6 @@ class ImageFacts:
         lowest: the smallest pixel value in an npz.
         highest: the largest pixel value in an npz.
         has_fractions: whether an npz holds pixels as floats.
-        is_whole: whether all images were examined.
         ignored: a sentence about each part of the data that is not used.
     """
 

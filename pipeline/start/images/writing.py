@@ -15,7 +15,6 @@ def files_of(plan: ImagePlan, *, name: str, source: str) -> dict[str, str]:
     """Return the files of a workload: path relative to the project's root -> content.
 
     Args:
-        plan: the decisions.
         name: the workload's name: a letter, then lower-case letters, digits and _.
         source: `data.source`.
     """
