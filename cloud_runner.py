@@ -14,7 +14,8 @@ from typing import Annotated
 import typer
 
 from slipway.components.project import PROJECT_ROOT
-from slipway.pipeline.cloud import back_fill, baseline, compile_and_rehearse, schedule, submit
+from slipway.pipeline.cloud import back_fill, baseline, compile_and_rehearse, submit
+from slipway.pipeline.cloud import schedule_commands as schedule
 from slipway.pipeline.cloud.airflow import command as airflow
 from slipway.pipeline.cloud.airflow.dag_file import Place
 from slipway.pipeline.cloud.cloud_choice import CloudChoice

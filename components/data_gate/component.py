@@ -13,11 +13,11 @@ from tfx.types.artifact_utils import decode_split_names
 from tfx.types.standard_artifacts import ExampleAnomalies, Examples, ExampleStatistics, ModelBlessing, Schema
 
 from slipway.components.accelerators import keep_to_cpu
-from slipway.components.data_gate.limits import Limits
 from slipway.components.data_gate.protos import anomalies as read_anomalies
 from slipway.components.data_gate.protos import schema_features
 from slipway.components.data_gate.raw_rows import with_rows
 from slipway.components.data_gate.reference import find_reference, read_statistics
+from slipway.components.data_gate.rule_limits import Limits
 from slipway.components.data_gate.rules.rows import QuarantineSummary
 from slipway.components.data_gate.span_strategy import SPAN
 from slipway.components.data_gate.transformed_label import compute_transformed_label

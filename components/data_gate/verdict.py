@@ -8,7 +8,7 @@ import numpy as np
 
 from slipway.components.counted_words import counted
 from slipway.components.data_gate.finding import Finding, Rule
-from slipway.components.data_gate.limits import Limits
+from slipway.components.data_gate.rule_limits import Limits
 from slipway.components.data_gate.rules.anomaly_group import Context
 from slipway.components.data_gate.rules.changed_columns import find_changed_columns
 from slipway.components.data_gate.rules.distribution_limits import find_drift, find_serving_skew, find_skew

@@ -18,7 +18,7 @@ ANSWERS_NAME = "answers"
 """Name of the metric whose value is JSON, as bytes."""
 
 _OF_THE_GATE = {
-    LABEL_STATISTICS: "slipway.components.model_gate.label_statistics",
+    LABEL_STATISTICS: "slipway.components.model_gate.label_statistics_metric",
     PREDICTION_COUNTS: "slipway.components.model_gate.prediction_counts_metric",
 }
 _COUNTS = (EXAMPLE_COUNT, PREDICTION_COUNTS)

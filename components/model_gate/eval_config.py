@@ -56,7 +56,7 @@ def eval_config(
             counts = counts[1:]
         weighted = [
             *(_metric(name, quantiles, group) for name in metrics if output_of(name) == output),
-            _of_the_gate("LabelStatisticsMetric", "label_statistics"),
+            _of_the_gate("LabelStatisticsMetric", "label_statistics_metric"),
             *(_own(name, *each) for name, each in (own or {}).items() if output_of(name) == output),
         ]
         if weight:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from slipway.components.data_gate.limits import Limits
+from slipway.components.data_gate.rule_limits import Limits
 from slipway.components.data_gate.statistics import SplitStatistics
 from slipway.components.metrics.definitions import is_of_groups, is_of_quantiles
 from slipway.components.parameters import from_parameter
@@ -17,13 +17,13 @@ from slipway.pipeline.commands.versions import pushed_version
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.terminal.printable import printable
+from slipway.pipeline.watch.judge_requests import Watched, WatchRequest
+from slipway.pipeline.watch.judge_requests import watch as watch_requests
 from slipway.pipeline.watch.late_labels import join, read_labels
 from slipway.pipeline.watch.live_metrics import live_metrics
 from slipway.pipeline.watch.log_folder import Logs, open_logs
 from slipway.pipeline.watch.page import write_page
 from slipway.pipeline.watch.training_data import read_training, training_statistics
-from slipway.pipeline.watch.window_drift import Watched, WatchRequest
-from slipway.pipeline.watch.window_drift import watch as watch_requests
 from slipway.pipeline.watch.windows import By
 from slipway.pipeline.wiring.gate_settings import data_gate_settings
 from slipway.pipeline.wiring.pushed_versions import serving_base

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
-from slipway.components.data_gate.limits import Freshness, Limits, Severity
+from slipway.components.data_gate.rule_limits import Freshness, Limits, Severity
 from slipway.components.home_folder import at_home
 from slipway.pipeline.config.section import Column, PathText, Section, SettingsOf, setting_of
 

@@ -19,7 +19,7 @@ from slipway.pipeline.engine.result_store import CachedResults
 from slipway.pipeline.engine.run_end import Listener, closed_at_end
 from slipway.pipeline.engine.scheduler import Engine, Hopeless
 from slipway.pipeline.engine.signal_handlers import Interruptions
-from slipway.pipeline.plan.assemble import Plan, is_current, keep_graph, known_graph, make_plan
+from slipway.pipeline.plan.make_plan import Plan, is_current, keep_graph, known_graph, make_plan
 from slipway.pipeline.plan.run_request import Request
 from slipway.pipeline.runs.history import History, result_of
 from slipway.pipeline.runs.lock import check_store

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from slipway.pipeline.engine.processes.client import ForkServerClient
-from slipway.pipeline.plan.assemble import Plan, keep_graph, known_graph, make_plan
+from slipway.pipeline.plan.make_plan import Plan, keep_graph, known_graph, make_plan
 from slipway.pipeline.plan.run_request import Request
 from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.history import History

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from slipway.pipeline.engine.journal import Journal, writing
 from slipway.pipeline.fingerprint.fingerprint import Fingerprint
-from slipway.pipeline.plan.assemble import Plan
+from slipway.pipeline.plan.make_plan import Plan
 from slipway.pipeline.plan.node_fingerprints import found_key, with_found
 from slipway.pipeline.plan.state_folders import KeptStates, is_state_kept
 from slipway.pipeline.runs.graph import Node

@@ -25,8 +25,8 @@ from slipway.pipeline.engine.signal_handlers import raise_interrupt, signals_han
 from slipway.pipeline.engine.transitions import passed_on
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.exit_codes import DONE, FAILED, GATE_STOPPED, INTERRUPTED
-from slipway.pipeline.plan.assemble import Plan, is_current, keep_graph
 from slipway.pipeline.plan.decide import Decision
+from slipway.pipeline.plan.make_plan import Plan, is_current, keep_graph
 from slipway.pipeline.plan.run_request import Request
 from slipway.pipeline.runs.diff import read_fingerprints
 from slipway.pipeline.runs.graph import Graph

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from slipway.components.counted_words import counted
-from slipway.components.data_gate.limits import Limits
+from slipway.components.data_gate.rule_limits import Limits
 from slipway.components.data_profile.single_scores import single_scores
 from slipway.components.errors import ComponentError
 from slipway.components.ingest.csv_heads import check_heads

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from slipway.components.data_gate.finding import Finding
-from slipway.components.data_gate.limits import Limits
+from slipway.components.data_gate.rule_limits import Limits
 from slipway.components.data_gate.rules.distribution_limits import TRAIN, find_drift
 from slipway.components.data_gate.rules.missing import find_missing
 from slipway.components.data_gate.statistics import SplitStatistics

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from slipway.pipeline.report.page import write_watch
 from slipway.pipeline.watch.drift import Drifted
-from slipway.pipeline.watch.window_drift import Watched
+from slipway.pipeline.watch.judge_requests import Watched
 from slipway.pipeline.watch.windows import LEAST_ROWS
 
 

@@ -3,7 +3,7 @@
 from dataclasses import asdict, fields
 from pathlib import Path
 
-from slipway.components.data_gate.limits import Limits
+from slipway.components.data_gate.rule_limits import Limits
 from slipway.components.metrics.definitions import is_of_groups, metric_of, of_output, output_of
 from slipway.components.model_gate.serving_rules import ServingLimits
 from slipway.components.model_gate.threshold_rules import Threshold

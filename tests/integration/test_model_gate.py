@@ -313,7 +313,7 @@ def test_labels_of_vectors_are_counted_as_our_evaluator_counts_them(vectors):
     from slipway.components.evaluator.metric_values import results
     from slipway.components.evaluator.request import ModelRequest, Request
     from slipway.components.evaluator.tally import Judged, Tally
-    from slipway.components.model_gate.label_statistics import LabelStatisticsMetric
+    from slipway.components.model_gate.label_statistics_metric import LabelStatisticsMetric
 
     [computation] = LabelStatisticsMetric().computations(example_weighted=False)
     counted = [computation.combiner.create_accumulator() for _ in range(2)]

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from slipway.components.data_gate.finding import Finding, RowQuery
-from slipway.components.data_gate.limits import Limits
+from slipway.components.data_gate.rule_limits import Limits
 from slipway.components.data_gate.schema import Anomaly, FeatureSchema
 from slipway.components.data_gate.statistics import FeatureStatistics, Statistics
 from slipway.components.data_profile.columns import Column

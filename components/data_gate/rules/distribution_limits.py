@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from slipway.components.data_gate.finding import Finding, RowQuery, Rule, advice_to_raise, plain
-from slipway.components.data_gate.limits import Limits
+from slipway.components.data_gate.rule_limits import Limits
 from slipway.components.data_gate.rules.distances import (
     jensen_shannon,
     jensen_shannon_by_chance,

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from slipway.components.data_gate.finding import Finding, RowQuery, share
-from slipway.components.data_gate.limits import SECTION, Freshness
+from slipway.components.data_gate.rule_limits import SECTION, Freshness
 from slipway.components.data_gate.rules.risen_values import numbers_moved
 from slipway.components.data_gate.statistics import FeatureStatistics, Statistics
 

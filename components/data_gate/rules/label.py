@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from slipway.components.data_gate.finding import Finding, RowQuery, advice_to_raise, plain
-from slipway.components.data_gate.limits import Limits, key
+from slipway.components.data_gate.rule_limits import Limits, key
 from slipway.components.data_gate.rules.distances import (
     jensen_shannon,
     jensen_shannon_by_chance,

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from slipway.components.data_gate.finding import Finding, RowQuery, percent
-from slipway.components.data_gate.limits import Limits, key
+from slipway.components.data_gate.rule_limits import Limits, key
 from slipway.components.data_profile.columns import Column
 from slipway.components.data_profile.label_score import LabelScore, least_explained
 from slipway.components.data_profile.rows import row_at

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from slipway.components.data_gate.finding import Finding, RowQuery
-from slipway.components.data_gate.limits import SECTION, Limits
+from slipway.components.data_gate.rule_limits import SECTION, Limits
 
 
 def find_leaks(

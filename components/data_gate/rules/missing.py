@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from slipway.components.counted_words import agreeing
 from slipway.components.data_gate.finding import Edit, Finding, RowQuery, percent, share
-from slipway.components.data_gate.limits import Limits
+from slipway.components.data_gate.rule_limits import Limits
 from slipway.components.data_gate.rules.distances import l_infinity_by_chance
 from slipway.components.data_gate.schema import FeatureSchema
 from slipway.components.data_gate.statistics import FeatureStatistics, Statistics

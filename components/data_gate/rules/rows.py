@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from slipway.components.counted_words import agreeing, counted
 from slipway.components.data_gate.finding import Finding, RowQuery, percent, share
-from slipway.components.data_gate.limits import Limits, key
+from slipway.components.data_gate.rule_limits import Limits, key
 from slipway.components.data_gate.statistics import Statistics, total_rows
 
 

@@ -60,8 +60,8 @@ def test_rows_behind_a_sample_are_those_that_ingest_wrote_or_about_as_many(sampl
 
 
 def test_sample_is_judged_and_compared_by_the_rows_behind_it(sampled, tmp_path):
-    from slipway.components.data_gate.limits import Limits
     from slipway.components.data_gate.reference import find_reference, read_statistics
+    from slipway.components.data_gate.rule_limits import Limits
     from slipway.components.data_gate.rules.rows import find_row_counts
     from slipway.components.data_profile.profile import Profile, keep_profile
 

@@ -273,7 +273,8 @@ def client(workload, project):
 @pytest.fixture
 def chosen(workload, golden, monkeypatch):
     """A workload's schedule; what it starts is the golden job, so that TFX is not imported for each test."""
-    from slipway.pipeline.cloud import back_fill, schedule
+    from slipway.pipeline.cloud import back_fill
+    from slipway.pipeline.cloud import schedule_commands as schedule
     from slipway.pipeline.cloud.cloud_choice import CloudChoice
 
     monkeypatch.setattr(schedule, "compiled_job", lambda target: golden)

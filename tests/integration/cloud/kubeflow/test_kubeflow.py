@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 import pytest
 from tracker_double import Collector, served
 
-from slipway.pipeline.cloud import back_fill, schedule
+from slipway.pipeline.cloud import back_fill
+from slipway.pipeline.cloud import schedule_commands as schedule
 from slipway.pipeline.cloud.cloud_choice import CloudChoice
 from slipway.pipeline.cloud.services.service import Schedule
 from slipway.pipeline.cloud.submit import cancel_run, follow, follow_run, submit_workload

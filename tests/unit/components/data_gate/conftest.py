@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from slipway.components.data_gate.limits import Limits
+from slipway.components.data_gate.rule_limits import Limits
 from slipway.components.data_gate.statistics import Distribution, FeatureStatistics, SplitStatistics
 from slipway.components.data_gate.verdict import Evidence, judge
 

@@ -8,7 +8,7 @@ import pytest
 from counted import lines_run, peak_bytes
 
 from slipway.components.data_gate.finding import Edit, Finding, RowQuery, SampleRow, percent, plain, quoted
-from slipway.components.data_gate.limits import Freshness, Limits
+from slipway.components.data_gate.rule_limits import Freshness, Limits
 from slipway.components.data_gate.rules.rows import QuarantineSummary
 from slipway.components.data_gate.schema import Anomaly, FeatureSchema
 from slipway.components.data_gate.verdict import BLESSED, DataGateVerdict

@@ -12,7 +12,10 @@ MODEL = {
 METRICS = [
     {"class_name": "ExampleCount"},
     {"class_name": "AUC", "config": json.dumps({"name": "auc"})},
-    {"class_name": "LabelStatisticsMetric", "module": "slipway.components.model_gate.label_statistics"},
+    {
+        "class_name": "LabelStatisticsMetric",
+        "module": "slipway.components.model_gate.label_statistics_metric",
+    },
     {
         "class_name": "PredictionCountsMetric",
         "module": "slipway.components.model_gate.prediction_counts_metric",

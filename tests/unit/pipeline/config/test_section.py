@@ -5,7 +5,7 @@ from dataclasses import MISSING, fields
 
 import pytest
 
-from slipway.components.data_gate.limits import Freshness, Limits
+from slipway.components.data_gate.rule_limits import Freshness, Limits
 from slipway.components.ingest.formats import FORMATS
 from slipway.components.ingest.options import SHARD_MB, NumberFormat, Options
 from slipway.components.ingest.source_limits import SourceLimits

@@ -13,8 +13,8 @@ from slipway.pipeline.engine import local_run
 from slipway.pipeline.engine import stepwise_run as steps
 from slipway.pipeline.engine.concurrent_runs import Beside
 from slipway.pipeline.errors import ConfigError, PipelineError, UsageError
-from slipway.pipeline.plan.assemble import Plan
 from slipway.pipeline.plan.decide import Decision
+from slipway.pipeline.plan.make_plan import Plan
 from slipway.pipeline.plan.run_request import workload_request
 from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.history import History

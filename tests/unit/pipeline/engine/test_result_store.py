@@ -5,8 +5,8 @@ import pytest
 from slipway.pipeline.engine.journal import Journal
 from slipway.pipeline.engine.result_store import CachedResults, UncachedResults
 from slipway.pipeline.fingerprint.fingerprint import Fingerprint
-from slipway.pipeline.plan.assemble import Plan
 from slipway.pipeline.plan.decide import Decision
+from slipway.pipeline.plan.make_plan import Plan
 from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import NodeRecord

@@ -16,8 +16,8 @@ from slipway.pipeline.engine.result_store import CachedResults
 from slipway.pipeline.engine.scheduler import Engine
 from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.fingerprint.fingerprint import Fingerprint
-from slipway.pipeline.plan.assemble import Plan
 from slipway.pipeline.plan.decide import Decision
+from slipway.pipeline.plan.make_plan import Plan
 from slipway.pipeline.plan.node_fingerprints import found_key
 from slipway.pipeline.plan.state_folders import KeptStates
 from slipway.pipeline.runs.graph import Graph, Node

@@ -2,7 +2,7 @@ import numpy as np
 import pyarrow as pa
 
 from slipway.components.data_gate.finding import Finding
-from slipway.components.data_gate.limits import Limits
+from slipway.components.data_gate.rule_limits import Limits
 from slipway.pipeline.watch.column_statistics import at_cuts_of, statistics_of
 from slipway.pipeline.watch.drift import Judged, drifted, judge_window
 

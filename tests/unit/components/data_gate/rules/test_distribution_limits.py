@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from slipway.components.data_gate.finding import Finding, RowQuery
-from slipway.components.data_gate.limits import Limits
+from slipway.components.data_gate.rule_limits import Limits
 from slipway.components.data_gate.rules.distribution_limits import find_drift, find_serving_skew, find_skew
 
 NORMAL = np.random.default_rng(0).normal(30, 5, 10_000)

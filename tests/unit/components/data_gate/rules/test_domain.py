@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from slipway.components.data_gate.finding import Edit, Finding, RowQuery
-from slipway.components.data_gate.limits import Limits
+from slipway.components.data_gate.rule_limits import Limits
 from slipway.components.data_gate.rules.anomaly_group import AnomalyGroup, Context
 from slipway.components.data_gate.rules.domain import outside_domain, outside_range
 from slipway.components.data_gate.schema import Anomaly, FeatureSchema

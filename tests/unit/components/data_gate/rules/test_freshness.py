@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from slipway.components.data_gate.finding import Finding, RowQuery
-from slipway.components.data_gate.limits import Freshness
+from slipway.components.data_gate.rule_limits import Freshness
 from slipway.components.data_gate.rules.freshness import find_staleness, newest
 
 DAY = 86_400

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from slipway.components.data_gate.finding import Finding, RowQuery
-from slipway.components.data_gate.limits import Limits
+from slipway.components.data_gate.rule_limits import Limits
 from slipway.components.data_gate.rules.label import find_label_faults
 
 RNG = np.random.default_rng(0)

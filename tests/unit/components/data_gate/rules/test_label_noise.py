@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from slipway.components.data_gate.finding import Finding
-from slipway.components.data_gate.limits import Limits
+from slipway.components.data_gate.rule_limits import Limits
 from slipway.components.data_gate.rules.label_noise import find_label_noise
 from slipway.components.data_profile.label_score import LabelScore
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from slipway.components.data_gate.finding import Finding, RowQuery
-from slipway.components.data_gate.limits import Limits
+from slipway.components.data_gate.rule_limits import Limits
 from slipway.components.data_gate.rules.leak import find_leaks
 from slipway.components.data_profile.single_scores import single_scores
 

@@ -3,7 +3,7 @@
 import pytest
 
 from slipway.components.data_gate.finding import Edit, Finding, RowQuery
-from slipway.components.data_gate.limits import Limits
+from slipway.components.data_gate.rule_limits import Limits
 from slipway.components.data_gate.rules.missing import find_missing
 from slipway.components.data_gate.schema import FeatureSchema
 

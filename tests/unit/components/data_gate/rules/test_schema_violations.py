@@ -3,7 +3,7 @@
 import pytest
 
 from slipway.components.data_gate.finding import Edit, Finding, RowQuery
-from slipway.components.data_gate.limits import Limits
+from slipway.components.data_gate.rule_limits import Limits
 from slipway.components.data_gate.rules.anomaly_group import Context
 from slipway.components.data_gate.rules.schema_violations import find_anomalies
 from slipway.components.data_gate.schema import Anomaly, FeatureSchema

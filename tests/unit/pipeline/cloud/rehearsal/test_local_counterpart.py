@@ -7,8 +7,8 @@ from slipway.pipeline.cloud.rehearsal.local_counterpart import Compared, compare
 from slipway.pipeline.cloud.rehearsal.output_comparison import Comparison
 from slipway.pipeline.config import read_parameters
 from slipway.pipeline.errors import PipelineError
-from slipway.pipeline.plan.assemble import Plan
 from slipway.pipeline.plan.decide import Decision
+from slipway.pipeline.plan.make_plan import Plan
 from slipway.pipeline.plan.run_request import pipeline_request
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import NodeRecord, RunRecord

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import asdict, dataclass, replace
 
 from slipway.components.counted_words import counted
-from slipway.components.data_gate.limits import Limits
+from slipway.components.data_gate.rule_limits import Limits
 from slipway.components.data_gate.statistics import FeatureStatistics, SplitStatistics
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.exit_codes import DONE, GATE_STOPPED

@@ -3,12 +3,12 @@ from dataclasses import replace
 
 import pytest
 
-from slipway.components.data_gate.limits import Limits
+from slipway.components.data_gate.rule_limits import Limits
 from slipway.components.data_gate.statistics import FeatureStatistics, SplitStatistics
 from slipway.pipeline.errors import UsageError
+from slipway.pipeline.watch.judge_requests import WatchRequest, watch
 from slipway.pipeline.watch.log_folder import Logs
 from slipway.pipeline.watch.page import gather, write_page
-from slipway.pipeline.watch.window_drift import WatchRequest, watch
 
 
 @pytest.fixture

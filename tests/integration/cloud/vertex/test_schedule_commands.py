@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from slipway.pipeline.cloud import schedule
+from slipway.pipeline.cloud import schedule_commands as schedule
 from slipway.pipeline.cloud.cloud_choice import CloudChoice
 from slipway.pipeline.cloud.complete_job import executor_of
 from slipway.pipeline.config import read_assignments

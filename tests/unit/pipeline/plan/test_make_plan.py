@@ -6,8 +6,9 @@ import pytest
 from fingerprints import fingerprints
 
 from slipway.pipeline.config import WorkloadChoice
-from slipway.pipeline.plan import assemble, node_fingerprints
-from slipway.pipeline.plan.assemble import make_plan
+from slipway.pipeline.plan import make_plan as planning
+from slipway.pipeline.plan import node_fingerprints
+from slipway.pipeline.plan.make_plan import make_plan
 from slipway.pipeline.plan.run_request import workload_request
 from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.history import History, result_of
@@ -56,6 +57,6 @@ def test_graph_of_a_wheel_that_was_built_anew_is_compiled_anew(asked, monkeypatc
         monkeypatch.setattr(
             node_fingerprints, "installed_version", lambda digest=digest: {"slipway": f"0.1.0 ({digest})"}
         )
-        monkeypatch.setattr(assemble, "stack_versions", node_fingerprints.stack_versions.__wrapped__)
-        keys.append(assemble._graph_key(asked))
+        monkeypatch.setattr(planning, "stack_versions", node_fingerprints.stack_versions.__wrapped__)
+        keys.append(planning._graph_key(asked))
     assert keys[0] != keys[1]
