@@ -24,7 +24,7 @@ class Stream:
         FileError: the file cannot be opened or, in `read`, is damaged or truncated.
     """
 
-    def __init__(self, file: InputFile, encoding: str | None) -> None:
+    def __init__(self, file: InputFile, *, encoding: str | None = None) -> None:
         self._file = file
         self._position = 0
         method = SUFFIXES.get(Path(file.name).suffix.lower())
@@ -65,11 +65,6 @@ class Stream:
             ) from error
         # The decoder may need more bytes for the first character.
         return text.encode() if text or not data else self.read(size)
-
-
-def open_stream(file: InputFile, *, encoding: str | None = None) -> Stream:
-    """Open a file for reading from the beginning; see `Stream`."""
-    return Stream(file, encoding)
 
 
 def _decoder(encoding: str) -> codecs.IncrementalDecoder | None:

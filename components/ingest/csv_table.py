@@ -17,7 +17,7 @@ import pyarrow.csv as pa_csv
 
 from slipway.components.ingest.blocks import Block, FileError, InputFile, Place, Reject, check_columns
 from slipway.components.ingest.column_types import Columns, ColumnType, infer_type
-from slipway.components.ingest.compression import open_stream
+from slipway.components.ingest.compression import Stream
 from slipway.components.ingest.csv_record_blocks import Records, scan_records
 from slipway.components.ingest.header_names import Header, header_of, names_problem, with_index
 from slipway.components.ingest.options import Options
@@ -88,7 +88,7 @@ class _Table:
         self._file = file
         self._options = options
         self._written = WrittenValues.of(options)
-        self._stream = open_stream(file, encoding=options.encoding)
+        self._stream = Stream(file, encoding=options.encoding)
         self._position = 0
         self._records = scan_records(
             self._read,

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from slipway.components.ingest.blocks import LIST_WITH_GAP, Block, FileError, InputFile, Place, Reject
 from slipway.components.ingest.column_types import Columns, ColumnType
-from slipway.components.ingest.compression import open_stream
+from slipway.components.ingest.compression import Stream
 from slipway.components.ingest.csv_record_blocks import Records, scan_records
 from slipway.components.ingest.json_objects import INT64, Row, as_written, parse_object
 from slipway.components.ingest.options import Options
@@ -176,7 +176,7 @@ def _finder(records: Records, rows: list[tuple[int, int, Row]]) -> Callable[[int
 def _read_lines(
     file: InputFile, options: Options, *, most_rows: int = _MOST_CELLS
 ) -> Iterator[tuple[Records, list[tuple[int, int, Row]], list[Reject]]]:
-    stream = open_stream(file, encoding=options.encoding)
+    stream = Stream(file, encoding=options.encoding)
     written = WrittenValues.of(options)
     # Only columns declared as float: in a column that is guessed to be float, a long number may be an id.
     fractions = {name for name, kind in options.types.items() if kind == "float"}

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from slipway.components.ingest.blocks import Block, FileError, InputFile, Place, Reject
 from slipway.components.ingest.column_types import Columns, ColumnType
-from slipway.components.ingest.compression import open_stream
+from slipway.components.ingest.compression import Stream
 from slipway.components.ingest.example_message import (
     SequenceError,
     example_of_sequence,
@@ -46,7 +46,7 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
     offsets: list[int] = []
     rejects: list[Reject] = []
     size = 0
-    for item in read_records(open_stream(file), max_bytes=options.limits.row_bytes):
+    for item in read_records(Stream(file), max_bytes=options.limits.row_bytes):
         if isinstance(item, BrokenRecord):
             if item.is_end:
                 raise _cut(file, item)
@@ -69,7 +69,7 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
 
 
 def _good(file: InputFile, options: Options) -> Iterator[bytes]:
-    for item in read_records(open_stream(file), max_bytes=options.limits.row_bytes):
+    for item in read_records(Stream(file), max_bytes=options.limits.row_bytes):
         if not isinstance(item, BrokenRecord) and (example := _as_example(item[1])[0]) is not None:
             yield example
 

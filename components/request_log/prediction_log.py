@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from slipway.components.ingest.blocks import FileError, InputFile
-from slipway.components.ingest.compression import Stream, open_stream
+from slipway.components.ingest.compression import Stream
 from slipway.components.ingest.tfrecord import BrokenRecord, read_records
 from slipway.components.request_log.logged_values import (
     answers_of_lists,
@@ -156,7 +156,7 @@ def _requests(
 ) -> Iterator[LoggedRequest | _Examples | str]:
     """Yield the requests of a file, or the reason why one is not read."""
     try:
-        for item in read_records(_Buffered(open_stream(file)), max_bytes=MOST_RECORD_BYTES):
+        for item in read_records(_Buffered(Stream(file)), max_bytes=MOST_RECORD_BYTES):
             if isinstance(item, BrokenRecord):
                 yield REST if item.is_end else DAMAGED
             else:

@@ -44,11 +44,13 @@ def diff_page(old: str, new: str, output: Path, path: Path) -> Path:
         UsageError: there is no such run.
         PipelineError: the page cannot be written.
     """
-    from slipway.pipeline.report.page import write_difference
+    from slipway.pipeline.report.difference_page import difference_page
+    from slipway.pipeline.report.page import write
 
     before, after = find(old, output), find(new, output)
     try:
-        return write_difference(_difference(before, after, output), before, after, path)
+        page = difference_page(_difference(before, after, output), before, after)
+        return write("difference.html.j2", page, path)
     except OSError as error:
         raise _no_page(error) from error
 

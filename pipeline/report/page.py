@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import os
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -11,14 +10,13 @@ from typing import Any
 import jinja2
 import markupsafe
 
+from slipway.components.atomic_file import whole_file
 from slipway.pipeline.report import graph_layout
 from slipway.pipeline.report.data import REFERENCE, shown_splits
-from slipway.pipeline.report.difference_page import difference_page
 from slipway.pipeline.report.index import PAGE_NAME, index
 from slipway.pipeline.report.palette import DARK, LIGHT
 from slipway.pipeline.report.predictions import SIDE_PX
 from slipway.pipeline.report.run_page import gather
-from slipway.pipeline.runs.diff import Difference
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.screen.wording import MARKS
 from slipway.pipeline.terminal.durations import seconds
@@ -36,9 +34,7 @@ def write_page(record: RunRecord, output: Path, path: Path | None = None) -> Pat
         OSError: the page cannot be written, or a file of the run cannot be read.
         ValueError: a file of the run is damaged.
     """
-    path = path or output / "runs" / record.run_id / PAGE_NAME
-    _write(path, render("run.html.j2", page=gather(record, output)))
-    return path
+    return write("run.html.j2", gather(record, output), path or output / "runs" / record.run_id / PAGE_NAME)
 
 
 def write_index(records: Sequence[RunRecord], output: Path, path: Path | None = None) -> Path:
@@ -57,33 +53,13 @@ def write_index(records: Sequence[RunRecord], output: Path, path: Path | None = 
     return path
 
 
-def write_difference(difference: Difference, old: RunRecord, new: RunRecord, path: Path) -> Path:
-    """Write the page of changes from one run to another atomically and return its path.
+def write(template: str, page: object, path: Path) -> Path:
+    """Write the page that a template makes of its content atomically and return its path.
 
     Raises:
         OSError: the page cannot be written.
     """
-    _write(path, render("difference.html.j2", page=difference_page(difference, old, new)))
-    return path
-
-
-def write_sweep(page: object, path: Path) -> Path:
-    """Write the page of a sweep (see `slipway.pipeline.sweep.page`) atomically and return its path.
-
-    Raises:
-        OSError: the page cannot be written.
-    """
-    _write(path, render("sweep.html.j2", page=page))
-    return path
-
-
-def write_watch(page: object, path: Path) -> Path:
-    """Write the page of a watch (see `slipway.pipeline.watch.page`) atomically and return its path.
-
-    Raises:
-        OSError: the page cannot be written.
-    """
-    _write(path, render("watch.html.j2", page=page))
+    _write(path, render(template, page=page))
     return path
 
 
@@ -152,12 +128,10 @@ def _shown(value: Any) -> Any:
 
 
 def _write(path: Path, text: str) -> None:
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
-    except BaseException as error:
-        partial.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno:  # name the requested file, not the partial one
+        with whole_file(path) as partial:
+            partial.write_text(text, encoding="utf-8")
+    except OSError as error:
+        if error.errno:  # name the requested file, not the partial one
             raise OSError(error.errno, error.strerror, str(path)) from error
         raise

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from slipway.components.ingest.blocks import BEYOND_64_BITS, InputFile, check_columns
 from slipway.components.ingest.column_notes import ColumnNotes
 from slipway.components.ingest.column_types import Columns, ColumnType, merge
-from slipway.components.ingest.compression import open_stream
+from slipway.components.ingest.compression import Stream
 from slipway.components.ingest.csv_heads import check_heads
 from slipway.components.ingest.file_kinds import AS_PARQUET, HEAD_BYTES, SPREADSHEET, UNPACK, other_kind
 from slipway.components.ingest.formats import FORMATS, WITH_COLUMNS, format_of
@@ -157,7 +157,7 @@ def read_table(
             _check_encoding(file)
     if file_format == "csv":
         with fetched(files[0]) as file:
-            dialect = dialect_of(open_stream(file).read(_HEAD_BYTES), name=file.name)
+            dialect = dialect_of(Stream(file).read(_HEAD_BYTES), name=file.name)
         options = replace(options, delimiter=dialect.delimiter, quote=dialect.quote)
     if file_format == "csv" and "://" not in source:
         check_heads(found.files, label=None, options=options)
@@ -349,7 +349,7 @@ def _check_encoding(file: InputFile) -> None:
     Raises:
         UsageError: the first bytes are not UTF-8, or belong to another kind of file.
     """
-    head = open_stream(file).read(_HEAD_BYTES)
+    head = Stream(file).read(_HEAD_BYTES)
     is_utf16 = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     if other := other_kind(head[:HEAD_BYTES]):
         raise UsageError(f"{file.name} is {other[0]}.", hint=other[1])

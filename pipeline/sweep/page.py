@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from slipway.pipeline.report.index import PAGE_NAME
-from slipway.pipeline.report.page import write_sweep
+from slipway.pipeline.report.page import write
 from slipway.pipeline.runs.comparison import number, short_names
 from slipway.pipeline.sweep.record import Sweep, Trial
 from slipway.pipeline.sweep.space import Choice, Range, Space, read_space
@@ -75,7 +75,7 @@ def write_page(sweep: Sweep) -> Path:
     Raises:
         OSError: the page cannot be written.
     """
-    return write_sweep(gather(sweep), sweep.folder / PAGE_NAME)
+    return write("sweep.html.j2", gather(sweep), sweep.folder / PAGE_NAME)
 
 
 def gather(sweep: Sweep) -> SweepPage:

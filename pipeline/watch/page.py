@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from slipway.pipeline.report.page import write_watch
+from slipway.pipeline.report.page import write
 from slipway.pipeline.watch.drift import Drifted
 from slipway.pipeline.watch.judge_requests import Watched
 from slipway.pipeline.watch.windows import LEAST_ROWS
@@ -54,7 +54,7 @@ def write_page(watched: Watched, path: Path) -> Path:
         OSError: the page cannot be written.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return write_watch(gather(watched), path)
+    return write("watch.html.j2", gather(watched), path)
 
 
 def gather(watched: Watched) -> WatchPage:

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from slipway.pipeline.fingerprint.fingerprint import Fingerprint
-from slipway.pipeline.report.page import write_difference, write_index, write_page
+from slipway.pipeline.report.difference_page import difference_page
+from slipway.pipeline.report.page import write, write_index, write_page
 from slipway.pipeline.runs.diff import compare
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
@@ -238,7 +239,11 @@ def test_nor_against_the_index_and_the_page_of_a_difference(violations, report_r
     write_page(new, tmp_path)
     pages = [
         write_index([new, old, new], tmp_path),
-        write_difference(compare(old, new, {}, {}), old, new, tmp_path / "diff.html"),
+        write(
+            "difference.html.j2",
+            difference_page(compare(old, new, {}, {}), old, new),
+            tmp_path / "diff.html",
+        ),
     ]
 
     assert [violations(page, dark=dark) for page in pages] == [[], []]

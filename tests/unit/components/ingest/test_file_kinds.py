@@ -11,7 +11,7 @@ import pyarrow.feather as feather
 import pytest
 
 from slipway.components.ingest.blocks import FileError, InputFile
-from slipway.components.ingest.compression import open_stream
+from slipway.components.ingest.compression import Stream
 from slipway.components.ingest.file_kinds import HEAD_BYTES, other_kind
 
 
@@ -85,7 +85,7 @@ def test_a_file_that_is_not_compressed_as_its_name_says_is_reported(ingest, writ
 
 
 def test_a_disk_that_fails_at_the_first_byte_is_reported_as_that():
-    stream = open_stream(InputFile("mem.csv", Path("/proc/self/mem")))
+    stream = Stream(InputFile("mem.csv", Path("/proc/self/mem")))
     with pytest.raises(FileError, match=r"mem\.csv is damaged or cut short after 0 bytes"):
         stream.read(100)
 

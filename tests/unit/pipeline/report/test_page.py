@@ -228,7 +228,7 @@ def test_the_page_is_written_whole_or_not_at_all(report_run, tmp_path, monkeypat
         write_page(record, tmp_path)
 
     assert path.read_bytes() == before
-    assert not list(path.parent.glob(".report*"))
+    assert list(path.parent.glob("*report.html*")) == [path]
 
 
 def test_a_place_that_cannot_be_written_is_named_with_a_remedy(report_run, tmp_path):
