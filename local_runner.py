@@ -20,7 +20,7 @@ from slipway.pipeline.commands import show as showing
 from slipway.pipeline.commands.command_line import Profile, Sets, Verbose, Workload, call
 from slipway.pipeline.terminal import questions
 from slipway.pipeline.terminal.invocation import DEFAULT_KEEP, DEFAULT_OUTPUT, DEFAULT_WORKLOAD, command
-from slipway.pipeline.terminal.printable import printable
+from slipway.pipeline.terminal.printable import printable, say
 
 app = typer.Typer(
     add_completion=True,
@@ -205,7 +205,7 @@ def runs(
         from slipway.pipeline.commands.track import waiting_line
 
         if missed := waiting_line(output):
-            print(printable(missed), file=sys.stderr)
+            say(missed)
 
 
 @app.command()
@@ -312,7 +312,7 @@ def sweep(
             prune=prune,
         )
         asked = sweeps.begin(workload, folder, options)
-    code = sweeps.carry_out(asked, jobs=jobs, listeners=[write_page, hand_to_trackers], tell=sweeps.to_stderr)
+    code = sweeps.carry_out(asked, jobs=jobs, listeners=[write_page, hand_to_trackers], tell=say)
     if as_json:
         _print(asked.to_json())
     raise typer.Exit(code)

@@ -18,12 +18,13 @@ from slipway.pipeline.cloud.cloud_choice import CloudChoice
 from slipway.pipeline.cloud.compile_and_rehearse import compiled_job
 from slipway.pipeline.cloud.follow import ending, finish, new_record, update
 from slipway.pipeline.cloud.services.service import JobPhase, JobState, Service, Submitted
-from slipway.pipeline.cloud.submit import check, say, service_of, target_of
+from slipway.pipeline.cloud.submit import check, service_of, target_of
 from slipway.pipeline.cloud.workload_in_image import Target
 from slipway.pipeline.engine.signal_handlers import raise_interrupt, signals_handled_by
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.exit_codes import INTERRUPTED
 from slipway.pipeline.runs.record import WHY, RunRecord
+from slipway.pipeline.terminal.printable import say
 from slipway.pipeline.wiring.ingest_options import source_patterns
 
 _LOOK_S = 10.0

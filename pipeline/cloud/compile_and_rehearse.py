@@ -20,7 +20,7 @@ from slipway.pipeline.config import WorkloadChoice
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.exit_codes import DONE, FAILED, GATE_STOPPED
 from slipway.pipeline.plan.run_request import Request, workload_request
-from slipway.pipeline.terminal.printable import printable
+from slipway.pipeline.terminal.printable import say
 from slipway.pipeline.terminal.sign_of_life import sign_of_life
 
 
@@ -132,7 +132,7 @@ def rehearse_request(
     code = record.exit_code or 0
     if code in (DONE, GATE_STOPPED):
         comparison = compare_with_local(request, record)
-        print(printable("\n".join(comparison.lines())), file=sys.stderr)
+        say(*comparison.lines())
         code = FAILED if comparison.differs else code
     return code
 

@@ -1,6 +1,5 @@
 """The commands `submit`, `follow` and `cancel` of cloud_runner.py: start a run, watch it, cancel it."""
 
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -22,7 +21,7 @@ from slipway.pipeline.runs.record import WHY, RunRecord
 from slipway.pipeline.runs.run_id import new_run_id
 from slipway.pipeline.screen.display import RunDisplay
 from slipway.pipeline.screen.run_display import stderr_display
-from slipway.pipeline.terminal.printable import printable
+from slipway.pipeline.terminal.printable import say
 
 # Seconds between two checks of a run; a short run is reported at once, a long one costs the service little.
 _FIRST_LOOK_S, _LONGEST_LOOK_S = 1.0, 15.0
@@ -209,8 +208,3 @@ def _say_it_goes_on(submitted: Submitted, chosen: CloudChoice) -> None:
     say(f"Stopped following; the run continues: {submitted.link}")
     for verb, does in (("follow", "shows it again"), ("cancel", "ends it")):
         say(f"hint: {chosen.command(f'{verb} {submitted.name}')}   # {does}")
-
-
-def say(line: str) -> None:
-    """Print a message; text from the service is made safe for a terminal."""
-    print(printable(line), file=sys.stderr, flush=True)

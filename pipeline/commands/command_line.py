@@ -17,7 +17,7 @@ from slipway.pipeline.errors import of_the_machine
 from slipway.pipeline.exit_codes import FAILED, INTERRUPTED
 from slipway.pipeline.terminal.early_interrupt import leave_to_command
 from slipway.pipeline.terminal.invocation import CLOUD, LOCAL, command
-from slipway.pipeline.terminal.printable import printable
+from slipway.pipeline.terminal.printable import say
 from slipway.pipeline.terminal.standard_streams import prepare_streams
 
 Workload = Annotated[
@@ -129,9 +129,5 @@ def _help(words: Sequence[str]) -> str:
 
 
 def _end(message: str, hint: str, code: int) -> NoReturn:
-    _tell([f"error: {message}", f"hint: {hint}"])
+    say(f"error: {message}", f"hint: {hint}")
     sys.exit(code)
-
-
-def _tell(lines: Sequence[str]) -> None:
-    print(printable("\n".join(lines)), file=sys.stderr)

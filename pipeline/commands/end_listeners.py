@@ -1,11 +1,9 @@
 """The listeners of a run's end: they write its report page, inform trackers and send notifications."""
 
-import sys
-
 from slipway.pipeline.commands.notify import notify
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.terminal.invocation import command
-from slipway.pipeline.terminal.printable import printable
+from slipway.pipeline.terminal.printable import say
 
 
 def write_page(record: RunRecord) -> None:
@@ -17,18 +15,16 @@ def write_page(record: RunRecord) -> None:
     except Exception as error:
         again = command("report", record.run_id, output=record.output)
         message = f"warning: no report was written: {type(error).__name__}: {error}; again: {again}"
-        print(printable(" ".join(message.split())), file=sys.stderr)
+        say(" ".join(message.split()))
 
 
 def send_notifications(record: RunRecord) -> None:
     """Send the notifications that the run's workload configures; a failure is only reported."""
     try:
         for problem in notify(record):
-            print(printable(f"warning: {problem}."), file=sys.stderr)
+            say(f"warning: {problem}.")
     except Exception as error:
-        print(
-            printable(f"warning: the notification failed: {type(error).__name__}: {error}"), file=sys.stderr
-        )
+        say(f"warning: the notification failed: {type(error).__name__}: {error}")
 
 
 def hand_to_trackers(record: RunRecord) -> None:
@@ -42,7 +38,7 @@ def hand_to_trackers(record: RunRecord) -> None:
             enqueue.start(record.output)
     except Exception as error:
         message = f"warning: {outcome}: {type(error).__name__}: {error}"
-        print(printable(" ".join(message.split())), file=sys.stderr)
+        say(" ".join(message.split()))
 
 
 # The report page is written first because trackers send it. Notifications come last because only they make

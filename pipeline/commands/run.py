@@ -22,7 +22,7 @@ from slipway.pipeline.screen.wording import (
     step_lines,
     summary,
 )
-from slipway.pipeline.terminal.printable import printable
+from slipway.pipeline.terminal.printable import say
 
 # The modules that read workload files take a quarter of a second to import: only commands that need them do.
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def run(asked: "Request", *, resumed: RunRecord | None = None) -> int:
     from slipway.pipeline.screen.run_display import stderr_display
 
     minutes = warming.minutes_left(os.environ)
-    _tell(*moved_lines(asked.workload, asked.output))
+    say(*moved_lines(asked.workload, asked.output))
     with (
         contextlib.closing(stderr_display()) as display,
         standby.find() or contextlib.nullcontext() as warm,
@@ -95,7 +95,7 @@ def run(asked: "Request", *, resumed: RunRecord | None = None) -> int:
         record = execute(asked, display=display, resumed=resumed, warm=warm, listeners=END_LISTENERS)
     # A run that ran no node did not need TFX, and neither will the next one like it.
     if minutes and any(node.attempts for node in record.nodes) and (why := warming.leave(minutes)):
-        _tell(*why.splitlines())
+        say(*why.splitlines())
     return record.exit_code or 0
 
 
@@ -114,8 +114,8 @@ def resume(name: str | None, *, output: Path, jobs: int | None) -> int:
             hint=step_continuation(record),
         )
     if record.state == "complete":
-        _tell(f"Run {record.run_id} is complete: there is nothing to resume.")
-        _tell(*summary(record, stops={}, verdict=read_verdict(record)))
+        say(f"Run {record.run_id} is complete: there is nothing to resume.")
+        say(*summary(record, stops={}, verdict=read_verdict(record)))
         return 0
     if record.state == "stopped":
         hint = rerun_command(record) if any(node.is_stop for node in record.nodes) else ""
@@ -125,11 +125,6 @@ def resume(name: str | None, *, output: Path, jobs: int | None) -> int:
             f"{record.run_id} is a rehearsal and cannot be resumed; start it again.", hint=record.target.again
         )
     return run(again(record, jobs=jobs), resumed=record)
-
-
-def _tell(*lines: str) -> None:
-    for line in lines:
-        print(printable(line), file=sys.stderr)
 
 
 def moved_lines(workload: str, output: Path) -> list[str]:
@@ -166,7 +161,7 @@ def run_node(run_id: str, node_id: str, *, output: Path) -> int:
     from slipway.pipeline.screen.run_display import LineDisplay
 
     record, code = run(run_id, node_id, output=output.absolute(), display=LineDisplay(sys.stderr))
-    _tell(*step_lines(record, node_id, stops=read_stops(record)))
+    say(*step_lines(record, node_id, stops=read_stops(record)))
     return code
 
 
@@ -188,6 +183,6 @@ def plan(asked: "Request") -> Planned:
     history = History(asked.output)
     decided = plan_only(asked, history)
     warn_of_damage(history)
-    _tell(*moved_lines(asked.workload, asked.output))
+    say(*moved_lines(asked.workload, asked.output))
     nodes = tuple({"id": d.node_id, "action": d.action, "why": d.why} for d in decided.decisions.values())
     return Planned(decided.graph.name, nodes)

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from slipway.pipeline.commands.versions import no_version
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.engine.signal_handlers import raise_interrupt, signals_handled_by
 from slipway.pipeline.errors import UsageError, raised_as
-from slipway.pipeline.terminal.printable import printable
+from slipway.pipeline.terminal.printable import say
 from slipway.pipeline.wiring.pushed_versions import serving_base, trusted_versions
 from slipway.pipeline.wiring.request_log import log_settings
 
@@ -98,4 +97,4 @@ def _logged(
 def _tell(line: str) -> None:
     # The server and its threads may outlive the terminal or program that reads this output.
     with contextlib.suppress(OSError):
-        print(printable(line), file=sys.stderr, flush=True)
+        say(line)

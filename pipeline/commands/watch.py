@@ -1,6 +1,5 @@
 """The command `watch`: checks if the requests to a pushed version still resemble its training data."""
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from slipway.pipeline.commands.notify import send
 from slipway.pipeline.commands.versions import pushed_version
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.terminal.printable import printable
+from slipway.pipeline.terminal.printable import say
 from slipway.pipeline.watch.judge_requests import Watched, WatchRequest
 from slipway.pipeline.watch.judge_requests import watch as watch_requests
 from slipway.pipeline.watch.late_labels import join, read_labels
@@ -141,4 +140,4 @@ def _wake(config: WorkloadConfig, watched: Watched, page: Path) -> None:
         return
     payload = {**watched.message(), "page": str(page)}
     for problem in send(config.notify.command, config.notify.webhook_env, payload):
-        print(printable(f"warning: {problem}."), file=sys.stderr)
+        say(f"warning: {problem}.")

@@ -1,6 +1,5 @@
 """Ends a run: closes it with its outcome, or gives up with the command that continues it."""
 
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ from slipway.pipeline.runs.outcome import conclude
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.screen.wording import resume_command
 from slipway.pipeline.terminal.invocation import command
-from slipway.pipeline.terminal.printable import printable
+from slipway.pipeline.terminal.printable import say
 
 Listener = Callable[[RunRecord], None]
 """Called with a finished run. Must not raise: the run has already ended."""
@@ -131,4 +130,4 @@ def _end(history: History, record: RunRecord, began: float, listeners: Sequence[
 def warn_of_damage(history: History) -> None:
     """Print a warning for each run whose record cannot be read."""
     for error in history.damaged.values():
-        print(printable(f"warning: {error.message}; it does not count as a run."), file=sys.stderr)
+        say(f"warning: {error.message}; it does not count as a run.")

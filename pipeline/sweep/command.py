@@ -1,7 +1,6 @@
 """The command `sweep`: checks its options, runs the trials, and writes the page."""
 
 import contextlib
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -29,7 +28,6 @@ from slipway.pipeline.sweep.search import choose, optuna_for
 from slipway.pipeline.sweep.space import Space, read_space
 from slipway.pipeline.sweep.trials import LAST_NODE, Trials, progress, summary
 from slipway.pipeline.terminal.invocation import command
-from slipway.pipeline.terminal.printable import printable
 
 # The states of a run that was cut short. A pruned one is among them only if the sweep was killed at once.
 _CUT_SHORT = ("running", "interrupted", "killed", "pruned")
@@ -168,11 +166,6 @@ def carry_out(
     if sweep.best:
         tell(f"hint: {sweep.push_command()}   # its checks, its gates, its push")
     return code
-
-
-def to_stderr(line: str) -> None:
-    """Print a line for the user."""
-    print(printable(line), file=sys.stderr, flush=True)
 
 
 def _beside(sweep: Sweep, at_once: int) -> AbstractContextManager[Beside | None]:

@@ -1,6 +1,7 @@
-"""Makes text of unknown origin (cells, file names, exceptions) safe for a terminal."""
+"""Makes text of unknown origin (cells, file names, exceptions) safe for a terminal, and prints it."""
 
 import re
+import sys
 
 from slipway.components.escaped_text import escaped
 
@@ -22,3 +23,9 @@ def plain_log(text: str) -> str:
 def printable(text: str) -> str:
     """Escape control characters, except line breaks, so that no terminal obeys them."""
     return escaped(text, but="\n")
+
+
+def say(*lines: str) -> None:
+    """Print lines to stderr, safe for a terminal."""
+    for line in lines:
+        print(printable(line), file=sys.stderr, flush=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import RunRecord
-from slipway.pipeline.terminal.printable import printable
+from slipway.pipeline.terminal.printable import say
 from slipway.pipeline.tracking import mlflow, openlineage, opentelemetry, spool
 from slipway.pipeline.tracking.enqueue import named
 from slipway.pipeline.tracking.spool import Waiting
@@ -111,7 +111,7 @@ def _told(name: str, record: RunRecord, away: dict[tuple[str, str], str]) -> str
             tracker.send(record)
     except TrackerError as error:
         if error.is_final:
-            print(printable(f"warning: {record.run_id}: {name} {error}"), file=sys.stderr)
+            say(f"warning: {record.run_id}: {name} {error}")
             return ""
         if error.is_away:
             away[place] = str(error)

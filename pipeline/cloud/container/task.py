@@ -12,7 +12,6 @@ Imports TFX. It is TFX's own entry point with five changes:
 """
 
 import json
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -22,7 +21,7 @@ from slipway.components.errors import GateStopError, SlipwayError
 from slipway.pipeline.cloud.container.failure import write_failure_file
 from slipway.pipeline.exit_codes import FAILED, GATE_STOPPED
 from slipway.pipeline.runs.record import OVERRIDES, WHY
-from slipway.pipeline.terminal.printable import printable
+from slipway.pipeline.terminal.printable import say
 
 with collector_paused():
     from absl import app  # type: ignore[import-untyped]
@@ -139,9 +138,9 @@ def exit_on_known_errors() -> Iterator[None]:
     except SlipwayError as error:
         lines = error.verdict.get("lines", ()) if isinstance(error, GateStopError) else ()
         write_failure_file(error)
-        print(printable("\n".join([f"error: {error.message}", *lines])), file=sys.stderr)
+        say(f"error: {error.message}", *lines)
         if hint := error.hint or _passed_by(error):
-            print(printable(f"hint: {hint}"), file=sys.stderr)
+            say(f"hint: {hint}")
         raise SystemExit(GATE_STOPPED if isinstance(error, GateStopError) else FAILED) from error
 
 

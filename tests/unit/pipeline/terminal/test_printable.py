@@ -1,6 +1,6 @@
 import pytest
 
-from slipway.pipeline.terminal.printable import plain_log, printable
+from slipway.pipeline.terminal.printable import plain_log, printable, say
 
 
 @pytest.mark.parametrize(
@@ -22,3 +22,10 @@ def test_a_log_is_shown_as_it_was_to_be_read(log, plain):
 
 def test_text_is_shown_with_its_control_characters_written_out():
     assert printable("a\x1b[2Jb\nc\r") == "a\\x1b[2Jb\nc\\r"
+
+
+def test_what_is_said_goes_to_stderr_line_by_line(capfd):
+    say("a\x1b[2Jb", "c")
+    say()
+
+    assert capfd.readouterr() == ("", "a\\x1b[2Jb\nc\n")
