@@ -57,7 +57,9 @@ def compute_transformed_label(
         return None
 
 
-def _compute(function: Any, records: Sequence[bytes], label: str, spec: Mapping[str, Any]) -> Column | None:
+def _compute(
+    function: Any, records: Sequence[bytes], label: str, spec: Mapping[str, object]
+) -> Column | None:
     with tempfile.TemporaryDirectory() as folder:
         graph, inputs, outputs = impl_helper.trace_preprocessing_function(
             function,
@@ -116,7 +118,7 @@ def _call_once(calls: _Calls, function: Callable[..., Any], *args: Any, **more: 
     return result
 
 
-def _kind(function: Callable[..., Any], args: Sequence[Any], more: Mapping[str, Any]) -> Hashable | None:
+def _kind(function: Callable[..., Any], args: Sequence[Any], more: Mapping[str, object]) -> Hashable | None:
     """Return a key that is equal for calls whose results have the same shape and type; None if unknown."""
     given = [*enumerate(args), *sorted(more.items())]
     kind = (

@@ -116,7 +116,7 @@ class Executor(CheckedExecutor):
         self,
         input_dict: dict[str, list[Any]],
         output_dict: dict[str, list[Any]],
-        exec_properties: dict[str, Any],
+        exec_properties: dict[str, object],
     ) -> None:
         """Write the artifact `evaluation`.
 
@@ -146,7 +146,7 @@ class Executor(CheckedExecutor):
         words: str,
         input_dict: dict[str, list[Any]],
         output_dict: dict[str, list[Any]],
-        exec_properties: dict[str, Any],
+        exec_properties: dict[str, object],
     ) -> None:
         """Compute the custom metrics with TFX's own executor and add them to the others."""
         metrics = own_metrics(with_defaults(work.own, input_dict))
@@ -189,7 +189,7 @@ class Executor(CheckedExecutor):
         )
 
 
-def _require_stock(properties: Mapping[str, Any], reason: NotOursError) -> None:
+def _require_stock(properties: Mapping[str, object], reason: NotOursError) -> None:
     """Check that TFX's own executor can compute the metrics.
 
     Raises:

@@ -48,7 +48,7 @@ class OwnMetric:
     name: str
     module: str
     class_name: str
-    settings: Mapping[str, Any]
+    settings: Mapping[str, object]
     output: str = ""
     models: tuple[str, ...] = ("",)
 
@@ -258,5 +258,5 @@ def _cut(line: str) -> str:
     return _STEP.sub("", line.strip())[:_MOST_CHARACTERS]
 
 
-def _shown(settings: Mapping[str, Any]) -> str:
+def _shown(settings: Mapping[str, object]) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in settings.items()) or "no settings"

@@ -34,7 +34,7 @@ class CheckedExecutor(StockExecutor):
         self,
         input_dict: dict[str, list[Any]],
         output_dict: dict[str, list[Any]],
-        exec_properties: dict[str, Any],
+        exec_properties: dict[str, object],
     ) -> None:
         """Write the artifact `evaluation`.
 
@@ -54,7 +54,7 @@ class CheckedExecutor(StockExecutor):
             require_results(metrics, result_names(folder))
 
 
-def read_config(exec_properties: Mapping[str, Any]) -> Any:
+def read_config(exec_properties: Mapping[str, object]) -> Any:
     """Return the node's EvalConfig as given."""
     found = tfma.EvalConfig()
     proto_utils.json_to_proto(exec_properties[standard_component_specs.EVAL_CONFIG_KEY], found)
@@ -67,14 +67,14 @@ def with_defaults(config: Any, input_dict: Mapping[str, list[Any]]) -> Any:
     return tfma.utils.update_eval_config_with_defaults(config, has_baseline=has_baseline, rubber_stamp=True)
 
 
-def _is_apart(exec_properties: dict[str, Any]) -> bool:
+def _is_apart(exec_properties: dict[str, object]) -> bool:
     """Return True if the user's code comes in a package, which only TFX's executor installs, or there is no
     configuration."""
     keys = standard_component_specs
     return bool(exec_properties.get(keys.MODULE_PATH_KEY)) or not exec_properties.get(keys.EVAL_CONFIG_KEY)
 
 
-def _of_the_user(input_dict: dict[str, list[Any]], exec_properties: dict[str, Any]) -> list[OwnMetric]:
+def _of_the_user(input_dict: dict[str, list[Any]], exec_properties: dict[str, object]) -> list[OwnMetric]:
     # The checks are for users' classes: TensorFlow Model Analysis deliberately replaces Keras' metrics by its
     # own.
     found = own_metrics(with_defaults(read_config(exec_properties), input_dict))

@@ -20,7 +20,7 @@ _LEAST_UNSURE = 2.0**63
 _LONG = object()
 _KEY_END = re.compile(rb'"[ \t\r\n]*:')
 
-Row = dict[str, Any]
+Row = dict[str, object]
 
 
 def parse_object(raw: bytes, fractions: Collection[str] = ()) -> tuple[Row, str, str]:

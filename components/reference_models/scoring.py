@@ -1,7 +1,6 @@
 """Scores a reference model's answers with Keras' metrics, in the same way as the Evaluator."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -35,7 +34,7 @@ def scores(
             counted = np.where(labels == 0, 0.0, counted)
         if not _has_value(known, wanted[counted > 0], given[counted > 0] > 0.5):
             continue
-        config: dict[str, Any] = {"name": name, **_SETTINGS.get(class_name, {})}
+        config: dict[str, object] = {"name": name, **_SETTINGS.get(class_name, {})}
         metric = keras.metrics.get({"class_name": class_name, "config": config})
         metric.update_state(truth, given, sample_weight=counted.astype(np.float32))
         found[name] = float(np.mean(keras.ops.convert_to_numpy(metric.result())))

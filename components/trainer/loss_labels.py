@@ -73,7 +73,7 @@ class _Compared:
     column: str
     loss: str
     shape: tuple[int | None, ...] | None
-    settings: Mapping[str, Any]
+    settings: Mapping[str, object]
     is_masked: bool
 
 
@@ -204,7 +204,7 @@ def _one_of(values: Any, output: str) -> Any:
     return several
 
 
-def _is_plain(settings: Mapping[str, Any]) -> bool:
+def _is_plain(settings: Mapping[str, object]) -> bool:
     """Return True if every code counts as a class, and the classes are the last dimension."""
     return settings.get("ignore_class") is None and settings.get("axis", -1) == -1
 

@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Mapping
-from typing import Any, TypedDict, cast
+from typing import TypedDict, cast
 
 from slipway.components.trainer.checkpoint_files import Attempts, Checkpoint
 from slipway.components.trainer.job import TrainingJob
@@ -70,7 +70,7 @@ class Result(Facts, Summary):
     """The content of result.json, as the training process writes it."""
 
 
-def result_in(event: Mapping[str, Any]) -> Result:
+def result_in(event: Mapping[str, object]) -> Result:
     """Return the result from the "done" event of a training process, which wrote it as a `Result`."""
     return cast(Result, {name: value for name, value in event.items() if name != "event"})
 

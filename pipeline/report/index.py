@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from slipway.components.counted_words import counted
@@ -174,7 +173,7 @@ def _changes(records: Sequence[RunRecord]) -> list[tuple[str, ...]]:
     compared = compare_runs([records[at] for at in at_runs])
     shown = short_names(compared.keys, among=dict.fromkeys(key for found in compared.values for key in found))
     told: list[tuple[str, ...]] = [()] * len(records)
-    before: dict[str, Mapping[str, Any]] = {}
+    before: dict[str, Mapping[str, object]] = {}
     for at, values in reversed(list(zip(at_runs, compared.values, strict=True))):
         workload = records[at].workload
         if workload in before:
@@ -183,14 +182,16 @@ def _changes(records: Sequence[RunRecord]) -> list[tuple[str, ...]]:
     return told
 
 
-def _changed(old: Mapping[str, Any], new: Mapping[str, Any], shown: Mapping[str, str]) -> tuple[str, ...]:
+def _changed(
+    old: Mapping[str, object], new: Mapping[str, object], shown: Mapping[str, str]
+) -> tuple[str, ...]:
     keys = changed_keys(old, new, shown)
     told = [f"{shown[key]} {_value(old, key)} → {_value(new, key)}" for key in keys[:_SHOWN_CHANGES]]
     more = [f"and {counted(len(keys) - _SHOWN_CHANGES, 'more key')}"] if len(keys) > _SHOWN_CHANGES else []
     return (*told, *more)
 
 
-def _value(values: Mapping[str, Any], key: str) -> str:
+def _value(values: Mapping[str, object], key: str) -> str:
     return cell(values[key]) if key in values else "-"
 
 

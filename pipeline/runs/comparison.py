@@ -19,7 +19,7 @@ from slipway.pipeline.runs.run_target import OfWorkload
 from slipway.pipeline.terminal.durations import seconds
 from slipway.pipeline.terminal.printable import printable
 
-Settings = Mapping[str, Any]
+Settings = Mapping[str, object]
 """Dotted key -> value, as JSON has it."""
 
 COUNT = "example_count"
@@ -179,7 +179,7 @@ def _with_defaults(records: Sequence[RunRecord], values: Sequence[Settings]) -> 
 
 
 @lru_cache(maxsize=4096)
-def _filled(config: str) -> dict[str, Any]:
+def _filled(config: str) -> dict[str, object]:
     """Return the settings with today's defaults; empty if today's schema does not accept them."""
     from slipway.pipeline.config import WorkloadConfig  # takes half a second, and few comparisons need it
 
@@ -198,7 +198,7 @@ def _flat_config(config: str) -> Settings:
     return dict(_flat(document, "")) if isinstance(document, dict) else {}
 
 
-def _flat(document: Mapping[str, Any], prefix: str) -> Iterable[tuple[str, Any]]:
+def _flat(document: Mapping[str, object], prefix: str) -> Iterable[tuple[str, Any]]:
     for key, value in document.items():
         if isinstance(value, dict) and value:
             yield from _flat(value, f"{prefix}{key}.")

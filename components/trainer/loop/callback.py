@@ -64,7 +64,7 @@ class StepCallback(keras.callbacks.Callback):  # type: ignore[misc]
         """Handle the end of a train function call; `loss`, the epoch's mean, may not be computed yet."""
 
 
-def numbers_of(logs: Mapping[str, Any] | None) -> dict[str, float]:
+def numbers_of(logs: Mapping[str, object] | None) -> dict[str, float]:
     """Return an epoch's metrics from Keras' logs as numbers; an array, such as F1Score's, becomes NAME_0, ...
 
     Values that are not numbers, which a user's callback may add to the logs, are left out.

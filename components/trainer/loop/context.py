@@ -50,7 +50,9 @@ class TrainingContext:
         return self.epochs * self.steps_per_epoch
 
 
-def facts_of(job: TrainingJob, devices: Devices, *, steps_per_epoch: int, first_step: int) -> dict[str, Any]:
+def facts_of(
+    job: TrainingJob, devices: Devices, *, steps_per_epoch: int, first_step: int
+) -> dict[str, object]:
     """Return the attributes of a `TrainingContext`."""
     is_jax = keras.backend.backend() == "jax"
     return {
