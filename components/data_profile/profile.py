@@ -47,7 +47,6 @@ def data_digest(statistics: str, quarantine: str = "") -> str:
     """Return a digest of the data: the one that Ingest took of its files, else the SHA-256 of its statistics.
 
     Args:
-        statistics: the folder of the statistics.
         quarantine: the folder that Ingest writes its summary to; empty if another component read the data.
     """
     if quarantine:

@@ -29,7 +29,6 @@ class Sample:
 
     Attributes:
         columns: the columns with at most one value per row, by name; see `columns.Column`.
-        rows: the number of rows.
         repeated: the number of rows that repeat an earlier one.
         first_repeated: the numbers of the first few such rows.
         records: the same rows as they were read, serialized tf.Examples.

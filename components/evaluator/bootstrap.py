@@ -50,7 +50,6 @@ def row_weights(first: int, rows: int) -> Floats:
 
     Args:
         first: number of the first row; the others follow it.
-        rows: number of rows.
     """
     return weights_of(np.uint64(first) + np.arange(rows, dtype=np.uint64))
 
@@ -130,7 +129,6 @@ class Replicates:
 
         Args:
             cells: [rows, some], the cells that a row counts in.
-            many: number of cells.
             factors: [rows, some], what the row adds to each of these cells; 0 for nothing.
         """
         sums = self._at_least(name, samples.at.many, many, np.float32)

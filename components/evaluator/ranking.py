@@ -241,7 +241,6 @@ def group_numbers(column: Column | None, rows: int, name: str) -> Array:
 
     Args:
         column: the column that names the groups; None: no row has it.
-        rows: number of rows.
 
     Raises:
         ComponentError: a row is in no group, or in several.

@@ -44,7 +44,6 @@ class Members:
     Attributes:
         rows: int64 [memberships].
         slices: int64 [memberships], indices in `keys`.
-        keys: the slices.
     """
 
     rows: Ints

@@ -41,7 +41,6 @@ class Place:
         line: the line number in a text file, from 1; None in other files.
         offset: the byte offset in the uncompressed file if rows lie in it one after the other, else the
             row's number, from 0.
-        raw: the row as it is in the file.
     """
 
     line: int | None

@@ -49,7 +49,6 @@ class ExampleEncoder:
         Args:
             columns: the values of each column, one for each row: int64, uint8, float64, float32,
                 large_binary or null by the column's type, or a large_list of these.
-            rows: the number of rows.
 
         Returns:
             One serialised Example for each row.

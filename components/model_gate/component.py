@@ -59,7 +59,6 @@ def ModelGate(  # noqa: N802 (component constructors are nouns)
     """Judge the candidate by its evaluation and write the blessing, with the reasons in `verdict.json`.
 
     Args:
-        model: the candidate.
         evaluation: the Evaluator's metrics of the candidate and, if there is one, of the baseline.
         blessing: gets the file that stock components look for (`BLESSED` or `NOT_BLESSED`), the properties
             by which the resolver finds the latest blessed model, the digest of the model's files, and

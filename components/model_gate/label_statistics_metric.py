@@ -74,11 +74,7 @@ def _computations(
 
 @dataclasses.dataclass
 class _Counts:
-    """By label, the sums of its rows' weights and squared weights; exact while there are few labels.
-
-    Attributes:
-        counts: number of rows by label.
-    """
+    """By label, the sums of its rows' weights and squared weights; exact while there are few labels."""
 
     by_label: Counter[float] = dataclasses.field(default_factory=Counter)
     squares: Counter[float] = dataclasses.field(default_factory=Counter)

@@ -48,7 +48,6 @@ class Group:
     """Rows with the same prediction, or with neighbouring ones.
 
     Attributes:
-        rows: number of rows.
         label: sum of their labels.
         label_squared: sum of their squared labels.
         prediction: sum of their predictions.

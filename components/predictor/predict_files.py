@@ -81,11 +81,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class InputTask:
-    """One file of the input.
-
-    Attributes:
-        of: number of files.
-    """
+    """One file of the input."""
 
     index: int
     name: str

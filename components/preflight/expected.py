@@ -44,7 +44,6 @@ class Spread:
     """The spread of the ratios of published to least times, over the rows of one kind and bound.
 
     Attributes:
-        rows: the number of rows.
         models: the number of different models among them.
         median: the median ratio.
         low: the least ratio.

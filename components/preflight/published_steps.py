@@ -123,7 +123,6 @@ class PublishedStep:
     """One published training.
 
     Attributes:
-        network: the model.
         slice: the generation, a key of `chip_specs.CHIPS`, and the number of devices: two per chip on v2, v3
             and v7.
         batch_size: the global batch size, in examples or sequences.

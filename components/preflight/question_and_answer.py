@@ -83,7 +83,6 @@ class Layer:
         kind: the name of its class.
         matrices: the shapes of its trainable weights of rank 2 and more.
         positions: how often they are used for one example: once, or at each position of a sequence or image.
-        is_output: whether its output is an output of the model.
         dtype: the dtype of its computation.
     """
 

@@ -25,8 +25,6 @@ class Row:
     """One slice beside the smallest of its generation.
 
     Attributes:
-        chips: the number of its chips.
-        hosts: the number of its hosts.
         examples_per_s: the most examples per second.
         speedup: how many times as fast as the smallest slice it is.
         chip_share: what one of its chips brings, as a share of what one of the smallest slice does.

@@ -22,7 +22,6 @@ class Span:
 
     Attributes:
         shape: the number of chips along each axis, such as "4x4".
-        chips: the number of chips.
         links: the links of one chip that the group can use at once: two on an axis that is a ring, one on
             another, since the chips at its ends have no more; 0 for one chip.
         hops: the number of links between the two chips of it that are farthest from each other.

@@ -40,7 +40,6 @@ def sealed(
     """Return the files that describe a version, by name; the last is the signature, if it is signed.
 
     Args:
-        entries: the files of the model.
         provenance: the origin and quality of the model; None: the version only gets a manifest, and its
             signature.
 

@@ -60,7 +60,6 @@ def version_store_at(base: str, trust: Trust | None = None) -> VersionStore:
     """Return the versions at a directory or an address in an object store.
 
     Args:
-        base: the directory or address in an object store.
         trust: the versions to trust; None: all whose files match their manifests.
 
     Raises:

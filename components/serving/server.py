@@ -51,7 +51,6 @@ class ModelServer(ThreadingHTTPServer):
     """Serves one model under TF Serving's paths.
 
     Args:
-        name: of the model, as in the paths.
         host: the address to bind, e.g. 127.0.0.1.
         port: 0 for a free one; `server_address` has the actual port.
         token: clients must send it as `Authorization: Bearer TOKEN`; empty: no token, on loopback only.

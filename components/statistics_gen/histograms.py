@@ -65,7 +65,6 @@ def equi_width(
     Args:
         quantiles: the quantiles, ascending.
         cumulative_counts: the weight of the values at or below each quantile.
-        num_buckets: the number of buckets.
         num_pos_inf: the weight of the values that are positive infinity.
 
     Returns:

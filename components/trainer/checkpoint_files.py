@@ -37,7 +37,6 @@ class Clock:
     Attributes:
         fit_s: seconds of fitting, including evaluation and compilation.
         stepping_s: seconds of the timed steps, which exclude the first of each attempt, because it compiles.
-        timed_steps: the number of timed steps.
         waiting_s: seconds of `stepping_s` spent waiting for input; 0 if not measured.
     """
 

@@ -83,7 +83,6 @@ def ending(
 
     Args:
         record: the verdicts of its gates are reported if the gates' outputs are folders of this machine.
-        state: the last state of the run.
         bless: the command that runs the workload again and lets its model pass.
         width: the width of the screen in columns, which tables do not exceed; None means no limit.
     """

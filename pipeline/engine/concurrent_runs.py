@@ -61,7 +61,6 @@ class Beside:
         """Claim the nodes that a run is going to run.
 
         Args:
-            wanted: the nodes.
             releases: `Beside.releases` from before the run was planned.
             tick: called twice a second while waiting; may raise.
 

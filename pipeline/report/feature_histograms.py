@@ -101,7 +101,6 @@ def features(splits: Mapping[str, SplitStatistics], *, findings: Iterable[str] =
     """Return each feature of the statistics, features with findings of the data gate first.
 
     Args:
-        splits: split -> its statistics.
         findings: the feature of each finding.
     """
     counts: dict[str, int] = {}

@@ -37,7 +37,6 @@ class Dot:
     """A group of rows with similar predictions.
 
     Attributes:
-        rows: the number of rows.
         prediction: mean of the predictions.
         label: mean of the labels; for labels 0 and 1 the share of ones.
         spread: standard deviation of the labels.

@@ -21,7 +21,6 @@ class SliceRow:
 
     Attributes:
         verdict: the verdict with its mark.
-        can_train: whether the slice can train the model.
         batch: rows per step.
         memory: memory of one device, as text.
         step: lower bound for the time of a step.

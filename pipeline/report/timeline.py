@@ -13,7 +13,6 @@ class Bar:
 
     Attributes:
         start_s: seconds from the start of this attempt of the run.
-        is_critical: whether the node is on the critical path.
         peak_bytes: peak memory of its process; 0 if unknown.
     """
 

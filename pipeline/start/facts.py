@@ -52,7 +52,6 @@ class Facts:
 
     Attributes:
         kind: "int", "float" or "text".
-        rows: the number of rows.
         missing: rows without a value.
         distinct: the number of distinct values.
         counts: value -> rows, most frequent first, at most 1,000.

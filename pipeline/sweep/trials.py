@@ -46,7 +46,6 @@ class Trials:
 
     Attributes:
         sweep: the sweep's record, saved after each change.
-        run: runs one trial.
         first_seed: the `train.seed` of the search's trials.
         at_once: how many trials run at once. The first runs alone: it makes what the others share, and shows
             whether the workload runs at all.

@@ -16,7 +16,6 @@ class Judged:
 
     Attributes:
         name: the window's first hour or day.
-        rows: the number of rows in the window.
         findings: the findings by column; at most one each.
     """
 
@@ -32,7 +31,6 @@ class Drifted:
     Attributes:
         since: the first of the consecutive windows, up to the newest, in which the column has drifted.
         is_from_begin: whether that is the first window of all.
-        finding: the finding in the newest window.
     """
 
     column: str

@@ -84,7 +84,6 @@ def live_metrics(
     """Return the metrics of labelled rows, computed like the Evaluator's, with bounds.
 
     Args:
-        rows: the labelled rows.
         names: the names of metrics, for one output.
         at_push: the metrics in the version's evaluation.
 

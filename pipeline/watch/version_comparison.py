@@ -91,7 +91,6 @@ class Compared:
     """The comparison of a champion and a challenger.
 
     Attributes:
-        most: the rows that differ most.
         left_out_counts: counts, by reason, of what was left out of the logs or is incomplete.
         metrics: the metrics of rows with late labels; empty if no labels were given.
         labelled: the number of these rows.

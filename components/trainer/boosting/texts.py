@@ -185,7 +185,6 @@ def scaled_others(columns: Columns, values: Mapping[str, npt.NDArray[Any]], rows
     Args:
         columns: without the texts.
         values: by feature, [rows, ...].
-        rows: the number of rows.
     """
     from scipy import sparse
 

@@ -88,7 +88,6 @@ class OwnLoop:
         epochs: of the whole training.
         steps_per_epoch: >= 1.
         first_step: complete steps when the attempt began.
-        callbacks: of the loop and of the user.
         where: the user's function, for messages.
         step: complete steps.
     """

@@ -19,7 +19,6 @@ def takes_blocks(model: Any, devices: Devices) -> bool:
 
     Args:
         model: compiled, with its `steps_per_execution` set.
-        devices: the devices that it is trained on.
     """
     is_plain = devices.backend == "tensorflow" and devices.strategy is None and not model.run_eagerly
     own = type(model).make_train_function is not keras.Model.make_train_function

@@ -120,7 +120,6 @@ def redirect_pushes(job: PipelineJob, *, folder: str) -> None:
     """Make TFX's Pusher push into a folder of the rehearsal; the job is changed in place.
 
     Args:
-        job: the job of a user's own pipeline.
         folder: gets a subfolder for each task that pushes.
 
     Raises:

@@ -25,7 +25,6 @@ class Answer:
     """A service's error response.
 
     Attributes:
-        message: the service's own message.
         reason: the reason in `google.rpc.ErrorInfo`, e.g. SERVICE_DISABLED; empty if there is none.
         metadata: the metadata in `google.rpc.ErrorInfo`.
     """

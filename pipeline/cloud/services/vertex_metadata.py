@@ -25,7 +25,6 @@ class Blessing:
 
     Attributes:
         name: the service's name of the artifact.
-        uri: its folder.
         run: the run that issued it.
     """
 

@@ -22,7 +22,6 @@ def arguments(
     `metadata_path` and `beam_pipeline_args` (empty; `--beam` adds some).
 
     Args:
-        function: returns a pipeline.
         name: its `module:function`, or the function's own name; the module's last part names the pipeline.
         values: by name; text values are converted to the annotated type, e.g. numbers and booleans.
 
