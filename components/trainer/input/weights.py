@@ -5,14 +5,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
-import tensorflow as tf
 
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.features import Feature
-from slipway.components.trainer.input.parsing import parsed, records_of_all, wrong_examples
+from slipway.components.trainer.input.parsing import parsed_once
 from slipway.components.trainer.job import BALANCED, MOST_CLASSES, TrainingJob
 
-_PARSED_TOGETHER_ROWS = 4096
 _SHOWN_CLASSES = 10
 _FAR_FROM_ONE = 2.0
 """A mean weight this many times above or below 1 is reported."""
@@ -127,19 +125,16 @@ def _weigh(job: TrainingJob, files: Sequence[str], split: str, *, by_class: bool
     wanted = {job.weight, *(job.labels if by_class else ())}
     features: list[Feature] = [each for each in job.features if each.name in wanted]
     found = _Weighed()
-    try:
-        for columns in parsed(records_of_all(files), features, rows=_PARSED_TOGETHER_ROWS):
-            rows = int(next(iter(columns.values())).shape[0])
-            weights = np.ones(rows)
-            if job.weight is not None:
-                weights = columns[job.weight].numpy().astype(np.float64).reshape(-1)
-                require_weights(weights, name=job.weight, split=split)
-            found.rows += rows
-            found.total += float(weights.sum())
-            if by_class:
-                _add_classes(found.classes, columns[job.labels[0]].numpy().astype(np.float64), weights)
-    except tf.errors.InvalidArgumentError as error:
-        raise wrong_examples(error) from error
+    for columns in parsed_once(files, features):
+        rows = int(next(iter(columns.values())).shape[0])
+        weights = np.ones(rows)
+        if job.weight is not None:
+            weights = columns[job.weight].numpy().astype(np.float64).reshape(-1)
+            require_weights(weights, name=job.weight, split=split)
+        found.rows += rows
+        found.total += float(weights.sum())
+        if by_class:
+            _add_classes(found.classes, columns[job.labels[0]].numpy().astype(np.float64), weights)
     if job.weight is not None and not found.total:
         raise ComponentError(
             f"the weight {job.weight} is 0 in every row of the {split} split",
