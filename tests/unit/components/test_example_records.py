@@ -1,6 +1,9 @@
 """The records of files of examples, put together from pieces; the tests of statistics read whole files."""
 
 import gzip
+import importlib.util
+import sys
+import zlib
 
 import pytest
 
@@ -36,3 +39,21 @@ def test_the_first_are_as_many_as_there_are(tmp_path):
     path.write_bytes(gzip.compress(frame([b"a", b"b"])))
     assert first_records(str(path), 1) == [b"a"]
     assert first_records(str(path), 9) == [b"a", b"b"]
+
+
+def test_zlib_reads_the_same_where_isal_is_missing(tmp_path, monkeypatch):
+    for name in ("isal", "isal.isal_zlib"):
+        monkeypatch.setitem(sys.modules, name, None)
+    spec = importlib.util.spec_from_file_location("without_isal", example_records.__file__)
+    without = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(without)
+    assert without.inflation is zlib
+    path = tmp_path / "rows.gz"
+    path.write_bytes(gzip.compress(frame([b"a", b"b"])) + gzip.compress(frame([b"c" * 10_000_000])))
+    assert list(map(len, (one for some in without.records(str(path)) for one in some))) == [1, 1, 10_000_000]
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(without.ComponentError, match="cannot be read: it ends too early"):
+        list(without.records(str(path)))
+    path.write_bytes(b"no gzip at all")
+    with pytest.raises(without.ComponentError, match="cannot be read"):
+        list(without.records(str(path)))
