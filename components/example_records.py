@@ -22,17 +22,19 @@ except ModuleNotFoundError:  # a training's own interpreter need not have it; zl
 _PIECE_BYTES = 1 << 20
 # The most data to decompress at once: a piece of identical rows grows a thousandfold.
 _INFLATED_BYTES = 4 << 20
+_FIRST_BYTES = 64 << 10  # for the first few records, where the others would be decompressed for nothing
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS  # tells zlib to expect a gzip header
 _LENGTH = struct.Struct("<Q")
 # The length and the record are each followed by a checksum, which is skipped: gzip has its own of all bytes.
 _HEAD_BYTES, _FOOT_BYTES = 12, 4
 
 
-def records(file: str) -> Iterator[list[bytes]]:
+def records(file: str, *, at_once_bytes: int | None = None) -> Iterator[list[bytes]]:
     """Yield the records of a file in order, in lists of arbitrary length.
 
     Args:
         file: the path of a file compressed with gzip, local or on gs://.
+        at_once_bytes: the most data to decompress at once; None: `_INFLATED_BYTES`.
 
     Raises:
         ComponentError: the file is damaged.
@@ -42,7 +44,7 @@ def records(file: str) -> Iterator[list[bytes]]:
     there, needed = 0, _HEAD_BYTES
     try:
         with tf.io.gfile.GFile(file, "rb") as opened:
-            for piece in _inflated(opened):
+            for piece in _inflated(opened, at_once_bytes or _INFLATED_BYTES):
                 parts.append(piece)
                 there += len(piece)
                 if there >= needed:
@@ -70,22 +72,23 @@ def in_pieces(lists: Iterable[list[bytes]], rows: int) -> Iterator[list[bytes]]:
 
 def first_records(file: str, rows: int) -> list[bytes]:
     """Return the first records of a file, at most `rows`."""
-    return list(itertools.islice(itertools.chain.from_iterable(records(file)), rows))
+    lists = records(file, at_once_bytes=_FIRST_BYTES)
+    return list(itertools.islice(itertools.chain.from_iterable(lists), rows))
 
 
-def _inflated(file: Any) -> Iterator[bytes]:
+def _inflated(file: Any, most_bytes: int) -> Iterator[bytes]:
     """Yield the decompressed bytes of a gzip file piece by piece; the file may have several members."""
     gzip = None
     while piece := file.read(_PIECE_BYTES):
         more = True
         while piece or more:
             gzip = gzip or inflation.decompressobj(_GZIP_WINDOW)
-            data = gzip.decompress(piece, _INFLATED_BYTES)
+            data = gzip.decompress(piece, most_bytes)
             yield data
             if gzip.eof:
                 piece, gzip, more = gzip.unused_data, None, False
             else:  # with a full output buffer there may be more to come, even once all input is consumed
-                piece, more = gzip.unconsumed_tail, len(data) == _INFLATED_BYTES
+                piece, more = gzip.unconsumed_tail, len(data) == most_bytes
     if gzip:
         raise EOFError("it ends too early")
 

@@ -17,6 +17,7 @@ from slipway.components.data_profile.rows import within
 
 MOST_BYTES = 256 << 20
 """The limit for the size of a sample's records; without it, a few thousand images would take gigabytes."""
+_AT_ONCE_BYTES = 256 << 10  # of a file, only the first rows are read
 _BATCH_ROWS = 32  # TensorFlow returns a whole batch at once, and rows may have several megabytes each
 
 # Text longer than this on average is a document or an image, useless as a category.
@@ -71,7 +72,7 @@ def read_sample(uri: str, splits: Sequence[str], *, rows: int) -> Sample:
 def _read(path: str, rows: int, most_bytes: int) -> Iterator[bytes]:
     lists: Iterable[list[bytes]]
     if path.endswith(".gz"):
-        lists = example_records.records(path)
+        lists = example_records.records(path, at_once_bytes=_AT_ONCE_BYTES)
     else:
         batches = tf.data.TFRecordDataset(path).take(rows).batch(_BATCH_ROWS).as_numpy_iterator()
         lists = (batch.tolist() for batch in batches)

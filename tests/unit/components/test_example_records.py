@@ -41,6 +41,16 @@ def test_the_first_are_as_many_as_there_are(tmp_path):
     assert first_records(str(path), 9) == [b"a", b"b"]
 
 
+def test_the_first_are_found_without_reading_the_others(tmp_path, monkeypatch):
+    path = tmp_path / "rows.gz"
+    path.write_bytes(gzip.compress(frame([b"%09d" % number for number in range(100_000)])))
+    found = []
+    split = example_records._split
+    monkeypatch.setattr(example_records, "_split", lambda data: found.append(len(data)) or split(data))
+    assert first_records(str(path), 2) == [b"000000000", b"000000001"]
+    assert sum(found) < 100_000, "of 2.5 MB"
+
+
 def test_zlib_reads_the_same_where_isal_is_missing(tmp_path, monkeypatch):
     for name in ("isal", "isal.isal_zlib"):
         monkeypatch.setitem(sys.modules, name, None)

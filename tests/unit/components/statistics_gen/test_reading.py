@@ -58,7 +58,7 @@ def test_equal_rows_that_unpack_to_much_come_in_batches_no_larger(tmp_path, monk
     path.write_bytes(gzip.compress(frame([example(7)] * 200_000)) * 2)
     assert path.stat().st_size < example_records._PIECE_BYTES, "all of it is read at once"
     with path.open("rb") as opened:
-        pieces = [len(piece) for piece in example_records._inflated(opened)]
+        pieces = [len(piece) for piece in example_records._inflated(opened, example_records._INFLATED_BYTES)]
     assert max(pieces) == example_records._INFLATED_BYTES
     assert sum(pieces) == 2 * 200_000 * len(frame([example(7)]))
     found = [batch.num_rows for batch in batches(str(path))]
