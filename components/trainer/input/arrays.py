@@ -25,6 +25,8 @@ from slipway.components.trainer.input.targets import Targets
 TAKEN_TOGETHER_BYTES = 2**20
 MAX_TAKEN_TOGETHER = 16
 """Small batches are taken several at a time, because a gather of each column costs more than its few rows."""
+_AS_WRITTEN = tf.autograph.experimental.do_not_convert
+"""For functions without branches on tensors: converting them costs each training half a second."""
 
 
 class Rows(Protocol):
@@ -232,6 +234,7 @@ def training_batches(
     block = math.gcd(block_steps, steps_per_epoch - first_step_in_epoch) if block_steps else None
     together = block or max(1, min(MAX_TAKEN_TOGETHER, TAKEN_TOGETHER_BYTES // (part * rows.row_bytes)))
 
+    @_AS_WRITTEN
     def take(numbers: tf.Tensor) -> Any:
         columns = rows.take(tf.reshape(numbers, [-1]))
         return targets.split(
@@ -241,9 +244,11 @@ def training_batches(
             }
         )
 
-    portions = tf.data.Dataset.counter(start=first_epoch).flat_map(
-        lambda epoch: epoch_order(epoch).batch(together, drop_remainder=block is not None)
-    )
+    @_AS_WRITTEN
+    def portions_of(epoch: tf.Tensor) -> tf.data.Dataset:
+        return epoch_order(epoch).batch(together, drop_remainder=block is not None)
+
+    portions = tf.data.Dataset.counter(start=first_epoch).flat_map(portions_of)
     taken = portions.map(take, tf.data.AUTOTUNE, deterministic=True)
     return taken.prefetch(2) if block else taken.unbatch().prefetch(tf.data.AUTOTUNE)
 
@@ -269,7 +274,12 @@ def eval_batches(
     if rest := used - full * batch_size:
         last = _portions(numbers[-rest:], rest, place)
         batches = batches.concatenate(last) if full else last
-    return batches.map(lambda part: targets.split(rows.take(part)), tf.data.AUTOTUNE).prefetch(2)
+
+    @_AS_WRITTEN
+    def split(part: tf.Tensor) -> Any:
+        return targets.split(rows.take(part))
+
+    return batches.map(split, tf.data.AUTOTUNE).prefetch(2)
 
 
 def _portions(numbers: Any, size: int, place: Hosts) -> tf.data.Dataset:
