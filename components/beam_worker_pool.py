@@ -21,9 +21,11 @@ from apache_beam.portability.api import beam_fn_api_pb2, beam_fn_api_pb2_grpc
 
 _LOG = logging.getLogger(__name__)
 _PROGRAM = "python -m slipway.components.beam_worker_pool"
-# What Beam's own pool starts.
+# What Beam's own pool starts, with what its import needs here.
 _SDK_WORKER = (
-    "import sys; from apache_beam.runners.worker.sdk_worker import SdkHarness; "
+    "import sys\n"
+    "from slipway.components.large_imports import large_imports\n"
+    "with large_imports(): from apache_beam.runners.worker.sdk_worker import SdkHarness\n"
     "SdkHarness(sys.argv[1], worker_id=sys.argv[2], state_cache_size=0, data_buffer_time_limit_ms=-1).run()"
 )
 # Requests come only from the engine's worker on this host.

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from slipway.components.errors import ComponentError, SlipwayError
+from slipway.components.large_imports import large_imports
 from slipway.components.preflight.batch_search import largest_batch
 from slipway.components.preflight.hlo import collectives
 from slipway.components.preflight.memory_fit import held_bytes, shortage, state_shortage
@@ -92,9 +93,10 @@ def answer_to(question: Question) -> Answer:
             a feature.
         Exception: anything the user's code raises, except errors of tracing, which are part of the answer.
     """
-    import keras
+    with large_imports():
+        import keras
 
-    from slipway.components.preflight.model_traits import casts, only_shapes_of_large_weights
+        from slipway.components.preflight.model_traits import casts, only_shapes_of_large_weights
 
     # Keras rebuilds errors to add the call's arguments, which fails for JAX's: they take more than a message.
     keras.config.disable_traceback_filtering()

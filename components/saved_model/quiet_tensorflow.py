@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from slipway.components.accelerators import share_gpus
-from slipway.components.collector_pause import collector_paused
+from slipway.components.large_imports import large_imports
 
 
 def import_tensorflow() -> Any:
@@ -16,7 +16,7 @@ def import_tensorflow() -> Any:
     os.environ.setdefault("TF_USE_LEGACY_KERAS", "0")
     share_gpus()
     if "tensorflow" not in sys.modules:
-        with stderr_to_nowhere(), collector_paused():
+        with stderr_to_nowhere(), large_imports():
             import tensorflow as tf
     else:
         import tensorflow as tf

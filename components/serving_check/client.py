@@ -27,11 +27,13 @@ if TYPE_CHECKING:
     import numpy as np
     import tensorflow
 
-# The pipeline's packages; a model that needs one of these cannot be served.
+# The pipeline's packages, and those that TensorFlow imports where they are, which takes as long again as the
+# rest of it. A model that needs one of these cannot be served.
 REFUSED = frozenset(
     {
-        "apache_beam", "components", "pipeline", "slipway", "tensorflow_data_validation",
-        "tensorflow_model_analysis", "tensorflow_transform", "tfx", "tfx_bsl", "workloads",
+        "IPython", "apache_beam", "components", "googleapiclient", "pandas", "pipeline", "scipy", "sklearn",
+        "slipway", "tensorflow_data_validation", "tensorflow_model_analysis", "tensorflow_transform", "tfx",
+        "tfx_bsl", "workloads",
     }
 )  # fmt: skip
 # The value of an empty cell in an integer column of `serve_raw`, see `saved_model_export`.

@@ -45,6 +45,7 @@ from slipway.components.atomic_file import whole_file
 from slipway.components.errors import SlipwayError
 from slipway.components.event_lines import emit
 from slipway.components.kept_state import PREEMPTED_EXIT_CODE
+from slipway.components.large_imports import large_imports
 from slipway.components.saved_model.digest import SBOM
 from slipway.components.trainer.custom_fit import fit_at_once, has_custom_fit
 from slipway.components.trainer.custom_functions import has_custom_loop
@@ -132,7 +133,8 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
         _save_texts(job, fitted, history)
         return fitted
     began_at = time.time()
-    devices = open_devices(job.compute, os.environ)
+    with large_imports():
+        devices = open_devices(job.compute, os.environ)
     require_agreement(job, devices.hosts)
     emit("devices", kind=devices.kind, words=devices.words, replicas=devices.replicas)
     for words in devices.passed_over:

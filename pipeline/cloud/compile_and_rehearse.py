@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from slipway.components.collector_pause import collector_paused
+from slipway.components.large_imports import large_imports
 from slipway.components.project import INSTALL
 from slipway.pipeline.cloud.complete_job import to_text
 from slipway.pipeline.cloud.image_contents import read_image
@@ -76,7 +76,7 @@ def compiled_job(target: Target) -> PipelineJob:
         UsageError: see `compile.compile_job`.
     """
     with sign_of_life(f"{target.config.name}: compiles"), _libraries_silent():
-        with collector_paused():
+        with large_imports():
             from slipway.pipeline.cloud.compile import compile_job
 
         return compile_job(target)

@@ -13,6 +13,7 @@ from slipway.components.errors import ComponentError
 from slipway.components.ingest.blocks import FileError, InputFile
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.typed_rows import ExampleRows, example_rows
+from slipway.components.large_imports import large_imports
 from slipway.components.predictor.input_columns import InputColumns
 from slipway.components.pusher.version_store import VersionStore
 from slipway.components.saved_model.signatures import SERVE_RAW, SERVING_DEFAULT
@@ -123,7 +124,8 @@ def answers_to(
 def _answered(
     model: "LoadedModel", number: int, read: Iterable[ExampleRows], left_out_counts: Counter[str]
 ) -> AnsweredFile:
-    from slipway.components.predictor.predict_files import BATCH_ROWS, REFUSED, predict_rows
+    with large_imports():
+        from slipway.components.predictor.predict_files import BATCH_ROWS, REFUSED, predict_rows
 
     rows, answers = [np.zeros(0, np.int64)], []
     for part in read:

@@ -19,6 +19,7 @@ from slipway.components.ingest.options import Options
 from slipway.components.ingest.quarantine import to_record
 from slipway.components.ingest.storage import StoredFile, fetched, list_files
 from slipway.components.ingest.typed_rows import example_rows
+from slipway.components.large_imports import large_imports
 from slipway.components.predictor.input_columns import InputColumns, InputError
 from slipway.components.pusher.manifest import Manifest
 from slipway.components.pusher.version_store import UntrustedError, version_store_at
@@ -256,7 +257,8 @@ def _predict(
     beam_args: list[str],
     log: _Logged,
 ) -> "Counts":
-    from slipway.components.predictor.predict_files import Logging, predict_files
+    with large_imports():
+        from slipway.components.predictor.predict_files import Logging, predict_files
     from slipway.components.saved_model.reading import read_signatures
     from slipway.pipeline.engine.processes.loopback_only import bind_to_loopback
 

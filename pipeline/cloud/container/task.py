@@ -16,14 +16,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from slipway.components.collector_pause import collector_paused
 from slipway.components.errors import GateStopError, SlipwayError
+from slipway.components.large_imports import large_imports
 from slipway.pipeline.cloud.container.failure import write_failure_file
 from slipway.pipeline.exit_codes import FAILED, GATE_STOPPED
 from slipway.pipeline.runs.record import OVERRIDES, WHY
 from slipway.pipeline.terminal.printable import say
 
-with collector_paused():
+with large_imports():
     from absl import app  # type: ignore[import-untyped]
     from tfx.dsl.component.experimental.json_compat import is_json_compatible
     from tfx.orchestration.kubeflow.v2.container import kubeflow_v2_entrypoint_utils as entrypoint

@@ -23,9 +23,9 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from slipway.components.accelerators import share_gpus
-from slipway.components.collector_pause import collector_paused
 from slipway.components.errors import SlipwayError
 from slipway.components.isolated_script import IsolatedScript
+from slipway.components.large_imports import large_imports
 from slipway.pipeline.engine.failure import Cause, describe_exception, failed
 from slipway.pipeline.engine.launcher import Exited, Start, Started
 from slipway.pipeline.engine.processes.messages import (
@@ -123,7 +123,7 @@ class ForkServer:
 
     def _compile(self, order: Order) -> None:
         try:
-            with collector_paused():
+            with large_imports():
                 self._compiled = self.load(order)
             gc.freeze()  # imported modules are never garbage
         except (Exception, SystemExit) as error:  # user code may raise anything
@@ -154,7 +154,7 @@ class ForkServer:
 
     def _import_ahead(self, module: str) -> None:
         try:
-            with collector_paused():
+            with large_imports():
                 importlib.import_module(module)
         except Exception:  # the node will fail at the same import and report the error
             traceback.print_exc()

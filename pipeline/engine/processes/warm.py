@@ -17,8 +17,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Self
 
-from slipway.components.collector_pause import collector_paused
 from slipway.components.import_path import import_path
+from slipway.components.large_imports import large_imports
 from slipway.components.project import PROJECT_ROOT
 from slipway.components.python_process import ForkedProcess
 from slipway.pipeline.engine.processes.module_forks import ModuleForks
@@ -126,7 +126,7 @@ def main() -> None:
 
 def import_ahead() -> None:
     """Import the modules that every run needs, and no user code."""
-    with collector_paused():
+    with large_imports():
         for module in _MODULES:
             importlib.import_module(module)
         metadata_store_lock.turns()  # so that runs side by side use one
