@@ -1,4 +1,4 @@
-"""Tells, in a process forked from the warm one, what is loaded of what is to be put off; then uses all of it."""
+"""Tells, in a process forked from the warm one, what is loaded of what is put off; then uses all of it."""
 
 import importlib
 import pkgutil
