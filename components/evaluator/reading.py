@@ -52,9 +52,11 @@ class LoadedModels:
     def __init__(self, request: Request, models: Mapping[str, str], schema: bytes | None) -> None:
         self._request = request
         by_name = itertools.groupby(request.models, lambda each: each.name)
-        self._models = [_Model(list(heads), models[name], request.columns) for name, heads in by_name]
+        described = _columns_of(schema)
+        # A raw column comes before a transformed one of its name, which holds codes or scaled numbers.
+        others = [name for name in request.columns if name not in described]
+        self._models = [_Model(list(heads), models[name], others) for name, heads in by_name]
         self._weigher = next(place for place, each in enumerate(request.models) if not each.is_baseline)
-        # As in TensorFlow Model Analysis, transformed columns take precedence over raw ones.
         transformed = {name for model in self._models for name in model.columns}
         raw = [name for name in request.columns if name not in transformed]
         if request.group and request.group not in raw:
@@ -265,6 +267,11 @@ def _rows_at_once(first: Sequence[bytes]) -> int:
     """Return the rows per batch, by the mean size of the first rows: always the same for the same file."""
     sizes = [len(row) for row in first]
     return max(1, min(BATCH_ROWS, BATCH_BYTES * len(sizes) // max(sum(sizes), 1)))
+
+
+def _columns_of(schema: bytes | None) -> set[str]:
+    """Return the names of the raw columns that a schema describes."""
+    return set() if schema is None else {each.name for each in schema_pb2.Schema.FromString(schema).feature}
 
 
 def _decoder(columns: Sequence[str], schema: bytes | None) -> Any:

@@ -1,9 +1,12 @@
-"""TFX's own executor, extended by checks and clear errors for custom metrics."""
+"""TFX's own executor with checks and clear errors for custom metrics, and slices by raw columns."""
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import tensorflow_model_analysis as tfma
+from tensorflow_model_analysis import constants
+from tensorflow_model_analysis.extractors import slice_key_extractor
 from tensorflow_model_analysis.metrics.metric_types import registered_metrics
 from tensorflow_model_analysis.utils.keras_lib import tf_keras
 from tfx.components.evaluator.executor import Executor as StockExecutor
@@ -27,7 +30,8 @@ class CheckedExecutor(StockExecutor):
     """TFX's own executor with checks of custom metrics.
 
     Unchecked, TensorFlow Model Analysis silently prefers its own class of the same name to the user's, and
-    ignores a metric that gives no result.
+    ignores a metric that gives no result. A slice is by the raw column, even if a transformed one has its
+    name.
     """
 
     def Do(  # noqa: N802  (TFX's name)
@@ -44,7 +48,8 @@ class CheckedExecutor(StockExecutor):
         metrics = [] if _is_apart(exec_properties) else _of_the_user(input_dict, exec_properties)
         require_metrics(metrics, kinds=KINDS, taken=registered_metrics())
         try:
-            super().Do(input_dict, output_dict, exec_properties)
+            with _slices_of_raw_columns():
+                super().Do(input_dict, output_dict, exec_properties)
         except Exception as error:
             if not metrics:
                 raise
@@ -65,6 +70,41 @@ def with_defaults(config: Any, input_dict: Mapping[str, list[Any]]) -> Any:
     """Return a configuration with the defaults that TFX's own executor fills in."""
     has_baseline = bool(input_dict.get(standard_component_specs.BASELINE_MODEL_KEY))
     return tfma.utils.update_eval_config_with_defaults(config, has_baseline=has_baseline, rubber_stamp=True)
+
+
+class _RawColumnsFirst(slice_key_extractor.ExtractSliceKeysFn):  # type: ignore[misc]
+    """Finds the slices of an example: a raw column comes before a transformed one of its name.
+
+    TensorFlow Model Analysis takes the transformed one, which holds codes or scaled numbers.
+    """
+
+    def process(self, element: dict[str, Any], slice_spec: list[Any]) -> list[dict[str, Any]]:
+        """Return the example with the keys of its slices."""
+        transformed = element.get(constants.TRANSFORMED_FEATURES_KEY)
+        if transformed is None:
+            return list(super().process(element, slice_spec))
+        raw = element[constants.FEATURES_KEY]
+        if not self._eval_config or len(self._eval_config.model_specs) == 1:
+            others = _without(transformed, raw)
+        else:
+            others = {model: _without(columns, raw) for model, columns in transformed.items()}
+        [found] = super().process({**element, constants.TRANSFORMED_FEATURES_KEY: others}, slice_spec)
+        return [{**found, constants.TRANSFORMED_FEATURES_KEY: transformed}]
+
+
+def _without(columns: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    return {name: values for name, values in columns.items() if name not in names}
+
+
+@contextlib.contextmanager
+def _slices_of_raw_columns() -> Iterator[None]:
+    """Make TensorFlow Model Analysis find slices as `_RawColumnsFirst` does; it has no argument for this."""
+    theirs = slice_key_extractor.ExtractSliceKeysFn
+    slice_key_extractor.ExtractSliceKeysFn = _RawColumnsFirst
+    try:
+        yield
+    finally:
+        slice_key_extractor.ExtractSliceKeysFn = theirs
 
 
 def _is_apart(exec_properties: dict[str, object]) -> bool:

@@ -37,6 +37,7 @@ feature { name: "text" type: BYTES }
 feature { name: "whole" type: INT presence { min_fraction: 1 } shape { dim { size: 1 } } }
 feature { name: "fraction" type: FLOAT }
 feature { name: "tags" type: BYTES }
+feature { name: "kind" type: BYTES }
 feature { name: "label" type: FLOAT }
 feature { name: "candidate" type: FLOAT }
 feature { name: "baseline" type: FLOAT }
@@ -68,7 +69,7 @@ def tfx():
 
 @pytest.fixture(scope="module")
 def saved(tfx):
-    """Writes a model that answers what stands in a column; `doubled` is what it transforms `whole` to."""
+    """Writes a model that answers what stands in a column; it transforms `kind`, too, as many models do."""
     tf = tfx.tf
 
     def save(folder, column, *, outputs, labels, label_dtype=tf.float32, called="label"):
@@ -90,7 +91,7 @@ def saved(tfx):
             found = tf.io.parse_example(examples, both)
             as_text = label_dtype == tf.string
             label = tf.strings.as_string(found["label"]) if as_text else tf.cast(found["label"], label_dtype)
-            bucket = {"bucket": found["whole"] % 3, "other": found["whole"]}
+            bucket = {"bucket": found["whole"] % 3, "other": found["whole"], "kind": found["whole"] + 40}
             return {called: label, "weight": found["weight"], **bucket}
 
         module.serve, module.transform = serve, transform
@@ -145,6 +146,7 @@ def made_rows(outputs, labels, *, label, answer):
         wanted = label(draw)
         rows.append(
             {
+                "kind": [weigh.choice(["north", "south"])],
                 "text": draw.choice([["a"], ["b"], ["ü"], [], ["a"]]),
                 "whole": [draw.choice([0, 2, 7])],
                 "fraction": draw.choice([[0.5], [-1.25], [0.1], []]),
@@ -802,19 +804,25 @@ def test_metrics_of_one_s_own_stand_beside_the_others(alone, with_own, evaluate,
     shown = tmp_path / "progress.json"
     monkeypatch.setenv(PROGRESS_VARIABLE, str(shown))
     examples, models = alone
-    config = with_own([["whole"]], gain=("Gain", {"fare": 2.0}), above=("Above", {"cut": 0.6}))
+    config = with_own([["whole"], ["kind"]], gain=("Gain", {"fare": 2.0}), above=("Above", {"cut": 0.6}))
     folder = evaluate(examples, config, {**models, "baseline": models["candidate"]})
     _, _, label, answer, _ = CASES["binary"]
     rows = made_rows(1, 1, label=label, answer=answer)
     found = read_evaluation(str(folder))
-    for name, of_it in {"overall": rows, "whole=2": [row for row in rows if row["whole"] == [2]]}.items():
+    # The raw column's values: `new` names a feature as its column, whose codes say nothing.
+    assert [name for name in found.candidate if "kind" in name] == ["kind=north", "kind=south"]
+    for name, of_it in {
+        "overall": rows,
+        "whole=2": [row for row in rows if row["whole"] == [2]],
+        "kind=north": [row for row in rows if row["kind"] == ["north"]],
+    }.items():
         gain = sum(2 * row["label"][0] * row["candidate"][0] for row in of_it)
         above = sum(row["candidate"][0] > 0.6 for row in of_it)
         for model in (found.candidate, found.baseline):
             assert (model[name]["gain"], model[name]["above"]) == (pytest.approx(gain), above)
             assert model[name]["example_count"] == len(of_it)
     text = json.loads(shown.read_text())["text"]
-    assert text.startswith("300 rows, 4 slices; gain, above by TFX's own executor, row by row: ")
+    assert text.startswith("300 rows, 6 slices; gain, above by TFX's own executor, row by row: ")
     assert text.endswith(" s")
     assert sorted(path.name for path in folder.iterdir()) == [
         "attributions-00000-of-00001.tfrecord",
