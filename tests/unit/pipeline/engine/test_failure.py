@@ -100,6 +100,14 @@ def test_a_failure_below_the_users_call_is_reported_at_the_users_call(user, tmp_
     assert cause["where"].startswith(str(Path(__file__)))  # the lambda of this test
 
 
+def test_a_file_that_cannot_be_parsed_is_the_place_and_not_its_importer(user, tmp_path):
+    file = str(tmp_path / "work" / "constants.py")
+    cause = describe_exception(
+        caught(user["call"], lambda: compile("a = 1\nb = = 2", file, "exec")), root=tmp_path
+    )
+    assert (cause["message"].partition(":")[0], cause["where"]) == ("SyntaxError", "work/constants.py:2")
+
+
 def test_library_frames_are_passed_over(user, tmp_path):
     cause = describe_exception(caught(user["call"], subprocess.Popen), root=tmp_path)
     assert cause["where"] == "work/model.py:18"
