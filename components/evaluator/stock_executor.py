@@ -72,7 +72,7 @@ def with_defaults(config: Any, input_dict: Mapping[str, list[Any]]) -> Any:
     return tfma.utils.update_eval_config_with_defaults(config, has_baseline=has_baseline, rubber_stamp=True)
 
 
-class _RawColumnsFirst(slice_key_extractor.ExtractSliceKeysFn):  # type: ignore[misc]
+class _RawColumnsFirst(slice_key_extractor.ExtractSliceKeysFn):
     """Finds the slices of an example: a raw column comes before a transformed one of its name.
 
     TensorFlow Model Analysis takes the transformed one, which holds codes or scaled numbers.
