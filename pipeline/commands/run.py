@@ -148,19 +148,27 @@ def begin(asked: "Request", *, airflow: str) -> str:
         airflow: the command by which Airflow starts such a run, to be shown in hints.
     """
     from slipway.pipeline.commands.end_listeners import END_LISTENERS
+    from slipway.pipeline.engine.processes import standby
     from slipway.pipeline.engine.stepwise_run import begin as begin_run
     from slipway.pipeline.screen.run_display import stderr_display
 
-    with contextlib.closing(stderr_display()) as display:
-        return begin_run(asked, display=display, airflow=airflow, listeners=END_LISTENERS).run_id
+    with (
+        contextlib.closing(stderr_display()) as display,
+        standby.find() or contextlib.nullcontext() as warm,
+    ):
+        record = begin_run(asked, display=display, airflow=airflow, warm=warm, listeners=END_LISTENERS)
+    return record.run_id
 
 
 def run_node(run_id: str, node_id: str, *, output: Path) -> int:
     """Run one node of a run from `begin`, report the result, and return the exit code."""
+    from slipway.pipeline.engine.processes import standby
     from slipway.pipeline.engine.stepwise_run import run_node as run
     from slipway.pipeline.screen.run_display import LineDisplay
 
-    record, code = run(run_id, node_id, output=output.absolute(), display=LineDisplay(sys.stderr))
+    display = LineDisplay(sys.stderr)
+    with standby.find() or contextlib.nullcontext() as warm:
+        record, code = run(run_id, node_id, output=output.absolute(), display=display, warm=warm)
     say(*step_lines(record, node_id, stops=read_stops(record)))
     return code
 

@@ -17,7 +17,7 @@ from slipway.pipeline.engine.local_run import is_all_known, known_plan, prepare
 from slipway.pipeline.engine.processes.client import ForkServerClient
 from slipway.pipeline.engine.processes.os_processes import end_leftovers
 from slipway.pipeline.engine.processes.temporary import temporary_folder
-from slipway.pipeline.engine.processes.warm import Warm
+from slipway.pipeline.engine.processes.warm import WarmProcess
 from slipway.pipeline.engine.result_store import CachedResults
 from slipway.pipeline.engine.run_end import Listener, close, give_up
 from slipway.pipeline.engine.scheduler import Engine
@@ -51,7 +51,7 @@ def begin(
     *,
     display: RunDisplay,
     airflow: str = "",
-    warm: Warm | None = None,
+    warm: WarmProcess | None = None,
     listeners: Sequence[Listener] = (),
 ) -> RunRecord:
     """Create a run and plan it; cached nodes are done at once.
@@ -98,7 +98,7 @@ def begin(
 
 
 def run_node(
-    run_id: str, node_id: str, *, output: Path, display: RunDisplay, warm: Warm | None = None
+    run_id: str, node_id: str, *, output: Path, display: RunDisplay, warm: WarmProcess | None = None
 ) -> tuple[RunRecord, int]:
     """Run one node of a run whose upstream nodes are done.
 

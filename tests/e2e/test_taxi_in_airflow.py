@@ -1,7 +1,8 @@
 """The taxi workload as a DAG in a real Airflow, in an environment of its own without TensorFlow.
 
 It starts from the cache of a local run, which spares minutes: the Trainer and what follows run in it.
-From nothing it is run by hand (docs/airflow.md).
+From nothing it is run by hand (docs/airflow.md). The scheduler runs all DAGs side by side, and the steps of
+the taxi workload are forked from a warm process; those of the toys import TFX.
 
 Seen only here: Airflow's own scheduler, retries, limits and triggers.
 """
@@ -20,10 +21,11 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from called import called, forked_servers
 
 from slipway.components.ingest.spans import span_number
 from slipway.pipeline.cloud.airflow.dag_file import AROUND_S, Place, dag_text
-from slipway.pipeline.config import load_workload
+from slipway.pipeline.config import load_workload, read_assignments
 from slipway.pipeline.engine.processes.os_processes import RUN_VARIABLE, end_leftovers, leftovers
 from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.history import History
@@ -41,19 +43,25 @@ LIMIT_S = 600.0
 
 
 class Airflow:
-    """One Airflow: its home, its SQLite database, its DAGs."""
+    """One Airflow: its home, its SQLite database, its DAGs; and the folder of the toys."""
 
-    def __init__(self, bin_folder, home):
-        self.home, self.dags = home, home / "dags"
+    def __init__(self, bin_folder, home, toys):
+        self.home, self.dags, self.toys = home, home / "dags", toys
         self._program = bin_folder / "airflow"
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self._port = free.getsockname()[1]
         kept = {name: os.environ[name] for name in ("HOME", "TMPDIR", "LANG") if name in os.environ}
-        self._environment = {
+        # What a step gets: nothing of Airflow's own settings.
+        self.of_steps = {
             **kept,
             "PATH": f"{bin_folder}:/usr/bin:/bin",
+            "TOY": str(toys),
+            "XDG_RUNTIME_DIR": str(home),  # where steps look for a warm process
             RUN_VARIABLE: str(home),  # by which whatever is left of it is found
+        }
+        self._environment = {
+            **self.of_steps,
             "AIRFLOW_HOME": str(home),
             "AIRFLOW__CORE__DAGS_FOLDER": str(self.dags),
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
@@ -68,12 +76,11 @@ class Airflow:
             "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
         }
 
-    def command(self, *words, **environment):
+    def command(self, *words):
         """Runs a command of Airflow's to its end."""
         return subprocess.run(
             [self._program, *words],
-            env={**self._environment, **environment},
-            capture_output=True, text=True, timeout=LIMIT_S, check=False,
+            env=self._environment, capture_output=True, text=True, timeout=LIMIT_S, check=False,
         )  # fmt: skip
 
     @contextmanager
@@ -123,10 +130,16 @@ class Airflow:
         rows = self._ask("SELECT state FROM dag_run WHERE dag_id = ? AND run_type = ?", dag_id, run_type)
         return rows[0][0] if rows else None
 
-    def tasks(self, dag_id):
-        """The state and the number of tries of each task of a DAG that has run once."""
-        query = "SELECT task_id, state, try_number FROM task_instance WHERE dag_id = ?"
-        return {task: (state, tries) for task, state, tries in self._ask(query, dag_id)}
+    def tasks(self, dag_id, run_type):
+        """The state and the number of tries of each task of a DAG's run of that type."""
+        query = "SELECT task_id, state, try_number FROM task_instance WHERE dag_id = ? AND run_id LIKE ?"
+        return {task: (state, tries) for task, state, tries in self._ask(query, dag_id, f"{run_type}__%")}
+
+    def said(self, dag_id):
+        """What the logs of a DAG's tasks say."""
+        files = self.home.glob(f"logs/dag_id={dag_id}/**/*.log")
+        lines = (line for file in files for line in file.read_text().splitlines())
+        return "\n".join(line + str(json.loads(line)["event"]) for line in lines)
 
     def limits(self, dag_id, task_id):
         """A task's retries and time limit as Airflow has read them."""
@@ -148,7 +161,7 @@ def airflow(project, tmp_path_factory):
         if os.environ.get("CI"):
             pytest.fail("there is no .venv-airflow; .ci/run makes it")
         pytest.skip("there is no .venv-airflow: `make airflow` makes it")
-    made = Airflow(folder, tmp_path_factory.mktemp("airflow"))
+    made = Airflow(folder, tmp_path_factory.mktemp("airflow"), tmp_path_factory.mktemp("toys"))
     migrated = made.command("db", "migrate")
     assert migrated.returncode == 0, migrated.stderr
     yield made
@@ -156,45 +169,20 @@ def airflow(project, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def write_dag(project, airflow, output):
+def write_dag(warm, airflow, output):
     """Writes a DAG as a user does."""
 
     def write(*sets, workload="taxi", profile=()):
         words = [word for item in (SCHEDULE, EPOCHS, *sets) for word in ("--set", item)]
         places = ["--dags", str(airflow.dags), "--output", str(output)]
-        finished = subprocess.run(
-            [sys.executable, f"{project}/cloud_runner.py", "airflow", workload, *profile, *words, *places],
-            cwd=airflow.home, capture_output=True, text=True, timeout=LIMIT_S, check=False,
-        )  # fmt: skip
+        with forked_servers(lambda: warm):
+            finished = called(
+                "cloud_runner", "airflow", workload, *profile, *words, *places, cwd=airflow.home
+            )
         assert finished.returncode == 0, finished.stderr
         return Path(finished.stdout.strip())
 
     return write
-
-
-@pytest.fixture(scope="module")
-def tested(first_run, airflow, write_dag):
-    """`airflow dags test`, after a local run with fewer epochs."""
-    write_dag()
-    return airflow.command("dags", "test", "taxi", DAY)
-
-
-def test_dag_runs_to_the_end_and_what_a_local_run_made_is_cached(tested, output):
-    assert tested.returncode == 0, tested.stdout[-5000:] + tested.stderr[-5000:]
-    record = next(History(output).runs())
-    states = {node.id: node.state for node in record.nodes}
-    assert (record.state, record.exit_code, record.in_steps) == ("complete", 0, True)
-    assert {states[name] for name in ("Ingest", "StatisticsGen", "Transform")} == {"cached"}
-    assert {states[name] for name in ("Trainer", "Evaluator", "ModelGate", "Pusher")} == {"complete"}
-    assert record.blessed
-    assert (Path(record.pushed["path"]) / "saved_model.pb").exists()
-
-
-def test_log_of_a_task_tells_how_its_node_went_and_no_secret(tested, airflow):
-    told = tested.stdout + tested.stderr
-    assert "✓ Trainer  complete" in told
-    assert "Pushed: taxi version" in told
-    assert airflow._environment["AIRFLOW__API_AUTH__JWT_SECRET"] not in told
 
 
 @pytest.fixture(scope="module")
@@ -209,8 +197,39 @@ def days(airflow):
 
 
 @pytest.fixture(scope="module")
-def ended(tested, airflow, write_dag, days):
-    """The scheduler's run of the DAG, and beside it a back-fill of one that takes the day before."""
+def toys(airflow, project):
+    """A DAG of toys: one fails once, one exceeds its own time limit, one Airflow's; returns their folder."""
+    folder = airflow.toys
+    for file in ("local_runner.py", "tests/data/toy/toy_pipeline.py"):
+        (folder / Path(file).name).symlink_to(project / file)
+    # The node's own limit is part of the toy; what Airflow has lies behind it.
+    nodes = (
+        Node("Once", "Misbehave", (), retries=2, backoff_s=0),
+        Node("Deaf", "Misbehave", ("Once",), timeout_s=6),
+        Node("Hang", "Misbehave", ("Once",), timeout_s=20 - AROUND_S),
+    )
+    workload = project / "workloads/taxi/workload.yaml"
+    config = load_workload(workload, sets=read_assignments([SCHEDULE]), root=project)
+    place = Place(str(folder), sys.executable, str(folder / "output"))
+    words = ("--pipeline", "toy_pipeline:limits")
+    airflow.dags.mkdir(exist_ok=True)
+    (airflow.dags / "toys.py").write_text(
+        dag_text(Graph("toys", nodes), config, name="toys", workload=words, place=place)
+    )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def warm_here(airflow, project):
+    """A process that steps in the project's folder are forked from; it ends with Airflow."""
+    command = [sys.executable, "local_runner.py", "warm"]
+    subprocess.run(command, cwd=project, env=airflow.of_steps, check=True, capture_output=True)
+
+
+@pytest.fixture(scope="module")
+def ended(first_run, airflow, warm_here, write_dag, days, toys):
+    """The scheduler's runs of the DAG and of the toys, and beside them a back-fill of the day before."""
+    write_dag()
     write_dag(
         f"data.source={days}",
         "cloud.schedule={lag_days: 1, catch_up: false}",
@@ -226,20 +245,34 @@ def ended(tested, airflow, write_dag, days):
         asked = airflow.command(*words)
         assert asked.returncode == 0, asked.stderr
     with airflow.running():
-        runs = (("taxi", "scheduled"), ("taxi-prod", "backfill"))
+        runs = (("taxi", "scheduled"), ("taxi-prod", "backfill"), ("toys", "scheduled"))
         _wait(airflow, lambda: {airflow.state(*run) for run in runs} <= {"success", "failed"})
         return [airflow.state(*run) for run in runs]
 
 
-def test_scheduler_runs_the_dag_when_its_time_has_come(ended, airflow, output):
+def test_scheduler_runs_the_dag_when_its_time_has_come_and_what_a_local_run_made_is_cached(
+    ended, airflow, output
+):
     assert ended[0] == "success", _told(airflow)
     record = next(record for record in History(output).runs() if record.state == "complete")
-    assert {node.state for node in record.nodes} == {"cached"}
+    states = {node.id: node.state for node in record.nodes}
+    assert (record.exit_code, record.in_steps) == (0, True)
+    assert {states[name] for name in ("Ingest", "StatisticsGen", "Transform")} == {"cached"}
+    assert {states[name] for name in ("Trainer", "Evaluator", "ModelGate", "Pusher")} == {"complete"}
+    assert record.blessed
+    assert (Path(record.pushed["path"]) / "saved_model.pb").exists()
+
+
+def test_log_of_a_task_tells_how_its_node_went_and_no_secret(ended, airflow):
+    told = airflow.said("taxi")
+    assert "✓ Trainer  complete" in told
+    assert "Pushed: taxi version" in told
+    assert airflow._environment["AIRFLOW__API_AUTH__JWT_SECRET"] not in told
 
 
 def test_gate_that_stops_is_tried_only_once_and_the_dag_fails(ended, airflow, output):
     assert ended[1] == "failed", _told(airflow)
-    tasks = airflow.tasks("taxi-prod")
+    tasks = airflow.tasks("taxi-prod", "backfill")
     assert tasks["DataGate"] == ("failed", 1), _told(airflow)
     assert tasks["Trainer"][0] == "upstream_failed"
     assert tasks["finish"] == ("failed", 1)
@@ -262,59 +295,29 @@ def test_back_fill_takes_the_span_of_its_day_less_the_lag(ended, output):
     assert examples["properties"]["span"] == span_number("2025-01-01")
 
 
-@pytest.fixture(scope="module")
-def toys(airflow, project, tmp_path_factory):
-    """`airflow dags test` of toys: one fails once, one exceeds its own time limit, one Airflow's."""
-    folder = tmp_path_factory.mktemp("toys")
-    for file in ("local_runner.py", "tests/data/toy/toy_pipeline.py"):
-        (folder / Path(file).name).symlink_to(project / file)
-    # The node's own limit is part of the toy; what Airflow has lies behind it.
-    nodes = (
-        Node("Once", "Misbehave", (), retries=2, backoff_s=0),
-        Node("Deaf", "Misbehave", ("Once",), timeout_s=6),
-        Node("Hang", "Misbehave", ("Once",), timeout_s=20 - AROUND_S),
-    )
-    config = load_workload(project / "workloads/taxi/workload.yaml", root=project)
-    place = Place(str(folder), sys.executable, str(folder / "output"))
-    words = ("--pipeline", "toy_pipeline:limits")
-    airflow.dags.mkdir(exist_ok=True)
-    file = airflow.dags / "toys.py"
-    text = dag_text(Graph("toys", nodes), config, name="toys", workload=words, place=place)
-    (folder / "toys.py").write_text(text)
-    file.write_text(text)
-    finished = airflow.command("dags", "test", "toys", DAY, TOY=str(folder))
-    file.unlink()  # no scheduler is to run it
-    return folder, finished
-
-
-def test_node_that_fails_once_is_tried_again_by_airflow_alone(toys, airflow):
-    folder, finished = toys
-    assert airflow.tasks("toys")["Once"] == ("success", 2), finished.stdout[-5000:]
-    assert len((folder / "attempts-once").read_text().split()) == 2
-    [record] = History(folder / "output").runs()
+def test_node_that_fails_once_is_tried_again_by_airflow_alone(ended, toys, airflow):
+    assert airflow.tasks("toys", "scheduled")["Once"] == ("success", 2), _told(airflow)
+    assert len((toys / "attempts-once").read_text().split()) == 2
+    [record] = History(toys / "output").runs()
     assert record.node("Once").state == "complete"
 
 
-def test_node_that_takes_too_long_is_ended_by_its_own_limit_and_by_airflow_s(toys, airflow):
-    folder, finished = toys
-    tasks = airflow.tasks("toys")
+def test_node_that_takes_too_long_is_ended_by_its_own_limit_and_by_airflow_s(ended, toys, airflow):
+    assert ended[2] == "failed"
+    tasks = airflow.tasks("toys", "scheduled")
     assert (tasks["Deaf"][0], tasks["Hang"][0], tasks["finish"][0]) == ("failed",) * 3
-    [record] = History(folder / "output").runs()
+    [record] = History(toys / "output").runs()
     assert "exceeded its time limit of 6 s" in record.node("Deaf").error["message"]
-    assert "AirflowTaskTimeout" in finished.stdout + finished.stderr
+    assert "AirflowTaskTimeout" in airflow.said("toys")
     assert record.node("Hang").state != "running"
-    assert list(leftovers(folder / "output")) == []
+    assert list(leftovers(toys / "output")) == []
 
 
-def test_reasons_in_the_conf_of_a_trigger_reach_the_run(toys, airflow):
-    folder, _ = toys
-    file = airflow.dags / "toys.py"
-    file.write_text((folder / "toys.py").read_text())
+def test_reasons_in_the_conf_of_a_trigger_reach_the_run(ended, airflow):
     refused = airflow.command("dags", "test", "toys", DAY, "--conf", '{"bless": "seen by hand"}')
-    file.unlink()
     # A toy has no gate of ours: that it says so shows what it was given.
     assert "--bless belongs to the gates of a workload" in refused.stdout + refused.stderr
-    assert airflow.tasks("toys")["begin"][0] == "failed"
+    assert airflow.tasks("toys", "manual")["begin"][0] == "failed"
 
 
 def _of_session(session):

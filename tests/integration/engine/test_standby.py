@@ -41,7 +41,7 @@ def waiting(tmp_path):
     return lambda: list((tmp_path / f"slipway-{os.getuid()}").glob("*.socket"))
 
 
-def test_runs_begin_without_importing_tfx_and_a_killed_one_leaves_nothing(cold, warm_command, waiting):
+def test_runs_and_steps_begin_without_importing_tfx_and_a_killed_one_leaves_nothing(cold, warm_command, waiting):
     pid = int(warm_command().split()[1])
     [address] = wait_until(waiting)
     assert f"Process {pid} " in warm_command(), "one is enough"
@@ -49,6 +49,14 @@ def test_runs_begin_without_importing_tfx_and_a_killed_one_leaves_nothing(cold, 
     assert cold.run("one", "--no-cache").returncode == 0
     log = (cold.history.folder(cold.record().run_id) / "logs" / "engine.log").read_text()
     assert "import" not in log
+    wait_until(lambda: not list(children(pid)))
+
+    begun = cold.command("step", "begin", "--pipeline", "toy_pipeline:one", "--no-cache")
+    run_id = begun.stdout.strip()
+    assert cold.command("step", "node", run_id, "Make").returncode == 0
+    logs = list(cold.history.folder(run_id).glob("steps/*/logs/engine.log"))
+    assert len(logs) == 2
+    assert [each for each in logs if "import" in each.read_text()] == []
     wait_until(lambda: not list(children(pid)))
 
     # The engine is killed while a node runs; the process that waits stays, and ends what is left.
