@@ -62,9 +62,9 @@ def evaluated(settings, local_runner, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def direct(evaluated):
-    """A run to its end: the model is pushed, whatever it is worth."""
-    return evaluated("--bless", "a test of engines")
+def shared_run(output):
+    """The folder and the record of the run that all tests share."""
+    return newest_run(output)
 
 
 @pytest.fixture(scope="module")
@@ -92,9 +92,9 @@ def on_cluster(cluster):
 
 
 def test_two_task_managers_make_what_the_direct_runner_makes_though_one_is_killed(
-    cluster, on_cluster, direct, settings, tmp_path
+    shared_run, cluster, on_cluster, fewer, tmp_path
 ):
-    run = on_cluster("run", "taxi", "--to", "Transform", "--output", tmp_path, *settings, "--set", CLUSTER)
+    run = on_cluster("run", "taxi", "--to", "Transform", "--output", tmp_path, *fewer, "--set", CLUSTER)
     # Both have started what they need for the rows of Ingest.
     cluster.wait_until(lambda: run.poll() is not None or len(cluster.pids(SDK_WORKER)) == 2, "no workers")
     assert not_named(cluster) == []
@@ -108,26 +108,25 @@ def test_two_task_managers_make_what_the_direct_runner_makes_though_one_is_kille
     assert {job["state"] for job in others} == {"FINISHED"}
     assert {host for job in others for host in cluster.hosts_of(job)} == {"first", "second"}
     _, record = newest_run(tmp_path)
-    assert differences(direct[1], record) == []
+    assert differences(shared_run[1], record) == []
 
 
 def test_two_task_managers_evaluate_and_predict_as_the_direct_runner_does(
-    cluster, on_cluster, direct, local_runner, settings, trips, tmp_path
+    shared_run, cluster, on_cluster, local_runner, fewer, output, trips, tmp_path
 ):
-    output = direct[0].parents[1]
     predict = ["predict", "taxi", "--input", str(trips), "--output", str(output), "--to"]
     assert local_runner(*predict, str(tmp_path / "here")).returncode == 0
     before = len(cluster.jobs())
     words = ["run", "taxi", "--from", "Evaluator", "--to", "Evaluator", "--no-cache", "--output", output]
     for command in (
-        [*words, *settings, "--set", CLUSTER],
+        [*words, *fewer, "--set", CLUSTER],
         [*predict, tmp_path / "there", *(f"--beam={word}" for word in BEAM_WORDS)],
     ):
         process = on_cluster(*command)
         said, _ = process.communicate(timeout=RUN_LIMIT_S)
         assert process.returncode == 0, said
     assert len(cluster.jobs()) > before + 1
-    ours, theirs = evaluation(direct[1]), evaluation(newest_run(output)[1])
+    ours, theirs = evaluation(shared_run[1]), evaluation(newest_run(output)[1])
     assert ours.keys() == theirs.keys()
     for name, metrics in ours.items():
         assert theirs[name] == pytest.approx(metrics, rel=1e-6, nan_ok=True), name
@@ -137,12 +136,24 @@ def test_two_task_managers_evaluate_and_predict_as_the_direct_runner_does(
     assert not_named(cluster) == []
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_engine_makes_what_the_direct_runner_makes(engine, direct, evaluated, project):
-    program = project / ".engines" / ENGINES[engine]
+@pytest.fixture(scope="module", params=ENGINES)
+def engine(request, project):
+    """The name of an engine that is here, and its program."""
+    program = project / ".engines" / ENGINES[request.param]
     if not program.exists():
-        pytest.skip(f"Beam on {engine} is not here: `make {engine}` fetches it")
-    folder, record = evaluated("--to", "Evaluator", "--set", f"beam.runner={engine}")
+        pytest.skip(f"Beam on {request.param} is not here: `make {request.param}` fetches it")
+    return request.param, program
+
+
+@pytest.fixture(scope="module")
+def direct(evaluated):
+    """A run of the same rows on this machine."""
+    return evaluated("--to", "Evaluator")
+
+
+def test_engine_makes_what_the_direct_runner_makes(engine, direct, evaluated):
+    name, program = engine
+    folder, record = evaluated("--to", "Evaluator", "--set", f"beam.runner={name}")
     for node in BEAM_NODES:
         assert str(program) in (folder / "logs" / f"{node}.log").read_text(), f"{node} ran elsewhere"
     assert differences(direct[1], record) == []

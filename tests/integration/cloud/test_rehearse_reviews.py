@@ -6,8 +6,8 @@ pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
 pytestmark = [pytest.mark.slow, pytest.mark.external]
 
 
-def test_model_of_texts_is_trained_judged_and_pushed_from_the_compiled_job(cloud_runner, tmp_path):
-    finished = cloud_runner("rehearse", "reviews", "--output", str(tmp_path / "output"))
+def test_model_of_texts_is_trained_judged_and_pushed_from_the_compiled_job(cloud_here, tmp_path):
+    finished = cloud_here("rehearse", "reviews", "--output", str(tmp_path / "output"))
     assert finished.returncode == 0, finished.stderr
     told = f"{finished.stdout}{finished.stderr}"
     assert "Pushed: reviews version" in told

@@ -11,7 +11,7 @@ from slipway.pipeline.config import MetadataConfig
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.wiring.metadata_store import URL_VARIABLE, connection_config, prepare_server
 
-pytestmark = [pytest.mark.slow, pytest.mark.external]
+pytestmark = [pytest.mark.slow, pytest.mark.external, pytest.mark.usefixtures("warm_engine")]
 
 
 @pytest.fixture(scope="module")

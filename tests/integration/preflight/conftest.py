@@ -1,45 +1,59 @@
+import functools
 import json
 import os
 import subprocess
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from slipway.components.preflight.question_and_answer import Answer, Question
 
-# One process for all questions of a test: JAX and Keras take seconds to start.
-ASK_ALL = """
+# JAX and Keras take seconds to start: one process for all questions of a module.
+ANSWER = """
 import json, sys
 from slipway.components.preflight import compile_and_measure as compile_step
 from slipway.components.preflight.question_and_answer import Question
 compile_step._prepare()
 for line in sys.stdin:
-    print(json.dumps({"answer": compile_step.answer_to(Question.from_json(json.loads(line))).to_json()}))
+    answer = compile_step.answer_to(Question.from_json(json.loads(line)))
+    print(json.dumps({"answer": answer.to_json()}), flush=True)
 """
 
 
-@pytest.fixture(scope="session")
-def asked(project: Path) -> Callable[[str, list[Question]], list[Answer]]:
-    """Has an interpreter answer questions about the models of tests/data/preflight."""
+@pytest.fixture(scope="module")
+def asked(project: Path) -> Iterator[Callable[[str, list[Question]], list[Answer]]]:
+    """Has an interpreter answer questions about the models of tests/data/preflight, equal ones only once."""
+    roots = [str(project), str(project / "tests" / "data" / "preflight")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(roots), "TF_CPP_MIN_LOG_LEVEL": "3"}
+    with ExitStack() as ended:
 
-    def ask(python: str, questions: list[Question]) -> list[Answer]:
-        roots = [str(project), str(project / "tests" / "data" / "preflight")]
-        done = subprocess.run(
-            [python, "-W", "ignore", "-c", ASK_ALL],
-            input="\n".join(json.dumps(each.to_json()) for each in questions),
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(roots), "TF_CPP_MIN_LOG_LEVEL": "3"},
-            capture_output=True,
-            text=True,
-            timeout=500,
-            check=False,
-        )
-        sys.stderr.write(done.stderr[-3000:])
-        lines = [line for line in done.stdout.splitlines() if line.startswith('{"answer"')]
-        return [Answer.from_json(json.loads(line)["answer"]) for line in lines]
+        @functools.cache
+        def process(python: str) -> subprocess.Popen[str]:
+            started = subprocess.Popen(
+                [python, "-W", "ignore", "-c", ANSWER],
+                env=environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            ended.enter_context(started)  # whose input ends then, and so does it
+            return started
 
-    return ask
+        @functools.cache
+        def answer(python: str, question: str) -> Answer:
+            there = process(python)
+            assert there.stdin is not None
+            assert there.stdout is not None
+            there.stdin.write(f"{question}\n")
+            there.stdin.flush()
+            lines = (line for line in there.stdout if line.startswith('{"answer"'))
+            told = next(lines, None)
+            assert told is not None, f"{python} has ended: its errors say why"
+            return Answer.from_json(json.loads(told)["answer"])
+
+        yield lambda python, questions: [answer(python, json.dumps(each.to_json())) for each in questions]
 
 
 @pytest.fixture(scope="session")
