@@ -1,6 +1,11 @@
-"""What `run` and `plan` say before they begin."""
+"""What `run` and `plan` say before they begin, and what steps are forked from."""
 
+import contextlib
+
+from slipway.pipeline.commands import run
 from slipway.pipeline.commands.run import moved_lines
+from slipway.pipeline.engine import stepwise_run
+from slipway.pipeline.engine.processes import standby
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import NodeRecord
 
@@ -22,3 +27,18 @@ def test_a_moved_output_folder_is_reported_once_with_the_link_that_keeps_its_res
     assert moved_lines("digits", new) == []
     old.symlink_to(new)
     assert moved_lines("taxi", new) == []
+
+
+def test_steps_are_forked_from_a_warm_process_that_waits(monkeypatch, tmp_path):
+    record, used = History(tmp_path).new_run("taxi"), []
+    record.nodes = [NodeRecord("Trainer", "Trainer", state="failed", why="first run")]
+
+    def taken(result):
+        return lambda *_, warm, **__: used.append(warm) or result
+
+    monkeypatch.setattr(standby, "find", lambda: contextlib.nullcontext("it"))
+    monkeypatch.setattr(stepwise_run, "begin", taken(record))
+    monkeypatch.setattr(stepwise_run, "run_node", taken((record, 3)))
+    assert run.begin(None, airflow="") == record.run_id
+    assert run.run_node(record.run_id, "Trainer", output=tmp_path) == 3
+    assert used == ["it", "it"]
