@@ -41,7 +41,7 @@ def waiting(tmp_path):
     return lambda: list((tmp_path / f"slipway-{os.getuid()}").glob("*.socket"))
 
 
-def test_runs_and_steps_begin_without_importing_tfx_and_a_killed_one_leaves_nothing(cold, warm_command, waiting):
+def test_runs_and_steps_import_no_tfx_and_a_killed_one_leaves_nothing(cold, warm_command, waiting):
     pid = int(warm_command().split()[1])
     [address] = wait_until(waiting)
     assert f"Process {pid} " in warm_command(), "one is enough"
