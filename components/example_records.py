@@ -23,9 +23,11 @@ _PIECE_BYTES = 1 << 20
 # The most data to decompress at once: a piece of identical rows grows a thousandfold.
 _INFLATED_BYTES = 4 << 20
 _FIRST_BYTES = 64 << 10  # for the first few records, where the others would be decompressed for nothing
+_MOST_RECORD_BYTES = 4 << 30  # more than a protocol buffer can have: it is no file of records
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS  # tells zlib to expect a gzip header
 _LENGTH = struct.Struct("<Q")
 # The length and the record are each followed by a checksum, which is skipped: gzip has its own of all bytes.
+# It stands at the end: the first records of a damaged file may be wrong, which whoever reads all notices.
 _HEAD_BYTES, _FOOT_BYTES = 12, 4
 
 
@@ -104,6 +106,8 @@ def _split(data: bytes) -> tuple[list[bytes], bytes, int]:
         end = body + length_at(data, begin)[0]
         if end + _FOOT_BYTES > len(data):
             needed = end + _FOOT_BYTES - begin
+            if needed > _MOST_RECORD_BYTES:
+                raise EOFError(f"a record of {needed:,} bytes is none")
             break
         add(data[body:end])
         begin = end + _FOOT_BYTES

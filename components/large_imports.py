@@ -70,7 +70,8 @@ PUT_OFF: Mapping[str, Sequence[str]] = {
 }
 """For each module: what it imports without using it before one of its functions is called.
 
-`module:name` is a function that it imports from the module, or a class that it names in annotations.
+`module:name` is a function that it imports from the module, or a class that it names in annotations, never
+one that it derives from or gives to `isinstance`.
 """
 
 
@@ -102,21 +103,24 @@ class _PutOff(MetaPathFinder):
         if name not in PUT_OFF:
             return None
         after = sys.meta_path[sys.meta_path.index(self) + 1 :]
-        found = (finder.find_spec(name, path, target) for finder in after)
-        spec = next((spec for spec in found if spec), None)
+        # Finders of old have no find_spec; Python passes over them, too.
+        finds = [finder.find_spec for finder in after if hasattr(finder, "find_spec")]
+        spec = next((spec for find in finds if (spec := find(name, path, target))), None)
         if spec and spec.loader:
-            _run_with_stand_ins(spec.loader, PUT_OFF[name])
+            _run_with_stand_ins(spec.loader, name)
         return spec
 
 
-def _run_with_stand_ins(loader: Loader, entries: Sequence[str]) -> None:
+def _run_with_stand_ins(loader: Loader, name: str) -> None:
     run = loader.exec_module
 
     def exec_module(module: ModuleType) -> None:
-        with _stand_ins(entries):
+        is_it = module.__name__ == name  # all modules of a zip file have one loader
+        with _stand_ins(PUT_OFF[name]) if is_it else contextlib.nullcontext():
             run(module)
 
-    loader.exec_module = exec_module  # type: ignore[method-assign]
+    with contextlib.suppress(AttributeError):  # a loader that cannot be changed imports everything at once
+        loader.exec_module = exec_module  # type: ignore[method-assign]
 
 
 @contextlib.contextmanager
@@ -136,12 +140,16 @@ def _stand_ins(entries: Sequence[str]) -> Iterator[None]:
             presets.append((stand_in, name))
     before = {module: sys.modules[module] for module in made if module in sys.modules}
     sys.modules.update(made)
+    for stand_in in made.values():
+        stand_in.show()
     try:
         yield
     finally:
         for module, stand_in in made.items():
-            if stand_in.leave() and module in before:
-                sys.modules[module] = before[module]
+            was_here, outer = stand_in.leave(), before.get(module)
+            # Of a module that imported this one; in another thread it may have left by now.
+            if was_here and isinstance(outer, _StandIn) and not outer.has_left:
+                sys.modules[module] = outer
         for stand_in, name in presets:
             delattr(stand_in, name)
 
@@ -163,31 +171,62 @@ def _is_to_come(module: str) -> bool:
 
 def _later(module: str, name: str) -> Callable[..., Any]:
     def call(*arguments: Any, **named: Any) -> Any:
-        return getattr(importlib.import_module(module), name)(*arguments, **named)
+        return getattr(_imported(module), name)(*arguments, **named)
 
     return call
 
 
+def _imported(name: str) -> ModuleType:
+    """Import a module in the place of its stand-ins."""
+    found = importlib.import_module(name)
+    while isinstance(found, _StandIn):
+        found.leave()
+        found = importlib.import_module(name)
+    return found
+
+
 class _StandIn(ModuleType):
-    """Stands for a module in another one that imported it; imports it when something of it is used."""
+    """Stands for a module in another one that imported it; imports it when something of it is used.
+
+    Attributes:
+        has_left: it no longer stands in the place of the module.
+    """
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
+        self.has_left = False
         self.__path__ = _PathOf(self)
+        # For those who ask `importlib.util.find_spec` whether the module is installed.
+        self.__spec__ = ModuleSpec(name, None, is_package=True)
 
     def __getattr__(self, attribute: str) -> Any:
-        return getattr(self.imported(), attribute)
+        try:
+            return getattr(_imported(self.__name__), attribute)
+        except ImportError as error:
+            if attribute.startswith("__"):  # `inspect` asks every module for its `__file__`
+                raise AttributeError(str(error)) from error
+            raise
+
+    def __dir__(self) -> list[str]:
+        return dir(_imported(self.__name__))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return importlib.import_module, (self.__name__,)
 
-    def imported(self) -> ModuleType:
-        """Import the module and return it."""
-        self.leave()
-        return importlib.import_module(self.__name__)
+    def show(self) -> None:
+        """Be an attribute of the package, as what is imported is."""
+        package, _, last = self.__name__.rpartition(".")
+        parent = sys.modules.get(package)
+        if parent is not None and not isinstance(parent, _StandIn) and last not in vars(parent):
+            setattr(parent, last, self)
 
     def leave(self) -> bool:
         """Leave the place of the module; return whether this was there."""
+        self.has_left = True
+        package, _, last = self.__name__.rpartition(".")
+        parent = sys.modules.get(package)
+        if parent is not None and vars(parent).get(last) is self and not isinstance(parent, _StandIn):
+            delattr(parent, last)
         is_here = sys.modules.get(self.__name__) is self
         if is_here:
             del sys.modules[self.__name__]
@@ -202,4 +241,4 @@ class _PathOf(list[str]):
         self._stand_in = stand_in
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._stand_in.imported().__path__)
+        return iter(_imported(self._stand_in.__name__).__path__)

@@ -182,7 +182,7 @@ def build_pipeline(
             own=own_metrics(config.evaluate.own_metrics),
         ),
     )
-    if "Evaluator" in config.beam.stock_nodes and config.evaluate.own_metrics:
+    if "Evaluator" in config.beam.stock_nodes:
         evaluator.executor_spec = executor_spec.BeamExecutorSpec(CheckedExecutor)
     serving = _serving_check(config, trainer, transform, examples, schema)
     references = _reference_models(config, transform)

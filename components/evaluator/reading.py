@@ -46,7 +46,7 @@ class LoadedModels:
     Raises:
         ComponentError: a model cannot be loaded.
         NotOursError: the signatures of a model do not take serialized examples and give one number tensor for
-            each label.
+            each label; or there is no schema, and a column to slice by has the name of a transformed one.
     """
 
     def __init__(self, request: Request, models: Mapping[str, str], schema: bytes | None) -> None:
@@ -58,6 +58,9 @@ class LoadedModels:
         self._models = [_Model(list(heads), models[name], others) for name, heads in by_name]
         self._weigher = next(place for place, each in enumerate(request.models) if not each.is_baseline)
         transformed = {name for model in self._models for name in model.columns}
+        if schema is None and transformed:
+            names = ", ".join(sorted(transformed))
+            raise NotOursError(f"without a schema, {names} may be raw columns or only the model's")
         raw = [name for name in request.columns if name not in transformed]
         if request.group and request.group not in raw:
             raw.append(request.group)  # never the transformed column: a vocabulary may merge groups

@@ -113,8 +113,8 @@ def check_number(keys: Sequence[SliceKey]) -> None:
     raise ComponentError(
         f"evaluate.slices: the values of {' with '.join(columns)} make more than {MOST_SLICES:,} slices "
         f"({number:,} so far), the most an evaluation may have",
-        hint="slice by a column with fewer values, such as ranges of them; without a limit, and row by row: "
-        "beam.stock_nodes: [Evaluator]",
+        hint="slice by a column with fewer values, such as ranges of them, under another name than the raw "
+        "column's; without a limit, and row by row: beam.stock_nodes: [Evaluator]",
     )
 
 

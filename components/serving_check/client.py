@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     import numpy as np
     import tensorflow
 
-# The pipeline's packages, and those that TensorFlow imports where they are, which takes as long again as the
-# rest of it. A model that needs one of these cannot be served.
+# The pipeline's packages, and those that TensorFlow imports if they are installed, which takes as long again
+# as the rest of it. A model that needs one of these cannot be served.
 REFUSED = frozenset(
     {
         "IPython", "apache_beam", "components", "googleapiclient", "pandas", "pipeline", "scipy", "sklearn",

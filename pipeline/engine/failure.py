@@ -103,8 +103,9 @@ def _place(error: BaseException, root: Path) -> str:
     """Return the deepest frame in the user's code, otherwise in one of our components."""
     frames = [frame for e in _chain(error) for frame in reversed(traceback.extract_tb(e.__traceback__))]
     places = [(Path(frame.filename), frame.lineno) for frame in frames]
-    if isinstance(error, SyntaxError) and error.filename:  # no frame is in a file that cannot be parsed
-        places.insert(0, (Path(error.filename), error.lineno))
+    for e in _chain(error):
+        if isinstance(e, SyntaxError) and e.filename:  # no frame is in a file that cannot be parsed
+            places.insert(0, (Path(e.filename), e.lineno or 1))
     candidates = [(path, line) for path, line in places if path.is_absolute() and not _is_installed(path)]
     for ours in ((_ENGINE, _COMPONENTS), (_ENGINE,)):
         for path, line in candidates:

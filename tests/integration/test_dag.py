@@ -161,17 +161,14 @@ def test_nodes_that_are_named_keep_tfx_s_own_executor(compiled):
     def executor(node, *settings):
         return compiled(*settings).executor_spec(node).python_executor_spec.class_path
 
-    for node, module in (
-        ("StatisticsGen", "statistics_gen"),
-        ("Transform", "transform"),
-        ("Evaluator", "evaluator"),
+    for node, module, stock in (
+        ("StatisticsGen", "statistics_gen", "tfx.components.statistics_gen.executor.Executor"),
+        ("Transform", "transform", "tfx.components.transform.executor.Executor"),
+        # TFX's, with slices by raw columns, and with checks of metrics of one's own.
+        ("Evaluator", "evaluator", "slipway.components.evaluator.stock_executor.CheckedExecutor"),
     ):
         assert executor(node) == f"slipway.components.{module}.executor.Executor"
-        stock = executor(node, f"beam.stock_nodes=[{node}]")
-        assert stock == f"tfx.components.{module}.executor.Executor"
-    own = "evaluate.own_metrics={gain: {class: tensorflow_model_analysis.metrics.MeanLabel}}"
-    checked = executor("Evaluator", "beam.stock_nodes=[Evaluator]", own)
-    assert checked == "slipway.components.evaluator.stock_executor.CheckedExecutor"
+        assert executor(node, f"beam.stock_nodes=[{node}]") == stock
 
 
 def test_local_beam_names_its_runner(compiled):

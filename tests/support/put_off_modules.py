@@ -25,7 +25,7 @@ def main(arguments: list[str]) -> int:
             own = pkgutil.resolve_name(entry) if name else importlib.import_module(module)
             for value in held.values():
                 if isinstance(value, ModuleType) and value.__name__ == module:
-                    assert value.__spec__ is None or value.__spec__ is sys.modules[module].__spec__, entry
+                    assert value.__spec__.loader is None or value is sys.modules[module], entry
                     assert not name or getattr(value, name) is own, entry
             used += 1
     from keras.wrappers import SKLearnClassifier

@@ -33,7 +33,8 @@ def parsed_once(files: Sequence[str], features: Sequence[Feature]) -> Iterator[C
             if file.endswith(".gz"):
                 for records in example_records.records(file):
                     with tf.device("CPU:0"):
-                        yield columns(tf.constant(records, tf.string))
+                        found = columns(tf.constant(records, tf.string))
+                    yield found
             else:
                 yield from parsed(records_of(tf.constant(file)), features, rows=_TOGETHER_ROWS)
     except tf.errors.InvalidArgumentError as error:

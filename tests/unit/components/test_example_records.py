@@ -8,6 +8,7 @@ import zlib
 import pytest
 
 from slipway.components import example_records
+from slipway.components.errors import ComponentError
 from slipway.components.example_records import first_records, in_pieces, records
 from slipway.components.ingest.tfrecord import frame
 
@@ -39,6 +40,18 @@ def test_the_first_are_as_many_as_there_are(tmp_path):
     path.write_bytes(gzip.compress(frame([b"a", b"b"])))
     assert first_records(str(path), 1) == [b"a"]
     assert first_records(str(path), 9) == [b"a", b"b"]
+
+
+def test_file_of_something_else_is_refused_before_all_of_it_is_in_memory(tmp_path, monkeypatch):
+    path = tmp_path / "text.gz"
+    path.write_bytes(gzip.compress(b"not a file of records\n" * 10_000))
+    monkeypatch.setattr(example_records, "_INFLATED_BYTES", 1_000)
+    asked = []
+    split = example_records._split
+    monkeypatch.setattr(example_records, "_split", lambda data: asked.append(data) or split(data))
+    with pytest.raises(ComponentError, match=r"text\.gz cannot be read: a record of [0-9,]+ bytes is none"):
+        list(records(str(path)))
+    assert len(asked) == 1
 
 
 def test_the_first_are_found_without_reading_the_others(tmp_path, monkeypatch):

@@ -3,6 +3,8 @@ import importlib
 import os
 import pickle
 import sys
+import zipfile
+from types import SimpleNamespace
 
 import pytest
 
@@ -143,6 +145,53 @@ def test_module_that_fails_leaves_no_stand_in(packages):
     with pytest.raises(ZeroDivisionError):
         packages("import heavy_zoo\n1 / 0\n", ["heavy_zoo"])
     assert not loaded()
+
+
+def test_who_asks_meanwhile_whether_the_package_is_installed_is_told_so(packages):
+    text = "import heavy_zoo\nfrom importlib.util import find_spec\nfound = find_spec('heavy_zoo')\n"
+    assert packages(text, ["heavy_zoo"]).found is not None
+    assert not loaded()
+
+
+def test_function_that_is_called_at_once_is_imported_at_once(packages):
+    needs = packages("from heavy_zoo.cages import opened\nC = opened('C')\n", ["heavy_zoo.cages:opened"])
+    assert needs.C == "C is open"
+
+
+def test_package_that_is_there_shows_what_is_put_off_of_it_meanwhile_only(packages):
+    heavy = importlib.import_module("heavy_zoo")
+    text = "import heavy_zoo.cages\nfound = heavy_zoo.cages\n"
+    needs = packages(text, ["heavy_zoo.cages"])
+    assert loaded() == ["heavy_zoo"]
+    assert not hasattr(heavy, "cages")
+    assert "opened" in dir(needs.found)
+    assert heavy.cages is sys.modules["heavy_zoo.cages"]
+
+
+def test_stand_in_that_has_left_in_another_thread_does_not_come_back(packages):
+    with module._stand_ins(["heavy_zoo"]):
+        outer = sys.modules["heavy_zoo"]
+        with module._stand_ins(["heavy_zoo"]):
+            outer.leave()
+        assert not loaded()
+
+
+def test_other_module_of_the_same_zip_file_imports_itself_what_it_needs(packages, tmp_path, monkeypatch):
+    file = tmp_path / "zipped.zip"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("needs_zoo.py", "import heavy_zoo\n")
+        archive.writestr("also_needs_zoo.py", "import heavy_zoo\n")
+    monkeypatch.syspath_prepend(file)
+    monkeypatch.setattr(module, "PUT_OFF", {"needs_zoo": ["heavy_zoo"]})
+    importlib.import_module("needs_zoo")
+    assert not loaded()
+    assert importlib.import_module("also_needs_zoo").heavy_zoo is sys.modules["heavy_zoo"]
+
+
+def test_finder_of_old_is_passed_over(packages):
+    sys.meta_path.insert(1, SimpleNamespace(find_module=lambda *_: None))
+    with pytest.warns(ImportWarning, match="find_spec"):
+        assert packages("import heavy_zoo\n", ["heavy_zoo"]).heavy_zoo.SIZE == 7
 
 
 def test_processes_of_a_run_load_none_of_what_few_need_and_can_use_all_of_it(warm, project):

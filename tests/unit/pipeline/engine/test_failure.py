@@ -108,6 +108,17 @@ def test_a_file_that_cannot_be_parsed_is_the_place_and_not_its_importer(user, tm
     assert (cause["message"].partition(":")[0], cause["where"]) == ("SyntaxError", "work/constants.py:2")
 
 
+def test_a_file_that_cannot_be_parsed_is_the_place_of_an_error_that_wraps_it_too(user, tmp_path):
+    def wrapped():
+        try:
+            compile("b = = 2", str(tmp_path / "work" / "constants.py"), "exec")
+        except SyntaxError as error:
+            raise RuntimeError("the model cannot be imported") from error
+
+    cause = describe_exception(caught(user["call"], wrapped), root=tmp_path)
+    assert cause["where"] == "work/constants.py:1"
+
+
 def test_library_frames_are_passed_over(user, tmp_path):
     cause = describe_exception(caught(user["call"], subprocess.Popen), root=tmp_path)
     assert cause["where"] == "work/model.py:18"
