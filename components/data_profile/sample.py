@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 from tfx.dsl.io import fileio
-from tfx_bsl.coders.example_coder import ExamplesToRecordBatchDecoder
 
 from slipway.components import example_records
 from slipway.components.data_profile.columns import Column
 from slipway.components.data_profile.rows import within
+from slipway.components.example_batches import ExampleDecoder
 
 MOST_BYTES = 256 << 20
 """The limit for the size of a sample's records; without it, a few thousand images would take gigabytes."""
@@ -59,7 +59,7 @@ def read_sample(uri: str, splits: Sequence[str], *, rows: int) -> Sample:
     digests = [hashlib.blake2b(record, digest_size=16).digest() for record in records]
     first = {digest: row for row, digest in reversed(list(enumerate(digests)))}
     repeats = [row for row, digest in enumerate(digests) if first[digest] != row]
-    columns = _columns(ExamplesToRecordBatchDecoder().DecodeBatch(records)) if records else {}
+    columns = _columns(ExampleDecoder().decode(records)) if records else {}
     return Sample(
         columns=columns,
         rows=len(records),

@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 from tensorflow_metadata.proto.v0 import schema_pb2
-from tfx_bsl.coders.example_coder import ExamplesToRecordBatchDecoder
 
 from slipway.components.errors import ComponentError
 from slipway.components.evaluator.bootstrap import row_number
 from slipway.components.evaluator.request import ModelRequest, NotOursError, Request
 from slipway.components.evaluator.slices import Column, column_of
 from slipway.components.evaluator.tally import Judged, Tally, check_shapes
+from slipway.components.example_batches import ExampleDecoder
 from slipway.components.example_records import first_records, in_pieces, records
 from slipway.components.saved_model.refused_examples import in_words
 
@@ -125,7 +125,7 @@ class LoadedModels:
             for name in self._transformed
         }
         if self._decoder is not None:
-            decoded = self._decoder.DecodeBatch(batch)
+            decoded = self._decoder.decode(batch)
             for name in self._raw:
                 place = decoded.schema.get_field_index(name)
                 if place >= 0 and not pa.types.is_null(decoded.column(place).type):
@@ -277,15 +277,15 @@ def _columns_of(schema: bytes | None) -> set[str]:
     return set() if schema is None else {each.name for each in schema_pb2.Schema.FromString(schema).feature}
 
 
-def _decoder(columns: Sequence[str], schema: bytes | None) -> Any:
+def _decoder(columns: Sequence[str], schema: bytes | None) -> ExampleDecoder | None:
     """Return a decoder for these columns of examples; None if there is nothing to read."""
     if not columns:
         return None
     if schema is None:
-        return ExamplesToRecordBatchDecoder()
+        return ExampleDecoder()
     known = schema_pb2.Schema.FromString(schema)
     wanted = schema_pb2.Schema(feature=[each for each in known.feature if each.name in set(columns)])
-    return ExamplesToRecordBatchDecoder(wanted.SerializeToString()) if wanted.feature else None
+    return ExampleDecoder(wanted) if wanted.feature else None
 
 
 def _of_arrow(name: str, column: Any) -> Column:

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
-from tfx_bsl.coders.example_coder import ExamplesToRecordBatchDecoder
 
+from slipway.components.example_batches import ExampleDecoder
 from slipway.components.example_records import records
 
 BATCH_ROWS = 32_768
@@ -27,7 +27,7 @@ def batches(file: str, sample: float | None = None, *, parts: int = 1) -> Iterat
     Raises:
         ComponentError: the file is damaged.
     """
-    decoder = ExamplesToRecordBatchDecoder()
+    decoder = ExampleDecoder()
     chance = np.random.default_rng(zlib.crc32(file.rpartition("/")[2].encode()))
     batch: list[bytes] = []
     size = 0
@@ -39,7 +39,7 @@ def batches(file: str, sample: float | None = None, *, parts: int = 1) -> Iterat
             batch.append(record)
             size += len(record)
             if len(batch) >= BATCH_ROWS // parts or size >= BATCH_BYTES // parts:
-                yield decoder.DecodeBatch(batch)
+                yield decoder.decode(batch)
                 batch, size = [], 0
     if batch:
-        yield decoder.DecodeBatch(batch)
+        yield decoder.decode(batch)
