@@ -1,6 +1,7 @@
 """Converts the files of one task to shards of examples and a quarantine file."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import PurePath
 from typing import Any
@@ -23,6 +24,7 @@ from slipway.components.ingest.splitting import NO_SPLIT, SplitRows, SplitRule, 
 from slipway.components.ingest.storage import fetched
 from slipway.components.ingest.tfrecord import OpenOutput, Shard, ShardWriter
 from slipway.components.ingest.typed_rows import row_numbers, typed_rows
+from slipway.components.read_ahead import read_ahead
 
 
 @dataclass(slots=True)
@@ -112,15 +114,17 @@ def convert(
         for stored in task.files:
             with fetched(stored) as file:
                 before = file_digest(file)
-                first = 0
-                for block in format_of(options).read(file, options, columns):
-                    quarantine.add(
-                        file.name, [*block.rejects, *work.take(block, PurePath(file.name).name, first)]
-                    )
-                    first += block.rows + len(block.rejects)
-                    report.tally.has_empty_end |= block.has_empty_end
-                    report.tally.rows_in += block.rows + len(block.rejects)
-                    progress(report.tally.rows_in, done_bytes + block.position)
+                # Reading and encoding is mostly Arrow's work, splitting and writing that of Python.
+                coded = work.coded(format_of(options).read(file, options, columns))
+                with closing(read_ahead(coded)) as blocks:
+                    for each in blocks:
+                        block = each.block
+                        quarantine.add(
+                            file.name, [*block.rejects, *work.write(each, PurePath(file.name).name)]
+                        )
+                        report.tally.has_empty_end |= block.has_empty_end
+                        report.tally.rows_in += block.rows + len(block.rejects)
+                        progress(report.tally.rows_in, done_bytes + block.position)
                 before.check_unchanged(file)
             report.digests.append(before)
             done_bytes += before.size_bytes
@@ -170,6 +174,25 @@ class _Splitter:
         return np.flatnonzero(splits == NO_SPLIT)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Coded:
+    """A block whose rows have been encoded.
+
+    Attributes:
+        good: which rows become examples.
+        records: their examples, and `numbers` the number of each in its file.
+        split_values: their values of the column that decides the split, if there is one.
+        rejects: the other rows, but not those without a label.
+    """
+
+    block: Block
+    good: Mask
+    records: pa.LargeBinaryArray
+    numbers: npt.NDArray[np.int64]
+    split_values: pa.Array | None
+    rejects: dict[int, Reject]
+
+
 class _Work:
     """Converts blocks to examples and hands them to the splitter."""
 
@@ -189,21 +212,20 @@ class _Work:
         self.unlabelled = 0
         self.notes = ColumnNotes()
 
-    def take(self, block: Block, file: str, first: int) -> list[Reject]:
-        """Write a block's rows; return those that cannot become examples.
+    def coded(self, blocks: Iterator[Block]) -> Iterator[_Coded]:
+        """Encode the blocks of a file."""
+        first = 0  # the rows of the file before the block
+        for block in blocks:
+            yield self._encode(block, first)
+            first += block.rows + len(block.rejects)
 
-        Args:
-            file: the file's name, without the folder.
-            first: the number of rows of the file before the block.
-        """
+    def _encode(self, block: Block, first: int) -> _Coded:
         typed, rejects = typed_rows(block, self._columns, guessed=self._guessed, notes=self.notes)
         good = np.ones(block.rows, dtype=np.bool_)
         good[list(rejects)] = False
         self._leave_out(typed, good)
         split_values = self._split_values(block, typed, rejects, good)
         rows = int(good.sum())
-        if not rows:
-            return [rejects[row] for row in sorted(rejects)]
         numbers = row_numbers(block, first)[0]
         if rows < block.rows:
             mask = pa.array(good)
@@ -214,10 +236,27 @@ class _Work:
             if block.records is not None
             else self._encoder.encode(typed, rows)
         )
-        found = SplitRows(bytes_of(records), split_values, file, numbers[good], block.part)
-        in_none = self._splitter.write(found)
-        for row in np.flatnonzero(good)[in_none].tolist():
-            rejects[row] = Reject("in no split", block.find(row), detail=f"part {block.part!r}")
+        return _Coded(
+            block=block,
+            good=good,
+            records=records,
+            numbers=numbers[good],
+            split_values=split_values,
+            rejects=rejects,
+        )
+
+    def write(self, coded: _Coded, file: str) -> list[Reject]:
+        """Write a block's rows; return those that cannot become examples, in order.
+
+        Args:
+            file: the file's name, without the folder.
+        """
+        block, rejects = coded.block, dict(coded.rejects)
+        if len(coded.records):
+            found = SplitRows(bytes_of(coded.records), coded.split_values, file, coded.numbers, block.part)
+            in_none = self._splitter.write(found)
+            for row in np.flatnonzero(coded.good)[in_none].tolist():
+                rejects[row] = Reject("in no split", block.find(row), detail=f"part {block.part!r}")
         return [rejects[row] for row in sorted(rejects)]
 
     def _leave_out(self, typed: Mapping[str, pa.Array], good: Mask) -> None:
