@@ -19,6 +19,28 @@ class FileError(ComponentError):
 
 
 @dataclass(frozen=True, slots=True)
+class FilePart:
+    """A part of a file that begins and ends between two rows.
+
+    Attributes:
+        begin: its first byte.
+        end: the byte after its last one.
+        line: the number of its first line, from 1.
+        rows: how many rows of the file lie before it.
+    """
+
+    begin: int
+    end: int
+    line: int = 1
+    rows: int = 0
+
+    @property
+    def size_bytes(self) -> int:
+        """Its size."""
+        return self.end - self.begin
+
+
+@dataclass(frozen=True, slots=True)
 class InputFile:
     """A file of the source.
 
@@ -26,11 +48,13 @@ class InputFile:
         name: the file's name as the user knows it, used in messages, the quarantine and the digest.
         path: the path of its content on this machine.
         label: the class of its images, if the format takes the class from the folder.
+        part: the part of it to read, if not all; only CSV files have parts.
     """
 
     name: str
     path: Path
     label: str = ""
+    part: FilePart | None = None
 
 
 @dataclass(frozen=True, slots=True)

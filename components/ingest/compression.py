@@ -19,14 +19,19 @@ class Stream:
     Args:
         file: a file that is compressed if its name ends in one of SUFFIXES.
         encoding: the encoding of its text; None leaves the bytes as they are.
+        begin: the first byte to read, of a file that is not compressed.
+        end: the byte to end before; None: the end of the file.
 
     Raises:
         FileError: the file cannot be opened or, in `read`, is damaged or truncated.
     """
 
-    def __init__(self, file: InputFile, *, encoding: str | None = None) -> None:
+    def __init__(
+        self, file: InputFile, *, encoding: str | None = None, begin: int = 0, end: int | None = None
+    ) -> None:
         self._file = file
-        self._position = 0
+        self._position = begin
+        self._end = end
         method = SUFFIXES.get(Path(file.name).suffix.lower())
         try:
             # Closed when the last reference is gone, like Arrow's own streams.
@@ -37,10 +42,14 @@ class Stream:
             )
         except OSError as error:
             raise FileError(f"{file.name} cannot be read: {_words(error)}") from error
+        if begin:
+            self._raw.seek(begin)
         self._decoder = _decoder(encoding) if encoding is not None else None
 
     def read(self, size: int) -> bytes:
         """Return the next bytes, at most `size` before recoding; none at the end."""
+        if self._end is not None:
+            size = min(size, self._end - self._position)
         try:
             data = self._raw.read(size)
         except OSError as error:
@@ -65,6 +74,11 @@ class Stream:
             ) from error
         # The decoder may need more bytes for the first character.
         return text.encode() if text or not data else self.read(size)
+
+
+def is_utf8(encoding: str) -> bool:
+    """Return True if bytes of this encoding are read as they are."""
+    return _decoder(encoding) is None
 
 
 def _decoder(encoding: str) -> codecs.IncrementalDecoder | None:

@@ -113,9 +113,11 @@ def convert(
     try:
         for stored in task.files:
             with fetched(stored) as file:
-                before = file_digest(file)
+                begin = file.part.begin if file.part else 0
+                digest = None if begin else file_digest(file)
                 # Reading and encoding is mostly Arrow's work, splitting and writing that of Python.
-                coded = work.coded(format_of(options).read(file, options, columns))
+                first = file.part.rows if file.part else 0
+                coded = work.coded(format_of(options).read(file, options, columns), first)
                 with closing(read_ahead(coded)) as blocks:
                     for each in blocks:
                         block = each.block
@@ -124,10 +126,11 @@ def convert(
                         )
                         report.tally.has_empty_end |= block.has_empty_end
                         report.tally.rows_in += block.rows + len(block.rejects)
-                        progress(report.tally.rows_in, done_bytes + block.position)
-                before.check_unchanged(file)
-            report.digests.append(before)
-            done_bytes += before.size_bytes
+                        progress(report.tally.rows_in, done_bytes + block.position - begin)
+                if digest:  # of the file as a whole, with its first part
+                    digest.check_unchanged(file)
+                    report.digests.append(digest)
+            done_bytes += stored.read_bytes
         report.shards = {name: writer.close() for name, writer in zip(names, writers, strict=True)}
     except BaseException:
         for writer in writers:
@@ -212,9 +215,8 @@ class _Work:
         self.unlabelled = 0
         self.notes = ColumnNotes()
 
-    def coded(self, blocks: Iterator[Block]) -> Iterator[_Coded]:
-        """Encode the blocks of a file."""
-        first = 0  # the rows of the file before the block
+    def coded(self, blocks: Iterator[Block], first: int) -> Iterator[_Coded]:
+        """Encode the blocks of a file, before which `first` rows lie."""
         for block in blocks:
             yield self._encode(block, first)
             first += block.rows + len(block.rejects)

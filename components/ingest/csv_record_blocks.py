@@ -88,6 +88,8 @@ def scan_records(
     quote: str | None,
     max_record_bytes: int,
     block_bytes: int,
+    offset: int = 0,
+    line: int = 1,
 ) -> Iterator[Records]:
     """Split a stream into blocks of whole records.
 
@@ -100,9 +102,11 @@ def scan_records(
         delimiter: one ASCII character.
         quote: one ASCII character; None if quotes have no meaning.
         block_bytes: number of bytes to read at a time.
+        offset: where in the file the stream begins; between two records.
+        line: the number of the line there.
     """
     marks = _Marks(delimiter, quote)
-    pending, offset, line = b"", 0, 1
+    pending = b""
     at_end = False
     while not at_end:
         chunk = read(block_bytes)

@@ -15,7 +15,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from slipway.components.ingest.blocks import Block, FileError, InputFile, Place, Reject, check_columns
+from slipway.components.ingest.blocks import (
+    Block,
+    FileError,
+    FilePart,
+    InputFile,
+    Place,
+    Reject,
+    check_columns,
+)
 from slipway.components.ingest.column_types import Columns, ColumnType, infer_type
 from slipway.components.ingest.compression import Stream
 from slipway.components.ingest.csv_record_blocks import Records, scan_records
@@ -39,7 +47,9 @@ def infer(file: InputFile, options: Options, known: Columns) -> dict[str, Column
     """Infer the type of each column of a file from its first rows or all of them; `known` types are kept."""
     table = _Table(file, options)
     kinds = {name: known.get(name, ColumnType.UNKNOWN) for name in table.chosen}
-    unknown = [name for name in kinds if name not in known]
+    # A guess is of the file's first rows.
+    is_guessed = not (options.inferred_blocks and file.part and file.part.begin)
+    unknown = [name for name in kinds if name not in known] if is_guessed else []
     for block in islice(table.blocks(), options.inferred_blocks or None) if unknown else ():
         for name in unknown:
             kinds[name] = infer_type(block.columns[name], kinds[name])
@@ -88,20 +98,31 @@ class _Table:
         self._file = file
         self._options = options
         self._written = WrittenValues.of(options)
-        self._stream = Stream(file, encoding=options.encoding)
-        self._position = 0
-        self._records = scan_records(
-            self._read,
-            delimiter=options.delimiter,
-            quote=options.quote,
-            max_record_bytes=options.limits.row_bytes,
-            block_bytes=options.block_bytes,
-        )
+        self._records = self._scanned()
         self._first = next(self._records, None)
         self._header = self._checked_header()
         self.names = self._header.names
         self.chosen = options.chosen(self.names, file=file.name)
         check_columns(self.chosen, options.limits, of=file.name)
+        if file.part and file.part.begin:
+            self._first = None
+            self._records = self._scanned(file.part)
+
+    def _scanned(self, part: FilePart | None = None) -> Iterator[Records]:
+        """Return the records from the beginning of the file, or of a part of it, to the part's end."""
+        begin, line = (part.begin, part.line) if part else (0, 1)
+        end = self._file.part.end if self._file.part else None
+        self._stream = Stream(self._file, encoding=self._options.encoding, begin=begin, end=end)
+        self._position = begin
+        return scan_records(
+            self._read,
+            delimiter=self._options.delimiter,
+            quote=self._options.quote,
+            max_record_bytes=self._options.limits.row_bytes,
+            block_bytes=self._options.block_bytes,
+            offset=begin,
+            line=line,
+        )
 
     def blocks(self) -> Iterator[Block]:
         """Yield the rows below the header; can be called once."""

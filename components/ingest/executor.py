@@ -27,6 +27,7 @@ from slipway.components.in_process_runner import IN_PROCESS
 from slipway.components.ingest.blocks import check_columns
 from slipway.components.ingest.column_types import Columns, ColumnType, merge
 from slipway.components.ingest.convert import Report, convert
+from slipway.components.ingest.csv_parts import divided
 from slipway.components.ingest.digest import combined
 from slipway.components.ingest.header_names import EMPTY_END, EMPTY_END_NOTE, INDEX, INDEX_NOTE
 from slipway.components.ingest.local_ingest import infer_columns, run_tasks, worker_count
@@ -77,7 +78,12 @@ class Executor(BaseBeamExecutor):
         examples.split_names = artifact_utils.encode_split_names(names)
         splits = {name: artifact_utils.get_split_uri([examples], name) for name in names}
         tasks = plan_tasks(
-            _sources(exec_properties[standard_component_specs.INPUT_BASE_KEY], inputs, outputs),
+            {
+                split: divided(files, options)
+                for split, files in _sources(
+                    exec_properties[standard_component_specs.INPUT_BASE_KEY], inputs, outputs
+                ).items()
+            },
             splits,
             quarantine=quarantine.uri,
             min_shards=options.min_shards,

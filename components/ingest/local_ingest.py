@@ -68,7 +68,7 @@ def worker_count(tasks: Sequence[Task], *, at_most: int | None) -> int:
         at_most: the maximum that the user gave; None: the number of cores.
     """
     cores = len(os.sched_getaffinity(0))
-    worth = sum(file.size_bytes for task in tasks for file in task.files) // WORKER_BYTES
+    worth = sum(file.read_bytes for task in tasks for file in task.files) // WORKER_BYTES
     return max(min(at_most or cores, len(tasks), worth), 1)
 
 

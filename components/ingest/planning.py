@@ -67,7 +67,7 @@ def plan_tasks(
         min_shards: minimum number of shards of each split.
     """
     groups = [(split, group) for split, files in sources.items() for group in _groups(files)]
-    total = sum(file.size_bytes for files in sources.values() for file in files)
+    total = sum(file.read_bytes for files in sources.values() for file in files)
     tasks: list[Task] = []
     done = 0
     for index, (split, group) in enumerate(groups):
@@ -85,7 +85,7 @@ def plan_tasks(
                 total_bytes=total,
             )
         )
-        done += sum(file.size_bytes for file in group)
+        done += sum(file.read_bytes for file in group)
     return tasks
 
 
@@ -109,14 +109,14 @@ def _suffix(name: str) -> str:
 
 
 def _groups(files: Sequence[StoredFile]) -> list[list[StoredFile]]:
-    even = sum(file.size_bytes for file in files) // MANY_TASKS
+    even = sum(file.read_bytes for file in files) // MANY_TASKS
     limit = min(max(even, LEAST_TASK_BYTES), TASK_BYTES)
     groups: list[list[StoredFile]] = []
     size = 0
     for file in files:
-        if not groups or size + file.size_bytes > limit or len(groups[-1]) >= TASK_FILES:
+        if not groups or size + file.read_bytes > limit or len(groups[-1]) >= TASK_FILES:
             groups.append([])
             size = 0
         groups[-1].append(file)
-        size += file.size_bytes
+        size += file.read_bytes
     return groups

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from slipway.components.ingest.blocks import FileError, InputFile
+from slipway.components.ingest.blocks import FileError, FilePart, InputFile
 from slipway.components.store_address import GS, is_in_store
 
 GLOB = re.compile(r"[*?\[]")
@@ -30,12 +30,19 @@ class StoredFile:
             nanoseconds.
         checksum: what an object's store reports of its content: the crc32c in Cloud Storage, the ETag on S3
             and Azure; empty for a file on disk.
+        part: the part of it to read, if not all.
     """
 
     name: str
     size_bytes: int
     generation: int = 0
     checksum: str = ""
+    part: FilePart | None = None
+
+    @property
+    def read_bytes(self) -> int:
+        """How much of it is to be read."""
+        return self.part.size_bytes if self.part else self.size_bytes
 
 
 class ObjectStore(Protocol):
@@ -113,7 +120,7 @@ def fetched(file: StoredFile) -> Iterator[InputFile]:
 def _fetched(file: StoredFile) -> Iterator[InputFile]:
     if not is_in_store(file.name):
         _check_on_disk(file)
-        yield InputFile(name=file.name, path=Path(file.name))
+        yield InputFile(name=file.name, path=Path(file.name), part=file.part)
         _check_on_disk(file)  # rows from before and after a change never existed together
         return
     with tempfile.TemporaryDirectory(prefix="slipway-ingest-") as folder:

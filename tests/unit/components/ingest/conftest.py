@@ -11,6 +11,7 @@ import zstandard
 
 from slipway.components.ingest.column_types import merge
 from slipway.components.ingest.convert import Report, convert
+from slipway.components.ingest.csv_parts import divided
 from slipway.components.ingest.example_message import parse_example
 from slipway.components.ingest.formats import format_of
 from slipway.components.ingest.options import Options
@@ -77,7 +78,7 @@ def ingest(tmp_path, read_shard):
         splits = {name: str(out / name) for name in names}
         for folder in splits.values():
             Path(folder).mkdir(parents=True, exist_ok=True)
-        files = list_files(str(pattern))
+        files = divided(list_files(str(pattern)), options)
         tasks = plan_tasks({None: files}, splits, quarantine=str(out), min_shards=options.min_shards)
         known = options.known(known or {})
         columns = {}
