@@ -1,9 +1,9 @@
-"""Compares two processes with one, in turn, for the nodes that divide their files among processes.
+"""Compares two processes with one, in turn, for the nodes that divide their input among processes.
 
     python benchmarks/bench_workers.py --rows 1000000 --rounds 3
 
 The data are the taxi rows with a little noise, as four files of `--rows` rows and as one file of four times
-as many. A first run makes the inputs of the nodes; then the nodes are run repeatedly, as a user runs them,
+as many. After a first run, which reads all files into memory, the nodes are run as a user runs them,
 with `direct_num_workers` 1 and 2 in turn. Prints lines of JSON: the nodes' wall seconds and the CPU seconds
 of the whole run, then the medians of the ratios of the pairs. The results are only meaningful on a machine
 without other work, since each process needs a core.
@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parent.parent
-NODES = ("StatisticsGen", "Transform", "Evaluator")
+NODES = ("Ingest", "StatisticsGen", "Transform", "Evaluator")
 # By column, the maximum distance by which a value is moved, so that rows differ.
 NOISE = {"pickup_latitude": 0.01, "pickup_longitude": 0.01, "trip_seconds": 30}
 
@@ -85,7 +85,7 @@ def compare(folder: Path, rounds: int, size: dict[str, int]) -> None:
     for _ in range(rounds):
         pair = []
         for processes in (1, 2):
-            pair.append(run(folder, processes, ["--no-cache", "--from", "StatisticsGen"]))
+            pair.append(run(folder, processes, ["--no-cache"]))
             load = round(os.getloadavg()[0], 1)
             print(json.dumps({"processes": processes, **size, "load": load, **pair[-1]}), flush=True)
         for name, ratios in found.items():
