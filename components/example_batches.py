@@ -10,12 +10,17 @@ from tfx_bsl.coders.example_coder import ExamplesToRecordBatchDecoder
 
 from slipway.components.example_columns import Kind, Values, columns_of
 
+FEWEST_ROWS = 512
+"""Below this number, what each column costs is more than what its rows save."""
+
 _TYPES: dict[Kind, pa.DataType] = {"bytes": pa.large_binary(), "float": pa.float32(), "int": pa.int64()}
 _KINDS: dict[int, Kind] = {schema_pb2.BYTES: "bytes", schema_pb2.FLOAT: "float", schema_pb2.INT: "int"}
 
 
 class ExampleDecoder:
-    """Decodes as tfx_bsl's ExamplesToRecordBatchDecoder, which it asks about rows that are not alike.
+    """Decodes as tfx_bsl's ExamplesToRecordBatchDecoder.
+
+    That one decodes where there are few rows, and all rows once some were not alike.
 
     Args:
         schema: the columns to decode, in their order, each there also where no row has it; None for all
@@ -28,6 +33,7 @@ class ExampleDecoder:
             if schema is None
             else ExamplesToRecordBatchDecoder(schema.SerializeToString())
         )
+        self._are_alike = True
         self._kinds = (
             None if schema is None else {each.name: _KINDS.get(each.type) for each in schema.feature}
         )
@@ -36,15 +42,18 @@ class ExampleDecoder:
         """Return the rows; a column is a large_list, null where a row lacks the feature.
 
         Raises:
-            ValueError: a record is no tf.Example, or a column's type is not the schema's.
+            Exception: of a kind that tfx_bsl chooses: a record is no tf.Example, or a column's type is not
+                the schema's. Damage in a column that the schema lacks may not be noticed.
         """
-        found = self.decode_alike(records)
-        return self._stock.DecodeBatch(list(records)) if found is None else found
+        if self._are_alike and len(records) >= FEWEST_ROWS:
+            if (found := self._alike(records)) is not None:
+                return found
+            self._are_alike = False
+        return self._stock.DecodeBatch(list(records))
 
-    def decode_alike(self, records: Sequence[bytes]) -> pa.RecordBatch | None:
-        """Return the same; None if only tfx_bsl can decode these records."""
-        found = columns_of(records, self._kinds) if records else None
-        if found is None:
+    def _alike(self, records: Sequence[bytes]) -> pa.RecordBatch | None:
+        found = columns_of(records, self._kinds)
+        if not found:  # of no column, Arrow would make a batch of no rows
             return None
         if self._kinds is None:
             names = sorted(found)

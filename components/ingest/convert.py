@@ -1,7 +1,6 @@
 """Converts the files of one task to shards of examples and a quarantine file."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import PurePath
 from typing import Any
@@ -24,7 +23,6 @@ from slipway.components.ingest.splitting import NO_SPLIT, SplitRows, SplitRule, 
 from slipway.components.ingest.storage import fetched
 from slipway.components.ingest.tfrecord import OpenOutput, Shard, ShardWriter
 from slipway.components.ingest.typed_rows import row_numbers, typed_rows
-from slipway.components.read_ahead import read_ahead
 
 
 @dataclass(slots=True)
@@ -113,20 +111,16 @@ def convert(
     try:
         for stored in task.files:
             with fetched(stored) as file:
-                begin = file.part.begin if file.part else 0
+                begin, first = (file.part.begin, file.part.rows) if file.part else (0, 0)
                 digest = None if begin else file_digest(file)
-                # Reading and encoding is mostly Arrow's work, splitting and writing that of Python.
-                first = file.part.rows if file.part else 0
-                coded = work.coded(format_of(options).read(file, options, columns), first)
-                with closing(read_ahead(coded)) as blocks:
-                    for each in blocks:
-                        block = each.block
-                        quarantine.add(
-                            file.name, [*block.rejects, *work.write(each, PurePath(file.name).name)]
-                        )
-                        report.tally.has_empty_end |= block.has_empty_end
-                        report.tally.rows_in += block.rows + len(block.rejects)
-                        progress(report.tally.rows_in, done_bytes + block.position - begin)
+                for block in format_of(options).read(file, options, columns):
+                    quarantine.add(
+                        file.name, [*block.rejects, *work.take(block, PurePath(file.name).name, first)]
+                    )
+                    first += block.rows + len(block.rejects)
+                    report.tally.has_empty_end |= block.has_empty_end
+                    report.tally.rows_in += block.rows + len(block.rejects)
+                    progress(report.tally.rows_in, done_bytes + block.position - begin)
                 if digest:  # of the file as a whole, with its first part
                     digest.check_unchanged(file)
                     report.digests.append(digest)
@@ -177,25 +171,6 @@ class _Splitter:
         return np.flatnonzero(splits == NO_SPLIT)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Coded:
-    """A block whose rows have been encoded.
-
-    Attributes:
-        good: which rows become examples.
-        records: their examples, and `numbers` the number of each in its file.
-        split_values: their values of the column that decides the split, if there is one.
-        rejects: the other rows, but not those without a label.
-    """
-
-    block: Block
-    good: Mask
-    records: pa.LargeBinaryArray
-    numbers: npt.NDArray[np.int64]
-    split_values: pa.Array | None
-    rejects: dict[int, Reject]
-
-
 class _Work:
     """Converts blocks to examples and hands them to the splitter."""
 
@@ -215,19 +190,21 @@ class _Work:
         self.unlabelled = 0
         self.notes = ColumnNotes()
 
-    def coded(self, blocks: Iterator[Block], first: int) -> Iterator[_Coded]:
-        """Encode the blocks of a file, before which `first` rows lie."""
-        for block in blocks:
-            yield self._encode(block, first)
-            first += block.rows + len(block.rejects)
+    def take(self, block: Block, file: str, first: int) -> list[Reject]:
+        """Write a block's rows; return those that cannot become examples.
 
-    def _encode(self, block: Block, first: int) -> _Coded:
+        Args:
+            file: the file's name, without the folder.
+            first: the number of rows of the file before the block.
+        """
         typed, rejects = typed_rows(block, self._columns, guessed=self._guessed, notes=self.notes)
         good = np.ones(block.rows, dtype=np.bool_)
         good[list(rejects)] = False
         self._leave_out(typed, good)
         split_values = self._split_values(block, typed, rejects, good)
         rows = int(good.sum())
+        if not rows:
+            return [rejects[row] for row in sorted(rejects)]
         numbers = row_numbers(block, first)[0]
         if rows < block.rows:
             mask = pa.array(good)
@@ -238,27 +215,10 @@ class _Work:
             if block.records is not None
             else self._encoder.encode(typed, rows)
         )
-        return _Coded(
-            block=block,
-            good=good,
-            records=records,
-            numbers=numbers[good],
-            split_values=split_values,
-            rejects=rejects,
-        )
-
-    def write(self, coded: _Coded, file: str) -> list[Reject]:
-        """Write a block's rows; return those that cannot become examples, in order.
-
-        Args:
-            file: the file's name, without the folder.
-        """
-        block, rejects = coded.block, dict(coded.rejects)
-        if len(coded.records):
-            found = SplitRows(bytes_of(coded.records), coded.split_values, file, coded.numbers, block.part)
-            in_none = self._splitter.write(found)
-            for row in np.flatnonzero(coded.good)[in_none].tolist():
-                rejects[row] = Reject("in no split", block.find(row), detail=f"part {block.part!r}")
+        found = SplitRows(bytes_of(records), split_values, file, numbers[good], block.part)
+        in_none = self._splitter.write(found)
+        for row in np.flatnonzero(good)[in_none].tolist():
+            rejects[row] = Reject("in no split", block.find(row), detail=f"part {block.part!r}")
         return [rejects[row] for row in sorted(rejects)]
 
     def _leave_out(self, typed: Mapping[str, pa.Array], good: Mask) -> None:

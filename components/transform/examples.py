@@ -44,8 +44,8 @@ _GZIP_LEVEL = 1
 class Columns:
     """Reads examples into the tensors that TFXIO, TFX's reader, gives.
 
-    TFXIO decodes to Arrow first. Of rows that only its own decoder can read, TensorFlow's parser often gives
-    the same tensors, and needs less than half of the time.
+    TFXIO decodes to Arrow first. Where TensorFlow's own parser gives the same tensors it is used instead: it
+    needs less than half of the time.
 
     Args:
         schema: the schema of the examples.
@@ -72,8 +72,7 @@ class Columns:
             yield self._tensors(batch)
 
     def _tensors(self, batch: list[bytes]) -> dict[str, TensorType]:
-        alike = self._decoder.decode_alike(batch)
-        if alike is None and self._parse is not None:
+        if self._parse is not None:
             try:
                 parsed: dict[str, TensorType] = self._parse(tf.constant(batch, tf.string))
             except tf.errors.ResourceExhaustedError:
@@ -82,7 +81,7 @@ class Columns:
                 logging.info("TFXIO reads a batch that tf.io.parse_example refuses: %s", error.message)
             else:
                 return parsed
-        decoded = self._decoder.decode(batch) if alike is None else alike
+        decoded = self._decoder.decode(batch)
         tensors: dict[str, TensorType] = self._adapter.ToBatchTensors(decoded, produce_eager_tensors=True)
         return tensors
 

@@ -8,6 +8,7 @@ from serialised_example import example
 from tensorflow_metadata.proto.v0 import schema_pb2
 from tfx_bsl.coders.example_coder import ExamplesToRecordBatchDecoder
 
+from slipway.components import example_batches
 from slipway.components.example_batches import ExampleDecoder
 
 _NUMBERS = st.floats(width=32, allow_nan=False)
@@ -37,6 +38,14 @@ def stock(records, schema=None):
         return type(error)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def few_rows():
+    """A few rows, too, are decoded together."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(example_batches, "FEWEST_ROWS", 1)
+        yield
+
+
 @given(tables())
 def test_batch_is_that_of_tfx(records):
     expected = stock(records)
@@ -52,7 +61,7 @@ def test_damaged_rows_are_decoded_as_by_tfx_or_by_it(records, data):
     damaged = bytearray(records[row])
     damaged[place] = data.draw(st.integers(0, 255))
     records[row] = bytes(damaged)
-    found = ExampleDecoder().decode_alike(records)
+    found = ExampleDecoder()._alike(records)
     if found is not None:
         expected = stock(records)
         assert found.schema == expected.schema
@@ -71,9 +80,34 @@ def schema_of(**types):
 ROWS = [example(fare=[2.5], hour=[5], of=[b"cash"]), example(fare=[1.5], hour=None, of=[b"card"])]
 
 
-def test_rows_that_are_alike_are_decoded_without_tfx():
-    assert ExampleDecoder().decode_alike(ROWS).num_rows == 2
-    assert ExampleDecoder().decode_alike([*ROWS, example(fare=[1.0])]) is None
+class Counted:
+    """A stock decoder that counts its calls."""
+
+    def __init__(self, decoder):
+        self.decoder, self.calls = decoder, 0
+
+    def DecodeBatch(self, records):  # noqa: N802
+        self.calls += 1
+        return self.decoder.DecodeBatch(records)
+
+
+def test_rows_that_are_alike_are_decoded_without_tfx_until_some_are_not(monkeypatch):
+    decoder = ExampleDecoder()
+    decoder._stock = stock = Counted(decoder._stock)
+    monkeypatch.setattr(example_batches, "FEWEST_ROWS", 2)
+    assert decoder.decode(ROWS).num_rows == 2
+    assert stock.calls == 0
+    assert decoder.decode(ROWS[:1]).num_rows == 1
+    assert stock.calls == 1, "one row is too few"
+    assert decoder.decode(ROWS).num_rows == 2
+    assert decoder.decode([*ROWS, example(fare=[1.0])]).num_rows == 3
+    assert decoder.decode(ROWS).num_rows == 2
+    assert stock.calls == 3
+
+
+def test_rows_without_any_column_are_counted():
+    assert ExampleDecoder().decode([b"\x0a\x00"] * 3).num_rows == 3
+    assert ExampleDecoder(schema_of()).decode(ROWS).num_rows == 2
 
 
 @pytest.mark.parametrize(
