@@ -1,12 +1,17 @@
 """Starts the Python processes that a worker of a Beam engine on the same host asks for, its SDK workers.
 
+Each job asks for new ones. They are forked from one process that has imported Beam and TensorFlow, which
+takes 5 s of CPU. What is installed anew they see after a restart of the pool.
+
 Whoever reaches the pool can start processes as its user, so it listens at one named address; Beam's own pool
 listens on all network interfaces.
 """
 
 import argparse
+import importlib
 import ipaddress
 import logging
+import multiprocessing
 import signal
 import socket
 import subprocess
@@ -14,20 +19,17 @@ import sys
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from multiprocessing import forkserver
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 import grpc
 from apache_beam.portability.api import beam_fn_api_pb2, beam_fn_api_pb2_grpc
 
 _LOG = logging.getLogger(__name__)
-_PROGRAM = "python -m slipway.components.beam_worker_pool"
-# What Beam's own pool starts, with what its import needs here.
-_SDK_WORKER = (
-    "import sys\n"
-    "from slipway.components.large_imports import large_imports\n"
-    "with large_imports(): from apache_beam.runners.worker.sdk_worker import SdkHarness\n"
-    "SdkHarness(sys.argv[1], worker_id=sys.argv[2], state_cache_size=0, data_buffer_time_limit_ms=-1).run()"
-)
+_HERE = "slipway.components.beam_worker_pool"
+# The module that runs a worker; with it the server of forks imports what all of them need.
+_SDK_WORKER = "slipway.components.beam_sdk_worker"
 # Requests come only from the engine's worker on this host.
 _THREADS = 4
 _POLL_S = 0.5
@@ -38,15 +40,19 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
     """Beam's service for an environment of the type EXTERNAL."""
 
     def __init__(self) -> None:
-        self._workers: dict[str, subprocess.Popen[bytes]] = {}
+        self._forks = multiprocessing.get_context("forkserver")
+        self._forks.set_forkserver_preload([_HERE, _SDK_WORKER])
+        self._workers: dict[str, BaseProcess] = {}
 
     def StartWorker(self, request: Any, context: Any) -> Any:  # noqa: ARG002, N802  (as Beam calls it)
         """Start a process of this interpreter that connects to the engine's worker."""
-        command = [sys.executable, "-c", _SDK_WORKER, request.control_endpoint.url, request.worker_id]
+        asked = (_SDK_WORKER, request.control_endpoint.url, request.worker_id)
+        worker = self._forks.Process(target=_work, args=asked)
         try:
-            self._workers[request.worker_id] = subprocess.Popen(command, stdin=subprocess.DEVNULL)
-        except OSError as error:
-            return beam_fn_api_pb2.StartWorkerResponse(error=f"{sys.executable}: {error.strerror}")
+            worker.start()
+        except (OSError, EOFError) as error:  # no memory, no file descriptor; the server of forks is gone
+            return beam_fn_api_pb2.StartWorkerResponse(error=f"a process could not be started: {error!r}")
+        self._workers[request.worker_id] = worker
         _LOG.info("started worker %s", request.worker_id)
         return beam_fn_api_pb2.StartWorkerResponse()
 
@@ -54,13 +60,17 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
         """End a worker's process."""
         worker = self._workers.pop(request.worker_id, None)
         if worker is not None:
-            _end(worker)
+            _end_worker(worker)
         return beam_fn_api_pb2.StopWorkerResponse()
 
     def close(self) -> None:
         """End all workers' processes."""
         while self._workers:
-            _end(self._workers.popitem()[1])
+            _end_worker(self._workers.popitem()[1])
+
+
+def _work(module: str, control: str, worker_id: str) -> None:
+    importlib.import_module(module).work(control, worker_id)
 
 
 def listen(pool: WorkerPool, address: str) -> grpc.Server:
@@ -96,7 +106,7 @@ def listen(pool: WorkerPool, address: str) -> grpc.Server:
 
 def main(arguments: Sequence[str]) -> int:
     """Entry point of `python -m slipway.components.beam_worker_pool HOST:PORT [COMMAND...]`."""
-    parser = argparse.ArgumentParser(prog=_PROGRAM, description=__doc__)
+    parser = argparse.ArgumentParser(prog=f"python -m {_HERE}", description=__doc__)
     parser.add_argument("address", metavar="HOST:PORT", help="where to listen, e.g. localhost:50000")
     parser.add_argument(
         "command",
@@ -115,6 +125,7 @@ def main(arguments: Sequence[str]) -> int:
     except ValueError as error:
         parser.error(str(error))
     _LOG.info("listening at %s", parsed.address)
+    forkserver.ensure_running()  # imports ahead of the first request
     try:
         return _run(parsed.command, ended) if parsed.command else _wait(ended)
     except OSError as error:
@@ -148,6 +159,14 @@ def _run(command: Sequence[str], ended: threading.Event) -> int:
 def _wait(ended: threading.Event) -> int:
     ended.wait()
     return 0
+
+
+def _end_worker(worker: BaseProcess) -> None:
+    worker.terminate()
+    worker.join(_STOP_LIMIT_S)
+    if worker.exitcode is None:
+        worker.kill()
+        worker.join()
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

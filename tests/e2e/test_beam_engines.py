@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.external]
 ROWS = 1_000
 METRICS_TOLERANCE = 0.01
 RUN_LIMIT_S = 500
-SDK_WORKER = "sdk_worker import SdkHarness"
+SDK_WORKERS = "multiprocessing.forkserver"
 BEAM_WORDS = ["--runner=FlinkRunner", *(f"--{name}={value}" for name, value in BEAM["options"].items())]
 BEAM_NODES = ("Ingest", "StatisticsGen", "Transform", "Evaluator")
 CLUSTER = f"beam={json.dumps(BEAM)}"
@@ -95,8 +95,8 @@ def test_two_task_managers_make_what_the_direct_runner_makes_though_one_is_kille
     shared_run, cluster, on_cluster, fewer, tmp_path
 ):
     run = on_cluster("run", "taxi", "--to", "Transform", "--output", tmp_path, *fewer, "--set", CLUSTER)
-    # Both have started what they need for the rows of Ingest.
-    cluster.wait_until(lambda: run.poll() is not None or len(cluster.pids(SDK_WORKER)) == 2, "no workers")
+    # Both have started what they need for the rows of Ingest: a worker, beside what it is forked from.
+    cluster.wait_until(lambda: run.poll() is not None or len(cluster.pids(SDK_WORKERS)) == 4, "no workers")
     assert not_named(cluster) == []
     cluster.kill_task_manager(SECOND)
     cluster.start_task_manager(SECOND)

@@ -1,9 +1,12 @@
 """A pool listens at one address, starts and ends workers, and lives as long as the program that it starts."""
 
+import multiprocessing
 import os
 import signal
 import socket
 import sys
+import tempfile
+import time
 
 import pytest
 
@@ -47,12 +50,22 @@ def test_address_that_is_taken_or_elsewhere_is_refused(module, address):
         server.stop(grace=None).wait()
 
 
-def test_workers_are_started_and_ended_by_request(module, address, monkeypatch, tmp_path):
+@pytest.fixture
+def forks(module, monkeypatch):
+    """The server that workers are forked from imports nothing large, and ends with the test."""
+    for name in ("_HERE", "_SDK_WORKER"):
+        monkeypatch.setattr(module, name, "waiting_sdk_worker")
+    module.forkserver._forkserver._stop()
+    with tempfile.TemporaryDirectory() as folder:
+        monkeypatch.setitem(multiprocessing.current_process()._config, "tempdir", folder)
+        yield
+        module.forkserver._forkserver._stop()
+
+
+def test_workers_are_started_and_ended_by_request(module, address, forks, tmp_path):
     import grpc
     from apache_beam.portability.api import beam_fn_api_pb2, beam_fn_api_pb2_grpc
 
-    wait = "import sys, time, pathlib; pathlib.Path(sys.argv[1]).write_text(sys.argv[2]); time.sleep(60)"
-    monkeypatch.setattr(module, "_SDK_WORKER", wait)
     pool = module.WorkerPool()
     server = module.listen(pool, address)
     try:
@@ -63,11 +76,14 @@ def test_workers_are_started_and_ended_by_request(module, address, monkeypatch, 
                 request.control_endpoint.url = str(tmp_path / name)
                 assert stub.StartWorker(request).error == ""
             first, second = pool._workers.values()
+            while sorted(file.read_text() for file in tmp_path.iterdir()) != ["1-1", "1-2"]:
+                assert (first.exitcode, second.exitcode) == (None, None)
+                time.sleep(0.01)
             stub.StopWorker(beam_fn_api_pb2.StopWorkerRequest(worker_id="1-1"))
             stub.StopWorker(beam_fn_api_pb2.StopWorkerRequest(worker_id="unknown"))
-            assert (first.poll(), second.poll()) == (-signal.SIGTERM, None)
+            assert (first.exitcode, second.exitcode) == (-signal.SIGTERM, None)
         pool.close()
-        assert second.poll() == -signal.SIGTERM
+        assert second.exitcode == -signal.SIGTERM
     finally:
         server.stop(grace=None).wait()
         pool.close()
@@ -103,7 +119,7 @@ def test_what_cannot_be_done_is_one_sentence(main, capsys, words, said):
 
 
 @pytest.fixture
-def main(module):
+def main(module, forks):
     """Calls `main`, which sets signal handlers."""
     before = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT)}
     yield lambda *words: module.main([str(word) for word in words])
