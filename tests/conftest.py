@@ -48,13 +48,20 @@ UNTOUCHED = "untouched"
 # All three start from the run that these arguments make. In `make test` that is test_taxi.py alone; among the
 # external ones, test_containers.py has an image to build before it needs the run.
 FIRST = ("test_taxi.py", "test_containers.py", "test_taxi_in_airflow.py")
+# Then those that take more than two minutes, in this order; the last three start from that run as well.
+LONG = (
+    "preflight/test_compile_step.py",
+    "transform/test_executor.py",
+    "trainer/test_devices.py",
+    "e2e/test_beam_engines.py",
+    "cloud/test_rehearse.py",
+    "e2e/test_taxi_kills.py",
+)
 # These start from it as well: later, so that they find it made. The many short unit tests come last.
 LATER = (
     "test_damaged_slice.py",
-    "test_rehearse.py",
     "test_taxi_in_mlflow.py",
     "test_taxi_in_notebook.py",
-    "test_taxi_kills.py",
     "test_trainer_export.py",
 )
 
@@ -73,13 +80,18 @@ def pytest_configure(config: pytest.Config) -> None:
 # Whoever asks for one of these stands on a foreign system, and cannot forget to say so.
 FOREIGN = {"jax_python", "tpu_python"}
 
-UNIT = 3  # the last of all places
+UNIT = len(LONG) + 3  # the last of all places
 
 
 def _place(item: pytest.Item) -> int:
-    if "/tests/unit/" in item.path.as_posix():
+    path = item.path.as_posix()
+    if "/tests/unit/" in path:
         return UNIT
-    return 0 if item.path.name in FIRST else 2 if item.path.name in LATER else 1
+    if item.path.name in FIRST:
+        return 0
+    if item.path.name in LATER:
+        return UNIT - 1
+    return next((place for place, long in enumerate(LONG, 1) if path.endswith(f"/{long}")), UNIT - 2)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
