@@ -11,6 +11,7 @@ Imports TFX. It is TFX's own entry point with five changes:
 - An error that a user can fix ends in two lines and the command line's exit code, not in a traceback.
 """
 
+import gc
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -33,6 +34,8 @@ with large_imports():
 
     from slipway.pipeline.cloud.container.local_files import local_files
     from slipway.schemas import artifacts as our_types
+
+    gc.freeze()  # the process is the task's own: imported modules are never garbage
 
 _OURS = "slipway.components."
 

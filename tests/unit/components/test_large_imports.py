@@ -1,7 +1,9 @@
 import gc
 import importlib
+import json
 import os
 import pickle
+import subprocess
 import sys
 import zipfile
 from types import SimpleNamespace
@@ -17,6 +19,24 @@ def test_nothing_is_collected_meanwhile_and_all_as_before_afterwards():
     with large_imports():
         assert not gc.isenabled()
     assert gc.isenabled()
+
+
+@pytest.mark.parametrize("others", ["", "gc.freeze()"], ids=["nothing", "something"])
+def test_what_was_imported_is_old_and_what_is_frozen_stays_so(others):
+    """In a process of its own: pytest's has frozen what it has imported."""
+    code = f"""
+import gc, json
+from slipway.components.large_imports import large_imports
+{others}
+frozen = gc.get_freeze_count()
+with large_imports():
+    made = [[]]
+young = any(each is made for generation in (0, 1) for each in gc.get_objects(generation))
+old = any(each is made for each in gc.get_objects(2))
+print(json.dumps([young, old, (gc.get_freeze_count() > 0) == (frozen > 0)]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == [False, not others, True]
 
 
 def test_collector_runs_again_after_an_import_that_fails():
