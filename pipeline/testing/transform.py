@@ -73,12 +73,9 @@ def transformed_table(
         ComponentError: a transformed column is text or sparse, which no model takes.
         KeyError: there is no transformed column with the name of the label or the weight.
     """
-    import tensorflow_transform as tft
-
     with tempfile.TemporaryDirectory() as folder:
-        found, transform_fn = _transform(preprocessing_fn, rows, schema, folder)
-        transform_fn | tft.beam.WriteTransformFn(folder)
-        described = features_of(tft.TFTransformOutput(folder).transformed_metadata.schema, images=images)
+        found, described_by = _transform(preprocessing_fn, rows, schema, folder)
+        described = features_of(described_by, images=images)
     features = {each.name: each for each in described}
     columns = {name: _column([row[name] for row in found], each) for name, each in features.items()}
     del features[label]
@@ -100,16 +97,85 @@ def _column(values: Sequence[Any], feature: Feature) -> np.ndarray:
 def _transform(
     preprocessing_fn: Callable[..., Any], rows: Sequence[Row], schema: str | Path, folder: str
 ) -> tuple[list[dict[str, Any]], Any]:
-    """Return the transformed rows, and tf.Transform's function, whose files are in the folder."""
-    import tensorflow_transform.beam as tft_beam
+    """Return the transformed rows and their schema.
+
+    The node's own parts do it, in a tenth of the time that tf.Transform's Beam pipeline takes to be built.
+    """
+    import tensorflow_transform as tft
     from google.protobuf import text_format
     from tensorflow_metadata.proto.v0 import schema_pb2
-    from tensorflow_transform.tf_metadata import dataset_metadata
+    from tensorflow_transform import impl_helper
+
+    from slipway.components.process_pool import ProcessPool
+    from slipway.components.shards import Shard
+    from slipway.components.transform.analysis import Reading, analyze
+    from slipway.components.transform.examples import Columns, write
+    from slipway.components.transform.graph import loaded, trace
+    from slipway.components.transform.operations import UnknownOperationError
 
     text = (PROJECT_ROOT / schema).read_text(encoding="utf-8")
-    metadata = dataset_metadata.DatasetMetadata(text_format.Parse(text, schema_pb2.Schema()))
+    raw = text_format.Parse(text, schema_pb2.Schema())
+    file = f"{folder}/rows.gz"
+    write(file, [[_serialized(row, raw) for row in rows]])
+    columns = Columns(raw)
+    traced = trace(preprocessing_fn, columns.specs, temporary=f"{folder}/passes")
+    try:
+        with ProcessPool(1) as workers:
+            shard = Shard("rows", 0, 1, (file,), Path(file).stat().st_size)
+            reading = Reading([shard], workers, raw.SerializeToString(), list(columns.specs))
+            replacements = analyze(traced, reading)
+    except UnknownOperationError:
+        return _transform_with_beam(preprocessing_fn, rows, raw, folder)
+    traced.finish(replacements, folder)
+    output = tft.TFTransformOutput(folder)
+    described = output.transformed_metadata.schema
+    names = list(output.transformed_feature_spec())
+    apply = loaded(output.transform_savedmodel_dir, list(columns.specs), names)
+    converter = impl_helper.make_tensor_to_arrow_converter(described)
+    found: list[dict[str, Any]] = []
+    for batch in columns.batches([file]):
+        found += impl_helper.record_batch_to_instance_dicts(converter.convert(apply(batch)), described)
+    return found, described
+
+
+def _transform_with_beam(
+    preprocessing_fn: Callable[..., Any], rows: Sequence[Row], raw: Any, folder: str
+) -> tuple[list[dict[str, Any]], Any]:
+    """As `_transform`, with what only TFX's own executor can run in a node."""
+    import tensorflow_transform.beam as tft_beam
+    from tensorflow_transform.tf_metadata import dataset_metadata
+
+    metadata = dataset_metadata.DatasetMetadata(raw)
     with tft_beam.Context(temp_dir=folder):
-        (found, _), transform_fn = (list(rows), metadata) | tft_beam.AnalyzeAndTransformDataset(
-            preprocessing_fn
-        )
-    return list(found), transform_fn
+        (found, described), _ = (list(rows), metadata) | tft_beam.AnalyzeAndTransformDataset(preprocessing_fn)
+    return list(found), described.schema
+
+
+def _serialized(row: Row, schema: Any) -> bytes:
+    """Return a row as an example whose columns have the types of the schema.
+
+    Raises:
+        TypeError: a value is not of its column's type.
+    """
+    import tensorflow as tf
+    from tensorflow_metadata.proto.v0 import schema_pb2
+
+    example = tf.train.Example()
+    for column in schema.feature:
+        values = [value for value in np.asarray(row.get(column.name), object).ravel() if value is not None]
+        if not values:
+            continue
+        feature = example.features.feature[column.name]
+        try:
+            if column.type == schema_pb2.BYTES:
+                texts = [value.encode() if isinstance(value, str) else value for value in values]
+                feature.bytes_list.value.extend(texts)
+            elif column.type == schema_pb2.FLOAT:
+                feature.float_list.value.extend(values)
+            else:
+                feature.int64_list.value.extend(values)
+        except TypeError as error:
+            kind = schema_pb2.FeatureType.Name(column.type)
+            raise TypeError(f"column {column.name!r} holds {values!r}; its schema says {kind}") from error
+    serialized: bytes = example.SerializeToString(deterministic=True)
+    return serialized
