@@ -1,10 +1,17 @@
 """Fixtures for all tests."""
 
+import sys
+
+# What pytest makes of the files of tests is kept also where PYTHONDONTWRITEBYTECODE is set: half the seconds
+# that each worker takes to collect them, and two for Hypothesis, which it rewrites too. For this process alone:
+# what it starts keeps to the variable. First of all, because it holds for what is imported from here on.
+sys.dont_write_bytecode = False
+
+# ruff: noqa: E402
 import gc
 import importlib.util
 import json
 import os
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,15 +25,12 @@ from made_once import Shared
 from watchdog import Watchdog
 from watched import Finished, run_watched
 
+from slipway.components.large_imports import large_imports
 from slipway.pipeline.engine.processes.warm import Warm
 from slipway.pipeline.runs.history import History
 
 if TYPE_CHECKING:
     from slipway.pipeline.runs.record import RunRecord
-
-# What pytest makes of the files of tests is kept also where PYTHONDONTWRITEBYTECODE is set: half the seconds
-# that each worker takes to collect them. For this process alone: what it starts keeps to the variable.
-sys.dont_write_bytecode = False
 
 # Nothing that collecting the tests makes is garbage: to look for some took half of each worker's seconds.
 gc.disable()
@@ -73,8 +77,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """A test that hangs is ended, wherever it does."""
+    """A test that hangs is ended, wherever it does; TensorFlow and TFX are imported as in a run.
+
+    Without scikit-learn, IPython and the like: 3.5 s of CPU in each worker instead of 5.
+    """
     config.pluginmanager.register(Watchdog())
+    with large_imports():
+        pass  # what it puts off, it puts off from now on
 
 
 # Whoever asks for one of these stands on a foreign system, and cannot forget to say so.
