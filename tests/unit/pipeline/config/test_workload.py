@@ -980,7 +980,7 @@ def test_profile_in_the_schema_requires_nothing_and_has_no_name():
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def complaints():
     """What the schema says about a workload file's text."""
     validator = jsonschema.Draft202012Validator(workload_schema())
