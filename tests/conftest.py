@@ -3,8 +3,8 @@
 import sys
 
 # What pytest makes of the files of tests is kept also where PYTHONDONTWRITEBYTECODE is set: half the seconds
-# that each worker takes to collect them, and two for Hypothesis, which it rewrites too. For this process alone:
-# what it starts keeps to the variable. First of all, because it holds for what is imported from here on.
+# that each worker takes to collect them, and two for Hypothesis, which it rewrites too. For this process
+# alone: what it starts keeps to the variable. First of all, because it holds for imports from here on.
 sys.dont_write_bytecode = False
 
 # ruff: noqa: E402

@@ -384,7 +384,7 @@ def test_byte_order_mark_within_the_file_is_part_of_its_cell(ingest, write, bloc
     ]
 
 
-# Ten rows: blocks of 3 and 50 bytes end in them wherever a block can end, and to draw more takes most of the time.
+# Ten rows: blocks of 3 and 50 bytes end in them wherever a block can end, and drawing more takes longest.
 @given(st.lists(st.lists(st.text(max_size=8), min_size=2, max_size=2), min_size=1, max_size=10), st.data())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
 def test_what_csv_writes_is_read_back(ingest, write, table, data):
