@@ -5,10 +5,8 @@ from pathlib import Path
 
 import pytest
 from called import forked_servers
-
-pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
-
 from fingerprints import fingerprints
+from installed import needed
 
 from slipway import run
 from slipway.components.project import PROJECT_ROOT
@@ -21,6 +19,7 @@ from slipway.pipeline.plan.run_request import pipeline_request
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.run_target import ImageModuleRun, Order
 
+needed("kfp", reason="TFX brings kfp to Python 3.11 only")
 pytestmark = pytest.mark.slow
 
 TOYS = PROJECT_ROOT / "tests" / "data" / "foreign"

@@ -5,8 +5,9 @@ import shlex
 
 import pytest
 import yaml
+from installed import needed
 
-pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
+needed("kfp", reason="TFX brings kfp to Python 3.11 only")
 pytestmark = pytest.mark.slow
 
 SETTINGS = [

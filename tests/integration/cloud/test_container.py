@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from installed import needed
 
-pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
+needed("kfp", reason="TFX brings kfp to Python 3.11 only")
 pytestmark = pytest.mark.slow
 
 

@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from installed import needed
 from watched import run_watched
 
 from slipway.components.errors import ComponentError
@@ -26,7 +27,7 @@ LARGEST = 2_500_000_000
 """Bytes that the image may take unpacked."""
 CERTIFICATES = "/etc/ssl/certs"
 
-pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
+needed("kfp", reason="TFX brings kfp to Python 3.11 only")
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.external,

@@ -19,9 +19,10 @@ from pathlib import Path
 
 import pytest
 from copied import commands_in
+from installed import needed
 from stored_names import stored_names
 
-pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
+needed("kfp", reason="TFX brings kfp to Python 3.11 only")
 pytestmark = [pytest.mark.slow]
 
 ON_GS = (

@@ -4,8 +4,9 @@ The serving check is left to tests/e2e/test_reviews.py, and its task to test_reh
 """
 
 import pytest
+from installed import needed
 
-pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
+needed("kfp", reason="TFX brings kfp to Python 3.11 only")
 pytestmark = [pytest.mark.slow, pytest.mark.external]
 
 

@@ -7,9 +7,10 @@ import json
 from pathlib import Path
 
 import pytest
+from installed import needed
 from stock_taxi import stock_taxi
 
-pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
+needed("kfp", reason="TFX brings kfp to Python 3.11 only")
 pytestmark = [pytest.mark.slow, pytest.mark.external]
 
 ROWS = 4_000

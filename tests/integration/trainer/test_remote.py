@@ -18,10 +18,11 @@ from pathlib import Path
 
 import loopback
 import pytest
+from installed import needed
 
 from slipway.components import python_process
 
-vertex = pytest.importorskip("google.cloud.aiplatform_v1", reason="Vertex AI's client is not installed")
+needed("google.cloud.aiplatform_v1", reason="Vertex AI's client is not installed")
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("forked")]
 
 NAME = "projects/p/locations/europe-west4/customJobs"
@@ -110,6 +111,8 @@ class Handler(BaseHTTPRequestHandler):
             if not code:
                 return None  # the connection closes without an answer
             return self.answer(code, {"error": {"code": code, "message": message}})
+        from google.cloud import aiplatform_v1 as vertex
+
         job = vertex.CustomJob.from_json(body)
         self.server.jobs.append(job)
         name = f"{NAME}/{len(self.server.jobs)}"

@@ -5,6 +5,7 @@ import json
 from datetime import UTC, datetime
 
 import pytest
+from installed import needed
 from tracker_double import Collector, served
 
 from slipway.pipeline.cloud import back_fill
@@ -18,7 +19,7 @@ from slipway.pipeline.screen.run_display import LineDisplay
 from slipway.pipeline.tracking import enqueue
 from slipway.pipeline.tracking.sender import send_all
 
-pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
+needed("kfp", reason="TFX brings kfp to Python 3.11 only")
 
 RUN_ID = "taxi-20270101-020304-ab12"
 BOTH = ("taxi", "digits")

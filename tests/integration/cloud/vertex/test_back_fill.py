@@ -6,13 +6,14 @@ import signal
 import time
 
 import pytest
+from installed import needed
 
 from slipway.pipeline.cloud import back_fill as module
 from slipway.pipeline.cloud.cloud_choice import CloudChoice
 from slipway.pipeline.config import read_assignments
 from slipway.pipeline.errors import PipelineError, UsageError
 
-pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
+needed("kfp", reason="TFX brings kfp to Python 3.11 only")
 
 SOURCE = "data.source=gs://my-bucket/trips/{YYYY}-{MM}-{DD}/*.csv"
 DONE, FAILED = {"state": "PIPELINE_STATE_SUCCEEDED"}, {"state": "PIPELINE_STATE_FAILED"}

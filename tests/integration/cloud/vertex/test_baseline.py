@@ -3,13 +3,14 @@
 import os
 
 import pytest
+from installed import needed
 
 from slipway.pipeline.cloud.baseline import baseline
 from slipway.pipeline.cloud.cloud_choice import CloudChoice
 from slipway.pipeline.config import read_assignments
 from slipway.pipeline.errors import PipelineError, UsageError
 
-pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
+needed("kfp", reason="TFX brings kfp to Python 3.11 only")
 
 NONE = "taxi: no baseline. The next blessed model will be it."
 

@@ -1,6 +1,7 @@
 """A followed run is logged to an experiment, on Vertex AI on loopback."""
 
 import pytest
+from installed import needed
 
 from slipway.pipeline.cloud.cloud_choice import CloudChoice
 from slipway.pipeline.cloud.experiment import note_in_experiment
@@ -8,7 +9,7 @@ from slipway.pipeline.cloud.submit import follow_run
 from slipway.pipeline.config import read_assignments
 from slipway.pipeline.runs.record import RunRecord
 
-pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
+needed("kfp", reason="TFX brings kfp to Python 3.11 only")
 
 RUN = "taxi-20270101-020304-ab12"
 

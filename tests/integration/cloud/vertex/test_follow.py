@@ -8,6 +8,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from installed import needed
 
 from slipway.pipeline.cloud import submit
 from slipway.pipeline.cloud.cloud_choice import CloudChoice
@@ -16,7 +17,7 @@ from slipway.pipeline.config import read_assignments
 from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.screen.run_display import LineDisplay, TableDisplay
 
-pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
+needed("kfp", reason="TFX brings kfp to Python 3.11 only")
 
 RUNNING = {"state": "PIPELINE_STATE_RUNNING"}
 DONE = {"state": "PIPELINE_STATE_SUCCEEDED"}

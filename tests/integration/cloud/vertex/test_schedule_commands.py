@@ -4,6 +4,7 @@ import json
 from datetime import UTC, datetime
 
 import pytest
+from installed import needed
 
 from slipway.pipeline.cloud import schedule_commands as schedule
 from slipway.pipeline.cloud.cloud_choice import CloudChoice
@@ -11,7 +12,7 @@ from slipway.pipeline.cloud.complete_job import executor_of
 from slipway.pipeline.config import read_assignments
 from slipway.pipeline.errors import ConfigError, PipelineError, UsageError
 
-pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
+needed("kfp", reason="TFX brings kfp to Python 3.11 only")
 
 BY_DAY = ("data.source=gs://my-bucket/trips/{YYYY}-{MM}-{DD}/*.csv",)
 

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 from called import called
 from counted import commands_run, lines_run
+from installed import needed
 
 from slipway.components.errors import ComponentError
 from slipway.pipeline.cloud.cloud_choice import CloudChoice
@@ -21,7 +22,7 @@ from slipway.pipeline.config import read_assignments
 from slipway.pipeline.config.track import TrackConfig
 from slipway.pipeline.errors import ConfigError, PipelineError
 
-pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
+needed("kfp", reason="TFX brings kfp to Python 3.11 only")
 
 
 BOTH = ("taxi", "digits")

@@ -4,6 +4,7 @@ import dataclasses
 import json
 
 import pytest
+from installed import needed
 from tracker_double import MlflowDouble, served
 
 from slipway.pipeline.cloud import submit
@@ -13,7 +14,7 @@ from slipway.pipeline.config import read_assignments
 from slipway.pipeline.tracking import enqueue
 from slipway.pipeline.tracking.sender import send_all
 
-pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
+needed("kfp", reason="TFX brings kfp to Python 3.11 only")
 
 TIMES = {"startTime": "2027-01-01T02:03:10.250Z", "endTime": "2027-01-01T02:13:10.250Z"}
 

@@ -3,11 +3,12 @@
 from datetime import UTC, datetime
 
 import pytest
+from installed import needed
 
 from slipway.pipeline.cloud.services.service import Schedule
 from slipway.pipeline.errors import PipelineError
 
-pytest.importorskip("kfp", reason="TFX brings kfp to Python 3.11 only")
+needed("kfp", reason="TFX brings kfp to Python 3.11 only")
 
 CREATE = "POST .*/pipelineJobs$"
 RUN_ID = "taxi-20270101-020304-ab12"
