@@ -176,3 +176,4 @@ def test_a_record_by_hand_is_read():
 def test_unusual_or_damaged_fields_need_another_decoder(damaged):
     assert columns_of([damaged]) is None
     assert columns_of([damaged, damaged]) is None
+    assert columns_of([record(entry()), damaged]) is None, "where a row has no list"
