@@ -153,7 +153,7 @@ def job_of(source: dict, folder: Path, *, batch_size: int, epochs: int, backend:
 
 def ours(source: dict, folder: Path, *, batch_size: int, backend: str, interpreter: str | None) -> dict:
     """Measure our training process; a short training first determines the epochs of the measured one."""
-    from slipway.components.trainer.local_process import TrainingProcess
+    from slipway.components.trainer.launch import TrainingProcess
 
     epochs, result = 2, {}
     for _ in range(2):

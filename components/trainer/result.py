@@ -1,10 +1,11 @@
-"""The result of a training: its metrics, its speed, its use of the machine, and the verdict."""
+"""The end of a training: its metrics, its speed, its use of the machine, and the verdict; or a preemption."""
 
 import os
 import time
 from collections.abc import Mapping
 from typing import TypedDict, cast
 
+from slipway.components.errors import ComponentError
 from slipway.components.trainer.checkpoint_files import Attempts, Checkpoint
 from slipway.components.trainer.job import TrainingJob
 from slipway.components.trainer.resource_usage import usage
@@ -68,6 +69,18 @@ class Summary(TypedDict):
 
 class Result(Facts, Summary):
     """The content of result.json, as the training process writes it."""
+
+
+class TrainingPreemptedError(ComponentError):
+    """The training process was preempted. It has saved what it could, and can be restarted.
+
+    Args:
+        step: complete and saved steps.
+    """
+
+    def __init__(self, step: int) -> None:
+        super().__init__(f"the training process was told to stop (SIGTERM), and ended after step {step}")
+        self.step = step
 
 
 def result_in(event: Mapping[str, object]) -> Result:

@@ -22,8 +22,8 @@ from slipway.components.errors import ComponentError
 from slipway.components.event_lines import read_event
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.job import TrainingJob
-from slipway.components.trainer.launch import launch
-from slipway.components.trainer.local_process import TrainingPreemptedError, TrainingProcess
+from slipway.components.trainer.launch import TrainingProcess, launch
+from slipway.components.trainer.result import TrainingPreemptedError
 from slipway.components.trainer.settings.checkpoint import CheckpointSettings
 from slipway.components.trainer.settings.pretrained import sha256_of
 
@@ -544,7 +544,7 @@ def test_training_dies_with_its_parent(job, tmp_path):
     file.write_text(job.to_json(), encoding="utf-8")
     code = textwrap.dedent(f"""
         from pathlib import Path
-        from slipway.components.trainer.local_process import TrainingProcess
+        from slipway.components.trainer.launch import TrainingProcess
         with TrainingProcess(Path({str(file)!r}), import_roots=[Path({str(tmp_path)!r})]) as process:
             print(process.pid, flush=True)
             process.wait(show=lambda line: print(line, flush=True))

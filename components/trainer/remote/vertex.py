@@ -16,10 +16,9 @@ from typing import Any
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.checkpoint_storage import storage
 from slipway.components.trainer.job import JOB_FILE, TrainingJob
-from slipway.components.trainer.local_process import TrainingPreemptedError
 from slipway.components.trainer.remote.custom_job import CustomJobRequest
 from slipway.components.trainer.remote.worker import OUTCOME_FILE, RESULTS
-from slipway.components.trainer.result import Result, result_in
+from slipway.components.trainer.result import Result, TrainingPreemptedError, result_in
 
 POLL_S = 15.0
 PATIENCE_S = 900.0

@@ -10,7 +10,7 @@ import pytest
 from slipway.components.event_lines import read_event
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.job import TrainingJob
-from slipway.components.trainer.local_process import TrainingProcess
+from slipway.components.trainer.launch import TrainingProcess
 from slipway.components.trainer.settings.compute import ComputeSettings
 
 MODEL = """

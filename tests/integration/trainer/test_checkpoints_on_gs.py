@@ -13,7 +13,8 @@ from stored_names import stored_names
 
 from slipway.components.errors import ComponentError
 from slipway.components.event_lines import read_event
-from slipway.components.trainer.local_process import TrainingPreemptedError, TrainingProcess
+from slipway.components.trainer.launch import TrainingProcess
+from slipway.components.trainer.result import TrainingPreemptedError
 from slipway.components.trainer.settings.checkpoint import CheckpointSettings
 
 pytestmark = [

@@ -12,7 +12,7 @@ import pytest
 
 from slipway.components.errors import ComponentError
 from slipway.components.project import PROJECT_ROOT
-from slipway.components.trainer.local_process import environment
+from slipway.components.trainer.launch import environment
 from slipway.components.trainer.settings.checkpoint import CheckpointSettings
 from slipway.components.trainer.settings.compute import ComputeSettings
 from slipway.components.trainer.settings.input_cache import InputSettings

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from slipway.components.errors import ComponentError
-from slipway.components.trainer.local_process import TrainingPreemptedError, TrainingProcess
+from slipway.components.trainer.launch import TrainingProcess
+from slipway.components.trainer.result import TrainingPreemptedError
 from slipway.components.trainer.settings.checkpoint import CheckpointSettings
 from slipway.components.trainer.settings.compute import ComputeSettings
 

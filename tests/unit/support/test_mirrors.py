@@ -46,7 +46,6 @@ REASONS = {
         "slipway.components.python_process",
         "slipway.components.serving_check.client",
         "slipway.components.serving_check.requests",
-        "slipway.components.trainer.launch",
         "slipway.components.trainer.devices.first_contact",
         "slipway.components.trainer.remote.worker",
         "slipway.components.trainer.run_fn",

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from slipway.components.project import PROJECT_ROOT
-from slipway.components.trainer import local_process
-from slipway.components.trainer.local_process import TrainingProcess, environment
+from slipway.components.trainer import launch
+from slipway.components.trainer.launch import TrainingProcess, environment
 from slipway.components.trainer.settings.compute import ComputeSettings
 
 
@@ -31,9 +31,9 @@ def test_log_level_of_the_user_is_kept():
 @pytest.mark.parametrize("interpreter", [None, sys.executable])
 def test_only_another_interpreter_is_led_to_an_installed_slipway(monkeypatch, interpreter):
     asked = []
-    monkeypatch.setattr(local_process, "start_module", lambda *_, **__: None)
+    monkeypatch.setattr(launch, "start_module", lambda *_, **__: None)
     monkeypatch.setattr(
-        local_process, "import_path", lambda *_, is_same_python, **__: asked.append(is_same_python) or ""
+        launch, "import_path", lambda *_, is_same_python, **__: asked.append(is_same_python) or ""
     )
     TrainingProcess(Path("job.json"), import_roots=[], interpreter=interpreter)
     assert asked == [interpreter is None]
@@ -50,6 +50,6 @@ def test_only_another_interpreter_is_led_to_an_installed_slipway(monkeypatch, in
 def test_only_a_training_that_needs_what_is_loaded_is_forked(monkeypatch, compute, forks):
     monkeypatch.delenv("KERAS_BACKEND", raising=False)
     asked = []
-    monkeypatch.setattr(local_process, "start_module", lambda *_, may_fork, **__: asked.append(may_fork))
+    monkeypatch.setattr(launch, "start_module", lambda *_, may_fork, **__: asked.append(may_fork))
     TrainingProcess(Path("job.json"), import_roots=[], compute=compute)
     assert asked == [forks]
