@@ -5,7 +5,7 @@ SlipwayError (slipway.components.errors)
     └── UsageError          2: wrong arguments
         └── ConfigError     2: wrong workload file; names file, line, key, value, rule
 
-A failed node and a gate that rejects are outcomes of a run, not errors (slipway.pipeline.runs.outcome).
+A failed node and a gate that rejects are outcomes of a run, not errors (slipway.pipeline.engine.run_end).
 """
 
 import errno

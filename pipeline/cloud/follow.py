@@ -7,8 +7,9 @@ from slipway.pipeline.cloud.complete_job import executor_of, is_lookup_executor,
 from slipway.pipeline.cloud.container.kubeflow_input import ABSENT
 from slipway.pipeline.cloud.pipeline_job import PipelineJob
 from slipway.pipeline.cloud.services.service import JobState, TaskState
+from slipway.pipeline.engine.run_end import conclude
 from slipway.pipeline.exit_codes import DONE, FAILED, GATE_STOPPED
-from slipway.pipeline.runs.outcome import conclude, read_verdict, read_verdicts
+from slipway.pipeline.runs.outcome import read_verdict, read_verdicts
 from slipway.pipeline.runs.record import Artifact, NodeRecord, RunRecord
 from slipway.pipeline.runs.typed_json import typed
 from slipway.pipeline.screen.wording import refusal_lines, result_lines

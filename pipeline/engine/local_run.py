@@ -79,7 +79,7 @@ def execute(
             (history.folder(record.run_id) / IR_NAME).write_bytes(request.ir)
         history.save(record)
         display.begins(record)
-        with closed_at_end(history, record, began=began, listeners=listeners) as end:
+        with closed_at_end(history, record, display=display, began=began, listeners=listeners) as end:
             try:
                 engine = _run(request, history, record, display, warm, began, hopeless, beside)
             finally:
@@ -87,7 +87,6 @@ def execute(
                     beside.end(record.run_id)
             if engine is not None:
                 end.interrupted, end.pruned = engine.interrupted, engine.pruned
-    display.ends(record)
     return record
 
 

@@ -1,23 +1,31 @@
-"""Ends a run: closes it with its outcome, or gives up with the command that continues it."""
+"""Ends a run: closes it with its state and exit code, or gives up with the command that continues it.
+
+`exit_codes.py` names the codes.
+"""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from slipway.pipeline.engine.processes.client import RefusedError
 from slipway.pipeline.engine.signal_handlers import raise_interrupt, signals_handled_by
 from slipway.pipeline.errors import PipelineError, UsageError, of_the_machine
-from slipway.pipeline.exit_codes import FAILED
+from slipway.pipeline.exit_codes import DONE, FAILED, GATE_STOPPED, INTERRUPTED
 from slipway.pipeline.runs.history import History
-from slipway.pipeline.runs.outcome import conclude
-from slipway.pipeline.runs.record import RunRecord
+from slipway.pipeline.runs.outcome import complete_outcome
+from slipway.pipeline.runs.record import RunRecord, RunState
+from slipway.pipeline.screen.display import RunDisplay
 from slipway.pipeline.screen.wording import resume_command
 from slipway.pipeline.terminal.invocation import command
 from slipway.pipeline.terminal.printable import say
 
 Listener = Callable[[RunRecord], None]
 """Called with a finished run. Must not raise: the run has already ended."""
+
+_STATES: Mapping[int, RunState] = {
+    DONE: "complete", FAILED: "failed", GATE_STOPPED: "stopped", INTERRUPTED: "interrupted",
+}  # fmt: skip
 
 
 @dataclass
@@ -34,11 +42,17 @@ class Ending:
 
 @contextmanager
 def closed_at_end(
-    history: History, record: RunRecord, *, began: float, listeners: Sequence[Listener] = ()
+    history: History,
+    record: RunRecord,
+    *,
+    display: RunDisplay,
+    began: float,
+    listeners: Sequence[Listener] = (),
 ) -> Iterator[Ending]:
     """Close a run when its block ends, with or without an error. Ctrl-C interrupts the run.
 
     Args:
+        display: shows the outcome; an error is left to the caller.
         began: when the run began, in seconds of `time.monotonic()`.
 
     Raises:
@@ -64,6 +78,7 @@ def closed_at_end(
     close(
         history,
         record,
+        display=display,
         began=began,
         interrupted=end.interrupted,
         pruned=end.pruned,
@@ -98,14 +113,37 @@ def close(
     history: History,
     record: RunRecord,
     *,
+    display: RunDisplay,
     began: float,
     interrupted: bool,
     pruned: bool = False,
     listeners: Sequence[Listener] = (),
 ) -> None:
-    """Close a run whose nodes are done: record its outcome, state and exit code."""
+    """Close a run whose nodes are done: record its outcome, state and exit code, and show them."""
     conclude(record, interrupted=interrupted, pruned=pruned)
     _end(history, record, began, listeners)
+    display.ends(record)
+
+
+def conclude(record: RunRecord, *, interrupted: bool = False, pruned: bool = False) -> None:
+    """Fill in the outcome of a run whose nodes are done, its state and exit code.
+
+    Args:
+        pruned: whether a node was ended as hopeless. A failure beside it counts more.
+    """
+    complete_outcome(record)
+    record.exit_code = INTERRUPTED if interrupted else exit_code(record)
+    record.state = _STATES[record.exit_code]
+    if pruned and record.exit_code == DONE:
+        record.exit_code, record.state = INTERRUPTED, "pruned"
+
+
+def exit_code(record: RunRecord) -> int:
+    """Return the exit code: 0 done; 1 a node failed; 3 a gate stopped the run."""
+    failed = [node for node in record.nodes if node.state == "failed"]
+    if any(not node.is_stop for node in failed):
+        return FAILED
+    return GATE_STOPPED if failed or record.blessed is False else DONE
 
 
 def _end(history: History, record: RunRecord, began: float, listeners: Sequence[Listener]) -> None:

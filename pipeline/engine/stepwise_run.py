@@ -207,9 +207,14 @@ def finish(
             discard_results_behind_stopped_gates(record, graph)
         has_failed = any(node.state == "failed" for node in record.nodes)
         is_partial = not has_failed and any(node.why == _NOT_TAKEN for node in record.nodes)
-        began = _began(record)
-        close(History(output), record, began=began, interrupted=is_partial, listeners=listeners)
-    display.ends(record)
+        close(
+            History(output),
+            record,
+            display=display,
+            began=_began(record),
+            interrupted=is_partial,
+            listeners=listeners,
+        )
     return record
 
 

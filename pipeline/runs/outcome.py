@@ -1,43 +1,24 @@
-"""Determines the outcome of a run from its nodes: state and exit code, metrics, blessing, pushed version.
+"""Reads what a run achieved from its nodes' outputs: metrics, blessing, pushed version, the gates' verdicts.
 
-`exit_codes.py` names the codes; `engine/run_end.py` closes the run, with or without an error.
+`engine/run_end.py` decides its state and exit code.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
 
-from slipway.pipeline.exit_codes import DONE, FAILED, GATE_STOPPED, INTERRUPTED
 from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.record import (
     Artifact,
     NodeRecord,
     RunRecord,
-    RunState,
     Training,
     Verdict,
     verdict_path,
 )
 from slipway.pipeline.runs.typed_json import DocumentError, read_document, typed_text
 
-_STATES: Mapping[int, RunState] = {
-    DONE: "complete", FAILED: "failed", GATE_STOPPED: "stopped", INTERRUPTED: "interrupted",
-}  # fmt: skip
 _BLESSINGS = ("ModelBlessing", "InfraBlessing")
 TRAINING_FACTS = ("verdict", "speed", "time", "tuned", "exports")
-
-
-def conclude(record: RunRecord, *, interrupted: bool = False, pruned: bool = False) -> None:
-    """Fill in the outcome of a run whose nodes are done, its state and exit code.
-
-    Args:
-        pruned: whether a node was ended as hopeless. A failure beside it counts more.
-    """
-    complete_outcome(record)
-    record.exit_code = INTERRUPTED if interrupted else exit_code(record)
-    record.state = _STATES[record.exit_code]
-    if pruned and record.exit_code == DONE:
-        record.exit_code, record.state = INTERRUPTED, "pruned"
 
 
 def complete_outcome(record: RunRecord) -> None:
@@ -176,11 +157,3 @@ def discard_results_behind_stopped_gates(record: RunRecord, graph: Graph) -> lis
                 entry.state, entry.why = "skipped", f"{gate} stopped the run"
                 discarded.append(entry)
     return discarded
-
-
-def exit_code(record: RunRecord) -> int:
-    """Return the exit code: 0 done; 1 a node failed; 3 a gate stopped the run."""
-    failed = [node for node in record.nodes if node.state == "failed"]
-    if any(not node.is_stop for node in failed):
-        return FAILED
-    return GATE_STOPPED if failed or record.blessed is False else DONE

@@ -91,13 +91,12 @@ def rehearse(
         record.overrides = dict(request.overrides)
         history.save(record)
         display.begins(record)
-        with closed_at_end(history, record, began=began) as end:
+        with closed_at_end(history, record, display=display, began=began) as end:
             # Always the same folder, not the run's: its path is in parameters, which the cache compares.
             shutil.rmtree(staged, ignore_errors=True)
             image.stage(staged)
             with _containers_removed(target, output):
                 end.interrupted = _run(target, history, record, display, jobs or default_jobs())
-    display.ends(record)
     return record
 
 

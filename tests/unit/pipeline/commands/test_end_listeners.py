@@ -7,6 +7,7 @@ from slipway.pipeline.commands.end_listeners import END_LISTENERS
 from slipway.pipeline.engine.run_end import close
 from slipway.pipeline.report import page
 from slipway.pipeline.runs.history import History
+from slipway.pipeline.screen.display import RunDisplay
 from slipway.pipeline.tracking import enqueue
 
 
@@ -18,7 +19,7 @@ def test_a_page_that_cannot_be_written_is_one_line_and_the_run_ends_as_it_has(tm
     history = History(tmp_path)
     record = history.new_run("taxi")
 
-    close(history, record, began=0.0, listeners=END_LISTENERS, interrupted=False)
+    close(history, record, display=RunDisplay(), began=0.0, listeners=END_LISTENERS, interrupted=False)
 
     told = capsys.readouterr().err
     assert (record.state, record.exit_code) == ("complete", 0)
@@ -31,7 +32,7 @@ def test_a_run_leaves_its_page(tmp_path, capsys, interrupted):
     history = History(tmp_path)
     record = history.new_run("taxi")
 
-    close(history, record, began=0.0, listeners=END_LISTENERS, interrupted=interrupted)
+    close(history, record, display=RunDisplay(), began=0.0, listeners=END_LISTENERS, interrupted=interrupted)
 
     assert (history.folder(record.run_id) / "report.html").is_file()
     assert capsys.readouterr().err == ""
@@ -46,7 +47,7 @@ def test_whom_nobody_can_reach_is_one_line_and_the_run_ends_as_it_has(tmp_path, 
     history = History(tmp_path)
     record = history.new_run("taxi")
 
-    close(history, record, began=0.0, listeners=END_LISTENERS, interrupted=False)
+    close(history, record, display=RunDisplay(), began=0.0, listeners=END_LISTENERS, interrupted=False)
 
     assert record.state == "complete"
     assert capsys.readouterr().err.splitlines() == [
@@ -63,7 +64,14 @@ def test_ctrl_c_while_a_notification_is_sent_keeps_no_tracker_from_the_run(tmp_p
     monkeypatch.setattr(enqueue, "leave", lambda _record: True)
     monkeypatch.setattr(enqueue, "start", begun.append)
     with pytest.raises(KeyboardInterrupt):
-        close(history, history.new_run("taxi"), began=0.0, listeners=END_LISTENERS, interrupted=False)
+        close(
+            history,
+            history.new_run("taxi"),
+            display=RunDisplay(),
+            began=0.0,
+            listeners=END_LISTENERS,
+            interrupted=False,
+        )
     assert begun == [tmp_path]
 
 
@@ -73,7 +81,7 @@ def test_a_run_is_left_to_trackers_and_a_failure_is_one_line(tmp_path, capsys, m
     monkeypatch.setattr(enqueue, "leave", lambda record: record.workload == "taxi")
     monkeypatch.setattr(enqueue, "start", begun.append)
 
-    close(history, record, began=0.0, listeners=END_LISTENERS, interrupted=False)
+    close(history, record, display=RunDisplay(), began=0.0, listeners=END_LISTENERS, interrupted=False)
     assert begun == [tmp_path]
     assert capsys.readouterr().err == ""
 
@@ -81,13 +89,13 @@ def test_a_run_is_left_to_trackers_and_a_failure_is_one_line(tmp_path, capsys, m
         raise OSError("no\nroom")
 
     monkeypatch.setattr(enqueue, "leave", fails)
-    close(history, record, began=0.0, listeners=END_LISTENERS, interrupted=False)
+    close(history, record, display=RunDisplay(), began=0.0, listeners=END_LISTENERS, interrupted=False)
     assert record.state == "complete"
     assert capsys.readouterr().err == "warning: this run is sent to no tracker: OSError: no room\n"
 
     monkeypatch.setattr(enqueue, "leave", lambda _record: True)
     monkeypatch.setattr(enqueue, "start", fails)
-    close(history, record, began=0.0, listeners=END_LISTENERS, interrupted=False)
+    close(history, record, display=RunDisplay(), began=0.0, listeners=END_LISTENERS, interrupted=False)
     told = capsys.readouterr().err
     assert told.startswith("warning: this run is not sent to trackers until ")
     assert f"track --output {tmp_path}: OSError: no room\n" in told

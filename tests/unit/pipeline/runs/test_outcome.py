@@ -4,11 +4,8 @@ import json
 
 import pytest
 
-from slipway.pipeline.runs.outcome import (
-    complete_outcome,
-    exit_code,
-    read_stops,
-)
+from slipway.pipeline.engine.run_end import exit_code
+from slipway.pipeline.runs.outcome import complete_outcome, read_stops
 from slipway.pipeline.runs.record import NodeRecord, RunRecord, verdict_path
 
 
@@ -118,28 +115,6 @@ def test_pusher_that_does_not_say_where_it_pushed_left_the_model_in_its_artifact
     outputs = {"pushed": [artifact("PushedModel", tmp_path / "7", pushed=1)]}
     record = outcome(NodeRecord("OwnPusher", state="complete", outputs=outputs))
     assert record.pushed == {"version": "7", "path": str(tmp_path / "7")}
-
-
-@pytest.mark.parametrize(
-    ("states", "blessed", "code"),
-    [
-        (["complete", "cached"], True, 0),
-        (["complete"], None, 0),
-        (["complete", "failed"], None, 1),
-        (["complete", "failed"], False, 1),
-        (["complete"], False, 3),
-    ],
-)
-def test_exit_code_tells_failure_before_gate_before_success(states, blessed, code):
-    nodes = [NodeRecord(str(number), state=state) for number, state in enumerate(states)]
-    assert exit_code(RunRecord("run-1", "taxi", nodes=nodes, blessed=blessed)) == code
-
-
-@pytest.mark.parametrize(("others", "code"), [([], 3), (["complete"], 3), (["failed"], 1)])
-def test_gate_that_stops_is_distinguished_from_a_node_that_fails(others, code):
-    nodes = [NodeRecord("Gate", state="failed", is_stop=True)]
-    nodes += [NodeRecord(str(number), state=state) for number, state in enumerate(others)]
-    assert exit_code(RunRecord("run-1", "taxi", nodes=nodes)) == code
 
 
 def test_verdict_of_a_gate_that_stopped_is_read_from_the_runs_folder(tmp_path):
