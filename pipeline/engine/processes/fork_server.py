@@ -191,7 +191,7 @@ class ForkServer:
         sys.stderr.flush()
         node = self.node_process(start)
         server = os.getpid()
-        ours, theirs = self._forks.open_line()
+        ours, theirs = socket.socketpair()
         # Imported modules are never garbage: a node's garbage collector need not traverse them.
         gc.freeze()
         try:

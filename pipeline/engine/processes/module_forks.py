@@ -8,7 +8,6 @@ import gc
 import importlib
 import json
 import os
-import signal
 import socket
 import sys
 import tempfile
@@ -17,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import NoReturn, NotRequired, TypedDict
 
 from slipway.components import python_process
-from slipway.pipeline.engine.processes.os_processes import adopt_orphans, die_with_parent
+from slipway.pipeline.engine.processes.os_processes import join_group
 from slipway.pipeline.engine.processes.scripts_ahead import ScriptsAhead
 
 _REQUEST_BYTES = 1 << 20
@@ -45,10 +44,6 @@ class ModuleForks:
         self._lines: dict[int, tuple[socket.socket, int]] = {}
         # For each process: the connection that reports its end, and the one that it was requested on.
         self._running: dict[int, tuple[socket.socket, socket.socket]] = {}
-
-    def open_line(self) -> tuple[socket.socket, socket.socket]:
-        """Return a new connection: the server's end and the node's."""
-        return socket.socketpair()
 
     def serve(self, line: socket.socket, *, node: int) -> None:
         """Serve requests on the connection, from the node with that process id, from now on."""
@@ -122,12 +117,7 @@ class ModuleForks:
 def _become_module(request: _Request, descriptors: Sequence[int], *, group: int, server: int) -> NoReturn:
     code = 1
     try:
-        os.setpgid(0, group)
-        die_with_parent(signal.SIGKILL, parent=server)
-        adopt_orphans()
-        signal.set_wakeup_fd(-1)
-        for signum in (signal.SIGCHLD, signal.SIGTERM):
-            signal.signal(signum, signal.SIG_DFL)
+        join_group(group, parent=server)
         for target, descriptor in zip((1, 2), descriptors, strict=False):
             os.dup2(descriptor, target)
         python_process.fork_channel = None

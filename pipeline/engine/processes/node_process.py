@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import socket
 import sys
 import traceback
@@ -17,7 +16,7 @@ from slipway.components.progress import PROGRESS_VARIABLE, report
 from slipway.components.pusher.provenance import RUN_VARIABLE
 from slipway.pipeline.engine.failure import PREEMPTED, Failed, describe_exception, failed
 from slipway.pipeline.engine.launcher import Start
-from slipway.pipeline.engine.processes.os_processes import adopt_orphans, die_with_parent
+from slipway.pipeline.engine.processes.os_processes import join_group
 from slipway.pipeline.engine.tfx.beam_stages import report_stages
 from slipway.pipeline.runs.record import NodeOutputs
 from slipway.pipeline.runs.result_files import kept_files
@@ -61,13 +60,8 @@ class NodeProcess:
         """
         code = 1
         try:
-            os.setpgid(0, 0)
-            die_with_parent(signal.SIGKILL, parent=server)
             # All its descendants stay its own, so that the fork server can tell which node they belong to.
-            adopt_orphans()
-            signal.set_wakeup_fd(-1)
-            for signum in (signal.SIGCHLD, signal.SIGTERM):
-                signal.signal(signum, signal.SIG_DFL)
+            join_group(0, parent=server)
             python_process.fork_channel = forks
             result = self._run(compiled)
             os.write(self.result, json.dumps(result).encode())

@@ -36,6 +36,23 @@ def adopt_orphans() -> None:
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
+def join_group(group: int, *, parent: int) -> None:
+    """Begin a forked process: it joins a group, ends with its parent, and keeps its descendants.
+
+    The parent's handlers of signals are undone.
+
+    Args:
+        group: the group's id; 0 for one of its own.
+        parent: as for `die_with_parent`.
+    """
+    os.setpgid(0, group)
+    die_with_parent(signal.SIGKILL, parent=parent)
+    adopt_orphans()
+    signal.set_wakeup_fd(-1)
+    for signum in (signal.SIGCHLD, signal.SIGTERM):
+        signal.signal(signum, signal.SIG_DFL)
+
+
 def children(parent: int) -> Iterator[int]:
     """Yield the process ids of a parent's children, including zombies."""
     for pid in _processes():

@@ -37,14 +37,14 @@ sys.exit(7)
 
 # A server as in fork_server.py, with one node that asks; prints what the node saw.
 SERVER = """
-import json, os, select, signal, subprocess, sys
+import json, os, select, signal, socket, subprocess, sys
 from concurrent.futures import ThreadPoolExecutor
 from slipway.components import python_process
 from slipway.components.isolated_script import IsolatedScript
 from slipway.pipeline.engine.processes.module_forks import ModuleForks
 
 forks = ModuleForks()
-ours, theirs = forks.open_line()
+ours, theirs = socket.socketpair()
 node = os.fork()
 if node == 0:
     os.setpgid(0, 0)
