@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from slipway.pipeline.engine.journal import Journal, writing
 from slipway.pipeline.fingerprint.fingerprint import Fingerprint
@@ -15,8 +14,8 @@ from slipway.pipeline.runs.history import result_of
 from slipway.pipeline.runs.record import Files, NodeRecord
 
 
-class Results(Protocol):
-    """The policy for keeping results for later runs."""
+class Results:
+    """Keeps no results for later runs. A subclass says what it keeps instead."""
 
     def begin(self) -> set[str]:
         """Discard saved state that must not be continued, before the first node starts.
@@ -24,12 +23,14 @@ class Results(Protocol):
         Returns:
             The nodes that are skipped because a condition was not met in an earlier run.
         """
+        return set()
 
-    def state_folder(self, node_id: str) -> Path | None:
+    def state_folder(self, node_id: str) -> Path | None:  # noqa: ARG002
         """Return the folder of the state that a node continues from, which need not exist.
 
         None if no state is kept.
         """
+        return None
 
     def keep(self, entry: NodeRecord, files: Files) -> None:
         """Keep the result of a node that is done.
@@ -46,7 +47,7 @@ class Results(Protocol):
 
 
 @dataclass
-class CachedResults:
+class CachedResults(Results):
     """Results that later runs reuse, stored by the nodes' fingerprints.
 
     Args:
@@ -131,23 +132,3 @@ class CachedResults:
 
     def _forget_state(self, node_id: str) -> None:
         self._states.forget(self.prints[node_id].key, node_id)
-
-
-class UncachedResults:
-    """Results that no later run reuses."""
-
-    def begin(self) -> set[str]:
-        """As `Results.begin`: there is nothing to discard yet."""
-        return set()
-
-    def state_folder(self, node_id: str) -> None:
-        """As `Results.state_folder`: no attempt leaves state for the next."""
-
-    def keep(self, entry: NodeRecord, files: Files) -> None:
-        """Do nothing."""
-
-    def leave_out(self, entry: NodeRecord) -> None:
-        """Do nothing."""
-
-    def fail(self, entry: NodeRecord) -> None:
-        """Do nothing."""

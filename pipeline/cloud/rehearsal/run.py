@@ -28,7 +28,7 @@ from slipway.pipeline.engine.processes.os_processes import default_jobs, end_lef
 from slipway.pipeline.engine.processes.temporary import remove_left as remove_left_temporary
 from slipway.pipeline.engine.processes.temporary import temporary_folder
 from slipway.pipeline.engine.processes.warm import KERAS_VARIABLES
-from slipway.pipeline.engine.result_store import UncachedResults
+from slipway.pipeline.engine.result_store import Results
 from slipway.pipeline.engine.run_end import closed_at_end
 from slipway.pipeline.engine.scheduler import Engine
 from slipway.pipeline.plan.run_request import Request
@@ -157,7 +157,7 @@ def _run(
             return Engine(
                 graph=part,
                 launcher=server,
-                results=UncachedResults(),  # the service's cache is used instead
+                results=Results(),  # the service's cache is used instead
                 journal=Journal(record, history),
                 display=display,
                 jobs=jobs,

@@ -3,7 +3,7 @@
 import pytest
 
 from slipway.pipeline.engine.journal import Journal
-from slipway.pipeline.engine.result_store import CachedResults, UncachedResults
+from slipway.pipeline.engine.result_store import CachedResults, Results
 from slipway.pipeline.fingerprint.fingerprint import Fingerprint
 from slipway.pipeline.plan.decide import Decision
 from slipway.pipeline.plan.make_plan import Plan
@@ -58,7 +58,7 @@ def test_state_of_a_failed_node_is_gone_on_with_unless_its_code_changed(results,
 
 
 def test_uncached_results_leave_nothing_behind(tmp_path):
-    results, entry = UncachedResults(), NodeRecord("a/b", why="no")
+    results, entry = Results(), NodeRecord("a/b", why="no")
     assert results.begin() == set()
     results.keep(entry, FILES)
     results.leave_out(entry)
