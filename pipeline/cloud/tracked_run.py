@@ -66,7 +66,7 @@ def keep_settings(config: WorkloadConfig, run: str, *, chosen: CloudChoice) -> s
     try:
         history = History(_home(chosen))
         with locked(history.folder(run), run_id=f"submit {run}", wait_s=_LOCK_WAIT_S):
-            if _kept(history, run) is None:
+            if history.run(run) is None:
                 history.save(_new(config, run, chosen=chosen))
     except Exception as error:  # the run was started, whatever becomes of this
         return f"warning: a later follow takes the settings of its own time: {_in_words(error)}"
@@ -108,7 +108,7 @@ def hand_over(seen: Followed, config: WorkloadConfig, *, chosen: CloudChoice) ->
 def _leave(seen: Followed, config: WorkloadConfig, history: History, *, chosen: CloudChoice) -> bool:
     """Keep the run as a local one is kept, and put it into the spool; return False if it was before."""
     run, folder = seen.record.run_id, history.folder(seen.record.run_id)
-    before = _kept(history, run)
+    before = history.run(run)
     was_left = before is not None and before.state != "running"
     if was_left and ((folder / _WHOLE).is_dir() or not seen.is_whole):
         return False
@@ -129,11 +129,6 @@ def _leave(seen: Followed, config: WorkloadConfig, history: History, *, chosen: 
 
 def _home(chosen: CloudChoice) -> Path:
     return chosen.output.absolute() / spool.CLOUD
-
-
-def _kept(history: History, run: str) -> RunRecord | None:
-    """Return what is kept of a run; None if nothing is, or it cannot be read."""
-    return next((record for record in history.runs(prefix=run) if record.run_id == run), None)
 
 
 def _new(config: WorkloadConfig, run: str, *, chosen: CloudChoice) -> RunRecord:

@@ -149,6 +149,10 @@ class History:
         """Return the runs of one pipeline that reached their nodes, the newest first."""
         return (run for run in self.runs() if run.workload == workload and run.nodes)
 
+    def run(self, run_id: str) -> RunRecord | None:
+        """Return the run with exactly that id; None if there is none, or its record cannot be read."""
+        return next((run for run in self.runs(prefix=run_id) if run.run_id == run_id), None)
+
     def _read(self, path: Path, leave_out: tuple[str, ...]) -> RunRecord | None:
         if not path.is_file():
             # A run that died before writing its first record has nothing to report.

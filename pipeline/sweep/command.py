@@ -184,8 +184,8 @@ def _first(space: Space) -> tuple[str, ...]:
 
 def _unfinished(run_id: str, output: Path) -> RunRecord | None:
     """Return the run to continue, if it exists and was cut short."""
-    found = list(History(output).runs(prefix=run_id)) if run_id else []
-    return found[0] if found and found[0].state in _CUT_SHORT else None
+    found = History(output).run(run_id) if run_id else None
+    return found if found and found.state in _CUT_SHORT else None
 
 
 def _metric(by: str | None, config: WorkloadConfig) -> str:

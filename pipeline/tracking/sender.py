@@ -65,7 +65,7 @@ def _send(output: Path, fresh: set[tuple[str, int]]) -> None:
     for entry in sorted(spool.waiting_in(output), key=lambda each: each.failed):
         if _key(entry) not in fresh:
             continue
-        record = _record(history, entry.run_id)
+        record = history.run(entry.run_id)
         asked = set(away)
         if record is not None and record.state == "running":
             left = dict.fromkeys(entry.why, _RESUMED)
@@ -84,11 +84,6 @@ def _send(output: Path, fresh: set[tuple[str, int]]) -> None:
             unwritten = error
     if unwritten is not None:
         raise unwritten
-
-
-def _record(history: History, run_id: str) -> RunRecord | None:
-    """Return the run; None if it is gone or cannot be read."""
-    return next((run for run in history.runs(prefix=run_id) if run.run_id == run_id), None)
 
 
 def _unread(history: History, run_id: str) -> str:

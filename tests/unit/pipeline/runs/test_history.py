@@ -32,6 +32,15 @@ def test_two_runs_of_the_same_second_have_two_names(history):
     assert len({history.new_run("taxi").run_id for _ in range(20)}) == 20
 
 
+def test_run_is_read_by_its_whole_id_only(history):
+    record = finished(history)
+    assert history.run(record.run_id) == record
+    assert history.run(record.run_id[:-1]) is None
+    (history.folder(record.run_id) / "run.json").write_text("{", encoding="utf-8")
+    assert history.run(record.run_id) is None
+    assert record.run_id in history.damaged
+
+
 def test_latest_run_is_found_without_a_name_and_by_the_start_of_its_id(history):
     record = finished(history)
     assert history.find(None).run_id == record.run_id
