@@ -10,6 +10,8 @@ import json
 import os
 import shutil
 import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -21,6 +23,9 @@ from slipway.pipeline.commands.command_line import Profile, Sets, Verbose, Workl
 from slipway.pipeline.terminal import questions
 from slipway.pipeline.terminal.invocation import DEFAULT_KEEP, DEFAULT_OUTPUT, DEFAULT_WORKLOAD, command
 from slipway.pipeline.terminal.printable import printable, say
+
+if TYPE_CHECKING:
+    from slipway.pipeline.config import WorkloadConfig
 
 app = typer.Typer(
     add_completion=True,
@@ -422,7 +427,7 @@ def versions(
     """List the pushed versions with their metrics, the newest first; the newest is what a server serves."""
     from slipway.pipeline.commands import versions as pushed
 
-    config = pushed.workload_config(workload, profile=profile)
+    config = _config(workload, profile)
     found = pushed.versions(config, output)
     text = pushed.versions_text(found, config, output)
     _print([version.to_json() for version in found] if as_json else text)
@@ -441,7 +446,7 @@ def rollback(
     """Publish an earlier version again as the newest; servers pick it up by themselves."""
     from slipway.pipeline.commands import versions as pushed
 
-    done = pushed.rollback(pushed.workload_config(workload, profile=profile), output, to=to, reason=reason)
+    done = pushed.rollback(_config(workload, profile), output, to=to, reason=reason)
     _print(done.to_json() if as_json else done.text())
 
 
@@ -478,11 +483,10 @@ def predict(
     verbose: Verbose = False,
 ) -> None:
     """Predict rows from files with a pushed version; write one line of JSON per row."""
-    from slipway.pipeline.commands import versions as pushed
     from slipway.pipeline.commands.predict import predict as predict_rows
 
     done = predict_rows(
-        pushed.workload_config(workload, profile=profile),
+        _config(workload, profile),
         output,
         source=source,
         to=to,
@@ -506,11 +510,10 @@ def serve(
     verbose: Verbose = False,
 ) -> None:
     """Serve the newest version at TF Serving's REST paths, to try it out. Not for production."""
-    from slipway.pipeline.commands import versions as pushed
     from slipway.pipeline.commands.serve import serve as serve_versions
 
     serve_versions(
-        pushed.workload_config(workload, profile=profile),
+        _config(workload, profile),
         output,
         host=host,
         port=port,
@@ -534,11 +537,10 @@ def watch(
     verbose: Verbose = False,
 ) -> None:
     """Say whether requests to a version have drifted from its training data. Exit code 3: yes."""
-    from slipway.pipeline.commands import versions as pushed
     from slipway.pipeline.commands.watch import late_labels
     from slipway.pipeline.commands.watch import watch as watch_version
 
-    config = pushed.workload_config(workload, profile=profile)
+    config = _config(workload, profile)
     late = late_labels(labels, key)
     found, page = watch_version(config, output, on=on, version=version, by=by, reference=reference, late=late)
     _print({**found.to_json(), "page": str(page)} if as_json else f"{found.text()}\n{page}")
@@ -559,11 +561,10 @@ def compare_versions(
     verbose: Verbose = False,
 ) -> None:
     """Have two versions answer the same logged requests. Exit code 3: by --labels the second is worse."""
-    from slipway.pipeline.commands import versions as pushed
     from slipway.pipeline.commands.compare_versions import compare
     from slipway.pipeline.commands.watch import late_labels
 
-    config = pushed.workload_config(workload, profile=profile)
+    config = _config(workload, profile)
     late = late_labels(labels, key)
     found = compare(config, output, champion=champion, challenger=challenger, on=on, late=late)
     _print(found.to_json() if as_json else found.text())
@@ -596,6 +597,13 @@ def new(
         weight=weight,
     )
     _print(begun.text())
+
+
+def _config(workload: Path, profile: str | None) -> "WorkloadConfig":
+    """Return a workload's settings."""
+    from slipway.pipeline.config import WorkloadChoice
+
+    return WorkloadChoice(workload, profile=profile).config()
 
 
 def _screen_width() -> int | None:

@@ -10,7 +10,8 @@ from slipway.components.pusher.signing_keys import short
 from slipway.components.pusher.version_store import version_store_at
 from slipway.components.pusher.versions import version_number
 from slipway.components.store_address import is_in_store
-from slipway.pipeline.commands.versions import no_version, workload_config
+from slipway.pipeline.commands.versions import no_version
+from slipway.pipeline.config import WorkloadChoice
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.terminal.invocation import command
 from slipway.pipeline.wiring.pushed_versions import serving_base, trust_in, trusted_versions
@@ -80,7 +81,7 @@ def verify_all(
             )
     trust = trust_in(str(verify_key)) if verify_key else None
     if place is None:
-        config = workload_config(workload, profile=profile)
+        config = WorkloadChoice(workload, profile=profile).config()
         trust = trusted_versions(config, verify_key)
         place = serving_base(config, output.absolute())
         if not version_store_at(place).numbers():

@@ -14,7 +14,7 @@ from slipway.components.pusher.provenance import read_sbom
 from slipway.components.pusher.version_files import Extras
 from slipway.components.pusher.version_store import UntrustedError, VersionStore, thin_out, version_store_at
 from slipway.components.pusher.versions import Published
-from slipway.pipeline.config import WorkloadChoice, WorkloadConfig
+from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import PipelineError, UsageError, raised_as
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import changing_pushes
@@ -83,15 +83,6 @@ class Version:
             again,
         )
         return f"{self.version:>10}  {mark:<4}  {'  '.join(filter(None, facts))}".rstrip()
-
-
-def workload_config(path: Path, *, profile: str | None) -> WorkloadConfig:
-    """Return the configuration of a workload.
-
-    Raises:
-        ConfigError: the file does not exist or is invalid.
-    """
-    return WorkloadChoice(path, profile=profile).config()
 
 
 def versions(config: WorkloadConfig, output: Path) -> list[Version]:
