@@ -53,7 +53,6 @@ from slipway.pipeline.config.data_gate import LAST_BLESSED, LAST_PASSED, span_of
 from slipway.pipeline.config.statistics import StatisticsConfig
 from slipway.pipeline.wiring.beam_engine import beam_args
 from slipway.pipeline.wiring.beam_options import check_options
-from slipway.pipeline.wiring.class_weights import class_weights
 from slipway.pipeline.wiring.gate_settings import (
     data_gate_settings,
     model_gate_settings,
@@ -63,13 +62,13 @@ from slipway.pipeline.wiring.ingest_options import ingest_options, split_weights
 from slipway.pipeline.wiring.metadata_store import connection_config
 from slipway.pipeline.wiring.own_metrics import own_metrics
 from slipway.pipeline.wiring.preflight_question import node_settings
-from slipway.pipeline.wiring.pretrained import pretrained_weights
 from slipway.pipeline.wiring.pushed_versions import (
     about_model,
     endpoint_settings,
     serving_base,
     signing_settings,
 )
+from slipway.pipeline.wiring.trainer_settings import class_weights, pretrained_weights
 from slipway.schemas.artifacts import DataVerdict
 
 # Buckets of the quantiles histogram. TFDV's default of 10 is too coarse for the data gate to locate values.

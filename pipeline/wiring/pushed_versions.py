@@ -15,7 +15,7 @@ from slipway.components.pusher.signing_keys import (
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import UsageError, raised_as
 from slipway.pipeline.wiring.gate_settings import tasks
-from slipway.pipeline.wiring.pretrained import pretrained_weights
+from slipway.pipeline.wiring.trainer_settings import pretrained_weights
 
 
 def serving_base(config: WorkloadConfig, output: Path) -> str:

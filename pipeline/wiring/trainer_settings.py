@@ -1,4 +1,4 @@
-"""The file of weights that a training starts from. Its digest is part of the Trainer's settings."""
+"""Settings of the Trainer that are computed: class weights by code, and the digest of pretrained weights."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -7,6 +7,14 @@ from slipway.components.project import PROJECT_ROOT
 from slipway.components.trainer.settings.pretrained import KEY, Pretrained, is_remote, sha256_of
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import ConfigError
+
+
+def class_weights(config: WorkloadConfig) -> dict[str, float] | str | None:
+    """Return `train.class_weights` keyed by each class's code, as text; `balanced` and None are unchanged."""
+    weights, classes = config.train.class_weights, config.transform.classes
+    if not isinstance(weights, dict):
+        return weights
+    return {str(classes.index(name)) if classes else name: weight for name, weight in weights.items()}
 
 
 def pretrained_weights(config: WorkloadConfig) -> Pretrained | None:

@@ -1,21 +1,22 @@
-"""The digest of pretrained weights is computed of the file, or taken for what lies elsewhere."""
+"""The digest of pretrained weights is of the file, or the given one; class weights are keyed by codes."""
 
 import hashlib
 from types import SimpleNamespace
 
 import pytest
 
+from slipway.pipeline.config import load_workload, read_assignments
 from slipway.pipeline.config.train import PretrainedConfig
 from slipway.pipeline.errors import ConfigError
-from slipway.pipeline.wiring import pretrained
-from slipway.pipeline.wiring.pretrained import pretrained_weights
+from slipway.pipeline.wiring import trainer_settings
+from slipway.pipeline.wiring.trainer_settings import class_weights, pretrained_weights
 
 OTHER = "0" * 64
 
 
 @pytest.fixture
 def settings(tmp_path, monkeypatch):
-    monkeypatch.setattr(pretrained, "PROJECT_ROOT", tmp_path)
+    monkeypatch.setattr(trainer_settings, "PROJECT_ROOT", tmp_path)
 
     def call(**given):
         weights = PretrainedConfig(**given) if given else None
@@ -38,3 +39,19 @@ def test_file_that_is_gone_or_another_is_refused(settings, tmp_path):
     (tmp_path / "w.h5").write_bytes(b"one")
     with pytest.raises(ConfigError, match=f"w.h5 has the SHA-256 7692.*, not {OTHER}"):
         settings(path="w.h5", sha256=OTHER)
+
+
+@pytest.mark.parametrize(
+    ("sets", "expected"),
+    [
+        ((), None),
+        (("train.class_weights=balanced",), "balanced"),
+        (("train.class_weights={'1': 3, '0': 0.5}",), {"1": 3.0, "0": 0.5}),
+        (("train.class_weights={1: 3}",), {"1": 3.0}),
+        (("transform.classes=['no', 'yes']", "train.class_weights={'yes': 3}"), {"1": 3.0}),
+    ],
+)
+def test_names_of_classes_become_their_codes(project, sets, expected):
+    file = project / "workloads/taxi/workload.yaml"
+    config = load_workload(file, sets=read_assignments(sets), root=project)
+    assert class_weights(config) == expected
