@@ -35,6 +35,7 @@ from slipway.pipeline.cloud.pipeline_job import (
     PipelineContainerSpec,
     PipelineSpec,
 )
+from slipway.pipeline.cloud.rehearsal.services import Service
 from slipway.pipeline.cloud.rehearsal.tasks import Files
 
 BUCKET = "minio://rehearsal"
@@ -94,7 +95,7 @@ class ObjectStore:
         return self._folder / address.removeprefix(f"{BUCKET}/")
 
 
-class Kubeflow:
+class Kubeflow(Service):
     """Kubeflow Pipelines, as a service of rehearsals.
 
     Args:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
 
 from slipway.pipeline.cloud.executor_input import (
     ExecutorInput,
@@ -30,64 +29,14 @@ class ServiceName(StrEnum):
     KUBEFLOW_WITHOUT_MLMD = "kubeflow-without-mlmd"
 
 
-class Service(Protocol):
-    """The steps in which services differ."""
+class Service:
+    """The steps in which services differ. As they stand, they are those of Vertex AI Pipelines.
+
+    There, tasks read and write the artifacts where they are.
+    """
 
     def artifact_namespace(self, pipeline: str) -> str:
         """Return the name under which a pipeline's artifacts are kept, apart from those of other services."""
-
-    def inputs(
-        self,
-        spec: PipelineSpec,
-        name: str,
-        *,
-        done: Mapping[str, TaskOutputs],
-        parameters: Mapping[str, object],
-        folder: str,
-    ) -> ExecutorInput:
-        """Return the inputs of a task; see `slipway.pipeline.cloud.executor_input.executor_input`."""
-
-    def cache_key(
-        self, component: ComponentSpec, container: PipelineContainerSpec, given: ExecutorInput
-    ) -> str:
-        """Return the key by which the service finds an equal task."""
-
-    def imported(
-        self, given: ExecutorInput, uri: str, importer: ImporterSpec
-    ) -> dict[str, list[RuntimeArtifact]]:
-        """Return the outputs of an importer, which has no container.
-
-        Args:
-            uri: the address of the existing artifact.
-
-        Returns:
-            The artifacts by output key.
-
-        Raises:
-            ComponentError: the service would find nothing there.
-        """
-
-    def prepare_task(self, given: ExecutorInput) -> None:
-        """Prepare the files that a container needs."""
-
-    def collect_outputs(
-        self, given: ExecutorInput, output: ExecutorOutput
-    ) -> dict[str, list[RuntimeArtifact]]:
-        """Collect the outputs of a container.
-
-        Returns:
-            The artifacts by output key, as later tasks and resolvers find them.
-        """
-
-    def clean_up(self) -> None:
-        """Clean up after a container, however its task ended."""
-
-
-class Vertex:
-    """Vertex AI Pipelines: tasks read and write the artifacts where they are."""
-
-    def artifact_namespace(self, pipeline: str) -> str:
-        """Return the pipeline's own name."""
         return pipeline
 
     def inputs(
@@ -99,7 +48,7 @@ class Vertex:
         parameters: Mapping[str, object],
         folder: str,
     ) -> ExecutorInput:
-        """Return the inputs of a task."""
+        """Return the inputs of a task; see `slipway.pipeline.cloud.executor_input.executor_input`."""
         return executor_input(spec, name, done=done, parameters=parameters, folder=folder)
 
     def cache_key(
@@ -111,7 +60,14 @@ class Vertex:
     def imported(
         self, given: ExecutorInput, uri: str, importer: ImporterSpec
     ) -> dict[str, list[RuntimeArtifact]]:
-        """Return the artifact at that address; whether it exists is not checked."""
+        """Return the outputs of an importer, which has no container; whether they exist is not checked.
+
+        Args:
+            uri: the address of the existing artifact.
+
+        Returns:
+            The artifacts by output key.
+        """
         made = {key: entry["artifacts"] for key, entry in given["outputs"]["artifacts"].items()}
         for artifacts in made.values():
             for artifact in artifacts:
@@ -119,16 +75,20 @@ class Vertex:
         return made
 
     def prepare_task(self, given: ExecutorInput) -> None:
-        """Create the folder of the output file, if it is on this machine."""
+        """Prepare the files that a container needs: the output file's folder, if it is on this machine."""
         if "://" not in given["outputs"]["outputFile"]:
             Path(given["outputs"]["outputFile"]).parent.mkdir(parents=True, exist_ok=True)
 
     def collect_outputs(
         self, given: ExecutorInput, output: ExecutorOutput
     ) -> dict[str, list[RuntimeArtifact]]:
-        """Add the executor's changes to the artifacts."""
+        """Collect the outputs of a container, with the executor's changes.
+
+        Returns:
+            The artifacts by output key, as later tasks and resolvers find them.
+        """
         apply_executor_output(given, output)
         return {key: entry["artifacts"] for key, entry in given["outputs"]["artifacts"].items()}
 
     def clean_up(self) -> None:
-        """Do nothing: artifacts are used where they are."""
+        """Clean up after a container, however its task ended."""

@@ -48,7 +48,7 @@ class TaskServer(ForkServer):
         from slipway.pipeline.cloud.rehearsal.kubeflow import BUCKET, Kubeflow, ObjectStore
         from slipway.pipeline.cloud.rehearsal.rehearsable import check_containers, run_every_task
         from slipway.pipeline.cloud.rehearsal.remote_files import TfxFiles
-        from slipway.pipeline.cloud.rehearsal.services import Service, ServiceName, Vertex
+        from slipway.pipeline.cloud.rehearsal.services import Service, ServiceName
         from slipway.pipeline.cloud.rehearsal.tasks import Files, Rehearsed
         from slipway.pipeline.cloud.services.kubeflow_job import kubeflow_job
         from slipway.pipeline.cloud.workload_in_image import Target
@@ -59,7 +59,7 @@ class TaskServer(ForkServer):
 
         target, output = order.target, order.folder.parent.parent
         files: Files = TfxFiles()
-        service: Service = Vertex()
+        service = Service()
         if isinstance(target, ImageModuleRun):
             job = compile_other(target)
         elif isinstance(target, ImageRun):

@@ -44,7 +44,7 @@ from slipway.pipeline.cloud.pipeline_job import (
 from slipway.pipeline.cloud.rehearsal.condition import holds
 from slipway.pipeline.cloud.rehearsal.containers import Containers
 from slipway.pipeline.cloud.rehearsal.done_tasks import DoneTasks
-from slipway.pipeline.cloud.rehearsal.services import Service, Vertex
+from slipway.pipeline.cloud.rehearsal.services import Service
 from slipway.pipeline.cloud.workload_in_image import CHECKPOINTS
 from slipway.pipeline.runs import record
 from slipway.pipeline.runs.graph import Graph, Node
@@ -86,7 +86,7 @@ class Rehearsed:
     run_id: str
     runs: Path
     files: Files
-    service: Service = field(default_factory=Vertex)
+    service: Service = field(default_factory=Service)
     containers: Containers | None = None
 
     @property

@@ -11,7 +11,7 @@ import pytest
 from slipway.components.errors import ComponentError, GateStopError
 from slipway.pipeline.cloud.complete_job import FIND, TFX_DAG
 from slipway.pipeline.cloud.container.kubeflow_input import ABSENT
-from slipway.pipeline.cloud.rehearsal.services import Vertex
+from slipway.pipeline.cloud.rehearsal.services import Service
 from slipway.pipeline.cloud.rehearsal.tasks import EXIT_HANDLER, STATUS_FILE, Rehearsed
 
 MODEL = {"schemaTitle": "tfx.Model"}
@@ -233,7 +233,7 @@ def test_equal_task_is_cached_in_the_next_run_and_not_after_a_change(rehearsed, 
     assert rehearsed("3").run_task("Make", attempt=1)["state"] == "complete"
 
 
-class Containers(Vertex):
+class Containers(Service):
     """A service that keeps book of its containers, and knows tasks by no name."""
 
     def __init__(self):
