@@ -43,16 +43,22 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
         self._forks = multiprocessing.get_context("forkserver")
         self._forks.set_forkserver_preload([_HERE, _SDK_WORKER])
         self._workers: dict[str, BaseProcess] = {}
+        # A start may wait seconds for the first fork; one that is on its way ends with the others.
+        self._lock = threading.Lock()
+        self._is_closed = False
 
     def StartWorker(self, request: Any, context: Any) -> Any:  # noqa: ARG002, N802  (as Beam calls it)
         """Start a process of this interpreter that connects to the engine's worker."""
         asked = (_SDK_WORKER, request.control_endpoint.url, request.worker_id)
         worker = self._forks.Process(target=_work, args=asked)
-        try:
-            worker.start()
-        except (OSError, EOFError) as error:  # no memory, no file descriptor; the server of forks is gone
-            return beam_fn_api_pb2.StartWorkerResponse(error=f"a process could not be started: {error!r}")
-        self._workers[request.worker_id] = worker
+        with self._lock:
+            if self._is_closed:
+                return beam_fn_api_pb2.StartWorkerResponse(error="the pool is ending")
+            try:
+                worker.start()
+            except (OSError, EOFError) as error:  # no memory, no file descriptor; the server of forks is gone
+                return beam_fn_api_pb2.StartWorkerResponse(error=f"a process could not be started: {error!r}")
+            self._workers[request.worker_id] = worker
         _LOG.info("started worker %s", request.worker_id)
         return beam_fn_api_pb2.StartWorkerResponse()
 
@@ -65,6 +71,8 @@ class WorkerPool(beam_fn_api_pb2_grpc.BeamFnExternalWorkerPoolServicer):
 
     def close(self) -> None:
         """End all workers' processes."""
+        with self._lock:
+            self._is_closed = True
         while self._workers:
             _end_worker(self._workers.popitem()[1])
 
@@ -162,7 +170,9 @@ def _wait(ended: threading.Event) -> int:
 
 
 def _end_worker(worker: BaseProcess) -> None:
-    worker.terminate()
+    # `exitcode` looks first: the id of one that has ended may be another process's by now.
+    if worker.exitcode is None:
+        worker.terminate()
     worker.join(_STOP_LIMIT_S)
     if worker.exitcode is None:
         worker.kill()

@@ -9,10 +9,11 @@ from slipway.components.ingest.csv_record_blocks import Records, scan_records
 from slipway.components.ingest.options import MEBIBYTE, Options
 from slipway.components.ingest.storage import StoredFile, fetched
 from slipway.components.ingest.suffixes import SUFFIXES
+from slipway.components.progress import report as tell
 from slipway.components.store_address import is_in_store
 
 PART_BYTES = 16 * MEBIBYTE
-"""The least size of a part, which a process converts in about half a second."""
+"""The least size of a part but the last, which a process converts in about half a second."""
 MOST_PARTS = 64
 """Of a file; its parts are larger if there would be more."""
 
@@ -44,7 +45,10 @@ def _parts(file: StoredFile, options: Options) -> list[StoredFile]:
     rows = 0 if options.column_names else -1  # the first record is the header
     with fetched(file) as opened:
         for records in _scanned(opened, options):
-            if not _is_plain(records) or ("row" in options.split_by and not _is_a_row_each(records)):
+            tell("finding where rows begin", done=records.offset, total=file.size_bytes)
+            if not _is_plain(records, options.limits.row_bytes) or (
+                "row" in options.split_by and not _is_a_row_each(records)
+            ):
                 return [file]
             if records.offset - parts[-1].begin >= part_bytes:
                 parts[-1] = replace(parts[-1], end=records.offset)
@@ -53,8 +57,12 @@ def _parts(file: StoredFile, options: Options) -> list[StoredFile]:
     return [replace(file, part=part) for part in parts]
 
 
-def _is_plain(records: Records) -> bool:
-    return records.is_regular and not records.kept_bytes
+def _is_plain(records: Records, most_bytes: int) -> bool:
+    """Return True if the records are the same wherever reading begins, between two of them."""
+    if records.kept_bytes or not records.is_regular:
+        return False
+    # What is made of a record that is too long depends on where a block ends. Two bytes for its line end.
+    return not (records.ends - records.starts > most_bytes - 2).any()
 
 
 def _is_a_row_each(records: Records) -> bool:

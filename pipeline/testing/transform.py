@@ -155,6 +155,7 @@ def _serialized(row: Row, schema: Any) -> bytes:
     """Return a row as an example whose columns have the types of the schema.
 
     Raises:
+        KeyError: the row lacks a column.
         TypeError: a value is not of its column's type.
     """
     import tensorflow as tf
@@ -162,7 +163,7 @@ def _serialized(row: Row, schema: Any) -> bytes:
 
     example = tf.train.Example()
     for column in schema.feature:
-        values = [value for value in np.asarray(row.get(column.name), object).ravel() if value is not None]
+        values = [value for value in np.asarray(row[column.name], object).ravel() if value is not None]
         if not values:
             continue
         feature = example.features.feature[column.name]

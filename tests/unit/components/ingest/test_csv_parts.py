@@ -1,5 +1,6 @@
 """Large CSV files in parts: the rows, their splits and what is wrong with them stay the same."""
 
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,6 +13,7 @@ from slipway.components.ingest.csv_parts import divided
 from slipway.components.ingest.csv_table import infer
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.planning import plan_tasks
+from slipway.components.ingest.source_limits import SourceLimits
 from slipway.components.ingest.storage import fetched, list_files
 from slipway.components.ingest.typed_rows import row_numbers
 
@@ -93,8 +95,16 @@ def test_without_a_header_the_first_line_is_a_row(write, in_parts):
         ("trips.csv", PLAIN.decode().encode("utf-16"), {"encoding": "utf-16"}),
         ("trips.jsonl", b'{"number": 1}\n' * 400, {"format": "jsonl"}),
         ("trips.csv", PLAIN.replace(b"name 3\n", b"name" * 200 + b"\n", 1), {"limits": {"row_bytes": 500}}),
+        ("trips.csv", QUOTED.replace(b"two lines", b"two lines" * 10, 1), {"limits": {"row_bytes": 100}}),
     ],
-    ids=["small", "irregular quotes", "another encoding", "another format", "a row that is too long"],
+    ids=[
+        "small",
+        "irregular quotes",
+        "another encoding",
+        "another format",
+        "a long line",
+        "a long row of two lines",
+    ],
 )
 def test_other_files_stay_whole(write, in_parts, name, content, options):
     in_parts()
@@ -140,9 +150,10 @@ REGULAR = st.sampled_from(["1", "b", "", '"a"', '"a\n1"', '"a""1"', "longer"])
 FILES = files_of(REGULAR) | files_of(REGULAR | st.text('ab1,"\r\n', max_size=4))
 
 
-@given(FILES, st.sampled_from(["\n", "\r\n"]), st.booleans())
-def test_any_file_is_read_in_parts_as_a_whole(lines, line_end, by_row):
-    options = Options(block_bytes=20, split_by={"row": True} if by_row else {})
+@given(FILES, st.sampled_from(["\n", "\r\n"]), st.booleans(), st.sampled_from([1_000, 40, 20, 12]))
+def test_any_file_is_read_in_parts_as_a_whole(lines, line_end, by_row, row_bytes):
+    limits = replace(SourceLimits(), row_bytes=row_bytes)
+    options = Options(block_bytes=20, split_by={"row": True} if by_row else {}, limits=limits)
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
         path = Path(folder, "trips.csv")
         path.write_bytes(line_end.join(["number,name", *lines]).encode())
