@@ -1,11 +1,28 @@
-"""Looks up an image in its container registry."""
+"""Looks up an image in its container registry, as `docker pull` would.
 
+The protocol is the OCI distribution specification's. A registry that wants a token (Docker Hub, GHCR) says
+where to get one: `WWW-Authenticate: Bearer realm="URL",service="NAME",scope="repository:NAME:pull"`, which
+is the token authentication of the CNCF distribution project. For a public image everybody gets one, for a
+private one only those who have logged in.
+"""
+
+import base64
+import binascii
+import json
+import os
 import re
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from requests import Response
 
 _TIMEOUT_S = 10.0
 _DOCKER_HUB = "registry-1.docker.io"
+_LOGINS = {_DOCKER_HUB: "https://index.docker.io/v1/"}
+"""The names that `docker login` gives to hosts, where they are not the hosts' own."""
 _HOSTS_HERE = ("localhost", "127.0.0.1", "[::1]")
 _GOOGLE = (".pkg.dev", ".gcr.io")
 # The characters allowed in the parts of a name. Others, such as # or @, could lead to another host.
@@ -59,8 +76,8 @@ class ImageName:
     @property
     def url(self) -> str:
         """The address of the manifest; plain HTTP if the registry is on this machine, as with Docker."""
-        is_here = self.host.rsplit(":", 1)[0] in _HOSTS_HERE
-        return f"http{'' if is_here else 's'}://{self.host}/v2/{self.repository}/manifests/{self.reference}"
+        plain = "" if _is_here(self.host) else "s"
+        return f"http{plain}://{self.host}/v2/{self.repository}/manifests/{self.reference}"
 
     @property
     def takes_google_tokens(self) -> bool:
@@ -79,17 +96,83 @@ def find_image(name: str, *, credentials: Any) -> bool | str:
     image = ImageName.parse(name)
     if not image.is_sound:
         return f"{name!r} is not an image name: HOST/REPOSITORY:TAG"
-    headers = {"Accept": ", ".join(_KINDS)}
-    if image.takes_google_tokens and credentials is not None:
-        headers["Authorization"] = f"Bearer {credentials.token}"
+    token = credentials.token if image.takes_google_tokens and credentials is not None else None
     try:
-        status = requests.head(
-            image.url, headers=headers, timeout=_TIMEOUT_S, allow_redirects=True
-        ).status_code
+        answer = _ask(image, f"Bearer {token}" if token else None)
+        if answer.status_code == requests.codes.unauthorized and not token:
+            authorization = _authorization(image, answer.headers.get("WWW-Authenticate", ""))
+            answer = _ask(image, authorization) if authorization else answer
+    except _NoTokenError as error:
+        return str(error)
     except requests.RequestException as error:
         return f"{image.host} does not answer ({type(error).__name__})"
-    if status == 200:
+    if answer.status_code == requests.codes.ok:
         return True
-    if status == 404:
+    if answer.status_code == requests.codes.not_found:
         return False
-    return f"{image.host} answers {status}"
+    return f"{image.host} answers {answer.status_code}"
+
+
+class _NoTokenError(Exception):
+    """Says why a registry's token could not be had."""
+
+
+def _ask(image: ImageName, authorization: str | None) -> "Response":
+    import requests
+
+    headers = {"Accept": ", ".join(_KINDS)}
+    if authorization:
+        headers["Authorization"] = authorization
+    return requests.head(image.url, headers=headers, timeout=_TIMEOUT_S, allow_redirects=True)
+
+
+def _authorization(image: ImageName, challenge: str) -> str | None:
+    """Return the header that answers a registry's challenge; None if there is no answer to it.
+
+    Raises:
+        _NoTokenError: the place that the challenge names gives no token.
+    """
+    import requests
+
+    scheme, _, rest = challenge.partition(" ")
+    login = _login(image.host)
+    if scheme.lower() == "basic":
+        return login
+    wanted = requests.utils.parse_dict_header(rest)
+    realm = urlsplit(wanted.get("realm") or "")
+    is_private = realm.scheme == "https" or (_is_here(image.host) and _is_here(realm.netloc))
+    if scheme.lower() != "bearer" or not is_private:
+        return None
+    answer = requests.get(
+        realm.geturl(),
+        params={key: wanted[key] for key in ("service", "scope") if key in wanted},
+        headers={"Authorization": login} if login else {},
+        timeout=_TIMEOUT_S,
+    )
+    try:
+        given = answer.json() if answer.ok else {}
+        token = given.get("token") or given.get("access_token")
+    except (ValueError, AttributeError):
+        token = None
+    if not isinstance(token, str):
+        remedy = "" if login else f"; a private image needs: docker login {image.host}"
+        raise _NoTokenError(f"{realm.netloc} gives no token for it ({answer.status_code}){remedy}")
+    return f"Bearer {token}"
+
+
+def _login(host: str) -> str | None:
+    """Return the header of the login that `docker login` wrote into its file; None if there is none.
+
+    Logins that Docker keeps in a program of the system's (`credsStore`) are not in the file.
+    """
+    file = Path(os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker", "config.json")
+    try:
+        kept = json.loads(file.read_text(encoding="utf-8"))["auths"][_LOGINS.get(host, host)]["auth"]
+        base64.b64decode(kept, validate=True)
+    except (OSError, ValueError, KeyError, TypeError, binascii.Error):
+        return None
+    return f"Basic {kept}" if kept else None
+
+
+def _is_here(host: str) -> bool:
+    return host.rsplit(":", 1)[0] in _HOSTS_HERE

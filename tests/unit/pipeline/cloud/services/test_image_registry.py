@@ -1,5 +1,10 @@
 """Names of container images, and who is shown a token."""
 
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import ClassVar
+
 import pytest
 
 from slipway.pipeline.cloud.services.image_registry import ImageName, find_image
@@ -39,3 +44,111 @@ def test_name_that_leads_elsewhere_is_asked_for_nowhere(name, monkeypatch):
     monkeypatch.setattr(requests, "head", None)  # called, it would fail
     assert not ImageName.parse(name).is_sound
     assert "is not an image name" in find_image(name, credentials=None)
+
+
+class Registry(BaseHTTPRequestHandler):
+    """A registry on loopback that wants a token, or a login; keeps what each request was authorised with."""
+
+    challenge = 'Bearer realm="{here}/token",service="s",scope="repository:a:pull"'
+    given = '{"token": "T"}'
+    seen: ClassVar[list] = []
+
+    def do_HEAD(self):
+        self.seen.append(("image", self.headers["Authorization"]))
+        allowed = self.headers["Authorization"] in ("Bearer T", LOGIN)
+        known = self.path == "/v2/a/manifests/1"
+        self.send_response((200 if known else 404) if allowed else 401)
+        self.send_header("WWW-Authenticate", self.challenge.format(here=f"http://{self.headers['Host']}"))
+        self.end_headers()
+
+    def do_GET(self):
+        self.seen.append((self.path, self.headers["Authorization"]))
+        self.send_response(200 if self.given else 403)
+        self.end_headers()
+        self.wfile.write((self.given or "refused").encode())
+
+    def log_message(self, *_):
+        pass
+
+
+LOGIN = "Basic bWU6c2VjcmV0"
+
+
+@pytest.fixture
+def registry(monkeypatch, tmp_path):
+    """A registry's host, and the class that answers for it; nobody has logged in anywhere."""
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+    kind = type("OfOneTest", (Registry,), {"seen": []})
+    with ThreadingHTTPServer(("127.0.0.1", 0), kind) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"127.0.0.1:{server.server_port}", kind
+        server.shutdown()
+        thread.join()
+
+
+def log_in(folder, host):
+    """As `docker login` does."""
+    login = LOGIN.removeprefix("Basic ")
+    (folder / "config.json").write_text(json.dumps({"auths": {host: {"auth": login}}}))
+
+
+def test_token_is_fetched_where_the_registry_says(registry):
+    host, kind = registry
+    assert find_image(f"{host}/a:1", credentials=None) is True
+    assert find_image(f"{host}/a:2", credentials=None) is False
+    assert kind.seen[:3] == [
+        ("image", None), ("/token?service=s&scope=repository%3Aa%3Apull", None), ("image", "Bearer T"),
+    ]  # fmt: skip
+
+
+def test_private_image_is_asked_for_with_the_login_of_docker(registry, tmp_path):
+    host, kind = registry
+    log_in(tmp_path, host)
+    assert find_image(f"{host}/a:1", credentials=None) is True
+    assert kind.seen[1][1] == LOGIN, "who asks for the token"
+    kind.challenge = 'Basic realm="r"'
+    assert find_image(f"{host}/a:1", credentials=None) is True
+    assert kind.seen[-1] == ("image", LOGIN)
+
+
+def test_login_for_another_registry_is_kept_back(registry, tmp_path):
+    host, kind = registry
+    log_in(tmp_path, "ghcr.io")
+    assert find_image(f"{host}/a:1", credentials=None) is True
+    assert LOGIN not in [authorization for _, authorization in kind.seen]
+
+
+@pytest.mark.parametrize("given", ["", "no JSON", "[]", "{}", '{"token": 1}'])
+def test_refused_token_is_reported_with_the_way_to_log_in(registry, given):
+    host, kind = registry
+    kind.given = given
+    said = find_image(f"{host}/a:1", credentials=None)
+    assert said.startswith(f"{host} gives no token for it (")
+    assert said.endswith(f"a private image needs: docker login {host}")
+
+
+@pytest.mark.parametrize(
+    "challenge",
+    [
+        "",
+        "Negotiate",
+        "Bearer",
+        'Bearer realm="http://evil.example/token"',
+        'Bearer realm="file:///etc/passwd"',
+    ],
+)
+def test_token_is_fetched_over_https_or_here_and_nowhere_else(registry, challenge):
+    host, kind = registry
+    kind.challenge = challenge
+    assert find_image(f"{host}/a:1", credentials=None) == f"{host} answers 401"
+
+
+@pytest.mark.parametrize(
+    "kept", ["", "[]", "{}", '{"auths": {"HOST": {}}}', '{"auths": {"HOST": {"auth": "a\\nb"}}}']
+)
+def test_file_of_logins_that_holds_none_counts_as_none(registry, tmp_path, kept):
+    host, kind = registry
+    (tmp_path / "config.json").write_text(kept.replace("HOST", host))
+    assert find_image(f"{host}/a:1", credentials=None) is True
+    assert kind.seen[1][1] is None
