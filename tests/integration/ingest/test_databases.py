@@ -1,8 +1,6 @@
 """Sources by SQL on a real PostgreSQL and a real MariaDB server, on loopback, started by the test."""
 
 import json
-import subprocess
-import sys
 from datetime import UTC, date, datetime
 from urllib.parse import quote
 
@@ -212,14 +210,11 @@ def test_a_wrong_login_is_reported_without_the_password(read, request, kind):
     assert quote(PASSWORD, safe="") not in str(refused.value)
 
 
-def test_a_run_asks_the_database_and_trains_anew_only_for_other_rows(
-    postgresql, project, tmp_path, monkeypatch
-):
+def test_a_run_asks_the_database_and_trains_anew_only_for_other_rows(postgresql, warm_runner, tmp_path):
     """With `as_of` the database is not even asked; the password is in none of the files."""
     columns = "'Cash' AS payment_type, n % 24 AS trip_start_hour, n % 3 AS tips"
     trips = f"SELECT {columns} FROM generate_series(1, {{}}) AS n"  # noqa: S608
     postgresql.do(f"CREATE VIEW trips AS {trips.format(300)}")
-    monkeypatch.setenv("SHOP_URL", postgresql.url)
 
     def states(*sets):
         tables = {"trips": {"database_env": "SHOP_URL", "query": "SELECT * FROM trips"}}
@@ -230,19 +225,8 @@ def test_a_run_asks_the_database_and_trains_anew_only_for_other_rows(
             "data.tables": json.dumps(tables),
         }
         given = [f"--set={key}={value}" for key, value in keys.items()] + [f"--set={each}" for each in sets]
-        command = [
-            sys.executable,
-            "local_runner.py",
-            "run",
-            "taxi",
-            "--to",
-            "Ingest",
-            "--output",
-            str(tmp_path),
-        ]
-        done = subprocess.run(
-            [*command, *given], cwd=project, capture_output=True, text=True, timeout=300, check=False
-        )
+        words = ("run", "taxi", "--to", "Ingest", "--output", str(tmp_path))
+        done = warm_runner(*words, *given, SHOP_URL=postgresql.url)
         assert done.returncode == 0, done.stdout + done.stderr
         latest = max((tmp_path / "runs").iterdir(), key=lambda path: path.stat().st_mtime_ns)
         nodes = json.loads((latest / "run.json").read_bytes())["nodes"]
