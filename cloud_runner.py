@@ -133,7 +133,7 @@ Output = Annotated[
         show_default="output in the project",
     ),
 ]
-Run = Annotated[str, typer.Argument(metavar="RUN", help="The run's name: the last part of its link.")]
+Run = Annotated[str, typer.Argument(metavar="RUN", help="The run: its link, or the last part of that.")]
 
 
 @app.command("submit")
@@ -292,13 +292,14 @@ def back_fill_command(
     sets: Sets = None,
     profile: Profile = None,
     name: Name = None,
+    output: Output = DEFAULT_OUTPUT,
     accept_data: o.AcceptData = None,
     bless: o.Bless = None,
     verbose: Verbose = False,
 ) -> None:
     """Run the workload for each span of a range that was not run yet."""
     chosen = _chosen(workload, sets, profile, name, **o.overrides(accept_data, bless))
-    raise typer.Exit(back_fill.back_fill(chosen, first=first, last=last))
+    raise typer.Exit(back_fill.back_fill(replace(chosen, output=output), first=first, last=last))
 
 
 @app.command("airflow")

@@ -70,15 +70,27 @@ def _column(batch: Any, name: str) -> list[object] | None:
     lengths = pc.list_value_length(lists).fill_null(0).to_numpy()
     if lengths.max(initial=0) > 1:
         return None
-    values = lists.flatten()
-    is_bytes = pa.types.is_large_binary(values.type) or pa.types.is_binary(values.type)
-    plain = list(map(cell_of, values.to_pylist() if is_bytes else values.to_numpy().tolist()))
+    plain = _plain(lists.flatten())
     if len(plain) == batch.num_rows:
         return plain
     cells: list[object] = [None] * batch.num_rows
     for row, value in zip(np.flatnonzero(lengths).tolist(), plain, strict=True):
         cells[row] = value
     return cells
+
+
+def _plain(values: Any) -> list[object]:
+    """Return `cell_of` each value of an array."""
+    if pa.types.is_large_binary(values.type) or pa.types.is_binary(values.type):
+        found = values.dictionary_encode()
+        cells = [cell_of(each) for each in found.dictionary.to_pylist()]
+        return [cells[index] for index in found.indices.to_pylist()]
+    numbers = values.to_numpy()
+    is_empty = np.isnan(numbers) if numbers.dtype.kind == "f" else numbers == _NO_INTEGER
+    plain: list[object] = numbers.tolist()
+    for place in np.flatnonzero(is_empty).tolist():
+        plain[place] = None
+    return plain
 
 
 def rows_of_lists(inputs: Mapping[str, Sequence[Any]], columns: Sequence[str]) -> Iterator[dict[str, object]]:
@@ -152,6 +164,11 @@ def _cell(values: Iterable[object], *, is_list: bool) -> object:
 
 def cell_of(value: Any) -> object:
     """Return the logged form of a single value; None if it is empty, or bytes that are not text."""
+    kind = type(value)
+    if kind is float:
+        return None if math.isnan(value) else value
+    if kind is int:
+        return None if value == _NO_INTEGER else value
     return None if _is_empty(value) else _texts(value)
 
 

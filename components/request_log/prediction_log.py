@@ -7,8 +7,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,6 +40,7 @@ _TYPES: Mapping[int, tuple[str, Any]] = {
     10: ("bool_val", np.bool_),
 }
 
+_OF_ONE = ([1], [1, 1])
 _NO_TYPE: tuple[str, Any] = ("", None)
 
 DAMAGED = "damaged records"
@@ -56,8 +56,7 @@ _PIECE_BYTES = 2**20
 _KINDS = {name: f"{name.removesuffix('_log').replace('_', ' ')} requests" for name in OTHER_KINDS}
 
 
-@dataclass(frozen=True)
-class LoggedRequest:
+class LoggedRequest(NamedTuple):
     """A request that was answered.
 
     Attributes:
@@ -120,8 +119,7 @@ def read_predictions(
     yield from _decoded(waiting, columns, left_out)
 
 
-@dataclass(frozen=True, slots=True)
-class _Examples:
+class _Examples(NamedTuple):
     """A request of serialized tf.Examples."""
 
     version: int
@@ -142,11 +140,14 @@ def _decoded(
 
 def _with_columns(request: LoggedRequest, left_out: Counter[str]) -> Iterator[LoggedRequest]:
     """Yield the request with only those of its rows that have any of the columns, if there are any."""
+    if len(request.rows) == 1 and next(iter(request.rows[0].values()), None) is not None:  # as most are
+        yield request
+        return
     kept = [place for place, row in enumerate(request.rows) if any(c is not None for c in row.values())]
     if lost := len(request.rows) - len(kept):
         left_out[NO_COLUMN] += lost
         rows, answers = [request.rows[place] for place in kept], [request.answers[place] for place in kept]
-        request = replace(request, rows=rows, answers=answers)
+        request = request._replace(rows=rows, answers=answers)
     if kept:
         yield request
 
@@ -219,10 +220,10 @@ def _one_row(inputs: Mapping[str, Any], columns: Sequence[str]) -> dict[str, obj
     """Return the row of a request with a single row, as most are; None for any other."""
     row: dict[str, object] = {}
     for name in columns:
-        if name not in inputs:
+        tensor = inputs.get(name)
+        if tensor is None:
             row[name] = None
             continue
-        tensor = inputs[name]
         field, _ = _TYPES.get(tensor.dtype, _NO_TYPE)
         given: Any = getattr(tensor, field, ())
         dims = tensor.tensor_shape.dim
@@ -235,9 +236,12 @@ def _one_row(inputs: Mapping[str, Any], columns: Sequence[str]) -> dict[str, obj
 def _nested(tensor: Any) -> list[Any]:
     """Return the values of a tensor as nested lists, one per row."""
     field, kind = _TYPES.get(tensor.dtype, _NO_TYPE)
-    if not field or tensor.tensor_shape.unknown_rank:
+    given_shape = tensor.tensor_shape
+    if not field or given_shape.unknown_rank:
         raise _WrongTensorError
-    shape = [dim.size for dim in tensor.tensor_shape.dim]
+    shape = [dim.size for dim in given_shape.dim]
+    if shape in _OF_ONE and len(given := getattr(tensor, field)) == 1:  # as most are
+        return [given[0]] if len(shape) == 1 else [[given[0]]]
     size = math.prod(shape)
     if not shape or min(shape) < 0 or max(size, *shape) > _MOST_CELLS:
         raise _WrongTensorError

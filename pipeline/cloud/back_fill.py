@@ -16,10 +16,12 @@ from functools import cached_property
 from slipway.components.ingest.spans import span_kind
 from slipway.pipeline.cloud.cloud_choice import CloudChoice
 from slipway.pipeline.cloud.compile_and_rehearse import compiled_job
-from slipway.pipeline.cloud.follow import ending, finish, new_record, update
+from slipway.pipeline.cloud.follow import new_record, update
 from slipway.pipeline.cloud.services.service import JobPhase, JobState, Service, Submitted
-from slipway.pipeline.cloud.submit import check, service_of, target_of
+from slipway.pipeline.cloud.submit import check, service_of, target_of, tell_end
+from slipway.pipeline.cloud.tracked_run import keep_settings
 from slipway.pipeline.cloud.workload_in_image import Target
+from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.engine.signal_handlers import raise_interrupt, signals_handled_by
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.exit_codes import INTERRUPTED
@@ -57,7 +59,7 @@ def back_fill(chosen: CloudChoice, *, first: str, last: str) -> int:
     name = f"{name}-{chosen.profile}" if chosen.profile else name
     span_run_id(name, spans[0], attempt=1)  # rejects a bad name before the service is called
     service = service_of(target.config)
-    check(service, target)
+    check(service, target, is_followed=True)
     return _Backfill(chosen, service, target, name, spans).run()
 
 
@@ -86,8 +88,10 @@ def span_range(first: str, last: str, *, kind: str | None) -> list[int | str]:
     except ValueError:
         wanted = "numbers" if kind == "number" else "days as 2027-01-31"
         raise UsageError(f"--from {first} --to {last}: data.source wants {wanted}") from None
-    if not 0 < len(spans) <= _LONGEST:
-        raise UsageError(f"--from {first} --to {last}: must be 1 to {_LONGEST} spans, not {len(spans)}")
+    if not spans:
+        raise UsageError(f"--from {first} is after --to {last}")
+    if len(spans) > _LONGEST:
+        raise UsageError(f"--from {first} --to {last}: at most {_LONGEST} spans, not {len(spans)}")
     return spans
 
 
@@ -214,13 +218,18 @@ class _Backfill:
         return {span: run for run in runs if (span := span_read(run[1])) is not None}
 
     def _start(self, span: int | str, run_id: str) -> None:
-        config = self._target.config
-        data = config.data.model_copy(update={"span": span})
-        target = replace(self._target, config=config.model_copy(update={"data": data}))
+        target = replace(self._target, config=self._config(span))
         job = self._service.request(compiled_job(target))
         submitted = self._service.submit(job, run_id=run_id)
         self._follow(span, submitted, new_record(job, run_id=submitted.name))
         say(f"{span}: started, {submitted.link}")
+        if problem := keep_settings(target.config, submitted.name, chosen=self._chosen):
+            say(problem)
+
+    def _config(self, span: int | str) -> WorkloadConfig:
+        """Return the settings of a span's run."""
+        config = self._target.config
+        return config.model_copy(update={"data": config.data.model_copy(update={"span": span})})
 
     def _follow(self, span: int | str, submitted: Submitted, record: RunRecord) -> None:
         self._running[span] = _Followed(submitted, record, time.monotonic())
@@ -234,13 +243,19 @@ class _Backfill:
                 continue
             del self._running[span]
             update(run.record, state)
-            ended = finish(run.record, state, wall_s=time.monotonic() - run.began)
-            code = code or ended
             if state.phase == "complete":
                 self._done.add(span)
-            bless = self._chosen.command("submit", "--set", f"data.span={span}", "--bless", WHY)
-            for line in ending(run.record, state, link=run.submitted.link, bless=bless):
-                say(f"{span}: {line}")
+            ended = tell_end(
+                run.record,
+                state,
+                link=run.submitted.link,
+                began=run.began,
+                bless=self._chosen.command("submit", "--set", f"data.span={span}", "--bless", WHY),
+                chosen=self._chosen,
+                config=self._config(span),
+                before=f"{span}: ",
+            )
+            code = code or ended
         return code
 
     def _say_what_goes_on(self) -> None:

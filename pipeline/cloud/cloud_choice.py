@@ -7,7 +7,7 @@ from pathlib import Path
 from slipway.pipeline.config import WorkloadChoice
 from slipway.pipeline.terminal.invocation import CLOUD, DEFAULT_OUTPUT, command
 
-_WITH_OUTPUT = ("submit", "follow")  # the commands that have the option
+_WITH_OUTPUT = ("submit", "follow", "schedule back-fill")  # the commands that have the option
 
 
 @dataclass(frozen=True)
@@ -28,4 +28,4 @@ class CloudChoice(WorkloadChoice):
         """Return a command to paste: `verb`, this workload with its options, and `words`; no overrides."""
         name = ("--name", self.schedule) if self.schedule else ()
         words = (*verb.split(), str(self.workload), *self.options, *name, *words)
-        return command(*words, output=self.output if words[0] in _WITH_OUTPUT else None, program=CLOUD)
+        return command(*words, output=self.output if verb.startswith(_WITH_OUTPUT) else None, program=CLOUD)

@@ -2,6 +2,7 @@
 
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from slipway.pipeline.cloud.cloud_choice import CloudChoice
@@ -11,11 +12,11 @@ from slipway.pipeline.cloud.follow import ending, finish, new_record, update
 from slipway.pipeline.cloud.pipeline_job import PipelineJob
 from slipway.pipeline.cloud.reports import bring_reports
 from slipway.pipeline.cloud.services.service import JobState, Service, Submitted
-from slipway.pipeline.cloud.tracked_run import Followed, hand_over, keep_settings, trackers_of
+from slipway.pipeline.cloud.tracked_run import RUN_NAME, Followed, hand_over, keep_settings, trackers_of
 from slipway.pipeline.cloud.workload_in_image import Target
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.engine.signal_handlers import raise_interrupt, signals_handled_by
-from slipway.pipeline.errors import PipelineError
+from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.exit_codes import DONE, INTERRUPTED
 from slipway.pipeline.runs.record import WHY, RunRecord
 from slipway.pipeline.runs.run_id import new_run_id
@@ -65,12 +66,14 @@ def follow_run(run: str, chosen: CloudChoice) -> int:
     """Show an earlier run until it ends; return its exit code.
 
     Args:
-        run: the last part of its link.
+        run: the link to it, or the last part of that.
         chosen: its workload, whose settings name the service.
 
     Raises:
+        UsageError: that cannot be a run's name.
         PipelineError: the service has no such run, or does not answer.
     """
+    run = run_named(run)
     config = chosen.config()
     service = service_of(config)
     job = service.job(run)
@@ -82,15 +85,32 @@ def cancel_run(run: str, chosen: CloudChoice) -> str:
     """Cancel a run; return the link to it.
 
     Args:
-        run: the last part of its link.
+        run: the link to it, or the last part of that.
         chosen: its workload, whose settings name the service.
 
     Raises:
+        UsageError: that cannot be a run's name.
         PipelineError: the service has no such run, or does not answer.
     """
+    run = run_named(run)
     service = service_of(chosen.config())
     service.cancel(run)
     return service.link(run)
+
+
+def run_named(text: str) -> str:
+    """Return the name of a run, given as that or as the link to the run.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    name = text.partition("?")[0].rpartition("/")[2]
+    if not RUN_NAME.fullmatch(name):
+        raise UsageError(
+            f"{text!r} cannot be the name of a run",
+            hint="give the run's link as `submit` printed it, or the last part of that",
+        )
+    return name
 
 
 def target_of(chosen: CloudChoice) -> Target:
@@ -127,7 +147,7 @@ def check(service: Service, target: Target, *, is_followed: bool = False) -> Non
     Raises:
         PipelineError: something is missing; the message says what.
     """
-    for note in service.check(root=target.root, images=target.images):
+    for note in service.check(places=target.places, images=target.images):
         say(note)
     if (named := trackers_of(target.config)) and not is_followed:
         say(f"note: {named}: a cloud run is sent once `follow` has seen its end")
@@ -172,19 +192,51 @@ def follow(
         display.close()
         _say_it_goes_on(submitted, chosen)
         raise
+    return tell_end(
+        record,
+        state,
+        link=submitted.link,
+        began=began,
+        bless=chosen.command("submit", "--bless", WHY),
+        chosen=chosen,
+        config=config,
+        leave_table=display.leave_table,
+    )
+
+
+def tell_end(
+    record: RunRecord,
+    state: JobState,
+    *,
+    link: str,
+    began: float,
+    bless: str,
+    chosen: CloudChoice,
+    config: WorkloadConfig | None,
+    leave_table: Callable[[RunRecord], int | None] | None = None,
+    before: str = "",
+) -> int:
+    """Report a run that is over, and tell its experiment and trackers of it; return its exit code.
+
+    Args:
+        began: when it was begun, or first seen, by `time.monotonic`; used if the service gives no time.
+        bless: the command that runs it again and lets its model pass.
+        config: the run's settings; None means that it is logged to no experiment and no tracker.
+        leave_table: shows the finished record as a table, and returns the width of the screen.
+        before: begins each line.
+    """
     wall_s = state.took_s if state.took_s is not None else time.monotonic() - began
-    bless = chosen.command("submit", "--bless", WHY)
     with tempfile.TemporaryDirectory(prefix="slipway-reports-") as folder:
         missing = bring_reports(record, Path(folder))
         code = finish(record, state, wall_s=wall_s)
-        width = display.leave_table(record)
-        for line in ending(record, state, link=submitted.link, bless=bless, width=width):
-            say(line)
+        width = leave_table(record) if leave_table else None
+        for line in ending(record, state, link=link, bless=bless, width=width):
+            say(f"{before}{line}")
         seen = Followed(record, state, reports=Path(folder), is_whole=not missing)
         handed = hand_over(seen, config, chosen=chosen) if config else ""
     noted = note_in_experiment(config, record, state.phase) if config else ""
     for line in filter(None, (missing, noted, handed)):
-        say(line)
+        say(f"{before}{line}")
     return code
 
 

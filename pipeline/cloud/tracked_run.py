@@ -23,7 +23,7 @@ from slipway.pipeline.runs.run_target import OfWorkload, RecordedRequest, Worklo
 from slipway.pipeline.tracking import enqueue, spool
 
 # A folder is named after the run, whose name may be given on the command line.
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 # For another `follow` of the same run, which copies a few small files.
 _LOCK_WAIT_S = 10.0
 _WHOLE, _IN_PART = "reports", "reports-in-part"
@@ -61,7 +61,7 @@ def keep_settings(config: WorkloadConfig, run: str, *, chosen: CloudChoice) -> s
     Returns:
         Why they were not kept, in words; empty if they were, or need not be.
     """
-    if not trackers_of(config) or not _NAME.fullmatch(run):
+    if not trackers_of(config) or not RUN_NAME.fullmatch(run):
         return ""
     try:
         history = History(_home(chosen))
@@ -91,7 +91,7 @@ def hand_over(seen: Followed, config: WorkloadConfig, *, chosen: CloudChoice) ->
         return ""
     if record.workload != config.name:  # `follow` takes any run's name
         return f"not sent to {names}: it is a run of {record.workload}, not of {config.name}"
-    if not _NAME.fullmatch(record.run_id):
+    if not RUN_NAME.fullmatch(record.run_id):
         return f"not sent to {names}: {record.run_id!r} cannot be the name of a folder"
     again = chosen.command(f"follow {record.run_id}")
     try:

@@ -61,6 +61,16 @@ class Target:
         return images
 
     @property
+    def places(self) -> dict[str, str]:
+        """The folders in a store that a run writes or reads, by the key that names each."""
+        places = {
+            "cloud.root": self.root,
+            "push.destination": str(self.config.push.destination),
+            "data.source": self.source[0],
+        }
+        return {key: place for key, place in places.items() if is_in_store(place)}
+
+    @property
     def image_run(self) -> ImageRun:
         """This target in a form that another process and the record of a rehearsal can hold."""
         return ImageRun(

@@ -1,6 +1,7 @@
 """The command `sweep`: checks its options, runs the trials, and writes the page."""
 
 import contextlib
+import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from pathlib import Path
 
 from slipway.components.counted_words import counted
 from slipway.components.nearest import nearest
+from slipway.components.trainer.devices.evidence import find_evidence
 from slipway.pipeline.config import WorkloadChoice, WorkloadConfig, read_assignments
 from slipway.pipeline.engine.concurrent_runs import Beside, side_by_side
 from slipway.pipeline.engine.local_run import execute
@@ -123,10 +125,16 @@ def carry_out(
     if sweep.prune_after is not None:
         optuna_for("--prune")
     space = read_space(sweep.sets)
-    seed = _choice(sweep, _first(space)).config().train.seed
+    config = _choice(sweep, _first(space)).config()
+    seed = config.train.seed
     beside_again = ["--jobs", str(jobs)] if jobs else []
     again = command("sweep", "--resume", sweep.sweep_id, *beside_again, output=sweep.output)
     tell(f"{sweep.workload}: sweep {sweep.sweep_id}, {sweep.method}, {sweep.trials} trials by {sweep.by}")
+    if (jobs or 1) > 1 and (shared := _shared_accelerator(config)):
+        tell(
+            f"note: the trainings of --jobs {jobs} share {shared} and its memory; without --jobs they "
+            "follow one another"
+        )
     with (
         locked(sweep.folder, run_id=f"sweep {sweep.sweep_id}", what=f"sweep {sweep.sweep_id}"),
         _beside(sweep, jobs or 1) as beside,
@@ -172,6 +180,14 @@ def _beside(sweep: Sweep, at_once: int) -> AbstractContextManager[Beside | None]
     if at_once == 1:  # each run takes the lock of the output folder itself
         return contextlib.nullcontext()
     return side_by_side(sweep.output, sweep.workload, run_id=f"sweep {sweep.sweep_id}")
+
+
+def _shared_accelerator(config: WorkloadConfig) -> str:
+    """Return the accelerator that trainings use by its sign on this machine; empty if they use none."""
+    if config.train.device == "cpu":
+        return ""
+    found = find_evidence(os.environ, address=config.train.tpu_address)
+    return f"a {found[0].kind.upper()} ({found[0].words})" if found else ""
 
 
 def _choice(sweep: Sweep, sets: Sequence[str]) -> WorkloadChoice:

@@ -54,11 +54,11 @@ def _answer(error: Any) -> refusal.Answer:
     )
 
 
-def check_bucket(root: str, *, credentials: Any, project: str, region: str) -> Iterator[str]:
-    """Raise an error if the bucket for artifacts does not exist; yield warnings.
+def check_bucket(name: str, *, key: str, credentials: Any, project: str, region: str) -> Iterator[str]:
+    """Raise an error if a bucket does not exist; yield warnings.
 
     Args:
-        root: gs://BUCKET/PATH.
+        key: the key of the workload file that names the bucket.
         credentials: google.auth credentials.
         project: the project in which the user would create a missing bucket.
         region: the region in which the pipeline runs.
@@ -70,13 +70,12 @@ def check_bucket(root: str, *, credentials: Any, project: str, region: str) -> I
     from google.cloud import storage
     from google.cloud.storage.retry import DEFAULT_RETRY
 
-    name = root.removeprefix("gs://").partition("/")[0]
     client = storage.Client(project=project, credentials=credentials)
     with translated_google_errors(f"looking for gs://{name}", project=project, address="Cloud Storage"):
         try:
             bucket = client.get_bucket(name, timeout=_TIMEOUT_S, retry=DEFAULT_RETRY.with_timeout(_RETRY_S))
         except NotFound as error:
-            raise refusal.no_bucket(name, project=project, region=region) from error
+            raise refusal.no_bucket(name, key=key, project=project, region=region) from error
         except Forbidden as error:
             if error.reason:  # an API that is not enabled, a project without billing
                 raise

@@ -61,12 +61,12 @@ class Kubeflow:
         require(needed_by_service(config), who="Kubeflow Pipelines")
         self._host = str(self._settings.host).rstrip("/")
 
-    def check(self, *, root: str, images: Mapping[str, str]) -> Iterator[str]:
+    def check(self, *, places: Mapping[str, str], images: Mapping[str, str]) -> Iterator[str]:
         """Look for the images; see `Service`.
 
-        The artifacts' folder is not checked: only the cluster's own accounts can reach it.
+        The folders are not checked: only the cluster's own accounts can reach them.
         """
-        yield f"not checked: whether the cluster may write to {root}"
+        yield f"not checked: whether the cluster can reach {', '.join(dict.fromkeys(places.values()))}"
         yield from check_images(images, credentials=None)
 
     def request(self, job: PipelineJob, *, when: ScheduleConfig | None = None) -> PipelineJob:

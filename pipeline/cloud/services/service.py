@@ -103,10 +103,11 @@ class Service(Protocol):
 
     title: str
 
-    def check(self, *, root: str, images: Mapping[str, str]) -> Iterable[str]:
+    def check(self, *, places: Mapping[str, str], images: Mapping[str, str]) -> Iterable[str]:
         """Raise an error if something that a run needs is missing; return warnings as text.
 
         Args:
+            places: the folders in a store that a run reads or writes, by the key that names each.
             images: the container images, each with the Dockerfile target that builds it.
         """
 

@@ -72,11 +72,11 @@ def _words(answer: Answer, project: str) -> tuple[str, str]:
         needed = f"; the permission {permission} is missing" if permission else ""
         return (
             f"not allowed in the project {project}{needed} ({said})",
-            f"ask for the role roles/aiplatform.user: gcloud projects add-iam-policy-binding {project} "
-            "--member user:YOU --role roles/aiplatform.user",
+            "correct cloud.vertex.project, or ask for the role roles/aiplatform.user: gcloud projects "
+            f"add-iam-policy-binding {project} --member user:YOU --role roles/aiplatform.user",
         )
     if answer.status == 404:
-        return f"not found ({said})", "check cloud.vertex.project and cloud.vertex.region"
+        return f"not found ({said})", "check the name, cloud.vertex.project and cloud.vertex.region"
     if answer.status == 429:
         return f"a quota is used up ({said})", f"wait, or ask for more: {_QUOTAS}?project={project}"
     if answer.status >= 500:
@@ -120,12 +120,12 @@ def unreachable(address: str, said: str, *, doing: str) -> PipelineError:
     )
 
 
-def no_bucket(bucket: str, *, project: str, region: str) -> PipelineError:
-    """Return the error for a missing bucket for artifacts."""
+def no_bucket(bucket: str, *, key: str, project: str, region: str) -> PipelineError:
+    """Return the error for a missing bucket, which a key of the workload file names."""
     return PipelineError(
-        f"cloud.root: there is no bucket gs://{bucket}",
+        f"{key}: there is no bucket gs://{bucket}",
         hint=f"gcloud storage buckets create gs://{bucket} --project {project} --location {region} "
-        "--uniform-bucket-level-access",
+        "--uniform-bucket-level-access   # or correct the name",
     )
 
 

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from slipway.components.google_credentials import find_credentials
+from slipway.components.store_address import bucket_and_path
 from slipway.pipeline.cloud.pipeline_job import PipelineJob
 from slipway.pipeline.cloud.scheduled_span import fix_time, follow_schedule
 from slipway.pipeline.cloud.services.google import check_bucket, check_images, translated_google_errors
@@ -69,11 +70,13 @@ class Vertex:
         self._parent = f"projects/{self._project}/locations/{self._region}"
         self._credentials = find_credentials("Google Cloud")
 
-    def check(self, *, root: str, images: Mapping[str, str]) -> Iterator[str]:
-        """Look for the bucket and the images; see `Service`."""
-        yield from check_bucket(
-            root, credentials=self._credentials, project=self._project, region=self._region
-        )
+    def check(self, *, places: Mapping[str, str], images: Mapping[str, str]) -> Iterator[str]:
+        """Look for the buckets and the images; see `Service`."""
+        by_bucket = {bucket_and_path(place)[0]: key for key, place in reversed(places.items())}
+        for bucket, key in reversed(by_bucket.items()):
+            yield from check_bucket(
+                bucket, key=key, credentials=self._credentials, project=self._project, region=self._region
+            )
         yield from check_images(images, credentials=self._credentials)
 
     def request(self, job: PipelineJob, *, when: ScheduleConfig | None = None) -> PipelineJob:

@@ -152,8 +152,8 @@ def test_span_that_the_schedule_has_run_itself_is_not_run_again(google, vertex, 
 
 def test_another_name_runs_the_spans_again(google, back_fill):
     google.lives = [DONE]
-    assert back_fill("7", "7", "data.source=gs://b/{SPAN}/*.csv") == 0
-    assert back_fill("7", "7", "data.source=gs://b/{SPAN}/*.csv", called="mended") == 0
+    assert back_fill("7", "7", "data.source=gs://my-bucket/{SPAN}/*.csv") == 0
+    assert back_fill("7", "7", "data.source=gs://my-bucket/{SPAN}/*.csv", called="mended") == 0
     assert list(google.jobs) == ["taxi-prod-back-fill-7", "mended-prod-back-fill-7"]
 
 
@@ -168,14 +168,14 @@ def test_service_that_no_longer_answers_leaves_the_way_to_go_on(google, back_fil
 def test_each_of_two_runs_that_end_together_is_reported_as_it_ended(google, back_fill, capsys):
     google.lives = [FAILED, DONE]
     at_once = "cloud.schedule.max_concurrent_runs=2"
-    assert back_fill("7", "8", "data.source=gs://b/{SPAN}/*.csv", at_once) == 1
+    assert back_fill("7", "8", "data.source=gs://my-bucket/{SPAN}/*.csv", at_once) == 1
     told = capsys.readouterr().err
     assert ("7: Failed" in told, "8: Done" in told) == (True, True)
 
 
 def test_name_that_is_not_fit_for_an_id_is_refused_before_anything_is_asked(google, back_fill):
     with pytest.raises(UsageError, match="cannot be named 'Every night-prod'") as caught:
-        back_fill("7", "8", "data.source=gs://b/{SPAN}/*.csv", called="Every night")
+        back_fill("7", "8", "data.source=gs://my-bucket/{SPAN}/*.csv", called="Every night")
     assert "--name" in caught.value.hint
     assert google.requests == []
 
@@ -200,8 +200,13 @@ def test_no_more_run_at_once_than_the_schedule_may(google, back_fill):
         ("2027-01-01", "2027-01-02", "gs://b/d/*.csv", "data.source has no spans"),
         ("2027-01-01", "2027-01-02", "gs://b/{SPAN}/*.csv", "data.source wants numbers"),
         ("1", "2", "gs://b/{YYYY}{MM}{DD}/*.csv", "data.source wants days as 2027-01-31"),
-        ("2027-01-02", "2027-01-01", "gs://b/{YYYY}{MM}{DD}/*.csv", "must be 1 to 1000 spans, not 0"),
-        ("1", "1001", "gs://b/{SPAN}/*.csv", "must be 1 to 1000 spans, not 1001"),
+        (
+            "2027-01-02",
+            "2027-01-01",
+            "gs://b/{YYYY}{MM}{DD}/*.csv",
+            "--from 2027-01-02 is after --to 2027-01-01",
+        ),
+        ("1", "1001", "gs://b/{SPAN}/*.csv", "at most 1000 spans, not 1001"),
     ],
 )
 def test_range_that_the_source_has_not_is_refused(google, back_fill, first, last, source, words):

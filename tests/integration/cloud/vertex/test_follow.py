@@ -12,9 +12,9 @@ from installed import needed
 
 from slipway.pipeline.cloud import submit
 from slipway.pipeline.cloud.cloud_choice import CloudChoice
-from slipway.pipeline.cloud.submit import cancel_run, follow, follow_run, submit_workload
+from slipway.pipeline.cloud.submit import cancel_run, follow, follow_run, run_named, submit_workload
 from slipway.pipeline.config import read_assignments
-from slipway.pipeline.errors import PipelineError
+from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.screen.run_display import LineDisplay, TableDisplay
 
 needed("kfp", reason="TFX brings kfp to Python 3.11 only")
@@ -188,12 +188,26 @@ def test_who_stops_looking_is_told_that_the_run_goes_on_and_how_to_go_on_or_end_
     assert not any("cancel" in request or "DELETE" in request for request in google.requests)
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["taxi-1", "https://x.example/runs/taxi-1?project=p", "http://localhost:8080/#/runs/details/taxi-1"],
+)
+def test_run_is_named_by_its_name_or_by_its_link(text):
+    assert run_named(text) == "taxi-1"
+
+
+@pytest.mark.parametrize("text", ["", "taxi 1", "../..", "https://x.example/runs/?project=p*"])
+def test_what_cannot_be_the_name_of_a_run_is_refused(text):
+    with pytest.raises(UsageError, match="cannot be the name of a run"):
+        run_named(text)
+
+
 def test_run_that_is_no_longer_followed_is_followed_again_and_cancelled(google, workload, followed, capsys):
     google.loses_answer("cancel")
     chosen = CloudChoice(workload, (), "prod")
     followed(DONE)
     name = "taxi-20270101-020304-ab12"
-    assert follow_run(name, chosen) == 0
+    assert follow_run(f"https://console.example/pipelines/runs/{name}?project=my-project", chosen) == 0
     assert "Done: taxi" in capsys.readouterr().err
     google.lives = [RUNNING]
     assert cancel_run(name, chosen).endswith(f"/pipelines/runs/{name}?project=my-project")

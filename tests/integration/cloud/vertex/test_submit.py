@@ -63,6 +63,16 @@ def test_missing_bucket_is_named_with_the_command_that_makes_it(google, workload
     assert not any("pipelineJobs" in request for request in google.requests)
 
 
+@pytest.mark.parametrize(
+    ("key", "place"),
+    [("push.destination", "gs://nope/serving"), ("data.source", "gs://nope/{YYYY}-{MM}-{DD}/*.csv")],
+)
+def test_missing_bucket_of_models_or_data_is_named_before_a_run_is_paid_for(google, workload, key, place):
+    with pytest.raises(PipelineError, match=f"{key}: there is no bucket gs://nope"):
+        submit(workload, f"{key}={place}")
+    assert not any("pipelineJobs" in request for request in google.requests)
+
+
 def test_missing_image_is_named_with_the_command_that_makes_it(google, workload):
     google.images.clear()
     with pytest.raises(PipelineError, match=r"slipway:1\.0 is not in its registry") as caught:
@@ -114,7 +124,7 @@ def test_what_cannot_be_checked_is_no_refusal_but_said(google, vertex, monkeypat
     else:
         google.hangs("/v2/", 0.5)
     image = f"{google.address.removeprefix('http://')}/slipway:1.0"
-    notes = list(vertex.check(root="gs://my-bucket/pipelines", images={image: ""}))
+    notes = list(vertex.check(places={"cloud.root": "gs://my-bucket/pipelines"}, images={image: ""}))
     assert notes[0] == "not checked: gs://my-bucket, whose settings you may not see (storage.buckets.get)"
     assert notes[1].startswith(f"not checked: the image {image};")
     assert notes[1].endswith(words)
@@ -222,7 +232,7 @@ def test_submitting_asks_for_each_thing_once(google, workload, name):
 
 def test_when_trackers_are_told_of_it_is_said(capsys):
     track = TrackConfig(mlflow="http://127.0.0.1:5000", opentelemetry="http://127.0.0.1:4318")
-    target = SimpleNamespace(root="", images={}, config=SimpleNamespace(track=track))
+    target = SimpleNamespace(places={}, images={}, config=SimpleNamespace(track=track))
     check(SimpleNamespace(check=lambda **_: ["from the service"]), target)
     assert capsys.readouterr().err.splitlines() == [
         "from the service",

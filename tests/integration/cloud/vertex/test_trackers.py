@@ -7,7 +7,7 @@ import pytest
 from installed import needed
 from tracker_double import MlflowDouble, served
 
-from slipway.pipeline.cloud import submit
+from slipway.pipeline.cloud import back_fill, submit
 from slipway.pipeline.cloud.cloud_choice import CloudChoice
 from slipway.pipeline.cloud.submit import follow_run, submit_workload
 from slipway.pipeline.config import read_assignments
@@ -107,6 +107,23 @@ def test_run_is_sent_when_it_is_followed_with_its_settings_and_not_again(
     assert "Handed to track.mlflow before; nothing is sent twice." in capsys.readouterr().err
     [run] = tracker.runs.values()
     assert run["params"]["train.batch_size"] == "64"
+
+
+def test_each_run_of_a_back_fill_is_sent_at_its_end_with_its_span(
+    google, tracker, chosen, vertex, job, monkeypatch, capsys
+):
+    monkeypatch.setattr(back_fill, "compiled_job", lambda target: job)
+    monkeypatch.setattr(back_fill, "_LOOK_S", 0.01)
+    google.lives = [ENDED]
+    source = "data.source=gs://my-bucket/trips/{YYYY}-{MM}-{DD}/*.csv"
+
+    assert back_fill.back_fill(chosen(source), first="2027-01-01", last="2027-01-02") == 0
+
+    told = capsys.readouterr().err
+    assert "2027-01-02: Handed to track.mlflow." in told
+    assert "once `follow`" not in told
+    spans = {run["params"]["data.span"] for run in tracker.runs.values()}
+    assert spans == {"2027-01-01", "2027-01-02"}
 
 
 def test_tracker_that_is_down_changes_no_exit_code_and_is_reported_later(google, tracker, chosen, submitted):

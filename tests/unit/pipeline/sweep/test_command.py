@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from slipway.components.trainer.devices.evidence import Evidence
 from slipway.pipeline.errors import ConfigError, PipelineError, UsageError
 from slipway.pipeline.runs.lock import locked
 from slipway.pipeline.runs.record import RunRecord
@@ -155,3 +156,21 @@ def test_trials_side_by_side_share_one_lock_and_run_one_node_each(taxi, tmp_path
     assert asked == [(2, 0), (1, 1)]
     with locked(tmp_path, run_id="other"):
         pass
+
+
+@pytest.mark.parametrize(
+    ("jobs", "sets", "is_told"), [(2, (), True), (None, (), False), (2, ("train.device=cpu",), False)]
+)
+def test_trainings_that_share_an_accelerator_are_told(taxi, tmp_path, monkeypatch, jobs, sets, is_told):
+    def execute(request, *, display, **_):
+        record = RunRecord("run", "taxi", state="interrupted")
+        display.begins(record)
+        return record
+
+    gpu = Evidence(kind="gpu", words="/dev/nvidia0")
+    monkeypatch.setattr(command, "find_evidence", lambda *_, **__: (gpu,))
+    monkeypatch.setattr(command, "execute", execute)
+    told = []
+    carry_out(begin(taxi, tmp_path, Asked(sets=(*SETS, *sets))), jobs=jobs, tell=told.append, warm=object())
+    note = "note: the trainings of --jobs 2 share a GPU (/dev/nvidia0) and its memory; without --jobs"
+    assert any(line.startswith(note) for line in told) == is_told
