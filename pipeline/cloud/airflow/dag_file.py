@@ -57,6 +57,7 @@ class Step(BaseOperator):
     """One step of a run, in a process of the project's own interpreter."""
 
     process = None
+    final = frozenset(FINAL)
 
     def words(self, context):
         """The step and its arguments."""
@@ -69,7 +70,7 @@ class Step(BaseOperator):
         self.process = SubprocessHook()
         command = [PYTHON, __RUNNER__, "step", *self.words(context), "--output", OUTPUT]
         ended = self.process.run_command(command, cwd=PROJECT, env=kept)
-        if ended.exit_code in FINAL:
+        if ended.exit_code in self.final:
             raise AirflowFailException(f"{FINAL[ended.exit_code]}: the log above says more")
         if ended.exit_code != 0:
             raise AirflowException(f"it ended with code {ended.exit_code}: the log above says more")
@@ -83,6 +84,8 @@ class Step(BaseOperator):
 
 class Begin(Step):
     """Makes and plans a run; its id is the task's result."""
+
+    final = frozenset()  # what it refuses may be data that is late
 
     def words(self, context):
         """With what is run, as on the command line."""
@@ -227,9 +230,9 @@ def _dag_lines(graph: Graph, config: WorkloadConfig, name: str) -> Iterator[str]
     yield "    params=PARAMS,"
     yield '    tags=["slipway"],'
     yield ") as dag:"
-    yield '    begin = Begin(task_id="begin")'
+    yield from _task_lines("begin", "Begin", _retries(_ingest(graph)))
     for node in graph.nodes:
-        yield from _task_lines(node)
+        yield from _task_lines(node.id, "Node", _limits(node))
     yield "    # Whatever has become of the others."
     yield '    finish = Finish(task_id="finish", trigger_rule="all_done")'
     yield ""
@@ -239,23 +242,31 @@ def _dag_lines(graph: Graph, config: WorkloadConfig, name: str) -> Iterator[str]
     yield "    [task for task in dag.tasks if task is not finish] >> finish"
 
 
-def _task_lines(node: Node) -> Iterator[str]:
-    limits = list(_limits(node))
-    if not limits:
-        yield f"    {_variable(node.id)} = Node(task_id={_quoted(node.id)})"
+def _task_lines(task_id: str, operator: str, settings: Iterator[str]) -> Iterator[str]:
+    given = list(settings)
+    if not given:
+        yield f"    {_variable(task_id)} = {operator}(task_id={_quoted(task_id)})"
         return
-    yield f"    {_variable(node.id)} = Node("
-    yield f"        task_id={_quoted(node.id)},"
-    yield from (f"        {limit}," for limit in limits)
+    yield f"    {_variable(task_id)} = {operator}("
+    yield f"        task_id={_quoted(task_id)},"
+    yield from (f"        {each}," for each in given)
     yield "    )"
 
 
-def _limits(node: Node) -> Iterator[str]:
-    if node.retries:
+def _ingest(graph: Graph) -> Node | None:
+    return next((node for node in graph.nodes if node.id == "Ingest"), None)
+
+
+def _retries(node: Node | None) -> Iterator[str]:
+    if node is not None and node.retries:
         yield f"retries={node.retries}"
         yield f"retry_delay=timedelta(seconds={node.backoff_s:g})"
         yield "retry_exponential_backoff=2"
         yield f"max_retry_delay=timedelta(seconds={MAX_BACKOFF_S:g})"
+
+
+def _limits(node: Node) -> Iterator[str]:
+    yield from _retries(node)
     if node.timeout_s is not None:
         # The step ends the node at the node's own limit and reports it; this limit is for a step that hangs.
         yield f"execution_timeout=timedelta(seconds={node.timeout_s + AROUND_S:g})"

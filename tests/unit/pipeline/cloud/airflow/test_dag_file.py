@@ -175,6 +175,29 @@ def test_command_that_begins_such_a_run_again_takes_the_same_span(text, sets, da
     assert again({"dag": SimpleNamespace(dag_id="taxi"), "logical_date": day}) == command
 
 
+def test_run_whose_data_is_late_is_begun_again_as_often_as_ingest_is_tried(text, project):
+    ingest = Node("Ingest", "Ingest", (), retries=24, backoff_s=300, timeout_s=60)
+    config = load_workload(project / "workloads/taxi/workload.yaml", root=project)
+    made = dag_text(Graph("taxi", (ingest,)), config, name="taxi", workload=("w.yaml",), place=PLACE)
+    [begin] = [node for node in ast.walk(ast.parse(made)) if is_call_of(node, "Begin")]
+    given = {word.arg: ast.unparse(word.value) for word in begin.keywords}
+    assert (given["retries"], given["retry_delay"]) == ("24", "timedelta(seconds=300)")
+    assert "execution_timeout" not in given
+    finals = {each.name: final_codes(each) for each in ast.parse(made).body if isinstance(each, ast.ClassDef)}
+    assert (finals["Step"], finals["Begin"]) == ("frozenset(FINAL)", "frozenset()")
+    assert 'begin = Begin(task_id="begin")' in text()
+
+
+def is_call_of(node, name):
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+
+
+def final_codes(operator):
+    """What a class of the file says of exit codes after which it is not tried again."""
+    given = [each for each in operator.body if isinstance(each, ast.Assign) and each.targets[0].id == "final"]
+    return ast.unparse(given[0].value) if given else ""
+
+
 def test_airflow_s_own_limit_lies_behind_that_of_the_node(text):
     assert f"execution_timeout=timedelta(seconds={7200 + AROUND_S})" in text()
     assert text().count("execution_timeout") == 2
