@@ -1,6 +1,7 @@
 """Compares two TaskManagers of a Flink cluster with one, in turn, for the nodes that run on Beam.
 
     python benchmarks/bench_cluster.py --rows 600000 --rounds 3
+    python benchmarks/bench_cluster.py --rows 15000 --rounds 1 --to StatisticsGen   # in minutes
 
 The data are the taxi rows with a little noise, as four files. The cluster is that of the tests: each host is
 a network namespace of this machine, so the TaskManagers share its cores. Needs `make flink`. Prints a line of
@@ -25,20 +26,20 @@ NODES = ("Ingest", "StatisticsGen", "Transform", "Evaluator")
 FILES = 4
 
 
-def run(cluster: FlinkCluster, folder: Path, task_managers: int) -> dict[str, float]:
-    """Run the pipeline up to the Evaluator on the cluster; return wall seconds by node."""
+def run(cluster: FlinkCluster, folder: Path, task_managers: int, last: str = NODES[-1]) -> dict[str, float]:
+    """Run the pipeline up to a node on the cluster; return wall seconds by node."""
     beam = {**BEAM, "options": {**BEAM["options"], "parallelism": SLOTS * task_managers}}
     output = folder / "out"
     command = [sys.executable, "local_runner.py", "run", "taxi", "--profile", "dev", "--no-cache"]
     command += ["--set", f"data.source={folder}/*.csv", "--set", "train.batch_size=4096"]
     command += ["--set", f"beam={json.dumps(beam)}", "--accept-data", "a benchmark"]
-    command += ["--output", str(output), "--to", "Evaluator"]
+    command += ["--output", str(output), "--to", last]
     done = subprocess.run(cluster.on(JOBS, *command), capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(done.stdout[-2000:] + done.stderr[-2000:])
     record = max(output.glob("runs/*/run.json"))
     nodes = json.loads(record.read_text(encoding="utf-8"))["nodes"]
-    return {node["id"]: node["wall_s"] for node in nodes if node["id"] in NODES}
+    return {node["id"]: node["wall_s"] for node in nodes if node["id"] in NODES and node["wall_s"]}
 
 
 def main() -> None:
@@ -46,7 +47,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rows", type=int, default=600_000)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--to", choices=NODES, default=NODES[-1], help="the last node to run")
     options = parser.parse_args()
+    measured = NODES[: NODES.index(options.to) + 1]
     if reason := missing(PROJECT):
         sys.exit(reason)
     with tempfile.TemporaryDirectory() as name:
@@ -57,10 +60,10 @@ def main() -> None:
             found = []
             for hosts in ((FIRST,), (FIRST, SECOND)):
                 with tempfile.TemporaryDirectory() as logs, FlinkCluster(PROJECT, logs, hosts) as cluster:
-                    found.append(run(cluster, folder, len(hosts)))
+                    found.append(run(cluster, folder, len(hosts), options.to))
                 print(json.dumps({"task_managers": len(hosts), **found[-1]}), flush=True)
             rounds.append(found)
-        ratios = {node: statistics.median(one[node] / two[node] for one, two in rounds) for node in NODES}
+        ratios = {node: statistics.median(one[node] / two[node] for one, two in rounds) for node in measured}
         print(
             json.dumps({"times_as_fast_with_two": {node: round(ratio, 2) for node, ratio in ratios.items()}})
         )

@@ -1,11 +1,13 @@
 """Finds this machine's credentials for Google Cloud: a thin wrapper around google.auth."""
 
+import os
 import warnings
 from typing import Any
 
 from slipway.components.errors import ComponentError
 
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
+_FILE = "GOOGLE_APPLICATION_CREDENTIALS"
 LOG_IN = "gcloud auth application-default login"
 """The command that creates new credentials."""
 
@@ -30,11 +32,21 @@ def find_credentials(what: str) -> Any:
             credentials, _ = google.auth.default(scopes=[_SCOPE])
         credentials.refresh(Request())
     except DefaultCredentialsError as error:
+        if named := os.environ.get(_FILE):
+            raise ComponentError(
+                f"{_FILE} names {named}, which gives no credentials for {what}: {_said(error)}",
+                hint=f"set it to the key file of a service account; or unset it, then {LOG_IN}",
+            ) from error
         raise ComponentError(
             f"There are no credentials for {what} on this machine.",
-            hint=f"{LOG_IN}   # or set GOOGLE_APPLICATION_CREDENTIALS to the file of a service account",
+            hint=f"{LOG_IN}   # or set {_FILE} to the file of a service account",
         ) from error
     except GoogleAuthError as error:
-        said = " ".join(str(error.args[0] if error.args else error).split())[:300]
-        raise ComponentError(f"The credentials for {what} do not work: {said}", hint=LOG_IN) from error
+        raise ComponentError(
+            f"The credentials for {what} do not work: {_said(error)}", hint=LOG_IN
+        ) from error
     return credentials
+
+
+def _said(error: Exception) -> str:
+    return " ".join(str(error.args[0] if error.args else error).split())[:300]

@@ -1,5 +1,6 @@
 """The commands `submit`, `follow` and `cancel` of cloud_runner.py: start a run, watch it, cancel it."""
 
+import logging
 import tempfile
 import time
 from collections.abc import Callable
@@ -129,6 +130,8 @@ def service_of(config: WorkloadConfig) -> Service:
         UsageError: a setting that it needs is missing.
         ComponentError: there are no credentials that work.
     """
+    # It logs each try; whoever asked says what came of them.
+    logging.getLogger("urllib3").setLevel(logging.ERROR)
     if config.cloud.service == "kubeflow":
         from slipway.pipeline.cloud.services.kubeflow import Kubeflow
 
