@@ -72,8 +72,10 @@ class Vertex:
 
     def check(self, *, places: Mapping[str, str], images: Mapping[str, str]) -> Iterator[str]:
         """Look for the buckets and the images; see `Service`."""
-        by_bucket = {bucket_and_path(place)[0]: key for key, place in reversed(places.items())}
-        for bucket, key in reversed(by_bucket.items()):
+        key_of: dict[str, str] = {}
+        for key, place in places.items():
+            key_of.setdefault(bucket_and_path(place)[0], key)
+        for bucket, key in key_of.items():
             yield from check_bucket(
                 bucket, key=key, credentials=self._credentials, project=self._project, region=self._region
             )
