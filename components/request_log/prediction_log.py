@@ -20,7 +20,7 @@ from slipway.components.request_log.logged_values import (
     rows_of_lists,
     rows_of_many_examples,
 )
-from slipway.components.request_log.prediction_log_message import OTHER_KINDS, parse_prediction_log
+from slipway.components.request_log.prediction_log_message import OTHER_KINDS, parse_prediction_log, shape_of
 
 MOST_RECORD_BYTES = 64 * 2**20
 _MOST_CELLS = 2**22
@@ -40,7 +40,9 @@ _TYPES: Mapping[int, tuple[str, Any]] = {
     10: ("bool_val", np.bool_),
 }
 
-_OF_ONE = ([1], [1, 1])
+_OF_ONE = ((1,), (1, 1))
+_ONE_CELL = b"\x12\x02\x08\x01" * 2
+"""A serialized TensorShapeProto of one row and one column, as it is usually written."""
 _NO_TYPE: tuple[str, Any] = ("", None)
 
 DAMAGED = "damaged records"
@@ -203,7 +205,7 @@ def _examples(inputs: Mapping[str, Any], columns: Sequence[str]) -> list[bytes] 
     """Return the serialized tf.Examples of a request; None if its inputs are columns."""
     if len(inputs) == 1:
         [(name, only)] = inputs.items()
-        if only.dtype == _STRING and len(only.tensor_shape.dim) == 1 and name not in columns:
+        if only.dtype == _STRING and len(shape_of(only.tensor_shape) or ()) == 1 and name not in columns:
             return _nested(only)
     return None
 
@@ -226,8 +228,7 @@ def _one_row(inputs: Mapping[str, Any], columns: Sequence[str]) -> dict[str, obj
             continue
         field, _ = _TYPES.get(tensor.dtype, _NO_TYPE)
         given: Any = getattr(tensor, field, ())
-        dims = tensor.tensor_shape.dim
-        if len(given) != 1 or len(dims) != 2 or dims[0].size != 1 or dims[1].size != 1:
+        if len(given) != 1 or tensor.tensor_shape != _ONE_CELL:
             return None
         row[name] = cell_of(given[0])
     return row
@@ -236,14 +237,13 @@ def _one_row(inputs: Mapping[str, Any], columns: Sequence[str]) -> dict[str, obj
 def _nested(tensor: Any) -> list[Any]:
     """Return the values of a tensor as nested lists, one per row."""
     field, kind = _TYPES.get(tensor.dtype, _NO_TYPE)
-    given_shape = tensor.tensor_shape
-    if not field or given_shape.unknown_rank:
+    shape = shape_of(tensor.tensor_shape)
+    if not field or not shape:
         raise _WrongTensorError
-    shape = [dim.size for dim in given_shape.dim]
     if shape in _OF_ONE and len(given := getattr(tensor, field)) == 1:  # as most are
         return [given[0]] if len(shape) == 1 else [[given[0]]]
     size = math.prod(shape)
-    if not shape or min(shape) < 0 or max(size, *shape) > _MOST_CELLS:
+    if min(shape) < 0 or max(size, *shape) > _MOST_CELLS:
         raise _WrongTensorError
     given = getattr(tensor, field)
     values = list(given) if len(given) == size else _values(tensor, field, kind, size)

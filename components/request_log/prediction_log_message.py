@@ -6,12 +6,14 @@ tensorflow/core/framework/{tensor,tensor_shape}.proto of TensorFlow.
 """
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message, message_factory
 
 _PACKAGE = "slipway.request_log"
+_LONGEST_KEPT = 64
+"""The most bytes of a shape that is kept for the next tensor: those of a dozen dimensions."""
 
 OTHER_KINDS = {
     "classify_log": 2,
@@ -30,7 +32,7 @@ _FIELDS: Mapping[str, Mapping[str, tuple[int, str]]] = {
     "TensorShapeProto": {"dim": (2, "*Dim"), "unknown_rank": (3, "BOOL")},
     "TensorProto": {
         "dtype": (1, "INT32"),  # an enum, which is written as a number
-        "tensor_shape": (2, "TensorShapeProto"),
+        "tensor_shape": (2, "BYTES"),  # a TensorShapeProto, which `shape_of` parses: most are equal
         "tensor_content": (4, "BYTES"),
         "float_val": (5, "*FLOAT"),
         "double_val": (6, "*DOUBLE"),
@@ -57,6 +59,24 @@ def parse_prediction_log(record: bytes) -> Any:
         return message_class("PredictionLog").FromString(record)
     except message.DecodeError:
         return None
+
+
+def shape_of(content: bytes) -> tuple[int, ...] | None:
+    """Return the sizes in a serialized TensorShapeProto; None if it is not valid, or of unknown rank."""
+    return _known_shape(content) if len(content) <= _LONGEST_KEPT else _shape(content)
+
+
+@lru_cache(maxsize=4096)
+def _known_shape(content: bytes) -> tuple[int, ...] | None:
+    return _shape(content)
+
+
+def _shape(content: bytes) -> tuple[int, ...] | None:
+    try:
+        shape = message_class("TensorShapeProto").FromString(content)
+    except message.DecodeError:
+        return None
+    return None if shape.unknown_rank else tuple(dim.size for dim in shape.dim)
 
 
 @cache

@@ -18,12 +18,19 @@ def example(**columns):
     return made.SerializeToString()
 
 
+def shape_bytes(*sizes):
+    """A serialized TensorShapeProto."""
+    made = message_class("TensorShapeProto")()
+    for size in sizes:
+        made.dim.add(size=size)
+    return made.SerializeToString()
+
+
 def tensor(of, values, shape):
     """Fills in a TensorProto."""
     of.dtype, field = _TYPES[type(values[0])]
     getattr(of, field).extend(values)
-    for size in shape:
-        of.tensor_shape.dim.add(size=size)
+    of.tensor_shape = shape_bytes(*shape)
 
 
 def prediction_log(inputs, answers, *, version=7, at_s=1_795_305_600):
@@ -51,7 +58,6 @@ def with_content(numbers):
     log.predict_log.request.model_spec.version.value = 7
     fare = log.predict_log.request.inputs["fare"]
     fare.dtype, fare.tensor_content = 1, struct.pack(f"<{len(numbers)}f", *numbers)
-    for size in (len(numbers), 1):
-        fare.tensor_shape.dim.add(size=size)
+    fare.tensor_shape = shape_bytes(len(numbers), 1)
     tensor(log.predict_log.response.outputs["outputs"], [0.5], [len(numbers), 1])
     return log.SerializeToString()

@@ -3,7 +3,7 @@ from collections import Counter
 
 import pytest
 
-from fuzzing.prediction_logs import example, prediction_log, with_content
+from fuzzing.prediction_logs import example, prediction_log, shape_bytes, with_content
 from slipway.components.ingest.blocks import InputFile
 from slipway.components.ingest.tfrecord import frame
 from slipway.components.request_log import prediction_log as module
@@ -85,10 +85,13 @@ def of_type(dtype):
 
 def of_shape(*sizes):
     log = message_class("PredictionLog").FromString(prediction_log({"fare": [1.5]}, [0.5]))
-    shape = log.predict_log.request.inputs["fare"].tensor_shape
-    del shape.dim[:]
-    for size in sizes:
-        shape.dim.add(size=size)
+    log.predict_log.request.inputs["fare"].tensor_shape = shape_bytes(*sizes)
+    return log.SerializeToString()
+
+
+def of_wrong_shape(content):
+    log = message_class("PredictionLog").FromString(prediction_log({"fare": [1.5]}, [0.5]))
+    log.predict_log.request.inputs["fare"].tensor_shape = content
     return log.SerializeToString()
 
 
@@ -113,6 +116,8 @@ def of_shape(*sizes):
         (of_shape(2**40, 2**40), module.NO_TENSOR),
         (of_shape(0, 1), module.NO_TENSOR),
         (of_shape(2**40, 0), module.NO_TENSOR),
+        (of_wrong_shape(b"\x18\x01"), module.NO_TENSOR),  # of unknown rank
+        (of_wrong_shape(b"\xff" * 200), module.NO_TENSOR),
     ],
 )
 def test_what_is_not_read_is_counted_and_the_next_is_read(read, record, reason):
