@@ -496,6 +496,7 @@ def predict(
         verify_key=verify_key,
     )
     _print({"folder": str(done.folder), **done.summary} if as_json else done.text())
+    raise typer.Exit(done.exit_code)
 
 
 @app.command()

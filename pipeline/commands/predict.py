@@ -38,6 +38,7 @@ from slipway.pipeline.commands.versions import pushed_version
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.engine.signal_handlers import raise_interrupt, signals_handled_by
 from slipway.pipeline.errors import UsageError, raised_as
+from slipway.pipeline.exit_codes import DONE, FAILED
 from slipway.pipeline.terminal.invocation import command
 from slipway.pipeline.terminal.sign_of_life import sign_of_life
 from slipway.pipeline.wiring.beam_engine import beam_args as workload_beam_args
@@ -91,6 +92,11 @@ class Predicted:
     folder: Path
     summary: Summary
     first: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """FAILED if every row was rejected."""
+        return FAILED if self.summary["rejected"] and not self.summary["predicted"] else DONE
 
     def text(self) -> str:
         """Return a few lines about the result."""

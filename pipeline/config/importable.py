@@ -26,8 +26,8 @@ def find_import_problem(
     """Return why `dotted_path` cannot be imported, in words; "" if no reason is found.
 
     Finds missing modules, missing names, and syntax errors with file and line, in the module, the packages
-    around it, and all modules below `root` that they import at their top level. Installed packages are only
-    checked for existence.
+    around it, and all modules below `root` that they import at their top level. Installed packages other than
+    Slipway are only checked for existence.
     """
     module, _, name = dotted_path.rpartition(".")
     reader = _Reader(root.absolute())
@@ -53,7 +53,7 @@ class SourceModule:
 
 
 def read_module(name: str, *, root: Path) -> SourceModule | None:
-    """Return the source of a module below the root; None if it is elsewhere, compiled, or not Python.
+    """Return the source of a module below the root or of Slipway; None if it is compiled or not Python.
 
     Args:
         root: the project's root, from which modules are imported.
@@ -135,9 +135,13 @@ class _Reader:
         return self.source(".".join(parts)) if len(self.modules(parts)) == len(parts) else None
 
     def modules(self, parts: list[str]) -> list[_Module]:
-        """Return the packages on the path and the module, as far as they exist below the root."""
+        """Return the packages on the path and the module, as far as they exist below the root.
+
+        Slipway's own are found wherever it is installed: workload files name its models.
+        """
         found: list[_Module] = []
-        folder: Path | None = self._root
+        is_own = parts[0] == slipway.__name__
+        folder: Path | None = Path(slipway.__file__).parent.parent if is_own else self._root
         for depth, part in enumerate(parts, start=1):
             module = _module_in(folder, part, ".".join(parts[:depth])) if folder else None
             if module is None or (depth == 1 and module.file is None and _is_regular_package(part)):
@@ -152,7 +156,8 @@ class _Reader:
                 shown = module.name.replace(".", "/")
                 self._sources[module.name] = _Source(shown, is_open=module.file is not None)
             else:
-                shown = str(module.file.relative_to(self._root))
+                inside = module.file.is_relative_to(self._root)
+                shown = str(module.file.relative_to(self._root) if inside else module.file)
                 tree = _parsed(module.file, shown)
                 self._sources[module.name] = _described(tree, shown)
                 self._follow_imports(tree, module, shown)

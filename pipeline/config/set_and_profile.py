@@ -119,9 +119,13 @@ def read_layer(path: Path, *, root: Path) -> Layer:
 
 
 def _no_file(path: Path, root: Path, name: str) -> ConfigError:
-    if name == ".":  # an empty path becomes "." as well
-        there = _workloads(path, root) or "make one from your rows: the command new"
-        return ConfigError("no workload is named: the name is empty, or '.'", hint=there)
+    if name == ".":  # no name was given; an empty path becomes "." as well
+        if there := _workloads(path, root):
+            return ConfigError("no workload is named", hint=there)
+        return ConfigError(
+            "this project has no workload yet",
+            hint="make one from your rows: the command new NAME --data FILE --label COLUMN",
+        )
     if path.is_dir():
         return ConfigError(f"{name} is a folder; name the workload.yaml in it")
     return ConfigError(f"{name} does not exist", hint=_workloads(path, root))

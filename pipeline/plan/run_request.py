@@ -315,6 +315,9 @@ def _check_columns(config: WorkloadConfig, columns: Sequence[str]) -> None:
         "statistics.slices": tuple(itertools.chain.from_iterable(config.statistics.slices)),
         "statistics.weight": (config.statistics.weight,) if config.statistics.weight else (),
         "evaluate.slices": tuple(itertools.chain.from_iterable(config.evaluate.slices)),
+        "transform.group": (config.transform.group,) if config.transform.group else (),
+        "data_gate.freshness.column": (fresh.column,) if (fresh := config.data_gate.freshness) else (),
+        "data_gate.features": tuple(config.data_gate.features),
     }
     for key, names in named.items():
         for name in names:

@@ -235,6 +235,13 @@ def test_first_rejected_row_is_reported_with_its_place_and_value(reject, words):
     assert first.endswith("Each is in rejects-0.jsonl and 1 more.")
 
 
+@pytest.mark.parametrize(
+    ("predicted", "rejected", "code"), [(0, {"not a number": 2}, 1), (1, {"not a number": 2}, 0), (0, {}, 0)]
+)
+def test_it_fails_if_every_row_was_rejected(predicted, rejected, code):
+    assert Predicted(Path("out"), {"predicted": predicted, "rejected": rejected}).exit_code == code
+
+
 def test_file_without_rows_is_reported():
     assert told(predicted=0, without_rows=["a.csv"])[1] == "a.csv: no rows."
     assert told(without_rows=["a.csv", "b.csv"])[1] == "a.csv and 1 more: no rows."

@@ -137,3 +137,9 @@ def test_an_unknown_name_is_reported_with_the_nearest(project):
 )
 def test_every_model_of_this_project_can_be_read(model, names):
     assert names <= set(hyperparameter_names(model, root=PROJECT_ROOT))
+
+
+def test_a_model_of_ours_is_read_from_a_project_that_slipway_is_installed_for(project):
+    model = "slipway.components.trainer.models.boosted_trees.build_model"
+    found = find_unknown_hyperparameters(["clases"], model=model, root=project)
+    assert found == {"clases": f"{model} takes no hyperparameter of that name; nearest: classes"}

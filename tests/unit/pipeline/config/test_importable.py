@@ -180,6 +180,14 @@ def test_old_name_of_ours_is_reported_with_the_new_one(project):
     assert find_import_problem(f"slipway.{CNN}", root=checkout) == ""
 
 
+def test_models_of_ours_are_read_where_slipway_is_installed(project):
+    assert find_import_problem(f"slipway.{CNN}", root=project) == ""
+    told = find_import_problem("slipway.components.trainer.models.cn.build_model", root=project)
+    assert told == "there is no module slipway.components.trainer.models.cn; nearest: cnn"
+    told = find_import_problem("slipway.components.trainer.models.cnn.bild_model", root=project)
+    assert told.endswith("components/trainer/models/cnn.py has no function bild_model; nearest: build_model")
+
+
 def test_package_of_the_user_that_has_such_a_name_is_the_users(project):
     (project / "components").mkdir()
     (project / "components/mine.py").write_text("def build_model(): ...\n")

@@ -871,7 +871,8 @@ def test_nearest_workload_is_named_first_and_how_many_are_left_out(root, path):
     ("path", "message"),
     [
         ("work", "work is a folder; name the workload.yaml in it"),
-        ("", "no workload is named: the name is empty, or '.'"),
+        ("", "this project has no workload yet"),
+        (".", "this project has no workload yet"),
         ("\x1b[31m", "'\\x1b[31m' does not exist"),
         ("a\0b", "'a\\x00b' does not exist"),
         ("x" * 5000, "cannot be read: File name too long"),
@@ -881,6 +882,16 @@ def test_path_that_is_no_file_is_refused(root, path, message):
     with pytest.raises(ConfigError) as caught:
         load_workload(Path(path), root=root)
     assert message in caught.value.message
+
+
+def test_no_name_is_not_told_as_no_workload_where_there_are_several(root):
+    for name in ("aa", "bb"):
+        (root / f"workloads/{name}").mkdir(parents=True)
+        (root / f"workloads/{name}/workload.yaml").write_text(MINIMAL)
+    with pytest.raises(ConfigError) as caught:
+        load_workload(Path(), root=root)
+    assert caught.value.message == "no workload is named"
+    assert caught.value.hint.startswith("there are workloads/aa/workload.yaml, ")
 
 
 def test_byte_order_mark_is_no_part_of_the_first_key(load):

@@ -95,6 +95,9 @@ def test_request_recorded_before_there_were_overrides_is_read(request_for, tmp_p
     assert Request.of(recorded(data, tmp_path)) == request_for()
 
 
+BY_TIME = "{time: trip_start_timestamp, starts: {train: null, eval: 9}}"
+
+
 @pytest.mark.parametrize(
     ("setting", "key"),
     [
@@ -104,12 +107,16 @@ def test_request_recorded_before_there_were_overrides_is_read(request_for, tmp_p
         ("data.dates={far: '%d.%m.%Y'}", "data.dates"),
         ("data.split_by={key: far}", "data.split_by.key"),
         ("evaluate.slices=[[payment_type], [far]]", "evaluate.slices"),
+        (f"transform.group=far && data.split_by={BY_TIME}", "transform.group"),
+        ("data_gate.freshness={column: far}", "data_gate.freshness.column"),
+        ("data_gate.features={far: {max_label_score: 1}}", "data_gate.features"),
     ],
 )
 def test_a_name_that_no_column_has_is_refused_with_the_nearest(project, tmp_path, setting, key):
     path = project / "workloads/taxi/workload.yaml"
     with pytest.raises(ConfigError) as refused:
-        workload_request(WorkloadChoice(path, read_assignments([setting])), output=tmp_path, beam_args=())
+        sets = read_assignments(setting.split(" && "))
+        workload_request(WorkloadChoice(path, sets), output=tmp_path, beam_args=())
     assert refused.value.message == f"{key}: 'far' is not a column of the data; nearest: fare"
     assert "trip_miles" in refused.value.hint
 
