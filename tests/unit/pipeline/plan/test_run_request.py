@@ -114,8 +114,8 @@ BY_TIME = "{time: trip_start_timestamp, starts: {train: null, eval: 9}}"
 )
 def test_a_name_that_no_column_has_is_refused_with_the_nearest(project, tmp_path, setting, key):
     path = project / "workloads/taxi/workload.yaml"
+    sets = read_assignments(setting.split(" && "))
     with pytest.raises(ConfigError) as refused:
-        sets = read_assignments(setting.split(" && "))
         workload_request(WorkloadChoice(path, sets), output=tmp_path, beam_args=())
     assert refused.value.message == f"{key}: 'far' is not a column of the data; nearest: fare"
     assert "trip_miles" in refused.value.hint
