@@ -128,7 +128,9 @@ def totals_note(columns: Mapping[str, npt.NDArray[Any]]) -> list[str]:
     numbers = {name: values for name, values in columns.items() if values.dtype != object}
     notes = []
     called = _called_totals(columns)
-    summed = _summed(numbers, sorted(called))
+    with np.errstate(over="ignore", invalid="ignore"):  # infinite and huge numbers equal no sum
+        summed = _summed(numbers, sorted(called))
+        sums = [name for name, values in numbers.items() if _ends_with_sum(values)]
     # Of many rows with one text, such as the name of a statistic, some hold a sum by chance.
     with_text, with_sum = Counter(called.values()), Counter(called[row] for row in summed)
     totals = {each for each in with_text if 2 * with_sum[each] >= with_text[each]}
@@ -146,7 +148,6 @@ def totals_note(columns: Mapping[str, npt.NDArray[Any]]) -> list[str]:
             "create the workload again."
         )
     rows_in_all = len(next(iter(columns.values()), ()))
-    sums = [name for name, values in numbers.items() if _ends_with_sum(values)]
     if sums and rows_in_all - 1 not in rows:
         what = "is the sum" if len(sums) == 1 else "are the sums"
         notes.append(

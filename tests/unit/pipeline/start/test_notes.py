@@ -76,3 +76,10 @@ def test_totals_that_are_values_like_others_are_rows():
     assert totals_note(_sheet(("A", 0.0), ("A", 0.0), ("Total", 0.0))) == []
     reviews = _sheet(("a total mess", 1.0), ("fine", 0.0), ("good", 1.0), ("a mess in total", 1.0))
     assert totals_note(reviews) == []
+
+
+@pytest.mark.parametrize("huge", [np.inf, -np.inf, 1.7e308])
+def test_numbers_whose_sum_is_not_finite_are_no_totals(huge):
+    values = np.array([1.0, huge, 2.0] * 10 + [huge])
+    texts = np.array(["A"] * 30 + ["Total"], dtype=object)
+    assert totals_note({"sold": values, "shop": texts}) == []
