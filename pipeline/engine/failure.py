@@ -56,6 +56,9 @@ def failed(cause: Cause) -> Failed:
 # (the second group) names no file.
 _FULL_DISK = (("No space left on device", "Disk quota exceeded"), ("database or disk is full",))
 
+# Of an exception's first line; some hold all of a tensor or a table. The log has the whole.
+_MOST_SHOWN = 1_000
+
 PREEMPTED = Cause(message="ended from outside (SIGTERM); its progress is kept", hint="", where="")
 
 
@@ -77,11 +80,13 @@ def describe_exception(error: BaseException, *, root: Path) -> Cause:
     if missing := missing_key(told):
         message = f"{type(told).__name__}: {missing.words}"
         return Cause(message=message, hint=missing.there, where=_place(error, root))
-    lines = reason(str(told))
+    lines = reason(_words(told))
     # TensorFlow and Beam put the message first and a dump of the graph after it.
     text = lines[0] if lines else ""
     if text.endswith(":") and len(lines) > 1:  # followed by the actual error
         text = f"{text} {lines[1]}"
+    if len(text) > _MOST_SHOWN:
+        text = f"{text[:_MOST_SHOWN]}... (the log has the rest)"
     name = type(told).__name__
     hint = "make room on the disk" if any(_says(told, words) for words in _FULL_DISK) else ""
     return Cause(message=f"{name}: {text}" if text else name, hint=hint, where=_place(error, root))
@@ -96,7 +101,14 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _says(error: BaseException, words: Sequence[str]) -> bool:
-    return any(each in str(error) for each in words)
+    return any(each in _words(error) for each in words)
+
+
+def _words(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception as broken:  # its class is the user's
+        return f"its message cannot be shown: __str__ raised {type(broken).__name__}"
 
 
 def _place(error: BaseException, root: Path) -> str:

@@ -70,6 +70,20 @@ def test_reason_is_reported_without_what_tensorflow_and_keras_put_around_it(tmp_
         assert describe_exception(ValueError(text), root=tmp_path)["message"] == f"ValueError: {words}"
 
 
+def test_a_line_that_would_fill_the_screen_is_cut(tmp_path):
+    message = describe_exception(ValueError("x" * 100_000), root=tmp_path)["message"]
+    assert message == f"ValueError: {'x' * 1000}... (the log has the rest)"
+
+
+def test_an_exception_whose_text_cannot_be_made_is_reported_by_its_name(tmp_path):
+    class BrokenError(Exception):
+        def __str__(self):
+            raise KeyError
+
+    message = describe_exception(BrokenError(), root=tmp_path)["message"]
+    assert message == "BrokenError: its message cannot be shown: __str__ raised KeyError"
+
+
 def test_error_that_only_an_earlier_node_can_mend_carries_its_name(tmp_path):
     error = ComponentError("it changed", hint="train again", start="Trainer")
     cause = describe_exception(error, root=tmp_path)
