@@ -359,18 +359,27 @@ def _check_encoding(file: InputFile) -> None:
                 f"{file.name} is not UTF-8 text.",
                 hint=f"iconv -f UTF-16{endian} -t UTF-8 {shlex.quote(file.name)} > utf8.csv",
             )
+        rest = head.replace(b"\0", b"")
+        without = f"tr -d '\\0' < {shlex.quote(file.name)} > text.csv   # if that is all"
         raise UsageError(
             f"{file.name} is not text: it holds NUL bytes.",
-            hint="name a CSV, JSON Lines or Parquet file with --data",
+            hint=without if _is_utf8(rest) else "name a CSV, JSON Lines or Parquet file with --data",
         )
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(head)
-    except UnicodeDecodeError:
+    if not _is_utf8(head):
         known = "UTF-16" if is_utf16 else "LATIN1"
         raise UsageError(
             f"{file.name} is not UTF-8 text.",
             hint=iconv(file.name, known),
-        ) from None
+        )
+
+
+def _is_utf8(head: bytes) -> bool:
+    """Return True for the first bytes of a UTF-8 text, which may end within a character."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def iconv(file: str, encoding: str) -> str:

@@ -621,6 +621,7 @@ def test_a_column_of_lists_cannot_be_the_label(root):
             "save the sheet as CSV",
         ),
         ("data.csv", b"a,b\n\0\x01\xff", "is not text: it holds NUL bytes", "name a CSV"),
+        ("data.csv", b"a,b\n1,2\n\0\0\0\n", "is not text: it holds NUL bytes", r"tr -d '\0' < "),
         ("data.json", b"[{}]", "no file whose name ends in", "json.load(sys.stdin)"),
         ("data.zip", b"PK", "no file whose name ends in", "unpack it first"),
     ],
