@@ -22,6 +22,7 @@ from slipway.pipeline.screen.wording import (
     step_lines,
     summary,
 )
+from slipway.pipeline.terminal.invocation import command
 from slipway.pipeline.terminal.printable import say
 
 # The modules that read workload files take a quarter of a second to import: only commands that need them do.
@@ -118,7 +119,9 @@ def resume(name: str | None, *, output: Path, jobs: int | None) -> int:
         say(*summary(record, stops={}, verdict=read_verdict(record)))
         return 0
     if record.state == "stopped":
-        hint = rerun_command(record) if any(node.is_stop for node in record.nodes) else ""
+        # A model that was not good enough is no node's error; its checks are shown.
+        shown = command("show", record.run_id, output=output)
+        hint = rerun_command(record) if any(node.is_stop for node in record.nodes) else shown
         raise UsageError(f"Run {record.run_id} is {record.state}: there is nothing to resume.", hint=hint)
     if record.target.again:
         raise UsageError(

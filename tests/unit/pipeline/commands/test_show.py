@@ -70,6 +70,14 @@ def test_resume_of_a_complete_run_says_where_its_result_is_and_ends_well(begun, 
     ]
 
 
+def test_resume_of_a_run_whose_model_was_not_good_enough_says_where_its_checks_are(begun, tmp_path):
+    begun.state = "stopped"
+    History(tmp_path).save(begun)
+    with pytest.raises(UsageError, match="is stopped: there is nothing to resume") as refused:
+        running.resume(None, output=tmp_path, jobs=None)
+    assert f"show {begun.run_id}" in refused.value.hint
+
+
 def test_damaged_record_is_reported_beside_the_runs_that_can_be_listed(begun, tmp_path, capsys):
     path = tmp_path / "runs" / "20990101-000000-abcd" / "run.json"
     path.parent.mkdir()
