@@ -68,7 +68,7 @@ WRONG = {
     "no version to go back to": (["rollback", "taxi", *O], "has no version"),
     "an unknown version": (["rollback", "taxi", "--to", "abc", *O], "'--to': abc; "),
     "an unknown place": (["verify", "nope", *O], "verify nope: there is no workload of that name"),
-    "no workload": (["run", "", *O], "the name is empty"),
+    "no workload": (["run", "", *O], "no workload is named"),
     "no version to check": (["verify", "taxi", *O], "has no version"),
     "no version to ask": (["predict", "taxi", "--input", "no.csv", *O], "has no version"),
     "no version to serve": (["serve", "taxi", *O], "has no version"),
