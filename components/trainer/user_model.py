@@ -17,6 +17,7 @@ from slipway.components.trainer.features import Feature
 from slipway.components.trainer.labels import Label, is_multi_label
 
 # Python's message about an argument that a function or class does not accept.
+_TWICE = re.compile(r'The name "(?P<name>[^"]*)" is used \d+ times in the model')
 _UNEXPECTED = re.compile(r"(?P<called>[\w.<>]+)\(\) got an unexpected keyword argument '(?P<name>.+?)'")
 # TensorFlow reports an error in code rewritten by AutoGraph, or of an operation of a graph, as text: lines of
 # the code, and the error below.
@@ -95,12 +96,19 @@ def build_model(
             "names if it is not None",
         )
     weights = {"pretrained": pretrained} if takes_weights else {}
+    for name in features:
+        keras.backend.get_uid(name)  # so that Keras names no layer like the input of a feature
     try:
         model = function(dict(features), dict(hyperparameters), **weights)
     except Exception as error:
         unknown = isinstance(error, TypeError) and _unknown_hyperparameter(error, hyperparameters)
         if unknown:
             raise ComponentError(f"train.hyperparameters: {dotted_path} {unknown}") from error
+        if found := _TWICE.search(str(error)):
+            raise ComponentError(
+                f"{dotted_path}: two layers or inputs of the model are named {found['name']}",
+                hint="give the layer another name, or rename the feature in preprocessing_fn",
+            ) from error
         if pretrained is not None and _is_of_loading(error):
             raise ComponentError(
                 f"train.pretrained: {pretrained.name} does not fit: {describe(error, dotted_path, lines=3)}",

@@ -21,7 +21,7 @@ from slipway.components.trainer.boosting.rounding import merge_rounding_duplicat
 from slipway.components.trainer.boosting.texts import TEXTS, columns_with_texts, fit_texts, texts_of
 from slipway.components.trainer.custom_fit import Rows
 from slipway.components.trainer.features import Feature
-from slipway.components.trainer.models.head import finish_scores, outputs_of
+from slipway.components.trainer.models.head import finish_scores, free_name, outputs_of
 
 
 @dataclass(frozen=True)
@@ -82,9 +82,11 @@ def build_model(features: Mapping[str, Feature], hyperparameters: Mapping[str, A
     if texts := texts_of(features):
         told[TEXTS] = _sum(
             [
-                TextScores(outputs=outputs, codes=features[name].categories or 0, name=_layer(name))(
-                    inputs[name]
-                )
+                TextScores(
+                    outputs=outputs,
+                    codes=features[name].categories or 0,
+                    name=free_name(_layer(name), features),
+                )(inputs[name])
                 for name in texts
             ]
         )
@@ -96,7 +98,7 @@ def build_model(features: Mapping[str, Feature], hyperparameters: Mapping[str, A
         for place, count in enumerate(columns.categories)
     ]
     numbers = [matrix[:, coded:]] if coded < len(columns.names) else []
-    linear = keras.layers.Dense(outputs, dtype="float32", name="linear")
+    linear = keras.layers.Dense(outputs, dtype="float32", name=free_name("linear", features))
     trees = Trees(
         outputs=outputs,
         coded=coded,
@@ -104,7 +106,7 @@ def build_model(features: Mapping[str, Feature], hyperparameters: Mapping[str, A
         max_leaves=settings.max_leaves,
         words=words_of(columns),
         dtype="float32",
-        name="trees",
+        name=free_name("trees", features),
     )
     scores = keras.layers.Add()([linear(_joined([*hot, *numbers])), trees(matrix)])
     return finish_scores(inputs, scores, classes=settings.classes)
@@ -136,12 +138,12 @@ def fit(model: keras.Model, rows: Rows, hyperparameters: Mapping[str, Any]) -> N
         found = fit_texts(rows.features, rows.values, scaled, growth, weights)
         values, linear_fit = {**rows.values, TEXTS: found.answers}, found.linear
         for name, words in found.words.items():
-            model.get_layer(_layer(name)).learn(words, found.kernels[name])
+            model.get_layer(free_name(_layer(name), rows.features)).learn(words, found.kernels[name])
     matrix = columns.matrix(values)
     for place in range(len(columns.categories), matrix.shape[1]):
         matrix[:, place] = merge_rounding_duplicates(matrix[:, place])
     grown = grow(matrix, scaled, columns, growth, weights=weights, linear=linear_fit, tell=rows.tell)
-    linear = model.get_layer("linear")
+    linear = model.get_layer(free_name("linear", rows.features))
     if grown.linear is not None:
         linear.kernel.assign((1 - grown.share) * deviation * grown.linear[0])
     else:
@@ -149,7 +151,9 @@ def fit(model: keras.Model, rows: Rows, hyperparameters: Mapping[str, Any]) -> N
     linear.bias.assign(deviation * grown.offsets(outputs) + mean)
     if grown.trees is not None:
         forest = laid_out(grown, columns, outputs=outputs, max_leaves=settings.max_leaves)
-        model.get_layer("trees").plant(in_the_middle(forest, matrix), factor=deviation)
+        model.get_layer(free_name("trees", rows.features)).plant(
+            in_the_middle(forest, matrix), factor=deviation
+        )
     rows.tell(_words(grown))
 
 

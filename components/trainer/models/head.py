@@ -1,5 +1,6 @@
 """The head of every model here: last layer, loss and metrics, by what is predicted."""
 
+from collections.abc import Collection
 from typing import Any
 
 import keras
@@ -21,7 +22,8 @@ def finish(inputs: Any, hidden: Any, *, classes: int | None, learning_rate: floa
         ComponentError: `classes` is neither None nor a whole number >= 2.
     """
     units = outputs_of(classes)
-    scores = keras.layers.Dense(units, activation=_activation(classes), dtype="float32", name="output")
+    name = free_name("output", inputs)
+    scores = keras.layers.Dense(units, activation=_activation(classes), dtype="float32", name=name)
     model = keras.Model(inputs, scores(hidden))
     _compile(model, classes, keras.optimizers.Adam(learning_rate))
     return model
@@ -32,10 +34,18 @@ def finish_scores(inputs: Any, scores: Any, *, classes: int | None) -> keras.Mod
 
     Arguments and errors are those of `finish`.
     """
-    answers = keras.layers.Activation(_activation(classes), dtype="float32", name="output")(scores)
+    name = free_name("output", inputs)
+    answers = keras.layers.Activation(_activation(classes), dtype="float32", name=name)(scores)
     model = keras.Model(inputs, answers)
     _compile(model, classes, keras.optimizers.SGD())
     return model
+
+
+def free_name(wanted: str, features: Collection[str]) -> str:
+    """Return a name for a layer that no input has: the wanted one, with _ behind it if a feature has it."""
+    while wanted in features:
+        wanted += "_"
+    return wanted
 
 
 def outputs_of(classes: int | None) -> int:

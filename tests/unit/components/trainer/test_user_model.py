@@ -340,3 +340,36 @@ def test_weights_to_begin_with_reach_the_argument_of_their_name_and_must_fit(tmp
         ComponentError, match=r"given, but begun_workload\.without takes no argument pretrained"
     ):
         build_model("begun_workload.without", features, {}, pretrained=file)
+
+
+@pytest.mark.slow  # Keras starts
+@pytest.mark.filterwarnings("default")  # of TensorFlow's own imports
+def test_a_feature_may_have_the_name_of_a_layer(tmp_path, monkeypatch):
+    (tmp_path / "names_workload.py").write_text(
+        "import keras\n"
+        "def build_model(features, hyperparameters):\n"
+        "    inputs = {name: keras.Input(each.shape, name=name) for name, each in features.items()}\n"
+        "    parts = [keras.ops.cast(each, 'float32') for each in inputs.values()]\n"
+        "    joined = keras.layers.Concatenate()(parts)\n"
+        "    answer = keras.layers.Dense(1, name=hyperparameters.get('name'))(joined)\n"
+        "    model = keras.Model(inputs, answer)\n"
+        "    model.compile('sgd', 'mse')\n"
+        "    return model\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    names = ("cast", "concatenate", "dense")
+    features = {name: Feature(name=name, dtype="float32") for name in names}
+    assert build_model("names_workload.build_model", features, {}).built
+    with pytest.raises(ComponentError, match="two layers or inputs of the model are named cast") as refused:
+        build_model("names_workload.build_model", features, {"name": "cast"})
+    assert "rename the feature" in refused.value.hint
+
+
+@pytest.mark.slow  # Keras starts
+@pytest.mark.filterwarnings("default")  # of TensorFlow's own imports
+@pytest.mark.parametrize("model", ["boosted_trees", "wide_and_deep"])
+def test_the_included_models_take_features_with_the_names_of_their_layers(model):
+    names = ("linear", "trees", "output", "words_of_note", "flatten", "add", "one_hot", "get_item")
+    features = {name: Feature(name=name, dtype="int64", categories=3) for name in names}
+    features["note"] = Feature(name="note", dtype="int64", shape=(4,), categories=300)
+    assert build_model(f"slipway.components.trainer.models.{model}.build_model", features, {}).built
