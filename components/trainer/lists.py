@@ -14,8 +14,11 @@ def padded_lists(column: Any, *, length: int, padding: float | str) -> tf.Tensor
         length: values per row, >= 1; further values are dropped.
         padding: a value of the column's type. With a length of 1, it fills the empty cells of a column.
     """
+    return as_ragged(column).to_tensor(padding, shape=[None, length])
+
+
+def as_ragged(column: Any) -> tf.RaggedTensor:
+    """Return a column in a preprocessing_fn, sparse, ragged or dense, as a ragged one."""
     if isinstance(column, tf.SparseTensor):
-        column = tf.RaggedTensor.from_sparse(column)
-    elif not isinstance(column, tf.RaggedTensor):
-        column = tf.RaggedTensor.from_tensor(column)
-    return column.to_tensor(padding, shape=[None, length])
+        return tf.RaggedTensor.from_sparse(column)
+    return column if isinstance(column, tf.RaggedTensor) else tf.RaggedTensor.from_tensor(column)

@@ -1,12 +1,14 @@
-"""Hashes the words and word pairs of free text, for a preprocessing_fn."""
+"""Hashes the words and word pairs of free text, or the values of lists, for a preprocessing_fn."""
 
 from typing import Any
 
 import tensorflow as tf
 from tensorflow_transform import schema_inference
 
+from slipway.components.trainer.lists import as_ragged
+
 NGRAM_CODES = 2**18
-"""Number of codes for hashed words and pairs of words, 1 .. NGRAM_CODES - 1, and for no word, 0."""
+"""Number of codes for hashed words, pairs of words and values, 1 .. NGRAM_CODES - 1, and for none, 0."""
 _NO_WORD = r"[^\pL\pM\pN]+"
 
 
@@ -25,9 +27,30 @@ def hashed_ngrams(texts: Any, *, size: int) -> tf.Tensor:
     """
     lower = tf.strings.lower(tf.reshape(texts, [-1]), encoding="utf-8")
     words = tf.strings.split(tf.strings.regex_replace(lower, _NO_WORD, " "))
+    return _coded(tf.strings.ngrams(words, (1, 2)), size)
+
+
+def hashed_values(column: Any, *, size: int) -> tf.Tensor:
+    """Return the values of each row's list as numbers, such as the tags of a film or the items of a basket.
+
+    A value is hashed as a whole, so "new york" and "york" have nothing in common.
+
+    Args:
+        column: strings or integers, sparse, ragged or dense, any number per row.
+        size: numbers per row; further values are dropped.
+
+    Returns:
+        int64 [rows, size], a feature with NGRAM_CODES categories, padded with 0.
+    """
+    lists = as_ragged(column)
+    if lists.dtype != tf.string:
+        lists = tf.ragged.map_flat_values(tf.strings.as_string, lists)
+    return _coded(lists, size)
+
+
+def _coded(texts: tf.RaggedTensor, size: int) -> tf.Tensor:
     codes = tf.ragged.map_flat_values(
-        lambda each: tf.strings.to_hash_bucket_fast(each, NGRAM_CODES - 1) + 1,
-        tf.strings.ngrams(words, (1, 2)),
+        lambda each: tf.strings.to_hash_bucket_fast(each, NGRAM_CODES - 1) + 1, texts
     )
     found = codes.to_tensor(0, shape=[None, size])
     # As tft.apply_buckets does, record the number of categories, so that the Trainer knows it.

@@ -21,7 +21,7 @@ from slipway.components.nearest import nearest
 from slipway.pipeline.config.section import PATTERN_WORDS, SnakeName
 from slipway.pipeline.errors import UsageError, raised_as
 from slipway.pipeline.start.deciding import Plan, Role, Task, check_rows, decide
-from slipway.pipeline.start.facts import Facts, facts_of
+from slipway.pipeline.start.facts import Facts, facts_of, facts_of_lists
 from slipway.pipeline.start.images.command import BegunImages, new_images
 from slipway.pipeline.start.images.inspection import check_folder, existing_splits, holds_images
 from slipway.pipeline.start.label import OneCsv, decide_task
@@ -143,12 +143,22 @@ def new(
         table = read_table(data, root=root, null_values=null_values)
     except ComponentError as error:  # here unreadable data is a wrong argument, not a failed component
         raise UsageError(error.message, hint=_without_keys(error.hint, data)) from error
-    columns = [facts_of(column, table.kinds[column], values) for column, values in table.columns.items()]
+    columns = [
+        facts_of_lists(column, kind, table.lists[column])
+        if column in table.lists
+        else facts_of(column, kind, table.columns[column])
+        for column, kind in table.kinds.items()
+    ]
     facts = {column.name: column for column in columns}
     for wanted in [*keep, *(each for each in (label, weight) if each is not None)]:
         if wanted in table.unread:
             raise UsageError(
                 f"{wanted} holds {table.unread[wanted]}: it can be neither label nor feature.",
+                hint="write it as one text or number per row, and name that",
+            )
+        if wanted in table.lists and wanted not in keep:
+            raise UsageError(
+                f"{wanted} holds several values per row: it can be neither label nor weight.",
                 hint="write it as one text or number per row, and name that",
             )
         if wanted not in facts:
@@ -163,7 +173,7 @@ def new(
                 hint="empty these cells, or name them with --null-value",
             )
     if label is None:
-        label = ask("Which column do you want to predict?", list(facts), option="--label")
+        label = ask("Which column do you want to predict?", list(table.columns), option="--label")
     if weight is not None:
         _check_weight(facts[weight], label=label, kept=keep)
     check_rows(table.rows, rejected=table.rejected, first_reject=table.first_reject)
@@ -199,7 +209,7 @@ def new(
     told += [*placeholder_notes(used, is_csv=table.file_format == "csv"), *width_notes(len(used) - 1)]
     plan = replace(plan, notes=(*plan.notes, *told))
     plan = replace(plan, is_skewed=decided == "regression" and _is_skewed(numbers))
-    plan, split = decide_split(plan, table.columns, is_whole=table.is_whole)
+    plan, split = decide_split(plan, table.columns_and_lists, is_whole=table.is_whole)
     files = files_of(plan, table, split, name=name, source=_source(data, root))
     write_files(files, root)
     return Begun(

@@ -10,6 +10,7 @@ from typing import Literal
 from slipway.components.counted_words import agreeing, counted
 from slipway.components.ingest.header_names import INDEX
 from slipway.pipeline.errors import UsageError
+from slipway.pipeline.start import lists
 from slipway.pipeline.start.class_order import ordered
 from slipway.pipeline.start.facts import Facts, few
 from slipway.pipeline.start.notes import notes_of
@@ -27,6 +28,9 @@ class Role(StrEnum):
     CATEGORY = "category"  # one of a few values
     TEXT = "text"  # hashed words and word pairs
     MOMENT = "moment"  # split into month, day of the week, hour, position in the year, trend
+    ITEMS = "items"  # a list of any length: its values are hashed
+    VECTOR = "vector"  # a list of the same length in every row: each place is scaled
+    SERIES = "series"  # a list of numbers of any length: how many, their mean, least and greatest
     LEFT_OUT = "left out"
 
 
@@ -37,7 +41,8 @@ class Decision:
     Attributes:
         feature: the name of the feature: lower-case letters, digits and _.
         values: for a category, the number of values with their own code; the rest share one code. For a text,
-            the number of words and word pairs that are read per row.
+            the number of words and word pairs that are read per row; for items and a vector, the number of
+            values.
         is_kept: whether the user keeps the column as a feature despite warnings.
     """
 
@@ -101,7 +106,10 @@ _INDICES = (INDEX, "__index_level_0__")
 _OTHER_DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\b")
 _AMOUNT_SPAN = 30.0
 # Suffixes of the names of the features that are derived from one column.
-_PARTS = ("_missing", "_month", "_weekday", "_hour", "_year_sin", "_year_cos", "_trend")
+_PARTS = (
+    "_missing", "_month", "_weekday", "_hour", "_year_sin", "_year_cos", "_trend",
+    "_count", "_mean", "_least", "_greatest",
+)  # fmt: skip
 
 
 def check_rows(rows: int, *, rejected: int = 0, first_reject: str = "") -> None:
@@ -213,7 +221,20 @@ def _decision(column: Facts, leaks: Mapping[str, str], is_kept: bool) -> Decisio
     return _feature(column)
 
 
+def _list_feature(column: Facts) -> Decision:
+    what = "texts" if column.kind == "text" else "numbers"
+    words = f"lists of {what}, {lists.length_words(column)}"
+    if lists.are_categories(column):
+        why = f"{words}, {column.distinct:,} different: each is hashed"
+        return Decision(column, Role.ITEMS, why, values=lists.codes_per_row(column))
+    if lists.is_vector(column):
+        return Decision(column, Role.VECTOR, f"{words}: each place is a number", values=column.longest)
+    return Decision(column, Role.SERIES, f"{words}: how many, their mean, least and greatest")
+
+
 def _feature(column: Facts) -> Decision:
+    if column.is_list:
+        return _list_feature(column)
     if column.moment:
         words = {"date": "dates", "time": "dates with times", "seconds": "seconds since 1970"}
         return Decision(column, Role.MOMENT, f"{words[column.moment]}, split into their parts")
@@ -245,6 +266,8 @@ def _category(column: Facts, words: str) -> Decision:
 
 
 def _reason_against(column: Facts, leaks: Mapping[str, str]) -> str:
+    if column.is_list:
+        return lists.reason_against(column)
     if column.present == 0:
         return "empty in every row"
     if column.name in _INDICES and not column.moment:

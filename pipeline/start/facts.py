@@ -5,7 +5,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -68,6 +68,11 @@ class Facts:
         ngrams: the 99% quantile of the number of words and word pairs in a text.
         moment: "date", "time" (a date with a time of day) or "seconds" (since 1970) if the column holds
             points in time, else "".
+        longest: the greatest number of values in a row. Above 1, the column holds lists: `distinct`, `counts`
+            and all that follows are about their values, and a row without a value is missing.
+        values_per_row: for lists, the 99% quantile of the number of values in a row.
+        shortest: for lists, the smallest number of values in a row that has any.
+        values: for lists, the number of values in all rows.
     """
 
     name: str
@@ -87,6 +92,15 @@ class Facts:
     is_of_two_kinds: bool = False
     ngrams: int = 0
     moment: str = ""
+    longest: int = 1
+    values_per_row: int = 1
+    shortest: int = 1
+    values: int = 0
+
+    @property
+    def is_list(self) -> bool:
+        """Whether a row may have several values."""
+        return self.longest > 1
 
     @property
     def present(self) -> int:
@@ -153,6 +167,27 @@ def facts_of(name: str, kind: str, values: Values) -> Facts:
         is_whole=bool(np.all(found == np.floor(found)) and np.all(np.abs(found) <= EXACT)),
         missing_value_placeholders=_missing_value_placeholders(found.tolist(), rows.tolist()),
         moment=_moment_of_numbers(name, found),
+    )
+
+
+def facts_of_lists(name: str, kind: str, lists: Sequence[Values]) -> Facts:
+    """Compute the properties of a column with several values per row.
+
+    Args:
+        kind: "int", "float" or "text".
+        lists: the values of each row, float64 or objects (str); empty where a row has none.
+    """
+    lengths = np.array([len(each) for each in lists])
+    filled = lengths[lengths > 0]
+    return replace(
+        facts_of(name, kind, np.concatenate([each for each in lists if len(each)])),
+        rows=len(lists),
+        missing=int((lengths == 0).sum()),
+        missing_value_placeholders={},
+        longest=int(filled.max()),
+        values_per_row=math.ceil(np.quantile(filled, 0.99)),
+        shortest=int(filled.min()),
+        values=int(filled.sum()),
     )
 
 

@@ -87,7 +87,8 @@ class Table:
 
     Attributes:
         columns: name -> values: float64 with NaN, or objects (str) with None, for a missing value.
-        kinds: column -> type of the values: "int", "float" or "text".
+        lists: name -> the values of each row, of columns in which a row may have several; float64 or objects.
+        kinds: column, in the order of the file -> type of the values: "int", "float" or "text".
         rows: the number of rows that were read.
         is_whole: whether these are all rows of the data.
         file_format: one of `formats.WITH_COLUMNS`.
@@ -115,6 +116,16 @@ class Table:
     has_empty_end: bool = False
     texts: tuple[str, ...] = ()
     merged: tuple[str, ...] = ()
+    lists: Mapping[str, Sequence[npt.NDArray[Any]]] = field(default_factory=dict)
+
+    @property
+    def columns_and_lists(self) -> dict[str, npt.NDArray[Any]]:
+        """The columns and, as the text of its list in each row, the columns of lists."""
+        texts = {
+            name: np.array([repr(each.tolist()) for each in lists], dtype=object)
+            for name, lists in self.lists.items()
+        }
+        return {**self.columns, **texts}
 
 
 def read_table(
@@ -238,21 +249,22 @@ def _table(files: Sequence[StoredFile], options: Options, most_rows: int, most_b
                 has_empty_end |= block.has_empty_end
                 if rows >= most_rows or size_bytes >= most_bytes:
                     break
-    # A column may hold lists in some blocks only.
-    unread = dict.fromkeys(
-        (name for name in parts if any(map(_is_list, parts[name]))), "several values per row"
-    )
-    joined = {
-        name: pa.chunked_array(chunks).combine_chunks()
-        for name, chunks in parts.items()
-        if chunks and name not in unread
-    }
+    joined = {name: _joined(chunks) for name, chunks in parts.items() if chunks}
     no_text = {
         name: _rows_without_text(values) for name, values in joined.items() if not _is_readable(values)
     }
-    unread |= dict.fromkeys(no_text, "bytes that are not text")
+    unread = dict.fromkeys(no_text, "bytes that are not text")
     return Table(
-        columns={name: _numpy(column) for name, column in joined.items() if name not in unread},
+        columns={
+            name: _numpy(column)
+            for name, column in joined.items()
+            if name not in unread and not _is_list(column)
+        },
+        lists={
+            name: _numpy_lists(column)
+            for name, column in joined.items()
+            if name not in unread and _is_list(column)
+        },
         kinds={name: _KINDS[kinds[name]] for name in joined if name not in unread},
         rows=rows,
         is_whole=rows < most_rows and size_bytes < most_bytes,
@@ -289,12 +301,46 @@ def _are_merged(values: pa.Array) -> bool:
     return bool(left < found)
 
 
+def _joined(chunks: Sequence[pa.Array]) -> pa.Array:
+    """Return the values of all blocks: lists only if a row has several values, in whichever block."""
+    lists = [each for each in chunks if _is_list(each)]
+    if not lists:
+        return pa.chunked_array(chunks).combine_chunks()
+    if any((pc.max(pc.list_value_length(each)).as_py() or 0) > 1 for each in lists):
+        return pa.chunked_array(
+            [each if _is_list(each) else _as_lists(each) for each in chunks]
+        ).combine_chunks()
+    return pa.chunked_array(
+        [_as_single(each) if _is_list(each) else each for each in chunks]
+    ).combine_chunks()
+
+
+def _as_lists(values: pa.Array) -> pa.Array:
+    """Return each value as a list of one; a missing one as an empty list."""
+    ends = np.cumsum([0, *pc.is_valid(values).to_numpy(zero_copy_only=False)])
+    return pa.LargeListArray.from_arrays(pa.array(ends, pa.int64()), values.drop_null())
+
+
+def _as_single(lists: pa.Array) -> pa.Array:
+    """Return the value of each list of one; nothing for an empty one."""
+    counts = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
+    places = pa.array(np.cumsum(counts) - 1, pa.int64(), mask=counts == 0)
+    return pc.list_flatten(lists).take(places)
+
+
+def _numpy_lists(lists: pa.Array) -> list[npt.NDArray[Any]]:
+    counts = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
+    return np.split(_numpy(pc.list_flatten(lists)), np.cumsum(counts)[:-1])
+
+
 def _is_list(values: pa.Array) -> bool:
     return bool(pa.types.is_large_list(values.type))
 
 
 def _is_readable(values: pa.Array) -> bool:
     """Whether values are numbers or valid UTF-8."""
+    if _is_list(values):
+        return _is_readable(pc.list_flatten(values))
     if not pa.types.is_large_binary(values.type):
         return True
     try:

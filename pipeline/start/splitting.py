@@ -165,7 +165,9 @@ def _moved(later: npt.NDArray[np.bool_], labels: Values, *, is_number: bool) -> 
 
 def _by_group(plan: Plan, columns: Mapping[str, Values]) -> tuple[Plan, Split | None]:
     """Return the split by groups: by an ID column, or by the column that identifies the things of a panel."""
-    may_be = [d.facts for d in plan.decisions if d.role is not Role.LABEL and not d.is_kept]
+    may_be = [
+        d.facts for d in plan.decisions if d.role is not Role.LABEL and not d.is_kept and not d.facts.is_list
+    ]
     named = [each for each in may_be if _GROUP_NAME.search(each.name) and identifies_small_groups(each)]
     panel = find_panel(may_be, columns) if not named else None
     for name in [each.name for each in named] or list(panel or ())[:1]:
@@ -193,7 +195,7 @@ def _identity(plan: Plan) -> Decision | None:
     """Return a column that is not a feature and is different in every row, or None."""
     for decision in plan.with_role(Role.LEFT_OUT):
         facts = decision.facts
-        is_key = facts.is_whole or facts.kind == "text"
+        is_key = not facts.is_list and (facts.is_whole or facts.kind == "text")
         if is_key and not facts.missing and facts.distinct == facts.rows and facts.words < 2:
             return decision
     return None

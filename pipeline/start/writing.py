@@ -35,7 +35,13 @@ class _Column(Decision):
 
     @property
     def is_domain(self) -> bool:
-        return self.facts.kind == "text" and not self.facts.moment and len(self.domain) > 0
+        is_plain = self.facts.kind == "text" and not self.facts.moment and not self.facts.is_list
+        return is_plain and len(self.domain) > 0
+
+    @property
+    def length(self) -> int:
+        """The number of values in every row; 0 if it varies or may be 0."""
+        return self.facts.longest if self.is_required and self.facts.shortest == self.facts.longest else 0
 
     @property
     def is_required(self) -> bool:
@@ -110,7 +116,7 @@ def write_files(files: Mapping[str, str | bytes], root: Path) -> None:
 def _values(plan: Plan, table: Table, split: Split, *, name: str, source: str) -> dict[str, object]:
     label = plan.with_role(Role.LABEL)[0]
     moments = plan.with_role(Role.MOMENT)
-    features = plan.with_role(Role.NUMBER, Role.AMOUNT, Role.CATEGORY, Role.TEXT, Role.MOMENT)
+    features = [d for d in plan.decisions if d.role not in (Role.LABEL, Role.WEIGHT, Role.LEFT_OUT)]
     used = [_Column(**vars(d)) for d in plan.decisions if d.role is not Role.LEFT_OUT]
     return {
         "name": name,
@@ -136,10 +142,13 @@ def _values(plan: Plan, table: Table, split: Split, *, name: str, source: str) -
         "amounts": plan.with_role(Role.AMOUNT),
         "categories": plan.with_role(Role.CATEGORY),
         "texts": plan.with_role(Role.TEXT),
+        "items": plan.with_role(Role.ITEMS),
+        "vectors": plan.with_role(Role.VECTOR),
+        "series": plan.with_role(Role.SERIES),
         "dates": [d for d in moments if d.facts.moment in ("date", "time")],
         "times": any(d.facts.moment == "time" for d in moments),
         "seconds": [d for d in moments if d.facts.moment == "seconds"],
-        "missing": [d for d in features if d.facts.missing],
+        "missing": [d for d in features if d.facts.missing and not d.facts.is_list],
         "serving": _serving_limits(len(plan.with_role(Role.CATEGORY))),
         "gate": {**skew_limits(split.unit_count or plan.rows), **split.gate},
         "kept_leaks": plan.kept_leaks,
@@ -238,9 +247,9 @@ def _sample(table: Table, used: Sequence[Decision], label: str) -> list[dict[str
 
 
 def _cell(table: Table, decision: Decision, row: int) -> list[Any]:
-    value = table.columns[decision.facts.name][row]
-    if value is None or value != value:
-        return []
+    name = decision.facts.name
+    values = table.lists[name][row] if name in table.lists else [table.columns[name][row]]
+    present = [value for value in values if value is not None and value == value]
     if decision.facts.kind == "text":
-        return [value]
-    return [int(value) if decision.facts.kind == "int" else float(value)]
+        return present
+    return [int(value) if decision.facts.kind == "int" else float(value) for value in present]

@@ -95,8 +95,11 @@ def test_each_workload_brings_tests_that_pass(copy, here, project, warm, wine_ta
         (copy / "sides" / str(name)).mkdir(parents=True, exist_ok=True)
         Image.fromarray(image).save(copy / "sides" / str(name) / f"{number}.png")
     here("new", "sides", "--data", "sides")
-    wine_table.to_csv(copy / "wine.csv", index=False)
-    here("new", "wine", "--data", "wine.csv", "--label", "target")
+    wine_table["notes"] = [["oak", "plum", "salt"][row % 3 :] for row in range(len(wine_table))]
+    wine_table["tests"] = [[row / 7] * (row % 4) for row in range(len(wine_table))]
+    wine_table["spectrum"] = [[row % 5, row / 3] for row in range(len(wine_table))]
+    wine_table.to_json(copy / "wine.jsonl", orient="records", lines=True)
+    here("new", "wine", "--data", "wine.jsonl", "--label", "target")
     begun = [
         path
         for path in (copy / "tests/unit/workloads").glob("test_*.py")

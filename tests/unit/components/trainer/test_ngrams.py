@@ -3,7 +3,7 @@
 import pytest
 import tensorflow as tf
 
-from slipway.components.trainer.ngrams import NGRAM_CODES, hashed_ngrams
+from slipway.components.trainer.ngrams import NGRAM_CODES, hashed_ngrams, hashed_values
 
 pytestmark = pytest.mark.filterwarnings("default")  # TensorFlow's own imports warn
 
@@ -35,3 +35,16 @@ def test_texts_without_words_are_empty_and_long_ones_are_cut():
     assert empty == signs == [0, 0, 0, 0]
     assert len(damaged) == 4
     assert all(0 < code < NGRAM_CODES for code in long)
+
+
+def test_values_of_lists_are_hashed_as_a_whole():
+    with tf.Graph().as_default() as graph, tf.compat.v1.Session(graph=graph) as session:
+        lists = tf.ragged.constant([["new york", "york", "a"], [], ["york"]])
+        texts = hashed_values(lists.to_sparse(), size=2)
+        numbers = hashed_values(tf.constant([[7, 8], [8, 9]], tf.int64), size=3)
+        assert (texts.shape[1], numbers.shape[1]) == (2, 3)
+        texts, numbers = session.run([texts, numbers])
+    assert texts[0, 0] not in (0, texts[0, 1])
+    assert texts[1:].tolist() == [[0, 0], [texts[0, 1], 0]]
+    assert numbers[0, 1] == numbers[1, 0] > 0
+    assert numbers[:, 2].tolist() == [0, 0]

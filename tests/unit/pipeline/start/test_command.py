@@ -140,9 +140,14 @@ def test_whatever_stands_in_names_and_values_stays_data(root):
     assert "<script>" not in readme
 
 
-def test_the_code_needs_no_formatter(root, project):
+@pytest.mark.parametrize("parts", [(), ("tags",), ("prices",), ("face",), ("tags", "prices", "face")])
+def test_the_code_needs_no_formatter(root, project, parts):
     _write(root, COLUMNS)
     _begin(root)
+    if parts:
+        rows = [{name: each[name] for name in (*parts, "churned")} for each in _list_rows()]
+        (root / "data.jsonl").write_text("\n".join(map(json.dumps, rows)))
+        _begin(root, name="lists", data="data.jsonl")
     ours = 'lint.isort.known-first-party = ["slipway", "workloads"]'
     config = ["--config", str(project / "pyproject.toml"), "--config", ours, "--ignore", "INP001"]
     done = subprocess.run(
@@ -602,6 +607,44 @@ def test_a_first_line_that_is_one_column_gets_the_remedy(root, content):
     with pytest.raises(UsageError, match="has no column 'churned'") as refused:
         _begin(root)
     assert "the first line must name the columns" in refused.value.hint
+
+
+def _list_rows(rows=300):
+    return [
+        {
+            "tags": [["war", "love", "space"][(row + n) % 3] for n in range(row % 4)],
+            "prices": [round(float(NOISE[row + n]), 3) for n in range(row % 5)],
+            "face": [round(float(NOISE[row + n]), 3) for n in range(4)],
+            "churned": ["no", "yes"][int(NOISE[row + 300] > 0)],
+        }
+        for row in range(rows)
+    ]
+
+
+@pytest.mark.parametrize("as_parquet", [False, True])
+def test_lists_become_features(root, as_parquet):
+    name = "data.parquet" if as_parquet else "data.jsonl"
+    if as_parquet:
+        pq.write_table(pa.Table.from_pylist(_list_rows()), root / name)
+    else:
+        (root / name).write_text("\n".join(map(json.dumps, _list_rows())))
+    begun = _begin(root, data=name)
+    assert [d.role for d in begun.plan.decisions] == ["items", "series", "vector", "label"]
+    columns = load_workload(root / "workloads/customers/workload.yaml", root=root).data.columns
+    assert set(columns) == {"tags", "prices", "face", "churned"}
+    schema = text_format.Parse((root / "schemas/customers.pbtxt").read_text(), schema_pb2.Schema())
+    sizes = {each.name: [dim.size for dim in each.shape.dim] for each in schema.feature}
+    assert sizes == {"tags": [], "prices": [], "face": [4], "churned": [1]}
+    lists = [each for each in schema.feature if each.name != "churned"]
+    assert not any(each.HasField("value_count") or each.HasField("domain") for each in lists)
+    test = (root / "tests/unit/workloads/test_customers.py").read_text()
+    assert '"tags": ["love", "space"' in test
+
+
+def test_rows_that_differ_in_lists_only_do_not_repeat_another(root):
+    rows = [{"face": each["face"], "churned": each["churned"]} for each in _list_rows()]
+    (root / "data.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    assert _begin(root, data="data.jsonl").split.by == {}
 
 
 def test_a_column_of_lists_cannot_be_the_label(root):

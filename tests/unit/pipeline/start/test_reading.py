@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -110,14 +111,44 @@ def test_other_files_get_the_way_that_works_for_them(tmp_path, name, remedy):
     assert remedy in refused.value.hint
 
 
-def test_a_column_with_lists_in_some_blocks_only_is_left_out(tmp_path):
+def test_a_column_with_lists_in_some_blocks_only_holds_lists(tmp_path):
     path = tmp_path / "in.jsonl"
     # Past the first block, which ends within a million bytes or five, no row has a list.
     rows = [json.dumps({"a": row, "l": [1, 2], "t": "x" * 1000}) for row in range(6000)]
     path.write_text("\n".join([*rows, '{"a": 1, "l": 3}']) + "\n")
     table = read_table(str(path), root=tmp_path)
-    assert set(table.columns) == {"a", "t"}
-    assert table.unread == {"l": "several values per row"}
+    assert list(table.kinds) == ["a", "l", "t"]
+    assert (set(table.columns), set(table.lists)) == ({"a", "t"}, {"l"})
+    assert len(table.lists["l"]) == table.rows == 6001
+    assert [each.tolist() for each in table.lists["l"][-2:]] == [[1, 2], [3]]
+    assert table.columns_and_lists["l"][-1] == "[3.0]"
+
+
+@pytest.mark.parametrize("as_parquet", [False, True])
+def test_lists_keep_their_values_and_an_empty_list_is_none(tmp_path, as_parquet):
+    rows = [
+        {"t": ["a", "é"], "n": [0.5], "i": [1, 2]},
+        {"t": [], "n": [], "i": [3]},
+        {"t": None, "n": None, "i": [4]},
+    ]
+    path = tmp_path / ("in.parquet" if as_parquet else "in.jsonl")
+    if as_parquet:
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    else:
+        path.write_text("\n".join(json.dumps(each) for each in rows))
+    table = read_table(str(path), root=tmp_path)
+    assert [each.tolist() for each in table.lists["t"]] == [["a", "é"], [], []]
+    assert [each.tolist() for each in table.lists["i"]] == [[1, 2], [3], [4]]
+    assert table.kinds == {"t": "text", "n": "float", "i": "int"}
+    # Lists of one value are values.
+    assert table.columns["n"][0] == 0.5
+    assert np.isnan(table.columns["n"][1:]).all()
+
+
+def test_a_list_of_bytes_that_are_no_text_is_left_out(tmp_path):
+    path = tmp_path / "in.parquet"
+    pq.write_table(pa.table({"a": [1, 2], "raw": [[b"\xff", b"a"], [b"\xfe", b"b"]]}), path)
+    assert read_table(str(path), root=tmp_path).unread == {"raw": "bytes that are not text"}
 
 
 def test_a_column_of_bytes_that_are_no_text_is_left_out(tmp_path):

@@ -115,11 +115,21 @@ def test_dates_behind_which_labels_moved_leave_it_to_the_next_column():
         ({"missing": 1}, False),
         ({"distinct": 8}, False),
         ({"kind": "text", "words": 2.0}, False),
+        ({"is_list": True}, False),
     ],
 )
 def test_an_id_is_whole_or_text_of_one_word_and_different_in_every_row(changes, is_one):
     facts = SimpleNamespace(
-        **{"kind": "int", "is_whole": True, "missing": 0, "distinct": 9, "rows": 9, "words": 0.0, **changes}
+        **{
+            "is_list": False,
+            "kind": "int",
+            "is_whole": True,
+            "missing": 0,
+            "distinct": 9,
+            "rows": 9,
+            "words": 0.0,
+            **changes,
+        }
     )
     column = SimpleNamespace(facts=facts)
     plan = SimpleNamespace(with_role=lambda role: [column] if role is Role.LEFT_OUT else [])
