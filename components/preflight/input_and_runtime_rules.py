@@ -86,4 +86,35 @@ def _runtime(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
-RULES: tuple[Callable[[Evidence], Iterator[Finding]], ...] = (_files, _small_files, _region, _runtime)
+def _buckets(evidence: Evidence) -> Iterator[Finding]:
+    buckets = evidence.question.bucket_by_length
+    if not buckets:
+        return
+    own = {each["name"]: each["shape"][0] for each in evidence.question.features}
+    lengths = "; ".join(
+        f"{name} of {', '.join(map(str, [*shorter, own.get(name, '?')]))}"
+        for name, shorter in buckets.items()
+    )
+    yield Finding(
+        rule="buckets",
+        severity="note",
+        message=f"the step is compiled {len(next(iter(buckets.values()))) + 1} times, for {lengths}; what "
+        "was compiled here is the longest",
+        remedy="a shorter batch takes less time and memory; each length costs a compilation at the start",
+    )
+    if evidence.backend == "tensorflow":
+        yield Finding(
+            rule="buckets",
+            severity="error",
+            message="train.input.bucket_by_length: TensorFlow's step on a TPU takes batches of one shape",
+            remedy="--set train.backend=jax, or leave the key out",
+        )
+
+
+RULES: tuple[Callable[[Evidence], Iterator[Finding]], ...] = (
+    _files,
+    _small_files,
+    _region,
+    _runtime,
+    _buckets,
+)

@@ -230,6 +230,7 @@ class Question:
         accumulate_steps: `train.accumulate_steps`.
         model_parallel: the number of devices that share one copy of the model.
         layout: `train.layout`.
+        bucket_by_length: `train.input.bucket_by_length`; the longest batches are compiled.
         search_s: how long to search for the largest batch that fits; 0 for no search.
         is_fast: whether to compile with the compiler's least effort, which is faster but less exact.
     """
@@ -244,6 +245,7 @@ class Question:
     accumulate_steps: int = 1
     model_parallel: int = 1
     layout: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
+    bucket_by_length: Mapping[str, Sequence[int]] = field(default_factory=dict)
     search_s: float = 0.0
     is_fast: bool = False
 

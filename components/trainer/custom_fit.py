@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from slipway.components.errors import ComponentError
 from slipway.components.event_lines import emit
+from slipway.components.trainer.buckets import KEY
 from slipway.components.trainer.custom_functions import FIT, custom_function, has_custom_loop, parameters_of
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.job import TrainingJob
@@ -78,6 +79,19 @@ def require_cpu(dotted_path: str, *, device: str, backend: str) -> None:
         raise ComponentError(
             f"train.backend is {backend}, but {why}, with TensorFlow",
             hint="set train.backend to tensorflow",
+        )
+
+
+def require_no_buckets(job: TrainingJob) -> None:
+    """Reject buckets, which are for batches, for a model that is fitted to all rows at once.
+
+    Raises:
+        ComponentError: the job names any.
+    """
+    if job.buckets.lengths:
+        raise ComponentError(
+            f"{KEY} cuts batches, but {job.model.rpartition('.')[0]} fits its model to all rows at once",
+            hint="leave the key out, or train a network: train.model names it",
         )
 
 

@@ -28,6 +28,8 @@ class Feature:
         dtype: "float32", "int64", or "uint8" for an image that the examples hold as its raw bytes. Training
             and serving feed "int64" to the model as int32, which every device supports.
         shape: of one example, without the batch; every dimension >= 1. A scalar column has the shape (1,).
+            In the features of a model that is trained on batches of several lengths, see `buckets`, the first
+            dimension of such a column is None.
         categories: the number of categories of an integer column with the values 0 .. categories - 1; else
             None.
 
@@ -49,7 +51,8 @@ class Feature:
                 hint="let preprocessing_fn turn strings into integers (tft.compute_and_apply_vocabulary), "
                 "or name images that are raw bytes in train.images",
             )
-        if not self.shape or any(not isinstance(size, int) or size < 1 for size in self.shape):
+        known = self.shape[1:] if self.shape and self.shape[0] is None else self.shape
+        if not self.shape or any(not isinstance(size, int) or size < 1 for size in known):
             raise ComponentError(f"feature {self.name}: shape {self.shape} must hold whole numbers >= 1")
         if self.categories is None:
             return

@@ -12,6 +12,7 @@ from typing import Any
 
 from slipway.components.errors import ComponentError
 from slipway.components.settings import broken_rule, setting
+from slipway.components.trainer.buckets import Buckets
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.labels import columns_of, is_multi_label
 from slipway.components.trainer.settings.blow_up import BlowUpSettings
@@ -139,6 +140,7 @@ class TrainingJob:
                 )
         self._check_labels()
         self._check_weights()
+        Buckets.of(self.input.bucket_by_length, self.inputs)
         if not self.inputs:
             told = ", ".join(map(repr, self.labels))
             raise ComponentError(f"the training job has only the label {told} and no feature")
@@ -163,6 +165,16 @@ class TrainingJob:
         """The features by name, without label and weight: what `build_model` gets."""
         apart = (*self.labels, self.weight)
         return {feature.name: feature for feature in self.features if feature.name not in apart}
+
+    @property
+    def buckets(self) -> Buckets:
+        """The lengths to which batches are cut; of no column without `train.input.bucket_by_length`."""
+        return Buckets.of(self.input.bucket_by_length, self.inputs)
+
+    @property
+    def trained_inputs(self) -> dict[str, Feature]:
+        """The features by name as `build_model` gets them for training: bucketed ones have any length."""
+        return self.buckets.any_length(self.inputs)
 
     def _check_labels(self) -> None:
         if not is_multi_label(self.label):

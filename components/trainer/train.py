@@ -47,7 +47,7 @@ from slipway.components.event_lines import emit
 from slipway.components.kept_state import PREEMPTED_EXIT_CODE
 from slipway.components.large_imports import large_imports
 from slipway.components.saved_model.digest import SBOM
-from slipway.components.trainer.custom_fit import fit_at_once, has_custom_fit
+from slipway.components.trainer.custom_fit import fit_at_once, has_custom_fit, require_no_buckets
 from slipway.components.trainer.custom_functions import has_custom_loop
 from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.devices.opening import open_devices
@@ -128,6 +128,7 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
         Exception: whatever the user's model code raises.
     """
     if has_custom_fit(job.model):
+        require_no_buckets(job)
         model, fitted, history = fit_at_once(job)
         _save_weights(job, model)
         _save_texts(job, fitted, history)
@@ -142,8 +143,9 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
     # Imported here so that a wrong job file is reported in milliseconds, not after TensorFlow's start.
     import keras
 
+    from slipway.components.trainer.any_length import require_any_length, require_bucketing_devices
     from slipway.components.trainer.compile_options import dtype_policy
-    from slipway.components.trainer.input.examples import input_advice, open_splits
+    from slipway.components.trainer.input.examples import CachedExamples, input_advice, open_splits
     from slipway.components.trainer.input.weights import weighed
     from slipway.components.trainer.loop.custom_loop import require_custom_loop
     from slipway.components.trainer.loop.fit import Input, fit
@@ -156,6 +158,8 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
     is_custom_loop = has_custom_loop(job.model)
     if is_custom_loop:
         require_custom_loop(job, devices)
+    if job.buckets.lengths:
+        require_bucketing_devices(devices)
     require_divisible(job.batch_size, replicas=devices.replicas, hosts=devices.hosts.count)
     keras.utils.set_random_seed(job.seed)
     keras.config.set_dtype_policy(dtype_policy(job.step, devices))
@@ -168,6 +172,8 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
     if eval_examples:
         require_evaluation(eval_examples.count, needed=eval_examples.needed)
     most_steps = 1 if is_custom_loop else job.checkpoint.steps
+    if isinstance(examples, CachedExamples) and job.buckets.lengths:
+        require_any_length(job, examples.shortest)
     model, steps_per_epoch = _model(job, devices, full_batches=examples.full_batches, most_steps=most_steps)
     if not is_custom_loop:  # which need not use the loss
         require_equal_shapes(model, job.label, job.label_shapes, job.model)
@@ -183,7 +189,7 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
         "parameters": model.count_params(),
     }
     emit("start", **facts)
-    is_in_blocks = takes_blocks(model, devices) and not is_custom_loop
+    is_in_blocks = takes_blocks(model, devices) and not is_custom_loop and not job.buckets.lengths
     in_one_call = model.steps_per_execution if is_in_blocks else None
     data = Input(
         steps_per_epoch=steps_per_epoch,
@@ -206,7 +212,7 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
         with _alone(job, model) if devices.hosts.count > 1 else contextlib.nullcontext(model) as saved:
             _save_weights(job, saved)
     constant_s = None
-    if data.wait is None and not is_custom_loop:
+    if data.wait is None and not is_custom_loop and not job.buckets.lengths:
         constant_s = constant_batch_step_s(model, data.batches_from(0, 0), reached.clock, devices)
     summary = summarise(
         job,
@@ -229,8 +235,10 @@ def _require_tpu_model(job: TrainingJob, devices: Devices) -> None:
     from slipway.components.trainer.devices.tpu_model import require_tpu_model
 
     with keras.device("cpu:0"):
-        model = build_model(job.model, job.inputs, job.hyperparameters)
-        require_tpu_model(model, batch_size=job.batch_size // devices.replicas)
+        for bucket in range(job.buckets.count):
+            inputs = job.buckets.features(job.inputs, bucket)
+            model = build_model(job.model, inputs, job.hyperparameters)
+            require_tpu_model(model, batch_size=job.batch_size // devices.replicas)
     keras.utils.set_random_seed(job.seed)  # as if nothing had been built
 
 
@@ -250,7 +258,7 @@ def _model(
         _require_tpu_model(job, devices)
     pretrained = local_file(job.pretrained, folder=Path(job.output_dir))
     with devices.scope():
-        model = build_model(job.model, job.inputs, job.hyperparameters, pretrained=pretrained)
+        model = build_model(job.model, job.trained_inputs, job.hyperparameters, pretrained=pretrained)
         require_outputs(model, job.label, job.model)
         spread = devices.check_layout(model)
         batch_size = job.batch_size * job.step.accumulate_steps
@@ -295,7 +303,7 @@ def _alone(job: TrainingJob, model: Any) -> Iterator[Any]:
     keras.distribution.set_distribution(None)
     try:
         with keras.device("cpu:0"):
-            copy = build_model(job.model, job.inputs, job.hyperparameters)
+            copy = build_model(job.model, job.trained_inputs, job.hyperparameters)
             take_over(copy, model)
             yield copy
     finally:

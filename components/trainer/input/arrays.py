@@ -6,14 +6,16 @@ seed and n, so a training resumes within an epoch without reading the batches be
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
 from slipway.components.errors import ComponentError
+from slipway.components.trainer.buckets import Buckets
 from slipway.components.trainer.devices.hosts import Hosts
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.input.parsing import (
@@ -134,10 +136,14 @@ class PartOfRows:
     Args:
         rows: all of them.
         numbers: of the rows in the subset, int64 [n].
+
+    Attributes:
+        numbers: these.
     """
 
     def __init__(self, rows: Rows, numbers: npt.NDArray[np.int64]) -> None:
         self._rows, self._numbers = rows, tf.constant(numbers)
+        self.numbers = numbers
         self.count, self.row_bytes = len(numbers), rows.row_bytes
         self.words = f"{self.count:,} of {rows.words}"
 
@@ -148,6 +154,36 @@ class PartOfRows:
     def column(self, name: str) -> npt.NDArray[Any]:
         """Return a feature of all the rows that this is a subset of."""
         return self._rows.column(name)
+
+
+@dataclass(frozen=True)
+class BucketedRows:
+    """Rows in buckets by length.
+
+    Attributes:
+        buckets: the lengths.
+        of_rows: int64 [rows], the bucket of each.
+    """
+
+    buckets: Buckets
+    of_rows: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, rows: Rows, buckets: Buckets) -> Self | None:
+        """Look at all rows; None without buckets."""
+        if not buckets.lengths:
+            return None
+        of_rows = buckets.of_rows({name: rows.column(name) for name in buckets.lengths})
+        return cls(buckets, of_rows[rows.numbers] if isinstance(rows, PartOfRows) else of_rows)
+
+    def cut(self, columns: Columns, bucket: tf.Tensor) -> Columns:
+        """Return a batch, [rows, length, ...] each, with the lengths of a bucket, int64 []."""
+        cut = dict(columns)
+        for name, lengths in self.buckets.lengths.items():
+            column = columns[name]
+            cut[name] = column[:, : tf.gather(tf.constant(lengths, tf.int64), bucket)]
+            cut[name].set_shape((column.shape[0], None, *column.shape[2:]))
+        return cut
 
 
 def held_out(rows: Rows, *, share: float, seed: int) -> tuple[PartOfRows, PartOfRows]:
@@ -198,6 +234,7 @@ def training_batches(
     first_step: int = 0,
     hosts: Hosts | None = None,
     block_steps: int | None = None,
+    bucketed: BucketedRows | None = None,
 ) -> tf.data.Dataset:
     """Return endless batches of static shape, `steps_per_epoch` of them per epoch.
 
@@ -214,6 +251,9 @@ def training_batches(
         hosts: determines the part of this host; None: there is one host.
         block_steps: batches per element, a divisor of steps_per_epoch; fewer, a divisor of this number, if
             the remaining steps of a resumed epoch require it. None: each element is one batch.
+        bucketed: the rows' lengths: a batch holds rows of one bucket, or of neighbouring ones, and is cut to
+            the longest of them; the batches of an epoch come in random order. Not with `block_steps`. None:
+            all batches have the columns' own lengths.
 
     Returns:
         A dataset of what `Targets.split` returns for batches, or for blocks of batches, with one more
@@ -229,6 +269,16 @@ def training_batches(
         batches = tf.reshape(order[: steps_per_epoch * batch_size], [steps_per_epoch, place.count, part])
         left_out = tf.where(epoch == first_epoch, first_step_in_epoch, 0)
         return tf.data.Dataset.from_tensor_slices(batches[left_out:, place.index])
+
+    if bucketed is not None:
+        return _bucketed_batches(
+            rows,
+            bucketed,
+            targets=targets,
+            seed=seed,
+            shape=(steps_per_epoch, place, part),
+            first=(first_epoch, first_step_in_epoch),
+        )
 
     # No block is cut short at the end of an epoch.
     block = math.gcd(block_steps, steps_per_epoch - first_step_in_epoch) if block_steps else None
@@ -253,8 +303,57 @@ def training_batches(
     return taken.prefetch(2) if block else taken.unbatch().prefetch(tf.data.AUTOTUNE)
 
 
+def _bucketed_batches(
+    rows: Rows,
+    bucketed: BucketedRows,
+    *,
+    targets: Targets,
+    seed: int,
+    shape: tuple[int, Hosts, int],
+    first: tuple[int, int],
+) -> tf.data.Dataset:
+    """Return endless batches of rows of similar length.
+
+    Args:
+        shape: batches per epoch, the hosts, and the rows of this host in a batch.
+        first: the first epoch and, within it, the first batch.
+    """
+    steps, place, part = shape
+    first_epoch, first_step = first
+    of_rows = tf.constant(bucketed.of_rows)
+
+    @_AS_WRITTEN
+    def batches_of(epoch: tf.Tensor) -> tf.data.Dataset:
+        pair = tf.stack([tf.constant(seed, tf.int64), epoch])
+        order = tf.random.experimental.stateless_shuffle(tf.range(rows.count, dtype=tf.int64), seed=pair)
+        used = order[: steps * place.count * part]
+        # Stable, so that rows of one bucket stay in random order.
+        used = tf.gather(used, tf.argsort(tf.gather(of_rows, used), stable=True))
+        # The shuffle of the batches has another seed than that of the rows.
+        numbers = tf.random.experimental.stateless_shuffle(
+            tf.range(steps), seed=pair + tf.constant([2**32, 0], tf.int64)
+        )
+        batches = tf.gather(tf.reshape(used, [steps, place.count, part]), numbers)
+        longest = tf.reduce_max(tf.gather(of_rows, batches), axis=[1, 2])
+        left_out = tf.where(epoch == first_epoch, first_step, 0)
+        return tf.data.Dataset.from_tensor_slices((batches[left_out:, place.index], longest[left_out:]))
+
+    @_AS_WRITTEN
+    def take(numbers: tf.Tensor, bucket: tf.Tensor) -> Any:
+        return targets.split(bucketed.cut(rows.take(numbers), bucket))
+
+    batches = tf.data.Dataset.counter(start=first_epoch).flat_map(batches_of)
+    return batches.map(take, tf.data.AUTOTUNE, deterministic=True).prefetch(tf.data.AUTOTUNE)
+
+
 def eval_batches(
-    rows: Rows, *, targets: Targets, batch_size: int, multiple: int = 1, hosts: Hosts | None = None
+    rows: Rows,
+    *,
+    targets: Targets,
+    batch_size: int,
+    multiple: int = 1,
+    hosts: Hosts | None = None,
+    bucketed: BucketedRows | None = None,
 ) -> tf.data.Dataset:
     """Return all rows once as batches, in order; the last batch is smaller.
 
@@ -265,26 +364,33 @@ def eval_batches(
         multiple: every batch is a multiple of this; the remainder, fewer rows than that, is left out. With
             `batch_size` itself there are only full batches.
         hosts: determines the part of this host; None: there is one host.
+        bucketed: the rows' lengths: the shortest rows come first, and a batch is cut to its longest row's
+            bucket. None: all batches have the columns' own lengths.
     """
     place = hosts or Hosts()
     used = rows.count // multiple * multiple
     full = used // batch_size
     numbers = np.arange(used, dtype=np.int64)
-    batches = _portions(numbers[: full * batch_size], batch_size, place)
+    of_rows = np.zeros(rows.count, np.int64) if bucketed is None else bucketed.of_rows
+    numbers = numbers[np.argsort(of_rows[:used], kind="stable")]
+    batches = _portions(numbers[: full * batch_size], batch_size, place, of_rows)
     if rest := used - full * batch_size:
-        last = _portions(numbers[-rest:], rest, place)
+        last = _portions(numbers[-rest:], rest, place, of_rows)
         batches = batches.concatenate(last) if full else last
 
     @_AS_WRITTEN
-    def split(part: tf.Tensor) -> Any:
-        return targets.split(rows.take(part))
+    def split(part: tf.Tensor, bucket: tf.Tensor) -> Any:
+        columns = rows.take(part)
+        return targets.split(bucketed.cut(columns, bucket) if bucketed is not None else columns)
 
     return batches.map(split, tf.data.AUTOTUNE).prefetch(2)
 
 
-def _portions(numbers: Any, size: int, place: Hosts) -> tf.data.Dataset:
-    shape = (-1, place.count, size // place.count)
-    return tf.data.Dataset.from_tensor_slices(numbers.reshape(shape)[:, place.index])
+def _portions(numbers: Any, size: int, place: Hosts, of_rows: npt.NDArray[np.int64]) -> tf.data.Dataset:
+    """Return this host's part of each batch, and the last bucket of the whole batch."""
+    parts = numbers.reshape(-1, place.count, size // place.count)
+    buckets = of_rows[parts].max(axis=(1, 2), initial=0)
+    return tf.data.Dataset.from_tensor_slices((parts[:, place.index], buckets))
 
 
 def _parsed_batches(files: Sequence[str], features: Sequence[Feature]) -> Any:

@@ -4,14 +4,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
 import tensorflow as tf
 
 from slipway.components.available_memory import available_memory_bytes
 from slipway.components.errors import ComponentError
+from slipway.components.trainer.buckets import KEY
 from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.input import arrays, stream
-from slipway.components.trainer.input.parsing import count_records
+from slipway.components.trainer.input.parsing import Columns, count_records
 from slipway.components.trainer.input.plan import (
     MEMORY_SHARE,
     block_steps,
@@ -24,6 +26,7 @@ from slipway.components.trainer.job import TrainingJob
 from slipway.components.trainer.loss_labels import LabelRange
 
 _LOOKED_AT_TOGETHER_ROWS = 4096
+_COMPARED_ROWS = 8
 
 
 class Examples(Protocol):
@@ -67,8 +70,8 @@ def open_examples(files: Sequence[str], job: TrainingJob, devices: Devices, *, s
             as `train.input.cache: memory` requires.
     """
     cache = job.input.cache
+    limit = round(available_memory_bytes() * MEMORY_SHARE)
     if cache in ("auto", "memory"):
-        limit = round(available_memory_bytes() * MEMORY_SHARE)
         if rows := arrays.load_rows(files, job.features, limit_bytes=limit):
             return CachedExamples(rows, job, devices)
         if cache == "memory":
@@ -80,6 +83,12 @@ def open_examples(files: Sequence[str], job: TrainingJob, devices: Devices, *, s
         held = Path(job.output_dir, f"{split}.rows")
         arrays.FileRows.write(held, files, job.features)
         return CachedExamples(arrays.FileRows(held, job.features), job, devices)
+    if job.buckets.lengths:
+        raise ComponentError(
+            f"{KEY} needs rows in memory or in a file, and the {split} examples are more than "
+            f"{limit / 2**20:,.0f} MB, a quarter of the free memory",
+            hint="set train.input.cache to file",
+        )
     return StreamedExamples(files, job, devices)
 
 
@@ -91,6 +100,15 @@ class CachedExamples:
         self.count, self.words = rows.count, rows.words
         self.full_batches = rows.count // job.batch_size
         self.needed = devices.divisor
+        self._bucketed = arrays.BucketedRows.of(rows, job.buckets)
+        if self._bucketed is not None:
+            self.words += f"; {self._bucketed.buckets.words(self._bucketed.of_rows)}"
+
+    @property
+    def shortest(self) -> Columns:
+        """A few rows of the first bucket that has any, with all columns at their own lengths."""
+        of_rows = self._bucketed.of_rows if self._bucketed else np.zeros(self.count, np.int64)
+        return self._rows.take(tf.constant(np.argsort(of_rows, kind="stable")[:_COMPARED_ROWS]))
 
     def training(
         self, *, steps_per_epoch: int, first_step: int, seed: int, in_one_call: int | None = None
@@ -107,6 +125,7 @@ class CachedExamples:
             first_step=first_step,
             hosts=self._devices.hosts,
             block_steps=block_steps(several, batch_bytes=batch_bytes) if several else None,
+            bucketed=self._bucketed,
         )
         # Small batches are taken several at a time, even if each is a block by itself.
         return batches.batch(1, drop_remainder=True).prefetch(2) if in_one_call == 1 else batches
@@ -134,6 +153,7 @@ class CachedExamples:
             batch_size=job.batch_size,
             multiple=job.batch_size if static else devices.divisor,
             hosts=devices.hosts,
+            bucketed=self._bucketed,
         )
 
 

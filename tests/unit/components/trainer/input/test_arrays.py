@@ -170,3 +170,77 @@ def test_files_without_examples_are_named(write_examples):
 
     with pytest.raises(ComponentError, match=r"there are no examples in .*rows-0.gz"):
         load_rows(write_examples(rows=0, files=1), FEATURES)
+
+
+WORDS = (Feature(name="words", dtype="int64", shape=(6,)), Feature(name="y", dtype="int64"))
+
+
+@pytest.fixture
+def ragged():
+    """42 rows of 0 to 6 words; y is the number of words. And their buckets, of 2, 4 and 6 words."""
+    import tensorflow as tf
+
+    from slipway.components.trainer.buckets import Buckets
+    from slipway.components.trainer.input.arrays import BucketedRows, MemoryRows
+
+    words = [[1] * (row % 7) + [0] * (6 - row % 7) for row in range(42)]
+    held = MemoryRows({"words": tf.constant(words), "y": tf.constant([[row % 7] for row in range(42)])})
+    buckets = Buckets.of({"words": [2, 4]}, {"words": WORDS[0]})
+    return held, BucketedRows.of(held, buckets)
+
+
+def _seen(batches, count=-1):
+    """Of each batch, its shape and its rows' lengths."""
+    found = []
+    for features, label in batches.take(count):
+        words = features["words"].numpy()
+        assert (words != 0).sum(1).tolist() == label.numpy()[:, 0].tolist()
+        found.append((words.shape, sorted(label.numpy()[:, 0].astype(int).tolist())))
+    return found
+
+
+def test_batches_of_similar_rows_are_cut_to_their_bucket(ragged):
+    rows, bucketed = ragged
+    batches = training(rows, batch_size=6, steps_per_epoch=7, bucketed=bucketed)
+    assert batches.element_spec[0]["words"].shape.as_list() == [6, None]
+    first, second = _seen(batches, 7), _seen(batches.skip(7), 7)
+    for epoch in (first, second):
+        assert sorted(length for _, lengths in epoch for length in lengths) == sorted([*range(7)] * 6)
+        # Three of seven lengths are in the first bucket, and two in each of the others.
+        assert sorted(shape for shape, _ in epoch) == [(6, 2)] * 3 + [(6, 4)] * 2 + [(6, 6)] * 2
+        assert all(lengths[-1] <= shape[1] for shape, lengths in epoch)
+    assert first != second
+    assert [shape for shape, _ in first] != sorted(shape for shape, _ in first)
+
+
+def test_bucketed_batches_go_on_where_they_stopped_and_hosts_share_them(ragged):
+    rows, bucketed = ragged
+    settings = {"batch_size": 6, "steps_per_epoch": 7, "bucketed": bucketed}
+    whole = _seen(training(rows, **settings), 12)
+    assert _seen(training(rows, **settings, first_step=9), 3) == whole[9:]
+    hosts = [_seen(training(rows, **settings, hosts=Hosts(index=at, count=2)), 12) for at in (0, 1)]
+    for (shape, lengths), parts in zip(whole, zip(*hosts, strict=True), strict=True):
+        assert all(part_shape == (3, shape[1]) for part_shape, _ in parts)
+        assert sorted([*parts[0][1], *parts[1][1]]) == lengths
+
+
+def test_evaluation_takes_the_shortest_rows_first(ragged):
+    from slipway.components.trainer.input.arrays import eval_batches
+
+    rows, bucketed = ragged
+    found = _seen(eval_batches(rows, targets=targets(), batch_size=20, bucketed=bucketed))
+    assert [shape for shape, _ in found] == [(20, 4), (20, 6), (2, 6)]
+    assert sorted(length for _, lengths in found for length in lengths) == sorted([*range(7)] * 6)
+    host = eval_batches(
+        rows, targets=targets(), batch_size=20, multiple=2, hosts=Hosts(index=0, count=2), bucketed=bucketed
+    )
+    assert [shape for shape, _ in _seen(host)] == [(10, 4), (10, 6), (1, 6)]
+
+
+def test_rows_held_out_keep_their_buckets(ragged):
+    from slipway.components.trainer.input.arrays import BucketedRows, held_out
+
+    rows, bucketed = ragged
+    for part in held_out(rows, share=0.5, seed=3):
+        own = BucketedRows.of(part, bucketed.buckets)
+        assert own.of_rows.tolist() == bucketed.of_rows[part.numbers].tolist()
