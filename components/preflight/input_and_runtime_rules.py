@@ -100,7 +100,7 @@ def _buckets(evidence: Evidence) -> Iterator[Finding]:
         severity="note",
         message=f"the step is compiled {len(next(iter(buckets.values()))) + 1} times, for {lengths}; what "
         "was compiled here is the longest",
-        remedy="a shorter batch takes less time and memory; each length costs a compilation at the start",
+        remedy="shorter batches take less time and memory than estimated; each length costs a compilation",
     )
     if evidence.backend == "tensorflow":
         yield Finding(

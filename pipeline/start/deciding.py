@@ -105,6 +105,11 @@ _ID_NAME = re.compile(r"(^|_)(id|uuid|guid|key|index|nr|no|number)$|^unnamed|^$|
 _INDICES = (INDEX, "__index_level_0__")
 _OTHER_DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\b")
 _AMOUNT_SPAN = 30.0
+# What Keras calls the layers and operations of the generated network, which its inputs cannot be called.
+_LAYER_NAME = re.compile(
+    r"(cast|concatenate|dense|divide|true_divide|dropout|embedding|functional|get_item|greater|maximum|multiply|"
+    r"one_hot|rescaling|squeeze|sum)(_\d+)?"
+)
 # Suffixes of the names of the features that are derived from one column.
 _PARTS = (
     "_missing", "_month", "_weekday", "_hour", "_year_sin", "_year_cos", "_trend",
@@ -328,6 +333,8 @@ def _named(decision: Decision, taken: set[str]) -> Decision:
     if decision.role is Role.LEFT_OUT:
         return decision
     base = _safe(decision.facts.name)
+    if _LAYER_NAME.fullmatch(base):
+        base += "_column"
     name, number = base, 2
     while taken.intersection(made := {f"{name}{part}" for part in ("", *_PARTS)}):
         name, number = f"{base}_{number}", number + 1

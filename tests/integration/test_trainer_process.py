@@ -25,6 +25,9 @@ from slipway.components.trainer.job import TrainingJob
 from slipway.components.trainer.launch import TrainingProcess, launch
 from slipway.components.trainer.result import TrainingPreemptedError
 from slipway.components.trainer.settings.checkpoint import CheckpointSettings
+from slipway.components.trainer.settings.compute import ComputeSettings
+from slipway.components.trainer.settings.early_stopping import EarlyStoppingSettings
+from slipway.components.trainer.settings.input_cache import InputSettings
 from slipway.components.trainer.settings.pretrained import sha256_of
 
 pytestmark = [
@@ -605,3 +608,76 @@ def test_a_step_of_ones_own_may_name_no_loss_and_its_errors_are_reported_by_thei
     told = r"own_step\.py, line 16: ValueError: not enough values to unpack \(expected 3, got 2\)"
     with pytest.raises(ComponentError, match=told):
         run(job, tmp_path, model="own_step.build_model", hyperparameters={"unpacks": 3})
+
+
+LISTS = """
+    import keras
+
+    def build_model(features, hyperparameters):
+        words = keras.Input(features["words"].shape, dtype="int32", name="words")
+        is_word = keras.ops.cast(words > 0, "float32")[..., None]
+        hidden = keras.ops.sum(keras.layers.Embedding(9, 4)(words) * is_word, axis=1)
+        model = Seen({"words": words}, keras.layers.Dense(1)(hidden))
+        model.compile("adam", loss="mse")
+        return model
+
+    class Seen(keras.Model):
+        def train_step(self, *data):
+            print("traced", (data[-1][0]["words"]).shape[1])
+            return super().train_step(*data)
+"""
+
+
+def lists_job(job, tmp_path, **changes):
+    """A job of 50 rows of 0 to 6 words, read in batches of three lengths."""
+    import tensorflow as tf
+
+    with tf.io.TFRecordWriter(str(tmp_path / "lists")) as writer:
+        for row in range(50):
+            example = tf.train.Example()
+            words = [1 + row % 8] * (row % 7) + [0] * (6 - row % 7)
+            example.features.feature["words"].int64_list.value.extend(words)
+            example.features.feature["y"].float_list.value.append(row % 7)
+            writer.write(example.SerializeToString())
+    (tmp_path / "lists_model.py").write_text(textwrap.dedent(LISTS))
+    words = Feature(name="words", dtype="int64", shape=(6,), categories=9)
+    return replace(
+        job,
+        train_files=(str(tmp_path / "lists"),),
+        eval_files=(str(tmp_path / "lists"),),
+        features=(words, Feature(name="y", dtype="float32")),
+        model="lists_model.build_model",
+        batch_size=6,
+        epochs=2,
+        input=InputSettings(bucket_by_length={"words": [2, 4]}),
+        **changes,
+    )
+
+
+def test_a_step_is_traced_for_any_length_and_the_weights_are_served_at_the_whole_one(job, tmp_path):
+    from slipway.components.trainer.user_model import build_model
+
+    lists = lists_job(job, tmp_path, early_stopping=EarlyStoppingSettings(patience=5, share=0.2))
+    result, lines = run(lists, tmp_path)
+    assert (result["train_rows"], result["eval_rows"], result["steps"]) == (40, 10, 12)
+    inputs = {event["input"] for line in lines if (event := read_event(line)) and "input" in event}
+    assert "40 of 50 examples in memory" in inputs.pop()
+    assert {line.split()[1] for line in lines if line.startswith("traced")} == {"None"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(tmp_path)
+        served = build_model(lists.model, lists.inputs, {})
+    assert served.input_shape == (None, 6)
+    served.load_weights(tmp_path / "model.weights.h5")
+
+
+def test_jax_compiles_one_program_for_each_length(job, tmp_path, jax_python):
+    lists = lists_job(job, tmp_path, compute=ComputeSettings(backend="jax"))
+    (tmp_path / "job.json").write_text(lists.to_json(), encoding="utf-8")
+    lines = []
+    with TrainingProcess(
+        tmp_path / "job.json", import_roots=[tmp_path], compute=lists.compute, interpreter=jax_python
+    ) as process:
+        assert process.wait(show=lines.append)["steps"] == 16
+    traced = [line.split()[1] for line in lines if line.startswith("traced")]
+    assert sorted(set(traced)) == ["2", "4", "6"]
+    assert len(traced) <= 4, "once for each, and once to make the optimizer's variables"

@@ -43,6 +43,12 @@ def test_nothing_is_found_where_nothing_is_wrong(case):
             "warning",
             "a bucket in us-central1",
         ),
+        (
+            {"bucket_by_length": {"words": [16, 64]}},
+            "buckets",
+            "note",
+            "compiled 3 times, for words of 16, 64",
+        ),
         ({"runtime": {"keras": "3"}}, "runtime", "note", "train.interpreter=.venv-tpu/bin/python"),
         ({"unanswered": ("it took too long", "--limit 900")}, "not_compiled", "note", "--limit 900"),
         ({"is_fast": True}, "fast", "note", "without --fast"),
@@ -140,6 +146,14 @@ def test_a_bucket_elsewhere_is_reported(case, place):
     (found,) = findings(case(data_regions={"gs://trips": place}, tpu_region="us-central1"))
 
     assert found.rule == "region"
+
+
+def test_buckets_are_an_error_with_tensorflow(case):
+    found = findings(case(bucket_by_length={"words": [16]}, backend="tensorflow"))
+    assert [(each.rule, each.severity) for each in found if each.rule == "buckets"] == [
+        ("buckets", "note"),
+        ("buckets", "error"),
+    ]
 
 
 def test_nothing_is_said_of_regions_that_are_not_known(case):

@@ -274,6 +274,13 @@ def test_no_feature_takes_the_name_of_a_part_of_another():
     assert [d.feature for d in plan.decisions] == ["day", "day_month_2", "churned"]
 
 
+def test_no_feature_takes_the_name_of_a_layer_of_the_network():
+    cast, dense = (_facts(name, NOISE.tolist()) for name in ("Cast", "dense_1"))
+    other = _facts("broadcast", NOISE.tolist())
+    plan = decide([cast, dense, other, LABEL], label="churned", task="binary", leaks={})
+    assert [d.feature for d in plan.decisions] == ["cast_column", "dense_1_column", "broadcast", "churned"]
+
+
 def test_notes_tell_what_the_user_should_know():
     values = ["no"] * 980 + ["yes"] * 15 + [None] * 5
     label = facts_of("churned", "text", np.array(values, dtype=object))
