@@ -1,7 +1,7 @@
 """Runs a preprocessing function through tf.Transform on a handful of rows."""
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ import numpy as np
 
 from slipway.components.project import PROJECT_ROOT
 from slipway.components.trainer.features import Feature
+from slipway.components.trainer.labels import Label, columns_of
 from slipway.components.trainer.transformed_features import features_of
 
 Row = Mapping[str, Sequence[Any]]
@@ -22,12 +23,13 @@ class Table:
     Attributes:
         features: the description of each input for `build_model`, by name.
         inputs: the values of each input, [rows, *shape of the feature], of the type that the model receives.
-        labels: float32 of shape [rows, *shape of the label].
+        labels: float32 of shape [rows, *shape of the label]; several labels of a row are side by side, [rows,
+            labels]; those of several outputs are a mapping by output name.
     """
 
     features: Mapping[str, Feature]
     inputs: Mapping[str, np.ndarray]
-    labels: np.ndarray
+    labels: Any
 
 
 def transformed(
@@ -55,8 +57,9 @@ def transformed_table(
     rows: Sequence[Row],
     *,
     schema: str | Path,
-    label: str,
+    label: Label,
     weight: str | None = None,
+    pass_through: Collection[str] = (),
     images: Mapping[str, Sequence[int]] | None = None,
 ) -> Table:
     """Transform rows like `transformed`, and return them in the form that `build_model` and `fit` take.
@@ -65,8 +68,11 @@ def transformed_table(
         preprocessing_fn: as for `transformed`.
         rows: as for `transformed`.
         schema: as for `transformed`.
-        label: the transformed column to predict: the workload's `transform.label`.
+        label: the transformed column to predict, several, or one for each output: the workload's
+            `transform.label`.
         weight: the transformed column of weights, which is not an input: the workload's `transform.weight`.
+        pass_through: other transformed columns that are not inputs: the workload's `transform.pass_through`,
+            and its `transform.group`.
         images: the shapes of columns of raw image bytes: the workload's `train.images`.
 
     Raises:
@@ -75,13 +81,20 @@ def transformed_table(
     """
     with tempfile.TemporaryDirectory() as folder:
         found, described_by = _transform(preprocessing_fn, rows, schema, folder)
-        described = features_of(described_by, images=images)
+        apart = {*pass_through} - {*columns_of(label), weight}
+        described = features_of(described_by, images=images, apart=apart)
     features = {each.name: each for each in described}
     columns = {name: _column([row[name] for row in found], each) for name, each in features.items()}
-    del features[label]
     if weight is not None:
         del features[weight], columns[weight]
-    return Table(features, columns, columns.pop(label).astype(np.float32))
+    labels = {name: columns.pop(name).astype(np.float32) for name in columns_of(label)}
+    for name in labels:
+        del features[name]
+    if isinstance(label, str):
+        return Table(features, columns, labels[label])
+    if isinstance(label, Mapping):
+        return Table(features, columns, {output: labels[name] for output, name in label.items()})
+    return Table(features, columns, np.concatenate([labels[name] for name in label], axis=-1))
 
 
 def _column(values: Sequence[Any], feature: Feature) -> np.ndarray:

@@ -46,6 +46,45 @@ def test_the_model_tells_dark_from_light():
     assert list(model.predict(table.inputs, verbose=0)[:2].argmax(axis=1)) == [3, 7]
 
 
+TRIPS = """
+feature { name: "query" type: BYTES shape { dim { size: 1 } } presence { min_fraction: 1 min_count: 1 } }
+feature { name: "a" type: FLOAT shape { dim { size: 1 } } presence { min_fraction: 1 min_count: 1 } }
+feature { name: "sport" type: INT shape { dim { size: 1 } } presence { min_fraction: 1 min_count: 1 } }
+feature { name: "music" type: INT shape { dim { size: 1 } } presence { min_fraction: 1 min_count: 1 } }
+"""
+
+
+@pytest.mark.parametrize(
+    ("label", "labels"),
+    [
+        ("sport", [[1], [0]]),
+        (["sport", "music"], [[1, 0], [0, 1]]),
+        ({"one": "music", "two": "sport"}, {"one": [[0], [1]], "two": [[1], [0]]}),
+    ],
+)
+def test_labels_come_as_a_model_is_fitted_to_them_and_what_is_passed_through_is_no_input(
+    tmp_path, label, labels
+):
+    (tmp_path / "trips.pbtxt").write_text(TRIPS, encoding="utf-8")
+    rows = [
+        {"query": ["q1"], "a": [0.5], "sport": [1], "music": [0]},
+        {"query": ["q2"], "a": [1.5], "sport": [0], "music": [1]},
+    ]
+    table = transformed_table(
+        lambda inputs: dict(inputs),
+        rows,
+        schema=tmp_path / "trips.pbtxt",
+        label=label,
+        pass_through=["query", "sport", "music"],
+    )
+    assert list(table.features) == list(table.inputs) == ["a"]
+    found = table.labels
+    plain = (
+        {name: each.tolist() for name, each in found.items()} if isinstance(found, dict) else found.tolist()
+    )
+    assert plain == labels
+
+
 @pytest.fixture
 def rare_classes(project, monkeypatch):
     """The example's component, as if it lay in components/."""

@@ -148,11 +148,16 @@ def test_a_bucket_elsewhere_is_reported(case, place):
     assert found.rule == "region"
 
 
+def test_buckets_are_told_with_their_lengths(case):
+    (found,) = findings(case(bucket_by_length={"words": [16, 64]}))
+    assert "the step is compiled 3 times, for words of 16, 64, " in found.message
+
+
 def test_buckets_are_an_error_with_tensorflow(case):
     found = findings(case(bucket_by_length={"words": [16]}, backend="tensorflow"))
     assert [(each.rule, each.severity) for each in found if each.rule == "buckets"] == [
-        ("buckets", "note"),
         ("buckets", "error"),
+        ("buckets", "note"),
     ]
 
 
