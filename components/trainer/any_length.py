@@ -14,6 +14,7 @@ from slipway.components.errors import ComponentError
 from slipway.components.trainer.buckets import KEY
 from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.job import TrainingJob
+from slipway.components.trainer.row_lengths import buckets_of
 from slipway.components.trainer.user_model import build_model, describe
 
 _RELATIVE, _ABSOLUTE = 1e-4, 1e-6
@@ -63,7 +64,7 @@ def _compare(job: TrainingJob, rows: Mapping[str, Any]) -> None:
     buckets = job.buckets
     named = ", ".join(buckets.lengths)
     served = build_model(job.model, job.inputs, job.hyperparameters)
-    shortest = int(buckets.of_rows(rows).max())
+    shortest = int(buckets_of(rows, buckets).max())
     short = {
         name: column[:, : buckets.lengths[name][shortest]] if name in buckets.lengths else column
         for name, column in rows.items()

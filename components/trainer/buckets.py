@@ -10,15 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-import numpy as np
-import numpy.typing as npt
-
 from slipway.components.counted_words import counted
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.features import Feature
 
 KEY = "train.input.bucket_by_length"
-_LOOKED_AT_TOGETHER_ROWS = 4096
 
 
 @dataclass(frozen=True)
@@ -78,37 +74,14 @@ class Buckets:
             for name, each in inputs.items()
         }
 
-    def of_rows(self, columns: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
-        """Return the bucket of each row: the first in which no column loses a value other than 0.
+    def words(self, rows: Sequence[int]) -> str:
+        """Return how many rows each bucket has, as text.
 
         Args:
-            columns: at least the bucketed ones, [rows, length, ...], padded with 0 at the end.
+            rows: of each bucket.
         """
-        rows = len(columns[next(iter(self.lengths))])
-        found = np.zeros(rows, np.int64)
-        for name, lengths in self.lengths.items():
-            for first in range(0, rows, _LOOKED_AT_TOGETHER_ROWS):
-                part = slice(first, first + _LOOKED_AT_TOGETHER_ROWS)
-                bucket = np.searchsorted(lengths, lengths_of(columns[name][part]))
-                found[part] = np.maximum(found[part], bucket)
-        return found
-
-    def words(self, of_rows: npt.NDArray[np.int64]) -> str:
-        """Return how many rows each bucket has, as text."""
-        rows = np.bincount(of_rows, minlength=self.count)
         return "; ".join(
             f"{name} of "
             + ", ".join(f"{length}: {counted(rows[at], 'row')}" for at, length in enumerate(lengths))
             for name, lengths in self.lengths.items()
         )
-
-
-def lengths_of(column: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """Return the place of each row's last value that is not 0, counted from 1; 0 if all are.
-
-    Args:
-        column: [rows, length, ...].
-    """
-    rows, length = column.shape[:2]
-    is_value = (column.reshape(rows, length, -1) != 0).any(-1)
-    return np.where(is_value.any(1), length - is_value[:, ::-1].argmax(1), 0)

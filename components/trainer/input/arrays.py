@@ -23,6 +23,7 @@ from slipway.components.trainer.input.parsing import (
     parsed_once,
 )
 from slipway.components.trainer.input.targets import Targets
+from slipway.components.trainer.row_lengths import buckets_of
 
 TAKEN_TOGETHER_BYTES = 2**20
 MAX_TAKEN_TOGETHER = 16
@@ -173,8 +174,14 @@ class BucketedRows:
         """Look at all rows; None without buckets."""
         if not buckets.lengths:
             return None
-        of_rows = buckets.of_rows({name: rows.column(name) for name in buckets.lengths})
+        of_rows = buckets_of({name: rows.column(name) for name in buckets.lengths}, buckets)
         return cls(buckets, of_rows[rows.numbers] if isinstance(rows, PartOfRows) else of_rows)
+
+    @property
+    def words(self) -> str:
+        """How many rows each bucket has, as text."""
+        counts = np.bincount(self.of_rows, minlength=self.buckets.count)
+        return self.buckets.words(counts.tolist())
 
     def cut(self, columns: Columns, bucket: tf.Tensor) -> Columns:
         """Return a batch, [rows, length, ...] each, with the lengths of a bucket, int64 []."""

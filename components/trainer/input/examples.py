@@ -102,7 +102,7 @@ class CachedExamples:
         self.needed = devices.divisor
         self._bucketed = arrays.BucketedRows.of(rows, job.buckets)
         if self._bucketed is not None:
-            self.words += f"; {self._bucketed.buckets.words(self._bucketed.of_rows)}"
+            self.words += f"; {self._bucketed.words}"
 
     @property
     def shortest(self) -> Columns:

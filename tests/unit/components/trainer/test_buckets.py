@@ -1,10 +1,9 @@
-"""Rows in buckets by length: which one a row is in, and the shapes of each. No TensorFlow."""
+"""Rows in buckets by length: the shapes of each. No TensorFlow."""
 
-import numpy as np
 import pytest
 
 from slipway.components.errors import ComponentError
-from slipway.components.trainer.buckets import Buckets, lengths_of
+from slipway.components.trainer.buckets import Buckets
 from slipway.components.trainer.features import Feature
 
 INPUTS = {
@@ -15,32 +14,10 @@ INPUTS = {
 BOTH = {"words": [2, 5], "prices": [1, 2]}
 
 
-def test_a_length_is_the_place_of_the_last_value_that_is_not_0():
-    codes = np.array([[0, 0, 0], [1, 0, 0], [0, 2, 0], [0, 0, 3], [1, 2, 3]])
-    assert lengths_of(codes).tolist() == [0, 1, 2, 3, 3]
-    pairs = np.zeros((2, 3, 2), np.float32)
-    pairs[1, 1, 1] = -0.5
-    assert lengths_of(pairs).tolist() == [0, 2]
-
-
-def test_a_row_is_in_the_first_bucket_in_which_no_column_is_cut():
-    buckets = Buckets.of(BOTH, INPUTS)
-    assert (buckets.lengths, buckets.count) == ({"words": (2, 5, 8), "prices": (1, 2, 4)}, 3)
-    words, prices = np.zeros((5, 8), np.int32), np.zeros((5, 4, 2), np.float32)
-    words[1, 1] = words[2, 2] = words[3, 7] = words[4, 0] = 1
-    prices[0, 0] = prices[1, 0] = prices[4, 3] = 1.5
-    found = buckets.of_rows({"words": words, "prices": prices})
-    assert found.tolist() == [0, 0, 1, 2, 2]
-    assert buckets.words(found) == (
-        "words of 2: 2 rows, 5: 1 row, 8: 2 rows; prices of 1: 2 rows, 2: 1 row, 4: 2 rows"
+def test_each_length_is_told_with_its_rows():
+    assert Buckets.of(BOTH, INPUTS).words([2, 1, 2000]) == (
+        "words of 2: 2 rows, 5: 1 row, 8: 2,000 rows; prices of 1: 2 rows, 2: 1 row, 4: 2,000 rows"
     )
-
-
-def test_all_rows_are_looked_at_however_many():
-    words = np.zeros((10_000, 8), np.int32)
-    words[9_999, 3] = words[5_000, 7] = 1
-    found = Buckets.of({"words": [2, 5]}, INPUTS).of_rows({"words": words})
-    assert (found[9_999], found[5_000], found.sum()) == (1, 2, 3)
 
 
 def test_a_model_is_trained_on_any_length_and_checked_on_each():
