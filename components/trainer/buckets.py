@@ -57,6 +57,11 @@ class Buckets:
         """The number of buckets, and of programs that XLA compiles for the training step."""
         return len(next(iter(self.lengths.values()))) if self.lengths else 1
 
+    @property
+    def longest(self) -> int:
+        """The greatest length of any column; 1 without buckets."""
+        return max((lengths[-1] for lengths in self.lengths.values()), default=1)
+
     def any_length(self, inputs: Mapping[str, Feature]) -> dict[str, Feature]:
         """Return the features as the model that is trained gets them: with None as a bucketed length."""
         unknown: Any = None

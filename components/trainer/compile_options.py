@@ -31,6 +31,7 @@ def set_step(
     batch_size: int,
     steps_per_epoch: int,
     limit: int | None,
+    longest: int = 1,
 ) -> None:
     """Set XLA, gradient accumulation and steps per execution of a compiled model.
 
@@ -40,6 +41,7 @@ def set_step(
         steps_per_epoch: full batches in an epoch.
         limit: the most steps per execution if the settings leave the number open, as nothing is saved or
             recorded within an execution; None: no limit.
+        longest: the greatest length of a batch, for a model that takes any.
 
     Raises:
         ComponentError: a setting does not work on these devices.
@@ -60,7 +62,7 @@ def set_step(
     else:
         model.steps_per_execution = choose_steps_per_execution(
             steps_per_epoch,
-            step_s=estimate_step_s(model, devices, batch_size=batch_size),
+            step_s=estimate_step_s(model, devices, batch_size=batch_size, longest=longest),
             limit=limit,
         )
 
@@ -72,8 +74,12 @@ def unsynchronized(model: Any) -> str:
     return ", ".join(each.name for each in layers if isinstance(each, kind) and not each.synchronized)
 
 
-def estimate_step_s(model: Any, devices: Devices, *, batch_size: int) -> float:
-    """Return a rough upper estimate of the seconds per step; infinity if an output shape is unknown."""
+def estimate_step_s(model: Any, devices: Devices, *, batch_size: int, longest: int = 1) -> float:
+    """Return a rough upper estimate of the seconds per step; infinity if an output shape is unknown.
+
+    Args:
+        longest: stands for unknown dimensions.
+    """
     if not getattr(model, "inputs", None):
         return math.inf  # a subclassed model knows its layers' shapes only after its first batch
     flops = 0.0
@@ -83,7 +89,7 @@ def estimate_step_s(model: Any, devices: Devices, *, batch_size: int) -> float:
             continue  # no matrices of its own
         try:
             # How often the weights are used per example: once, or at every position.
-            positions = math.prod(size or 1 for size in layer.output.shape[1:-1])
+            positions = math.prod(size or longest for size in layer.output.shape[1:-1])
         except AttributeError:
             return math.inf
         flops += _FLOPS_PER_WEIGHT * weights * positions * batch_size / devices.replicas

@@ -272,6 +272,7 @@ def _model(
             batch_size=job.batch_size,
             steps_per_epoch=full_batches,
             limit=most_steps,
+            longest=job.buckets.longest,
         )
     if spread:
         emit("note", message=spread)

@@ -22,6 +22,7 @@ def test_each_length_is_told_with_its_rows():
 
 def test_a_model_is_trained_on_any_length_and_checked_on_each():
     buckets = Buckets.of(BOTH, INPUTS)
+    assert (buckets.count, buckets.longest) == (3, 8)
     trained = buckets.any_length(INPUTS)
     assert [trained[name].shape for name in INPUTS] == [(None,), (None, 2), (1,)]
     assert trained["words"].categories == 9
@@ -32,7 +33,8 @@ def test_a_model_is_trained_on_any_length_and_checked_on_each():
 
 def test_without_the_key_there_is_one_program_of_the_columns_own_lengths():
     buckets = Buckets.of({}, INPUTS)
-    assert (buckets.count, buckets.any_length(INPUTS), buckets.features(INPUTS, 0)) == (1, INPUTS, INPUTS)
+    assert (buckets.count, buckets.longest) == (1, 1)
+    assert buckets.any_length(INPUTS) == buckets.features(INPUTS, 0) == INPUTS
 
 
 @pytest.mark.parametrize(

@@ -126,6 +126,17 @@ def test_step_time_counts_every_position_of_a_convolution():
     assert estimate_step_s(model, CPU, batch_size=1000) == pytest.approx(flops / 5e9)
 
 
+def test_step_of_a_model_for_any_length_is_estimated_at_the_longest():
+    import keras
+
+    from slipway.components.trainer.compile_options import estimate_step_s
+
+    model = keras.Sequential([keras.Input((None, 4)), keras.layers.Conv1D(8, 3, padding="same")])
+    assert estimate_step_s(model, CPU, batch_size=10, longest=64) == pytest.approx(
+        6 * (3 * 4 * 8) * 64 * 10 / 5e9
+    )
+
+
 def test_step_time_of_a_model_without_known_shapes_is_unknown():
     import keras
 

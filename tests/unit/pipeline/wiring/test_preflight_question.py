@@ -1,7 +1,9 @@
 import pytest
 
+from slipway.pipeline.config import load_workload
+from slipway.pipeline.config.set_and_profile import read_assignments
 from slipway.pipeline.errors import ConfigError
-from slipway.pipeline.wiring.preflight_question import named_slices
+from slipway.pipeline.wiring.preflight_question import named_slices, step_settings
 
 
 def test_a_generation_stands_for_all_its_slices_rented_or_not():
@@ -22,3 +24,11 @@ def test_an_unknown_slice_is_refused_with_those_that_are_near():
         named_slices("v5p-100")
 
     assert "a generation (v2, v3, v4, v5e, v5p, v6e, v7) for all its slices" in refused.value.hint
+
+
+def test_the_lengths_of_batches_are_asked_about_if_there_are_any(project):
+    file = project / "workloads" / "reviews" / "workload.yaml"
+    assert "bucket_by_length" not in step_settings(load_workload(file, root=project))
+    bucketed = read_assignments(["train.input.bucket_by_length={words: [64]}"])
+    config = load_workload(file, sets=bucketed, root=project)
+    assert step_settings(config)["bucket_by_length"] == {"words": [64]}
