@@ -213,6 +213,14 @@ class WorkloadConfig(Section):
         return {**data, "evaluate": {**evaluate, "metrics": every}}
 
     @model_validator(mode="after")
+    def _quantiles_are_those_of_the_training(self) -> Self:
+        trained, evaluated = self.train.hyperparameters.get("quantiles"), self.evaluate.quantiles
+        if isinstance(trained, list) and evaluated and trained != list(evaluated):
+            words = f"differs from train.hyperparameters.quantiles, {trained}: the metrics would be of others"
+            raise KeyRuleError(words, "evaluate", "quantiles")
+        return self
+
+    @model_validator(mode="after")
     def _groups_are_whole(self) -> Self:
         group, by = self.transform.group, self.data.split_by
         for index, name in enumerate(self.evaluate.metrics):

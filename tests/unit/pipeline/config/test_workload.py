@@ -454,6 +454,10 @@ TOPICS = "transform.label=[sport, music]"
         (["evaluate.quantiles=[0.9, 0.1]"], "must rise, each above the one before"),
         (["evaluate.quantiles=[0.9]", "evaluate.metrics=[interval_width]"], "needs two quantiles or more"),
         (
+            [QUANTILES, "train.hyperparameters={quantiles: [0.05, 0.95]}"],
+            "differs from train.hyperparameters.quantiles, [0.05, 0.95]",
+        ),
+        (
             ["evaluate.metrics=[ndcg_10]"],
             "ranks rows within groups; name the group's column in transform.group",
         ),
@@ -490,6 +494,11 @@ def test_of_several_labels_in_one_a_metric_is_of_each_and_their_mean(load):
     assert config.transform.labels == config.transform.outputs == ("sport", "music")
     assert config.evaluate.metrics == ("music/recall", "auc", "sport/auc", "music/auc")
     assert load(sets=[TOPICS]).evaluate.metrics[:3] == ("auc", "binary_accuracy", "sport/auc")
+
+
+def test_quantiles_that_are_trained_and_evaluated_alike_are_right(load):
+    config = load(sets=[QUANTILES, "train.hyperparameters={quantiles: [0.1, 0.9]}"])
+    assert config.evaluate.quantiles == (0.1, 0.9)
 
 
 def test_metrics_of_quantiles_that_are_not_named_are_those_that_there_are(load):
