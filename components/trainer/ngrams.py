@@ -27,10 +27,10 @@ def hashed_ngrams(texts: Any, *, size: int) -> tf.Tensor:
     """
     lower = tf.strings.lower(tf.reshape(texts, [-1]), encoding="utf-8")
     words = tf.strings.split(tf.strings.regex_replace(lower, _NO_WORD, " "))
-    return _coded(tf.strings.ngrams(words, (1, 2)), size)
+    return _coded(tf.strings.ngrams(words, (1, 2)), size, NGRAM_CODES)
 
 
-def hashed_values(column: Any, *, size: int) -> tf.Tensor:
+def hashed_values(column: Any, *, size: int, codes: int = NGRAM_CODES) -> tf.Tensor:
     """Return the values of each row's list as numbers, such as the tags of a film or the items of a basket.
 
     A value is hashed as a whole, so "new york" and "york" have nothing in common.
@@ -38,23 +38,25 @@ def hashed_values(column: Any, *, size: int) -> tf.Tensor:
     Args:
         column: strings or integers, sparse, ragged or dense, any number per row.
         size: numbers per row; further values are dropped.
+        codes: how many there are, > 255, so that boosted trees read the feature as they do a text's words.
+            Of n different values, about n / (2 codes) share their code with another.
 
     Returns:
-        int64 [rows, size], a feature with NGRAM_CODES categories, padded with 0.
+        int64 [rows, size], a feature with `codes` categories, padded with 0.
     """
     lists = as_ragged(column)
     if lists.dtype != tf.string:
         lists = tf.ragged.map_flat_values(tf.strings.as_string, lists)
-    return _coded(lists, size)
+    return _coded(lists, size, codes)
 
 
-def _coded(texts: tf.RaggedTensor, size: int) -> tf.Tensor:
-    codes = tf.ragged.map_flat_values(
-        lambda each: tf.strings.to_hash_bucket_fast(each, NGRAM_CODES - 1) + 1, texts
+def _coded(texts: tf.RaggedTensor, size: int, codes: int) -> tf.Tensor:
+    hashed = tf.ragged.map_flat_values(
+        lambda each: tf.strings.to_hash_bucket_fast(each, codes - 1) + 1, texts
     )
-    found = codes.to_tensor(0, shape=[None, size])
+    found = hashed.to_tensor(0, shape=[None, size])
     # As tft.apply_buckets does, record the number of categories, so that the Trainer knows it.
     schema_inference.set_tensor_schema_override(
-        found, tf.constant(0, tf.int64), tf.constant(NGRAM_CODES - 1, tf.int64)
+        found, tf.constant(0, tf.int64), tf.constant(codes - 1, tf.int64)
     )
     return found

@@ -43,6 +43,7 @@ class Decision:
         values: for a category, the number of values with their own code; the rest share one code. For a text,
             the number of words and word pairs that are read per row; for items and a vector, the number of
             values.
+        codes: for items, the number of codes that their values are hashed into.
         is_kept: whether the user keeps the column as a feature despite warnings.
     """
 
@@ -51,6 +52,7 @@ class Decision:
     why: str
     feature: str = ""
     values: int = 0
+    codes: int = 0
     is_kept: bool = False
 
 
@@ -231,7 +233,8 @@ def _list_feature(column: Facts) -> Decision:
     words = f"lists of {what}, {lists.length_words(column)}"
     if lists.are_categories(column):
         why = f"{words}, {column.distinct:,} different: each is hashed"
-        return Decision(column, Role.ITEMS, why, values=lists.codes_per_row(column))
+        size, codes = lists.codes_per_row(column), lists.codes_of(column)
+        return Decision(column, Role.ITEMS, why, values=size, codes=codes)
     if lists.is_vector(column):
         return Decision(column, Role.VECTOR, f"{words}: each place is a number", values=column.longest)
     return Decision(column, Role.SERIES, f"{words}: how many, their mean, least and greatest")

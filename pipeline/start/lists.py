@@ -1,10 +1,13 @@
 """Decides what becomes of a column of lists, and why. Pure."""
 
+import math
+
 from slipway.pipeline.start.facts import Facts
 
 MOST_CODES = 256
 """The most values of a row's list that are read as categories."""
 _MOST_PLACES = 1024
+_LEAST_CODES, _MOST_CODES = 2**14, 2**18
 _MOST_CATEGORIES, _ROWS_PER_CATEGORY, _ROWS_PER_WHOLE_NUMBER = 100, 10, 30
 _MOSTLY_MISSING = 0.95
 _CODE_GAP, _LEAST_CODE = 50, 10_000
@@ -59,6 +62,11 @@ def length_words(column: Facts) -> str:
 def codes_per_row(column: Facts) -> int:
     """Return how many values of a list are read as categories: as many as nearly all rows have."""
     return min(max(column.values_per_row, 2), MOST_CODES)
+
+
+def codes_of(column: Facts) -> int:
+    """Return how many codes values are hashed into: so many that few of them share one."""
+    return int(min(max(_LEAST_CODES, 2 ** math.ceil(math.log2(64 * column.distinct))), _MOST_CODES))
 
 
 def _come_back(column: Facts) -> bool:

@@ -41,10 +41,10 @@ def test_values_of_lists_are_hashed_as_a_whole():
     with tf.Graph().as_default() as graph, tf.compat.v1.Session(graph=graph) as session:
         lists = tf.ragged.constant([["new york", "york", "a"], [], ["york"]])
         texts = hashed_values(lists.to_sparse(), size=2)
-        numbers = hashed_values(tf.constant([[7, 8], [8, 9]], tf.int64), size=3)
+        numbers = hashed_values(tf.constant([[7, 8], [8, 9]], tf.int64), size=3, codes=1000)
         assert (texts.shape[1], numbers.shape[1]) == (2, 3)
         texts, numbers = session.run([texts, numbers])
     assert texts[0, 0] not in (0, texts[0, 1])
     assert texts[1:].tolist() == [[0, 0], [texts[0, 1], 0]]
-    assert numbers[0, 1] == numbers[1, 0] > 0
+    assert 0 < numbers[0, 1] == numbers[1, 0] < 1000
     assert numbers[:, 2].tolist() == [0, 0]

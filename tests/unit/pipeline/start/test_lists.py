@@ -70,3 +70,9 @@ def test_as_many_values_are_read_as_nearly_all_lists_have():
 def test_a_list_that_is_kept_is_a_feature():
     found = _decision("text", _rows(lambda row: [f"{row} {n}" for n in range(9)]), kept=("list",))
     assert (found.role, found.is_kept) == (Role.ITEMS, True)
+
+
+@pytest.mark.parametrize(("distinct", "codes"), [(8, 16_384), (300, 32_768), (100_000, 262_144)])
+def test_few_values_need_few_codes(distinct, codes):
+    lists = _rows(lambda row: [f"v{(row * 700 + n) % distinct}" for n in range(700)])
+    assert _decision("text", lists).codes == codes
