@@ -83,7 +83,7 @@ def test_an_npz_becomes_a_model_in_fewer_epochs_than_it_is_given(copy, here, pro
 
 @pytest.mark.external
 def test_each_workload_brings_tests_that_pass(copy, here, project, warm, wine_table):
-    """Those of folders of images, an npz and a table, in one process.
+    """Those of folders of images, an npz and a table with lists, in one process.
 
     It has imported TFX; that such tests bear the warnings of its imports is seen in test_own_parts.py.
     """
@@ -95,10 +95,13 @@ def test_each_workload_brings_tests_that_pass(copy, here, project, warm, wine_ta
         (copy / "sides" / str(name)).mkdir(parents=True, exist_ok=True)
         Image.fromarray(image).save(copy / "sides" / str(name) / f"{number}.png")
     here("new", "sides", "--data", "sides")
-    wine_table["notes"] = [["oak", "plum", "salt"][row % 3 :] for row in range(len(wine_table))]
-    wine_table["tests"] = [[row / 7] * (row % 4) for row in range(len(wine_table))]
-    wine_table["spectrum"] = [[row % 5, row / 3] for row in range(len(wine_table))]
-    wine_table.to_json(copy / "wine.jsonl", orient="records", lines=True)
+    rows = range(len(wine_table))
+    with_lists = wine_table.assign(
+        notes=[["oak", "plum", "salt"][row % 3 :] for row in rows],
+        tests=[[row / 7] * (row % 4) for row in rows],
+        spectrum=[[row % 5, row / 3] for row in rows],
+    )
+    with_lists.to_json(copy / "wine.jsonl", orient="records", lines=True)
     here("new", "wine", "--data", "wine.jsonl", "--label", "target")
     begun = [
         path
