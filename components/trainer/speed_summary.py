@@ -66,7 +66,12 @@ def verdict(measured: Measured) -> str:
 def _bound(measured: Measured) -> str:
     share = measured.waiting_share
     if share is None:
-        return "too few steps to say what bounds them"
+        # Batches of several lengths are compared with no constant one.
+        return (
+            "not measured what bounds the steps"
+            if measured.step_s
+            else "too few steps to say what bounds them"
+        )
     if share < INPUT_BOUND_SHARE:
         return f"compute-bound: {share:.0%} of the time waiting for input"
     advice = f"; {measured.input_advice}" if measured.input_advice else ""

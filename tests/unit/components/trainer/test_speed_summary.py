@@ -50,6 +50,8 @@ def test_nothing_is_claimed_that_was_not_measured():
     untimed = replace(FAST, step_s=None, constant_batch_step_s=None, useful_s=0.0)
     assert verdict(untimed) == "too few steps to say what bounds them; goodput 0%"
     assert (untimed.waiting_share, untimed.goodput) == (None, 0.0)
+    alone = replace(FAST, step_waiting_s=None, constant_batch_step_s=None)
+    assert verdict(alone).startswith("not measured what bounds the steps; ")
 
 
 def test_shares_stay_between_none_and_all():
