@@ -8,7 +8,7 @@ from serialised_example import example
 from tensorflow_metadata.proto.v0 import schema_pb2
 from tfx_bsl.coders.example_coder import ExamplesToRecordBatchDecoder
 
-from slipway.components import example_batches
+from slipway.components import example_batches, example_columns
 from slipway.components.example_batches import ExampleDecoder
 
 _NUMBERS = st.floats(width=32, allow_nan=False)
@@ -40,9 +40,10 @@ def stock(records, schema=None):
 
 @pytest.fixture(autouse=True, scope="module")
 def few_rows():
-    """A few rows, too, are decoded together."""
+    """A few rows, too, are decoded together, more than three in pieces."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(example_batches, "FEWEST_ROWS", 1)
+        patched.setattr(example_columns, "_PIECE_ROWS", 3)
         yield
 
 

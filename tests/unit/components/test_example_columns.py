@@ -3,6 +3,7 @@
 import pytest
 from serialised_example import example
 
+from slipway.components import example_columns
 from slipway.components.example_columns import columns_of
 
 
@@ -43,6 +44,20 @@ def test_rows_may_have_no_list_an_empty_one_or_several_numbers():
     found = column([0.5, 1.5], [], None)
     assert found.counts.tolist() == [2, 0, -1]
     assert found.flat.tolist() == [0.5, 1.5]
+
+
+def test_many_rows_are_decoded_in_pieces(monkeypatch):
+    rows = [None, None, [1], [2, 300], None, [-1], [b"text"]]
+    monkeypatch.setattr(example_columns, "_PIECE_ROWS", 2)
+    found = column(*rows[:6])
+    assert (found.kind, found.counts.tolist()) == ("int", [-1, -1, 1, 2, -1, 1])
+    assert found.flat.tolist() == [1, 2, 300, -1]
+    assert column(*rows[:2]).kind is None
+    texts = column(None, None, [b"a"], [b"bc"], [b""])
+    assert (bytes(texts.flat), texts.lengths.tolist()) == (b"abc", [1, 2, 0])
+    assert columns_of([example(column=each) for each in rows]) is None, "numbers, then texts"
+    assert columns_of([example(a=[1]), example(a=[1]), example(b=[1])]) is None, "other columns"
+    assert columns_of([example(a=[1]), example(a=[1]), example(b=[1])], ["c"]) == {}
 
 
 def test_long_texts_and_long_names():
