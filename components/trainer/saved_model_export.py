@@ -15,6 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
+from tensorflow_transform.saved.saved_transform_io_v2 import SavedModelLoader
 
 from slipway.components.errors import ComponentError
 from slipway.components.saved_model.input_names import rename_inputs, traced_names
@@ -52,7 +53,10 @@ class ServedModel(tf.Module):  # type: ignore[misc]
         super().__init__()
         self.model = model
         self._label = label
-        self._layer = transform.transform_features_layer()
+        # TFT's Keras layer does the same, but would be traced again and again when it is saved.
+        loader = SavedModelLoader(transform.transform_savedmodel_dir)
+        self._apply_transform = loader.apply_transform_model
+        self._transform_graph = loader._imported  # so that its vocabularies are saved
         self._features = dict(features)
         self._training_spec = transform.raw_feature_spec()
         self._serving_spec = {name: self._training_spec[name] for name in sorted(serving_columns)}
@@ -67,16 +71,23 @@ class ServedModel(tf.Module):  # type: ignore[misc]
         rename_inputs(folder, SERVE_RAW, names)
 
     def _trace(self) -> dict[str, tf.types.experimental.ConcreteFunction]:
-        """Return the three signatures as graphs. Weights are variables, so they may still change."""
+        """Return the three signatures as graphs. Weights are variables, so they may still change.
+
+        Only what the user's model may hold has branches to convert: AutoGraph would take most of the time.
+        """
         examples = tf.TensorSpec([None], tf.string, name="examples")
         raw = {
             traced: tf.TensorSpec([None, *self._shape(column)], self._serving_spec[column].dtype, name=traced)
             for column, traced in self._traced.items()
         }
+        of_each = {
+            "serving_default": (self._serve_examples, examples),
+            SERVE_RAW: (self._serve_raw, raw),
+            "transform_features": (self._transform_examples, examples),
+        }
         return {
-            "serving_default": tf.function(self._serve_examples).get_concrete_function(examples),
-            SERVE_RAW: tf.function(self._serve_raw).get_concrete_function(raw),
-            "transform_features": tf.function(self._transform_examples).get_concrete_function(examples),
+            name: tf.function(function, autograph=False).get_concrete_function(specs)
+            for name, (function, specs) in of_each.items()
         }
 
     def _serve_examples(self, examples: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -114,14 +125,19 @@ class ServedModel(tf.Module):  # type: ignore[misc]
     def _predict(self, raw: dict[str, tf.Tensor | tf.SparseTensor]) -> dict[str, tf.Tensor]:
         transformed = self._transform(raw)
         inputs = {name: model_input(transformed[name], feature) for name, feature in self._features.items()}
-        return named_answers(self.model(inputs, training=False), self._label)
+        return named_answers(tf.autograph.to_graph(_asked)(self.model, inputs), self._label)
 
     def _transform(self, raw: dict[str, tf.Tensor | tf.SparseTensor]) -> dict[str, tf.Tensor]:
         """Return the transformed columns, at least [rows, 1]: tf.Transform may return scalars as [rows]."""
         return {
             name: column[:, tf.newaxis] if column.shape.rank == 1 else column
-            for name, column in self._layer(raw).items()
+            for name, column in self._apply_transform(raw).items()
         }
+
+
+def _asked(model: Any, inputs: Mapping[str, tf.Tensor]) -> Any:
+    """Return a model's answers; with AutoGraph, as in training: a user's layer may give branches to a map."""
+    return model(inputs, training=False)
 
 
 def named_answers(answers: Any, label: Label) -> dict[str, tf.Tensor]:

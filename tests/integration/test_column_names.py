@@ -28,18 +28,24 @@ def main(arguments):
 
     folder, names = arguments[0], json.loads(arguments[1])
 
+    def transform_fn(raw):
+        dense = lambda x: tf.sparse.to_dense(x) if isinstance(x, tf.SparseTensor) else x
+        # Each column has a digit of its own in the answer.
+        digits = [tf.cast(dense(raw[n]), tf.float64) * 2.0**i for i, n in enumerate(names)]
+        return {"x": tf.add_n(digits)}
+
+    kinds = [tf.TensorSpec([None, 1]), tf.SparseTensorSpec([None, None])]
+    specs = {name: kinds[index % 2] for index, name in enumerate(names)}
+    graph = tf.Module()
+    graph.transform_fn = tf.function(transform_fn, input_signature=[specs], autograph=False)
+    tf.saved_model.save(graph, folder + "-transform")
+
     class Transform:
+        transform_savedmodel_dir = folder + "-transform"
+
         def raw_feature_spec(self):
             kinds = [tf.io.FixedLenFeature([1], tf.float32), tf.io.VarLenFeature(tf.float32)]
             return {name: kinds[index % 2] for index, name in enumerate(names)}
-
-        def transform_features_layer(self):
-            def layer(raw):
-                dense = lambda x: tf.sparse.to_dense(x) if isinstance(x, tf.SparseTensor) else x
-                # Each column has a digit of its own in the answer.
-                digits = [tf.cast(dense(raw[n]), tf.float64) * 2.0**i for i, n in enumerate(names)]
-                return {"x": tf.add_n(digits)}
-            return layer
 
     feature = Feature(name="x", dtype="float32", shape=(1,), categories=None)
     model = lambda inputs, training: inputs["x"]

@@ -240,6 +240,9 @@ def trained_on_images(tmp_path, monkeypatch):
 
 
 def test_model_of_images_passes_whether_they_come_as_numbers_or_as_files(trained_on_images, tmp_path):
+    from tensorflow.python.saved_model import loader_impl
+    from tfx.utils.path_utils import serving_model_path
+
     from slipway.components.serving_check.component import ServingCheck
     from slipway.pipeline.testing import run_component
 
@@ -255,3 +258,7 @@ def test_model_of_images_passes_whether_they_come_as_numbers_or_as_files(trained
     checks = serving_checks(report, limits, metrics=["sparse_categorical_accuracy"])
     assert [each for each in checks if not each.passed] == []
     assert report["parity"]["largest"] <= 1e-5
+    saved = loader_impl.parse_saved_model(serving_model_path(trained_on_images["model"].uri))
+    nodes = saved.meta_graphs[0].object_graph_def.nodes
+    of_keras = [node for node in nodes if node.user_object.identifier.startswith("_tf_keras")]
+    assert not of_keras, "TFT's Keras layer is traced several times to be saved"
