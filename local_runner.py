@@ -20,6 +20,7 @@ from slipway.pipeline.commands import options as o
 from slipway.pipeline.commands import run as running
 from slipway.pipeline.commands import show as showing
 from slipway.pipeline.commands.command_line import Profile, Sets, Verbose, Workload, call
+from slipway.pipeline.errors import DataSourceError, PipelineError, raised_as
 from slipway.pipeline.terminal import questions
 from slipway.pipeline.terminal.invocation import DEFAULT_KEEP, DEFAULT_OUTPUT, DEFAULT_WORKLOAD, command
 from slipway.pipeline.terminal.printable import printable, say
@@ -159,15 +160,17 @@ def step_begin(
     verbose: Verbose = False,
 ) -> None:
     """Create and plan a run, and print its id. Cached nodes are done at once."""
-    asked = running.request(
-        workload,
-        sets=sets or [],
-        profile=profile,
-        pipeline=pipeline,
-        output=output,
-        no_cache=no_cache,
-        overrides=o.overrides(accept_data, bless),
-    )
+    # Data that is late is no wrong usage: exit code 1, which a scheduler may try again.
+    with raised_as(PipelineError, DataSourceError):
+        asked = running.request(
+            workload,
+            sets=sets or [],
+            profile=profile,
+            pipeline=pipeline,
+            output=output,
+            no_cache=no_cache,
+            overrides=o.overrides(accept_data, bless),
+        )
     _print(running.begin(asked, airflow=airflow))
 
 

@@ -4,6 +4,7 @@ SlipwayError (slipway.components.errors)
 └── PipelineError           exit_code is the command's exit code
     └── UsageError          2: wrong arguments
         └── ConfigError     2: wrong workload file; names file, line, key, value, rule
+            └── DataSourceError
 
 A failed node and a gate that rejects are outcomes of a run, not errors (slipway.pipeline.engine.run_end).
 """
@@ -31,6 +32,10 @@ class UsageError(PipelineError):
 
 class ConfigError(UsageError):
     """The workload file, or a value set over it, is wrong."""
+
+
+class DataSourceError(ConfigError):
+    """The data that the workload names is not there, or not as it should be; it may be later."""
 
 
 @contextmanager

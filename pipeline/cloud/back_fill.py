@@ -6,6 +6,7 @@ a new one is started. So after any interruption, the same command continues the 
 
 import contextlib
 import itertools
+import json
 import re
 import time
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ from slipway.pipeline.cloud.services.service import JobPhase, JobState, Service,
 from slipway.pipeline.cloud.submit import check, service_of, target_of, tell_end
 from slipway.pipeline.cloud.tracked_run import keep_settings
 from slipway.pipeline.cloud.workload_in_image import Target
-from slipway.pipeline.config import WorkloadConfig
+from slipway.pipeline.config import WorkloadConfig, read_assignments
 from slipway.pipeline.engine.signal_handlers import raise_interrupt, signals_handled_by
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.exit_codes import INTERRUPTED
@@ -223,13 +224,19 @@ class _Backfill:
         submitted = self._service.submit(job, run_id=run_id)
         self._follow(span, submitted, new_record(job, run_id=submitted.name))
         say(f"{span}: started, {submitted.link}")
-        if problem := keep_settings(target.config, submitted.name, chosen=self._chosen):
+        if problem := keep_settings(target.config, submitted.name, chosen=self._choice(span)):
             say(problem)
 
     def _config(self, span: int | str) -> WorkloadConfig:
         """Return the settings of a span's run."""
         config = self._target.config
         return config.model_copy(update={"data": config.data.model_copy(update={"span": span})})
+
+    def _choice(self, span: int | str) -> CloudChoice:
+        """Return the workload as a command would name it that runs the span alone."""
+        return replace(
+            self._chosen, sets=(*self._chosen.sets, *read_assignments([f"data.span={json.dumps(span)}"]))
+        )
 
     def _follow(self, span: int | str, submitted: Submitted, record: RunRecord) -> None:
         self._running[span] = _Followed(submitted, record, time.monotonic())
@@ -250,8 +257,8 @@ class _Backfill:
                 state,
                 link=run.submitted.link,
                 began=run.began,
-                bless=self._chosen.command("submit", "--set", f"data.span={span}", "--bless", WHY),
-                chosen=self._chosen,
+                bless=self._choice(span).command("submit", "--bless", WHY),
+                chosen=self._choice(span),
                 config=self._config(span),
                 before=f"{span}: ",
             )

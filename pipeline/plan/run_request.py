@@ -18,7 +18,7 @@ from slipway.components.ingest.spans import at_span, span_number
 from slipway.components.nearest import nearest
 from slipway.components.project import PROJECT_ROOT
 from slipway.pipeline.config import DataConfig, WorkloadChoice, WorkloadConfig, read_assignments
-from slipway.pipeline.errors import ConfigError, UsageError, raised_as
+from slipway.pipeline.errors import ConfigError, DataSourceError, UsageError, raised_as
 from slipway.pipeline.runs.record import OVERRIDES, WHY, RunRecord
 from slipway.pipeline.runs.run_target import (
     ModuleRun,
@@ -196,7 +196,8 @@ def workload_request(
         overrides: see `Request`; None for none.
 
     Raises:
-        ConfigError: the workload file, the data, the schema or the user's functions are missing or wrong.
+        ConfigError: the workload file, the schema or the user's functions are missing or wrong.
+        DataSourceError: the data is.
         UsageError: an override has no reason, or only the placeholder that messages show.
     """
     overrides = _with_reasons(overrides or {})
@@ -204,7 +205,8 @@ def workload_request(
     try:
         source, columns = _found(config, output)
     except (SourceError, QueryError) as error:
-        raise ConfigError(error.message, hint=_how_made(chosen.file.parent, config) or error.hint) from error
+        hint = _how_made(chosen.file.parent, config) or error.hint
+        raise DataSourceError(error.message, hint=hint) from error
     if columns:
         _check_columns(config, columns)
     target = WorkloadRun(

@@ -7,7 +7,6 @@ private one only those who have logged in.
 """
 
 import base64
-import binascii
 import json
 import os
 import re
@@ -17,10 +16,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
-    from requests import Response
+    from collections.abc import Callable
+
+    from requests import PreparedRequest, Response
 
 _TIMEOUT_S = 10.0
 _DOCKER_HUB = "registry-1.docker.io"
+_DOCKER_HUB_TOO = ("docker.io", "index.docker.io")
 _LOGINS = {_DOCKER_HUB: "https://index.docker.io/v1/"}
 """The names that `docker login` gives to hosts, where they are not the hosts' own."""
 _HOSTS_HERE = ("localhost", "127.0.0.1", "[::1]")
@@ -29,6 +31,8 @@ _GOOGLE = (".pkg.dev", ".gcr.io")
 _HOST = re.compile(r"([A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\])(:[0-9]{1,5})?")
 _REPOSITORY = re.compile(r"[a-z0-9._/-]+")
 _REFERENCE = re.compile(r"[A-Za-z0-9_.:+-]+")
+_BEARER = re.compile(r"\bbearer\s+(.*)", re.IGNORECASE)  # a registry may offer others before it
+_TOKEN = re.compile(r"[!-~]+")  # what fits into a header
 _KINDS = (
     "application/vnd.oci.image.index.v1+json",
     "application/vnd.oci.image.manifest.v1+json",
@@ -56,6 +60,7 @@ class ImageName:
         first, slash, rest = name.partition("/")
         is_host = bool(slash) and ("." in first or ":" in first or first == "localhost")
         host, path = (first, rest) if is_host else (_DOCKER_HUB, name)
+        host = _DOCKER_HUB if host in _DOCKER_HUB_TOO else host
         path, _, digest = path.partition("@")
         repository, colon, tag = path.rpartition(":")
         if not colon:
@@ -81,7 +86,7 @@ class ImageName:
 
     @property
     def takes_google_tokens(self) -> bool:
-        """Whether Google runs the registry; no other registry is sent a token."""
+        """Whether Google runs the registry; no other registry is sent Google's tokens."""
         return self.host == "gcr.io" or self.host.endswith(_GOOGLE)
 
 
@@ -89,7 +94,7 @@ def find_image(name: str, *, credentials: Any) -> bool | str:
     """Return True if an image is in its registry, False if not, or a text that says why this is unknown.
 
     Args:
-        credentials: google.auth credentials with a token; with None, no token is sent.
+        credentials: google.auth credentials with a token, for Google's registries; None for none.
     """
     import requests
 
@@ -120,10 +125,24 @@ class _NoTokenError(Exception):
 def _ask(image: ImageName, authorization: str | None) -> "Response":
     import requests
 
-    headers = {"Accept": ", ".join(_KINDS)}
-    if authorization:
-        headers["Authorization"] = authorization
-    return requests.head(image.url, headers=headers, timeout=_TIMEOUT_S, allow_redirects=True)
+    return requests.head(
+        image.url,
+        headers={"Accept": ", ".join(_KINDS)},
+        auth=_only(authorization),
+        timeout=_TIMEOUT_S,
+        allow_redirects=True,
+    )
+
+
+def _only(authorization: str | None) -> "Callable[[PreparedRequest], PreparedRequest]":
+    """Return what sends this header; without it `requests` would send a login of ~/.netrc instead."""
+
+    def authorize(request: "PreparedRequest") -> "PreparedRequest":
+        if authorization:
+            request.headers["Authorization"] = authorization
+        return request
+
+    return authorize
 
 
 def _authorization(image: ImageName, challenge: str) -> str | None:
@@ -134,30 +153,50 @@ def _authorization(image: ImageName, challenge: str) -> str | None:
     """
     import requests
 
-    scheme, _, rest = challenge.partition(" ")
-    login = _login(image.host)
-    if scheme.lower() == "basic":
-        return login
-    wanted = requests.utils.parse_dict_header(rest)
-    realm = urlsplit(wanted.get("realm") or "")
-    is_private = realm.scheme == "https" or (_is_here(image.host) and _is_here(realm.netloc))
-    if scheme.lower() != "bearer" or not is_private:
+    bearer = _BEARER.search(challenge)
+    if bearer is None:
+        return _login(image.host) if challenge.lower().startswith("basic") else None
+    wanted = requests.utils.parse_dict_header(bearer[1])
+    address = wanted.get("realm") or ""
+    realm = _private_host(address, registry=image.host)
+    if realm is None:
         return None
-    answer = requests.get(
-        realm.geturl(),
-        params={key: wanted[key] for key in ("service", "scope") if key in wanted},
-        headers={"Authorization": login} if login else {},
-        timeout=_TIMEOUT_S,
-    )
+    login = _login(image.host)
     try:
+        answer = requests.get(
+            address,
+            params={key: wanted[key] for key in ("service", "scope") if key in wanted},
+            auth=_only(login),
+            timeout=_TIMEOUT_S,
+        )
         given = answer.json() if answer.ok else {}
-        token = given.get("token") or given.get("access_token")
-    except (ValueError, AttributeError):
-        token = None
-    if not isinstance(token, str):
-        remedy = "" if login else f"; a private image needs: docker login {image.host}"
-        raise _NoTokenError(f"{realm.netloc} gives no token for it ({answer.status_code}){remedy}")
-    return f"Bearer {token}"
+    except requests.JSONDecodeError:
+        given = {}
+    except requests.RequestException as error:
+        raise _NoTokenError(
+            f"{realm}, which gives its tokens, does not answer ({type(error).__name__})"
+        ) from error
+    found = given.get("token") or given.get("access_token") if isinstance(given, dict) else None
+    if not isinstance(found, str) or not _TOKEN.fullmatch(found):
+        remedy = f"; a private image needs: docker login {image.host}, with the login kept in Docker's file"
+        raise _NoTokenError(f"{realm} gives no token for it ({answer.status_code}){'' if login else remedy}")
+    return f"Bearer {found}"
+
+
+def _private_host(address: str, *, registry: str) -> str | None:
+    """Return the host that an address leads to; None if others could read what is sent there.
+
+    Args:
+        registry: the host that gave the address; one on this machine may name another there.
+    """
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return None
+    is_private = parts.scheme == "https" or (
+        parts.scheme == "http" and _is_here(registry) and _is_here(parts.netloc)
+    )
+    return parts.netloc if is_private and _HOST.fullmatch(parts.netloc) else None
 
 
 def _login(host: str) -> str | None:
@@ -165,11 +204,12 @@ def _login(host: str) -> str | None:
 
     Logins that Docker keeps in a program of the system's (`credsStore`) are not in the file.
     """
-    file = Path(os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker", "config.json")
     try:
-        kept = json.loads(file.read_text(encoding="utf-8"))["auths"][_LOGINS.get(host, host)]["auth"]
+        folder = Path(os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker")
+        logins = json.loads((folder / "config.json").read_text(encoding="utf-8"))["auths"]
+        kept = logins[_LOGINS.get(host, host)]["auth"]
         base64.b64decode(kept, validate=True)
-    except (OSError, ValueError, KeyError, TypeError, binascii.Error):
+    except (OSError, RuntimeError, ValueError, KeyError, TypeError):
         return None
     return f"Basic {kept}" if kept else None
 

@@ -30,7 +30,6 @@ class Step(BaseOperator):
     """One step of a run, in a process of the project's own interpreter."""
 
     process = None
-    final = frozenset(FINAL)
 
     def words(self, context):
         """The step and its arguments."""
@@ -43,7 +42,7 @@ class Step(BaseOperator):
         self.process = SubprocessHook()
         command = [PYTHON, "local_runner.py", "step", *self.words(context), "--output", OUTPUT]
         ended = self.process.run_command(command, cwd=PROJECT, env=kept)
-        if ended.exit_code in self.final:
+        if ended.exit_code in FINAL:
             raise AirflowFailException(f"{FINAL[ended.exit_code]}: the log above says more")
         if ended.exit_code != 0:
             raise AirflowException(f"it ended with code {ended.exit_code}: the log above says more")
@@ -57,8 +56,6 @@ class Step(BaseOperator):
 
 class Begin(Step):
     """Makes and plans a run; its id is the task's result."""
-
-    final = frozenset()  # what it refuses may be data that is late
 
     def words(self, context):
         """With what is run, as on the command line."""

@@ -148,7 +148,8 @@ def test_public_image_is_found_and_another_tag_is_missing(registry, logins):
 def test_private_image_is_found_by_who_has_logged_in(registry, logins, token_server):
     realm = urlsplit(token_server[1]).netloc
     assert find_image(f"{registry}/private/a:1", credentials=None) == (
-        f"{realm} gives no token for it (401); a private image needs: docker login {registry}"
+        f"{realm} gives no token for it (401); a private image needs: docker login {registry}, "
+        "with the login kept in Docker's file"
     )
     login = base64.b64encode(":".join(LOGIN).encode()).decode()
     logins.write_text(json.dumps({"auths": {registry: {"auth": login}}}))

@@ -69,7 +69,7 @@ def test_what_a_cloud_run_needs_is_asked_for(target, key):
 
 def test_all_that_is_missing_or_wrong_is_reported_at_once_with_a_profile_to_paste(target, tmp_path):
     data, schema = tmp_path / "trips.csv", tmp_path / "schema.pbtxt"
-    data.write_text("tips,payment_type\n1,Cash\n")
+    data.write_text("tips,payment_type,trip_start_timestamp\n1,Cash,1368183600\n")
     schema.touch()
     wrong = {"data.source": str(data), "schema": str(schema), "evaluate.slices": "[[payment_type]]"}
     with pytest.raises(ConfigError) as refused:
@@ -163,7 +163,7 @@ def test_private_key_by_its_path_is_refused_as_it_would_lie_in_the_image(target,
 
 def test_data_on_this_machine_is_refused_with_both_remedies(target, tmp_path):
     file = tmp_path / "trips.csv"
-    file.write_text("tips,payment_type\n1,Cash\n")
+    file.write_text("tips,payment_type,trip_start_timestamp\n1,Cash,1368183600\n")
     with pytest.raises(ConfigError, match=f"data.source: {file} is on this machine only") as refused:
         target(**{"data.source": str(file), "evaluate.slices": "[[payment_type]]"})
     assert "gs://, or below workloads/" in refused.value.hint

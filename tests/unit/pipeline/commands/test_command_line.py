@@ -83,6 +83,15 @@ WRONG = {
 }
 
 
+@pytest.mark.parametrize(
+    ("wrong", "code"), [("data.source=no.csv", 1), ("data.path=x", 2), ("train.epochs=many", 2)]
+)
+def test_run_in_steps_may_be_tried_again_only_if_its_data_is_not_there(local_runner, wrong, code):
+    """Airflow fails a task at once whose step ends with 2."""
+    ended, out, _ = local_runner("step", "begin", "taxi", "--set", wrong, *O)
+    assert (ended, out) == (code, "")
+
+
 @pytest.mark.parametrize(("words", "message"), WRONG.values(), ids=WRONG)
 def test_wrong_words_are_an_error_a_hint_and_2(local_runner, words, message):
     code, out, err = local_runner(*words)

@@ -183,19 +183,11 @@ def test_run_whose_data_is_late_is_begun_again_as_often_as_ingest_is_tried(text,
     given = {word.arg: ast.unparse(word.value) for word in begin.keywords}
     assert (given["retries"], given["retry_delay"]) == ("24", "timedelta(seconds=300)")
     assert "execution_timeout" not in given
-    finals = {each.name: final_codes(each) for each in ast.parse(made).body if isinstance(each, ast.ClassDef)}
-    assert (finals["Step"], finals["Begin"]) == ("frozenset(FINAL)", "frozenset()")
     assert 'begin = Begin(task_id="begin")' in text()
 
 
 def is_call_of(node, name):
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
-
-
-def final_codes(operator):
-    """What a class of the file says of exit codes after which it is not tried again."""
-    given = [each for each in operator.body if isinstance(each, ast.Assign) and each.targets[0].id == "final"]
-    return ast.unparse(given[0].value) if given else ""
 
 
 def test_airflow_s_own_limit_lies_behind_that_of_the_node(text):

@@ -24,6 +24,8 @@ from slipway.pipeline.cloud.services.image_registry import ImageName, find_image
         ("host:5000/a/b@sha256:ab", "https://host:5000/v2/a/b/manifests/sha256:ab", False),
         ("127.0.0.1:5000/a:1", "http://127.0.0.1:5000/v2/a/manifests/1", False),
         ("python:3.11", "https://registry-1.docker.io/v2/library/python/manifests/3.11", False),
+        ("docker.io/python", "https://registry-1.docker.io/v2/library/python/manifests/latest", False),
+        ("index.docker.io/a/b:1", "https://registry-1.docker.io/v2/a/b/manifests/1", False),
     ],
 )
 def test_name_leads_to_the_manifest_as_docker_reads_it(name, url, takes_tokens):
@@ -119,13 +121,15 @@ def test_login_for_another_registry_is_kept_back(registry, tmp_path):
     assert LOGIN not in [authorization for _, authorization in kind.seen]
 
 
-@pytest.mark.parametrize("given", ["", "no JSON", "[]", "{}", '{"token": 1}'])
+@pytest.mark.parametrize(
+    "given", ["", "no JSON", "[]", "{}", '{"token": 1}', '{"token": "\\u2603"}', '{"token": "a\\nb"}']
+)
 def test_refused_token_is_reported_with_the_way_to_log_in(registry, given):
     host, kind = registry
     kind.given = given
     said = find_image(f"{host}/a:1", credentials=None)
     assert said.startswith(f"{host} gives no token for it (")
-    assert said.endswith(f"a private image needs: docker login {host}")
+    assert f"a private image needs: docker login {host}" in said
 
 
 @pytest.mark.parametrize(
@@ -152,3 +156,20 @@ def test_file_of_logins_that_holds_none_counts_as_none(registry, tmp_path, kept)
     (tmp_path / "config.json").write_text(kept.replace("HOST", host))
     assert find_image(f"{host}/a:1", credentials=None) is True
     assert kind.seen[1][1] is None
+
+
+def test_place_of_tokens_that_does_not_answer_is_named(registry):
+    host, kind = registry
+    kind.challenge = 'Basic realm="x", Bearer realm="http://127.0.0.1:1/token"'
+    assert find_image(f"{host}/a:1", credentials=None) == (
+        "127.0.0.1:1, which gives its tokens, does not answer (ConnectionError)"
+    )
+
+
+def test_logins_of_netrc_are_sent_nowhere(registry, tmp_path, monkeypatch):
+    host, kind = registry
+    file = tmp_path / "netrc"
+    file.write_text("default login me password secret\n")
+    monkeypatch.setenv("NETRC", str(file))
+    assert find_image(f"{host}/a:1", credentials=None) is True
+    assert [authorization for _, authorization in kind.seen] == [None, None, "Bearer T"]
