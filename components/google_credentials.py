@@ -21,7 +21,6 @@ def find_credentials(what: str) -> Any:
     Raises:
         ComponentError: there are no credentials, or they do not work.
     """
-    import google.auth
     from google.auth.exceptions import DefaultCredentialsError, GoogleAuthError
     from google.auth.transport.requests import Request
 
@@ -29,7 +28,7 @@ def find_credentials(what: str) -> Any:
         with warnings.catch_warnings():
             # Ignore the warning that a user's credentials have no quota project.
             warnings.simplefilter("ignore", UserWarning)
-            credentials, _ = google.auth.default(scopes=[_SCOPE])
+            credentials = _default()
         credentials.refresh(Request())
     except DefaultCredentialsError as error:
         if named := os.environ.get(_FILE):
@@ -45,6 +44,25 @@ def find_credentials(what: str) -> Any:
         raise ComponentError(
             f"The credentials for {what} do not work: {_said(error)}", hint=LOG_IN
         ) from error
+    return credentials
+
+
+def _default() -> Any:
+    """Return the default credentials.
+
+    Raises:
+        GoogleAuthError: there are none, or the file that the variable names holds none.
+    """
+    import google.auth
+    from google.auth.exceptions import DefaultCredentialsError
+
+    try:
+        credentials, _ = google.auth.default(scopes=[_SCOPE])
+    except (OSError, AttributeError, TypeError, ValueError) as error:
+        # google.auth does not check that the variable names a readable file that holds a JSON object.
+        if isinstance(error, DefaultCredentialsError) or not os.environ.get(_FILE):
+            raise
+        raise DefaultCredentialsError(f"{type(error).__name__}: {error}") from error
     return credentials
 
 
