@@ -3,12 +3,29 @@
 import re
 
 MOST_CHARACTERS = 300
+# Of a message; some hold all of a tensor or a table. The log has the whole.
+_MOST_SHOWN = 1_000
 _OF_A_CALL = re.compile(r"Exception encountered when calling \S+\s+\x1b\[1m(?P<words>.+?)\x1b\[0m", re.DOTALL)
 _OF_A_SHAPE = re.compile(r"Could not automatically infer the output shape.+?Error encountered:\s+", re.DOTALL)
 _OF_A_GRAPH = "Graph execution error:"
 _ABOUT_THE_GRAPH = (_OF_A_GRAPH, "Detected at node", "<stack traces", "[[{{node", 'File "')
 _FUNCTION_NODE = re.compile(r"\{\{function_node [^}]*\}\} ?")
 _NODE = re.compile(r"\[\[\{\{node (?P<name>[^}]+)\}\}\]\]")
+
+
+def words(error: BaseException) -> str:
+    """Return an exception's message, or that it has none that can be shown."""
+    try:
+        return str(error)
+    except Exception as broken:  # its class is the user's
+        return f"its message cannot be shown: __str__ raised {type(broken).__name__}"
+
+
+def shortened(message: str) -> str:
+    """Return a message as it is shown, without what would fill the screen."""
+    if len(message) <= _MOST_SHOWN:
+        return message
+    return f"{message[:_MOST_SHOWN]}... (the log has the rest)"
 
 
 def reason(message: str) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from slipway.components.errors import ComponentError
-from slipway.components.framework_errors import reason
+from slipway.components.framework_errors import reason, shortened, words
 from slipway.components.missing_key import missing_key
 from slipway.components.nearest import nearest
 from slipway.components.trainer.features import Feature
@@ -304,7 +304,7 @@ def describe(error: BaseException, dotted_path: str, *, lines: int = 1) -> str:
         dotted_path: the user's function; code below its top package counts as the user's.
         lines: how many lines of the message to keep, joined into one; >= 1.
     """
-    text = str(error).strip() or "no message"
+    text = words(error).strip() or "no message"
     if missing := missing_key(error):
         text = f"{missing.words}; {missing.there}"
     kind = type(error).__name__
@@ -312,7 +312,7 @@ def describe(error: BaseException, dotted_path: str, *, lines: int = 1) -> str:
     frames += [(frame["file"], int(frame["line"])) for frame in _FRAME.finditer(text)]
     if text.startswith(_REWRITTEN) and (told := _ERROR.search(text)):
         kind, _, text = text[told.start(1) :].partition(": ")
-    message = f"{kind}: {' '.join(reason(text)[:lines])}"
+    message = f"{kind}: {shortened(' '.join(reason(text)[:lines]))}"
     line = own_line(frames, dotted_path)
     return f"{line}: {message}" if line else message
 

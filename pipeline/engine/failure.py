@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, NotRequired, TypedDict, cast
 
 from slipway.components.errors import ComponentError, GateStopError, SlipwayError
-from slipway.components.framework_errors import reason
+from slipway.components.framework_errors import reason, shortened, words
 from slipway.components.missing_key import missing_key
 
 # Frames in our own code: less useful than those in the user's code; the engine's are never useful.
@@ -56,9 +56,6 @@ def failed(cause: Cause) -> Failed:
 # (the second group) names no file.
 _FULL_DISK = (("No space left on device", "Disk quota exceeded"), ("database or disk is full",))
 
-# Of an exception's first line; some hold all of a tensor or a table. The log has the whole.
-_MOST_SHOWN = 1_000
-
 PREEMPTED = Cause(message="ended from outside (SIGTERM); its progress is kept", hint="", where="")
 
 
@@ -76,20 +73,18 @@ def describe_exception(error: BaseException, *, root: Path) -> Cause:
         if isinstance(error, ComponentError) and error.start:
             cause["start"] = error.start
         return cause
-    told = next((e for words in _FULL_DISK for e in _chain(error) if _says(e, words)), error)
+    told = next((e for texts in _FULL_DISK for e in _chain(error) if _says(e, texts)), error)
     if missing := missing_key(told):
         message = f"{type(told).__name__}: {missing.words}"
         return Cause(message=message, hint=missing.there, where=_place(error, root))
-    lines = reason(_words(told))
+    lines = reason(words(told))
     # TensorFlow and Beam put the message first and a dump of the graph after it.
     text = lines[0] if lines else ""
     if text.endswith(":") and len(lines) > 1:  # followed by the actual error
         text = f"{text} {lines[1]}"
-    if len(text) > _MOST_SHOWN:
-        text = f"{text[:_MOST_SHOWN]}... (the log has the rest)"
     name = type(told).__name__
-    hint = "make room on the disk" if any(_says(told, words) for words in _FULL_DISK) else ""
-    return Cause(message=f"{name}: {text}" if text else name, hint=hint, where=_place(error, root))
+    hint = "make room on the disk" if any(_says(told, texts) for texts in _FULL_DISK) else ""
+    return Cause(message=f"{name}: {shortened(text)}" if text else name, hint=hint, where=_place(error, root))
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
@@ -100,15 +95,8 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         seen = seen.__cause__ or (None if seen.__suppress_context__ else seen.__context__)
 
 
-def _says(error: BaseException, words: Sequence[str]) -> bool:
-    return any(each in _words(error) for each in words)
-
-
-def _words(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception as broken:  # its class is the user's
-        return f"its message cannot be shown: __str__ raised {type(broken).__name__}"
+def _says(error: BaseException, texts: Sequence[str]) -> bool:
+    return any(each in words(error) for each in texts)
 
 
 def _place(error: BaseException, root: Path) -> str:

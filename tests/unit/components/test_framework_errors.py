@@ -2,7 +2,7 @@
 
 import pytest
 
-from slipway.components.framework_errors import reason
+from slipway.components.framework_errors import reason, shortened, words
 
 GRAPH = """Graph execution error:
 
@@ -42,3 +42,17 @@ def test_the_reason_is_what_is_left(message, lines):
 def test_the_labels_of_a_whole_batch_are_cut():
     [line] = reason("Graph execution error:\n\nLabel values: " + "2 " * 1024 + "\n[[{{node loss}}]]")
     assert len(line) == 300 + len(" (in loss)")
+
+
+def test_a_message_that_cannot_be_made_is_told_as_such():
+    class BrokenError(Exception):
+        def __str__(self):
+            raise KeyError
+
+    assert words(BrokenError()) == "its message cannot be shown: __str__ raised KeyError"
+    assert words(ValueError("no 3")) == "no 3"
+
+
+def test_a_message_that_would_fill_the_screen_is_cut():
+    assert shortened("x" * 1000) == "x" * 1000
+    assert shortened("x" * 1001) == "x" * 1000 + "... (the log has the rest)"

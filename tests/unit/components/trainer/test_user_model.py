@@ -203,6 +203,18 @@ def test_error_outside_the_users_code_is_reported_without_a_place():
     assert describe(ValueError("first\nsecond"), "workloads.taxi.model.build_model") == "ValueError: first"
 
 
+def test_error_of_a_long_message_is_cut_and_one_without_is_told_by_its_class(broken):
+    class BrokenError(Exception):
+        def __str__(self):
+            raise KeyError
+
+    assert (
+        describe(ValueError("x" * 100_000), broken) == f"ValueError: {'x' * 1000}... (the log has the rest)"
+    )
+    told = "BrokenError: its message cannot be shown: __str__ raised KeyError"
+    assert describe(BrokenError(), broken) == told
+
+
 def test_error_in_code_that_tensorflow_has_rewritten_is_reported_by_its_own_words_and_line(broken, tmp_path):
     file = tmp_path / "broken_workload" / "model.py"
     text = (
