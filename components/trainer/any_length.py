@@ -89,6 +89,18 @@ def _compare(job: TrainingJob, rows: Mapping[str, Any]) -> None:
             "feature.shape",
         )
     for whole, cut in zip(*answers, strict=True):
+        if whole.shape != cut.shape:
+            raise ComponentError(
+                f"{KEY}: the model's answers have the shape {whole.shape}, and {cut.shape} if padding is cut "
+                f"off ({named})",
+                hint="let the model answer once per row: pool over the length; or leave the key out",
+            )
+        if not (np.isfinite(whole).all() and np.isfinite(cut).all()):
+            raise ComponentError(
+                f"{KEY}: the model's answer to a row is not a finite number, with or without its padding "
+                f"({named})",
+                hint="look for a division by 0 or a logarithm of 0 where the model pools",
+            )
         difference = np.abs(whole - cut)
         if (difference > _ABSOLUTE + _RELATIVE * np.abs(whole)).any():
             raise ComponentError(

@@ -98,6 +98,28 @@ def test_a_model_must_answer_alike_whatever_the_padding(module, pooled, mask, wo
         keras.config.set_dtype_policy("float32")
 
 
+@pytest.mark.parametrize(
+    ("answer", "words", "hint"),
+    [
+        (
+            "keras.layers.Dense(1)(vectors)[:, :, 0] + age",
+            r"the shape \(2, 6\), and \(2, 2\) if",
+            "once per row",
+        ),
+        ("keras.layers.Dense(1)(pooled) + age * float('nan')", "is not a finite number", "division by 0"),
+    ],
+)
+def test_answers_that_cannot_be_compared_are_refused(module, answer, words, hint, request):
+    from slipway.components.trainer.any_length import require_any_length
+
+    text = MODEL.replace("keras.layers.Dense(1)(pooled) + age", answer)
+    text = text.replace("POOLED", "keras.layers.GRU(4)(vectors)")
+    job = _job(module(f"answers_{request.node.callspec.indices['answer']}", text), mask=True)
+    with pytest.raises(ComponentError, match=words) as refused:
+        require_any_length(job, ROWS)
+    assert hint in refused.value.hint
+
+
 def test_tensorflow_on_a_tpu_has_one_shape():
     from slipway.components.trainer.any_length import require_bucketing_devices
 
