@@ -156,7 +156,7 @@ def new(
                 f"{wanted} holds {table.unread[wanted]}: it can be neither label nor feature.",
                 hint="write it as one text or number per row, and name that",
             )
-        if wanted in table.lists and wanted not in keep:
+        if wanted in table.lists and (wanted not in keep or wanted in (label, weight)):
             raise UsageError(
                 f"{wanted} holds several values per row: it can be neither label nor weight.",
                 hint="write it as one text or number per row, and name that",

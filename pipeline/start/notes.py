@@ -190,7 +190,8 @@ def _summed(numbers: Mapping[str, npt.NDArray[np.float64]], rows: Sequence[int])
             for start in (0, last + 1):
                 difference = abs(above[row] - above[start] - values[row])
                 is_several = addends[row] - addends[start] >= _LEAST_SUMMED_OF_GROUP
-                if is_several and values[row] and difference <= _ROUNDED * abs(values[row]):
+                is_number = np.isfinite(values[row]) and values[row] != 0
+                if is_several and is_number and difference <= _ROUNDED * abs(values[row]):
                     found.add(row)
     return found
 
@@ -198,7 +199,7 @@ def _summed(numbers: Mapping[str, npt.NDArray[np.float64]], rows: Sequence[int])
 def _ends_with_sum(values: npt.NDArray[np.float64]) -> bool:
     above, last = values[:-1], values[-1]
     above = above[~np.isnan(above)]
-    if len(above) < _LEAST_SUMMED or not last > above.max():
+    if len(above) < _LEAST_SUMMED or not np.isfinite(last) or not last > above.max():
         return False
     return bool(abs(above.sum() - last) <= _ROUNDED * last)
 

@@ -1,6 +1,7 @@
 """Reads the user's files into columns with Ingest's own readers, so that both see the same types."""
 
 import codecs
+import hashlib
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -25,6 +26,7 @@ from slipway.components.ingest.parquet_table import column_kinds
 from slipway.components.ingest.quarantine import describe
 from slipway.components.ingest.source import resolve_source
 from slipway.components.ingest.storage import StoredFile, fetched, list_files
+from slipway.components.ingest.suffixes import SUFFIXES
 from slipway.components.ingest.typed_rows import typed_rows
 from slipway.components.store_address import is_in_store
 from slipway.pipeline.errors import UsageError
@@ -120,12 +122,18 @@ class Table:
 
     @property
     def columns_and_lists(self) -> dict[str, npt.NDArray[Any]]:
-        """The columns and, as the text of its list in each row, the columns of lists."""
+        """The columns and, as texts that are equal where the lists are, the columns of lists."""
         texts = {
-            name: np.array([repr(each.tolist()) for each in lists], dtype=object)
+            name: np.array([_digest(each) for each in lists], dtype=object)
             for name, lists in self.lists.items()
         }
         return {**self.columns, **texts}
+
+
+def _digest(values: npt.NDArray[Any]) -> str:
+    """Return a short text for the values of a list: that of embeddings itself would fill the memory."""
+    content = repr(values.tolist()).encode() if values.dtype == object else values.tobytes()
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
 def read_table(
@@ -405,11 +413,14 @@ def _check_encoding(file: InputFile) -> None:
                 f"{file.name} is not UTF-8 text.",
                 hint=f"iconv -f UTF-16{endian} -t UTF-8 {shlex.quote(file.name)} > utf8.csv",
             )
-        rest = head.replace(b"\0", b"")
-        without = f"tr -d '\\0' < {shlex.quote(file.name)} > text.csv   # if that is all"
+        path = Path(file.name)
+        is_text = _is_utf8(head.replace(b"\0", b"")) and path.suffix.lower() not in SUFFIXES
+        # Not the input's name, which the shell would empty, but its suffix, by which `new` knows the format.
+        text = shlex.quote(f"{path.stem}-text{path.suffix}")
+        without = f"tr -d '\\0' < {shlex.quote(file.name)} > {text}   # if that is all"
         raise UsageError(
             f"{file.name} is not text: it holds NUL bytes.",
-            hint=without if _is_utf8(rest) else "name a CSV, JSON Lines or Parquet file with --data",
+            hint=without if is_text else "name a CSV, JSON Lines or Parquet file with --data",
         )
     if not _is_utf8(head):
         known = "UTF-16" if is_utf16 else "LATIN1"

@@ -83,3 +83,10 @@ def test_numbers_whose_sum_is_not_finite_are_no_totals(huge):
     values = np.array([1.0, huge, 2.0] * 10 + [huge])
     texts = np.array(["A"] * 30 + ["Total"], dtype=object)
     assert totals_note({"sold": values, "shop": texts}) == []
+
+
+def test_an_infinite_number_below_finite_ones_is_no_total():
+    values = np.array([1.0, 2.0, 3.0] * 13 + [np.inf])
+    assert totals_note({"sold": values}) == []
+    texts = np.array(["A"] * 39 + ["Total"], dtype=object)
+    assert totals_note({"sold": values, "shop": texts}) == []

@@ -121,7 +121,21 @@ def test_a_column_with_lists_in_some_blocks_only_holds_lists(tmp_path):
     assert (set(table.columns), set(table.lists)) == ({"a", "t"}, {"l"})
     assert len(table.lists["l"]) == table.rows == 6001
     assert [each.tolist() for each in table.lists["l"][-2:]] == [[1, 2], [3]]
-    assert table.columns_and_lists["l"][-1] == "[3.0]"
+    told = table.columns_and_lists["l"]
+    assert (len(told), len(set(told)), told[0] == told[1]) == (6001, 2, True)
+
+
+def test_long_lists_are_told_apart_by_short_texts(tmp_path):
+    path = tmp_path / "in.jsonl"
+    vectors = [[0.1 * place for place in range(768)], [0.2 * place for place in range(768)]]
+    texts = [["a", "b"], ["a', 'b"]]
+    rows = [{"v": vectors[row % 2], "t": texts[row % 2]} for row in range(4)]
+    path.write_text("\n".join(json.dumps(each) for each in rows))
+    told = read_table(str(path), root=tmp_path).columns_and_lists
+    for name in ("v", "t"):
+        assert told[name].tolist() == [*told[name][:2]] * 2
+        assert told[name][0] != told[name][1]
+        assert {len(each) for each in told[name]} == {32}
 
 
 @pytest.mark.parametrize("as_parquet", [False, True])
