@@ -53,7 +53,7 @@ class SourceModule:
 
 
 def read_module(name: str, *, root: Path) -> SourceModule | None:
-    """Return the source of a module below the root or of Slipway; None if it is compiled or not Python.
+    """Return a module below the root or of Slipway; None if it is elsewhere, compiled or not Python.
 
     Args:
         root: the project's root, from which modules are imported.
