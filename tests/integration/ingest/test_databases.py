@@ -212,7 +212,9 @@ def test_a_wrong_login_is_reported_without_the_password(read, request, kind):
 
 def test_a_run_asks_the_database_and_trains_anew_only_for_other_rows(postgresql, warm_runner, tmp_path):
     """With `as_of` the database is not even asked; the password is in none of the files."""
-    columns = "'Cash' AS payment_type, n % 24 AS trip_start_hour, n % 3 AS tips, 1368183600 AS trip_start_timestamp"
+    columns = (
+        "'Cash' AS payment_type, n % 24 AS trip_start_hour, n % 3 AS tips, 1368183600 AS trip_start_timestamp"
+    )
     trips = f"SELECT {columns} FROM generate_series(1, {{}}) AS n"  # noqa: S608
     postgresql.do(f"CREATE VIEW trips AS {trips.format(300)}")
 
