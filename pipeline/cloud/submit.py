@@ -105,7 +105,7 @@ def run_named(text: str) -> str:
     Raises:
         UsageError: it is neither.
     """
-    name = text.strip().partition("?")[0].rstrip("/").rpartition("/")[2]
+    name = text.strip().partition("?")[0].rpartition("/")[2]
     if not RUN_NAME.fullmatch(name):
         raise UsageError(
             f"{text!r} cannot be the name of a run",

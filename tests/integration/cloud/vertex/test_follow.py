@@ -190,7 +190,7 @@ def test_who_stops_looking_is_told_that_the_run_goes_on_and_how_to_go_on_or_end_
 
 @pytest.mark.parametrize(
     "text",
-    ["taxi-1", "https://x.example/runs/taxi-1/?project=p", "http://localhost:8080/#/runs/details/taxi-1"],
+    ["taxi-1", "https://x.example/runs/taxi-1?project=p", "http://localhost:8080/#/runs/details/taxi-1\n"],
 )
 def test_run_is_named_by_its_name_or_by_its_link(text):
     assert run_named(text) == "taxi-1"
