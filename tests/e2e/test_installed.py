@@ -114,7 +114,10 @@ def test_project_without_a_workload_says_how_to_make_one(slipway, tmp_path):
     assert slipway("init", "empty", cwd=tmp_path).returncode == 0
     done = slipway("run", cwd=tmp_path / "empty")
     assert done.returncode == 2
-    assert done.stderr.endswith("hint: make one from your rows: the command new\n")
+    assert "this project has no workload yet\n" in done.stderr
+    assert done.stderr.endswith(
+        "hint: make one from your rows: the command new NAME --data FILE --label COLUMN\n"
+    )
 
 
 def test_file_beside_the_data_is_never_executed(slipway, tmp_path):
