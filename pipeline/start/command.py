@@ -21,12 +21,13 @@ from slipway.components.nearest import nearest
 from slipway.pipeline.config.section import PATTERN_WORDS, SnakeName
 from slipway.pipeline.errors import UsageError, raised_as
 from slipway.pipeline.start.deciding import Plan, Role, Task, check_rows, decide
+from slipway.pipeline.start.encoding import iconv
 from slipway.pipeline.start.facts import Facts, facts_of, facts_of_lists
 from slipway.pipeline.start.images.command import BegunImages, new_images
 from slipway.pipeline.start.images.inspection import check_folder, existing_splits, holds_images
 from slipway.pipeline.start.label import OneCsv, decide_task
 from slipway.pipeline.start.notes import placeholder_notes, totals_note, width_notes
-from slipway.pipeline.start.reading import Table, iconv, read_table
+from slipway.pipeline.start.reading import Table, read_table
 from slipway.pipeline.start.rendering import utf8
 from slipway.pipeline.start.splitting import Split, decide_split
 from slipway.pipeline.start.writing import files_of, write_files, written_lines

@@ -1,9 +1,7 @@
 """Reads the user's files into columns with Ingest's own readers, so that both see the same types."""
 
-import codecs
 import hashlib
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,26 +10,32 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from slipway.components.ingest.blocks import BEYOND_64_BITS, InputFile, check_columns
+from slipway.components.ingest.blocks import BEYOND_64_BITS, check_columns
 from slipway.components.ingest.column_notes import ColumnNotes
 from slipway.components.ingest.column_types import Columns, ColumnType, merge
 from slipway.components.ingest.compression import Stream
 from slipway.components.ingest.csv_heads import check_heads
-from slipway.components.ingest.file_kinds import AS_PARQUET, HEAD_BYTES, SPREADSHEET, UNPACK, other_kind
+from slipway.components.ingest.file_kinds import AS_PARQUET, SPREADSHEET, UNPACK
 from slipway.components.ingest.formats import FORMATS, WITH_COLUMNS, format_of
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.parquet_table import column_kinds
 from slipway.components.ingest.quarantine import describe
 from slipway.components.ingest.source import resolve_source
 from slipway.components.ingest.storage import StoredFile, fetched, list_files
-from slipway.components.ingest.suffixes import SUFFIXES
 from slipway.components.ingest.typed_rows import typed_rows
 from slipway.components.store_address import is_in_store
 from slipway.pipeline.errors import UsageError
+from slipway.pipeline.start.column_arrays import (
+    are_merged,
+    is_list,
+    joined,
+    list_arrays,
+    rows_without_text,
+    value_array,
+)
 from slipway.pipeline.start.dialect import dialect_of
-from slipway.pipeline.start.facts import EXACT
+from slipway.pipeline.start.encoding import check_encoding
 from slipway.pipeline.start.number_like import codes, words
 from slipway.pipeline.start.value_formats import (
     ValueFormats,
@@ -173,7 +177,7 @@ def read_table(
     options = Options(format=file_format, null_values=null_values)
     if FORMATS[file_format].is_text:
         with fetched(files[0]) as file:
-            _check_encoding(file)
+            check_encoding(file)
     if file_format == "csv":
         with fetched(files[0]) as file:
             dialect = dialect_of(Stream(file).read(_HEAD_BYTES), name=file.name)
@@ -257,23 +261,21 @@ def _table(files: Sequence[StoredFile], options: Options, most_rows: int, most_b
                 has_empty_end |= block.has_empty_end
                 if rows >= most_rows or size_bytes >= most_bytes:
                     break
-    joined = {name: _joined(chunks) for name, chunks in parts.items() if chunks}
-    no_text = {
-        name: _rows_without_text(values) for name, values in joined.items() if not _is_readable(values)
-    }
+    columns = {name: joined(chunks) for name, chunks in parts.items() if chunks}
+    no_text = {name: wrong for name, values in columns.items() if (wrong := rows_without_text(values))}
     unread = dict.fromkeys(no_text, "bytes that are not text")
     return Table(
         columns={
-            name: _numpy(column)
-            for name, column in joined.items()
-            if name not in unread and not _is_list(column)
+            name: value_array(column)
+            for name, column in columns.items()
+            if name not in unread and not is_list(column)
         },
         lists={
-            name: _numpy_lists(column)
-            for name, column in joined.items()
-            if name not in unread and _is_list(column)
+            name: list_arrays(column)
+            for name, column in columns.items()
+            if name not in unread and is_list(column)
         },
-        kinds={name: _KINDS[kinds[name]] for name in joined if name not in unread},
+        kinds={name: _KINDS[kinds[name]] for name in columns if name not in unread},
         rows=rows,
         is_whole=rows < most_rows and size_bytes < most_bytes,
         rejected=rejected,
@@ -285,7 +287,7 @@ def _table(files: Sequence[StoredFile], options: Options, most_rows: int, most_b
         notes=notes,
         has_empty_end=has_empty_end,
         texts=tuple(name for name, wrong in no_text.items() if wrong <= _FEW_WITHOUT_TEXT * rows),
-        merged=tuple(name for name in joined if name in merged or _are_merged(joined[name])),
+        merged=tuple(name for name in columns if name in merged or are_merged(columns[name])),
     )
 
 
@@ -295,78 +297,6 @@ _KINDS = {
     ColumnType.FLOAT: "float",
     ColumnType.TEXT: "text",
 }
-
-
-def _are_merged(values: pa.Array) -> bool:
-    """Whether different integers, such as IDs, become equal as float64, in which `new` counts values."""
-    if not pa.types.is_integer(values.type) or not len(values):
-        return False
-    limits = pc.min_max(values)
-    if not limits["min"].is_valid or max(-limits["min"].as_py(), limits["max"].as_py()) <= EXACT:
-        return False
-    there = values.drop_null()
-    found, left = (pc.count_distinct(each).as_py() for each in (there, there.cast(pa.float64(), safe=False)))
-    return bool(left < found)
-
-
-def _joined(chunks: Sequence[pa.Array]) -> pa.Array:
-    """Return the values of all blocks: lists only if a row has several values, in whichever block."""
-    lists = [each for each in chunks if _is_list(each)]
-    if not lists:
-        return pa.chunked_array(chunks).combine_chunks()
-    if any((pc.max(pc.list_value_length(each)).as_py() or 0) > 1 for each in lists):
-        return pa.chunked_array(
-            [each if _is_list(each) else _as_lists(each) for each in chunks]
-        ).combine_chunks()
-    return pa.chunked_array(
-        [_as_single(each) if _is_list(each) else each for each in chunks]
-    ).combine_chunks()
-
-
-def _as_lists(values: pa.Array) -> pa.Array:
-    """Return each value as a list of one; a missing one as an empty list."""
-    ends = np.cumsum([0, *pc.is_valid(values).to_numpy(zero_copy_only=False)])
-    return pa.LargeListArray.from_arrays(pa.array(ends, pa.int64()), values.drop_null())
-
-
-def _as_single(lists: pa.Array) -> pa.Array:
-    """Return the value of each list of one; nothing for an empty one."""
-    counts = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
-    places = pa.array(np.cumsum(counts) - 1, pa.int64(), mask=counts == 0)
-    return pc.list_flatten(lists).take(places)
-
-
-def _numpy_lists(lists: pa.Array) -> list[npt.NDArray[Any]]:
-    counts = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
-    return np.split(_numpy(pc.list_flatten(lists)), np.cumsum(counts)[:-1])
-
-
-def _is_list(values: pa.Array) -> bool:
-    return bool(pa.types.is_large_list(values.type))
-
-
-def _is_readable(values: pa.Array) -> bool:
-    """Whether values are numbers or valid UTF-8."""
-    if _is_list(values):
-        return _is_readable(pc.list_flatten(values))
-    if not pa.types.is_large_binary(values.type):
-        return True
-    try:
-        values.cast(pa.large_string())
-    except pa.ArrowInvalid:
-        return False
-    return True
-
-
-def _rows_without_text(values: pa.Array) -> int:
-    return sum(not _is_readable(values[row : row + 1]) for row in range(len(values)))
-
-
-def _numpy(column: pa.Array) -> npt.NDArray[Any]:
-    if pa.types.is_large_binary(column.type):
-        texts = [None if text is None else text.decode("utf-8", "replace") for text in column.to_pylist()]
-        return np.array(texts, dtype=object)
-    return np.asarray(pc.fill_null(column.cast(pa.float64(), safe=False), float("nan")), dtype=np.float64)
 
 
 def _format_of(source: str, root: Path) -> str:
@@ -393,61 +323,3 @@ def _end(name: str) -> str:
     """Return the suffix of a file name in lower case, ignoring the suffix of a compression."""
     path = Path(name)
     return (Path(path.stem).suffix if path.suffix in _UNPACKED else path.suffix).lower()
-
-
-def _check_encoding(file: InputFile) -> None:
-    """Reject a file that is not UTF-8 text, with a command to convert it.
-
-    A workload can name another encoding, but `new` reads UTF-8 only.
-
-    Raises:
-        UsageError: the first bytes are not UTF-8, or belong to another kind of file.
-    """
-    head = Stream(file).read(_HEAD_BYTES)
-    is_utf16 = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    if other := other_kind(head[:HEAD_BYTES]):
-        raise UsageError(f"{file.name} is {other[0]}.", hint=other[1])
-    if b"\0" in head and not is_utf16:
-        if endian := _utf16_without_mark(head):
-            raise UsageError(
-                f"{file.name} is not UTF-8 text.",
-                hint=f"iconv -f UTF-16{endian} -t UTF-8 {shlex.quote(file.name)} > utf8.csv",
-            )
-        path = Path(file.name)
-        is_text = _is_utf8(head.replace(b"\0", b"")) and path.suffix.lower() not in SUFFIXES
-        # Not the input's name, which the shell would empty, but its suffix, by which `new` knows the format.
-        text = shlex.quote(f"{path.stem}-text{path.suffix}")
-        without = f"tr -d '\\0' < {shlex.quote(file.name)} > {text}   # if that is all"
-        raise UsageError(
-            f"{file.name} is not text: it holds NUL bytes.",
-            hint=without if is_text else "name a CSV, JSON Lines or Parquet file with --data",
-        )
-    if not _is_utf8(head):
-        known = "UTF-16" if is_utf16 else "LATIN1"
-        raise UsageError(
-            f"{file.name} is not UTF-8 text.",
-            hint=iconv(file.name, known),
-        )
-
-
-def _is_utf8(head: bytes) -> bool:
-    """Return True for the first bytes of a UTF-8 text, which may end within a character."""
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(head)
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def iconv(file: str, encoding: str) -> str:
-    """Return the command that converts a file to UTF-8."""
-    return f"iconv -f {encoding} -t UTF-8 {shlex.quote(file)} > utf8.csv   # or the file's encoding"
-
-
-def _utf16_without_mark(head: bytes) -> str:
-    """Return LE or BE if the bytes are mostly Latin text in UTF-16 without a byte order mark; else empty."""
-    for first, endian in ((1, "LE"), (0, "BE")):
-        zeros, others = head[first::2], head[1 - first :: 2]
-        if zeros.count(0) > len(zeros) / 2 and 0 not in others:
-            return endian
-    return ""

@@ -1,6 +1,5 @@
 import ast
 import csv
-import gzip
 import json
 import subprocess
 import sys
@@ -551,18 +550,6 @@ def test_a_file_whose_name_is_no_text_is_refused(root):
     assert not (root / "workloads/customers").exists()
 
 
-@pytest.mark.parametrize(
-    ("encoding", "name"),
-    [("utf-16", "UTF-16"), ("utf-16-le", "UTF-16LE"), ("utf-16-be", "UTF-16BE"), ("latin-1", "LATIN1")],
-)
-def test_text_of_another_encoding_is_refused_with_the_command_that_changes_it(root, encoding, name):
-    rows = "".join(f"{row},m\xfcde\n{row},wach\n" for row in range(30))
-    (root / "my data.csv").write_text(f"gr\xf6\xdfe,y\n{rows}", encoding=encoding)
-    with pytest.raises(UsageError, match="is not UTF-8 text") as refused:
-        _begin(root, data="my data.csv", label="y")
-    assert refused.value.hint.startswith(f"iconv -f {name} -t UTF-8 '")
-
-
 def test_infinite_numbers_are_no_feature(root):
     _write(root, {**COLUMNS, "rate": lambda row: "-inf" if row == 5 else row / 7})
     rate = next(d for d in _begin(root).plan.decisions if d.facts.name == "rate")
@@ -665,10 +652,6 @@ def test_a_column_of_lists_cannot_be_the_label(root):
             "is a ZIP file, as the workbooks of Excel are",
             "save the sheet as CSV",
         ),
-        ("data.csv", b"a,b\n\0\x01\xff", "is not text: it holds NUL bytes", "name a CSV"),
-        ("data.csv", b"a,b\n1,2\n\0\0\0\n", "is not text: it holds NUL bytes", "> data-text.csv   # if"),
-        ("d.jsonl", b'{"a": 1}\n\0\n', "is not text: it holds NUL bytes", "> d-text.jsonl   # if"),
-        ("d.csv.gz", gzip.compress(b"a\n1\n\0\n", mtime=0), "is not text: it holds NUL bytes", "name a CSV"),
         ("data.json", b"[{}]", "no file whose name ends in", "json.load(sys.stdin)"),
         ("data.zip", b"PK", "no file whose name ends in", "unpack it first"),
     ],
