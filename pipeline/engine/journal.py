@@ -5,7 +5,7 @@ import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from slipway.pipeline.engine.launcher import Start
@@ -39,11 +39,20 @@ class Journal:
 
     record: RunRecord
     history: History
-    began: float = field(default_factory=time.monotonic)
+    began: float
+
+    @property
+    def wall_s(self) -> float:
+        """How long the run has lasted, in seconds."""
+        return round(time.monotonic() - self.began, 3)
+
+    def note_alive(self) -> None:
+        """Record how long the run has lasted, in case it is killed."""
+        self.history.note_alive(self.record.run_id, self.wall_s)
 
     def changed(self, entry: NodeRecord) -> None:
         """Record that a node's state has changed."""
-        self.record.wall_s = round(time.monotonic() - self.began, 3)
+        self.record.wall_s = self.wall_s
         event = {"node": entry.id, "state": entry.state, "attempt": entry.attempts, "why": entry.why}
         with writing(self.record):
             self.history.save(self.record)
@@ -61,7 +70,7 @@ class Journal:
         folder, name = self.record.folder, file_name(entry.id)
         progress, left = folder / "progress" / name, folder / "left" / name
         entry.log = f"logs/{name}.log"
-        entry.started_s = round(time.monotonic() - self.began, 3)
+        entry.started_s = self.wall_s
         with writing(self.record):
             progress.parent.mkdir(exist_ok=True)
             progress.unlink(missing_ok=True)

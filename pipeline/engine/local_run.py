@@ -76,12 +76,13 @@ def execute(
         )
         record.overrides = dict(request.overrides)
         if request.ir is not None:
-            (history.folder(record.run_id) / IR_NAME).write_bytes(request.ir)
+            (record.folder / IR_NAME).write_bytes(request.ir)
         history.save(record)
         display.begins(record)
-        with closed_at_end(history, record, display=display, began=began, listeners=listeners) as end:
+        journal = Journal(record, history, began)
+        with closed_at_end(journal, display, listeners) as end:
             try:
-                engine = _run(request, history, record, display, warm, began, hopeless, beside)
+                engine = _run(request, journal, display, warm, hopeless, beside)
             finally:
                 if beside:
                     beside.end(record.run_id)
@@ -92,45 +93,44 @@ def execute(
 
 def _run(
     request: Request,
-    history: History,
-    record: RunRecord,
+    journal: Journal,
     display: RunDisplay,
     warm: WarmProcess | None,
-    began: float,
     hopeless: Hopeless,
     beside: Beside | None,
 ) -> Engine | None:
     """Plan and run; return the engine, which is done, or None if no node had to run."""
 
     def alive() -> None:
-        history.note_alive(record.run_id, time.monotonic() - began)
+        journal.note_alive()
         if beside:
-            beside.release(record)
+            beside.release(journal.record)
 
     if beside:
         beside.leave_if_interrupted()  # a sweep may have many runs that need no node, and so do not tick
-    known = known_plan(request, history, record)
-    if is_all_known(known, request, history, record, display):
+    known = known_plan(request, journal)
+    if is_all_known(known, request, journal, display):
         return None
     jobs = request.jobs or default_jobs()
     # With a single job, the machine may have no room for a second process.
     may_start_ahead = jobs > 1
-    folder = history.folder(record.run_id)
+    folder = journal.record.folder
     with (
         temporary_folder(folder) as temporary,
         ForkServerClient(folder, temporary=temporary, warm=warm, is_ours=request.is_workload) as server,
     ):
         # Another core is idle while TFX is imported.
-        if may_start_ahead and _will_check_serving(request, history, known):
+        if may_start_ahead and _will_check_serving(request, journal.history, known):
             server.start_ahead(CLIENT)
-        plan = prepare(request, history, record, display, server, alive=alive, beside=beside)
+        plan = prepare(request, journal, display, server, alive=alive, beside=beside)
         if may_start_ahead and _checks_serving(plan):
             server.start_ahead(CLIENT)
-        journal = Journal(record, history, began)
         engine = Engine(
             graph=plan.graph,
             launcher=server,
-            results=CachedResults(journal, plan, functools.partial(is_current, request, plan, history)),
+            results=CachedResults(
+                journal, plan, functools.partial(is_current, request, plan, journal.history)
+            ),
             journal=journal,
             display=display,
             jobs=jobs,
@@ -156,15 +156,13 @@ def _checks_serving(plan: Plan) -> bool:
     )
 
 
-def known_plan(request: Request, history: History, record: RunRecord) -> Plan | None:
+def known_plan(request: Request, journal: Journal) -> Plan | None:
     """Return the plan, if it is known without importing TFX."""
-    graph = known_graph(request, history)
-    return make_plan(request, history, graph, resumed=_resumed(record)) if graph else None
+    graph = known_graph(request, journal.history)
+    return make_plan(request, journal.history, graph, resumed=_resumed(journal.record)) if graph else None
 
 
-def is_all_known(
-    plan: Plan | None, request: Request, history: History, record: RunRecord, display: RunDisplay
-) -> bool:
+def is_all_known(plan: Plan | None, request: Request, journal: Journal, display: RunDisplay) -> bool:
     """Return True if no node has to run, as far as is known without TFX, and record the results.
 
     If nodes have to run, invalid requests are rejected.
@@ -181,15 +179,13 @@ def is_all_known(
         if due is None or "Pusher" in due:
             request.check_destination()
         return False
-    _begin_nodes(history, record, plan)
-    display.planned(record, _expected_s(history, record))
+    _begin_nodes(journal, plan, display)
     return True
 
 
 def prepare(
     request: Request,
-    history: History,
-    record: RunRecord,
+    journal: Journal,
     display: RunDisplay,
     server: ForkServerClient,
     *,
@@ -206,7 +202,8 @@ def prepare(
         UsageError: the pipeline cannot be compiled, its metadata store is damaged or none, or a node needs
             Docker and there is none.
     """
-    folder, resumed = history.folder(record.run_id), _resumed(record)
+    record, history = journal.record, journal.history
+    folder, resumed = record.folder, _resumed(record)
     attempt = f"{record.run_id}.{record.resumed}" if record.resumed else record.run_id
 
     def tick() -> None:
@@ -223,15 +220,14 @@ def prepare(
     are_others_at_work = record.in_steps or (beside is not None and beside.begun > 1)
     server.settle("" if are_others_at_work else str(folder.parent), tick=tick)
     if resumed:
-        _take_up(record, server, history, tick=tick)
+        _take_up(journal, server, tick=tick)
     while True:
         releases = beside.releases if beside else 0
         plan = make_plan(request, history, graph, resumed=resumed)
         if beside is None or beside.claim(record.run_id, _due(plan), releases=releases, tick=tick):
             break
     check_docker((node for node in graph.nodes if plan.decisions[node.id].action == "run"), os.environ)
-    _begin_nodes(history, record, plan)
-    display.planned(record, _expected_s(history, record))
+    _begin_nodes(journal, plan, display)
     # A resolver that found nothing has no execution to reuse.
     sources = {i: d.source for i, d in plan.decisions.items() if d.source is not None}
     reused = {i: source for i, source in sources.items() if source["execution_id"] is not None}
@@ -250,10 +246,9 @@ def _resumed(record: RunRecord) -> RunRecord | None:
     return record if record.resumed else None
 
 
-def _take_up(
-    record: RunRecord, server: ForkServerClient, history: History, *, tick: Callable[[], None]
-) -> None:
+def _take_up(journal: Journal, server: ForkServerClient, *, tick: Callable[[], None]) -> None:
     """Record results of nodes that completed after a killed engine could no longer record them."""
+    record = journal.record
     last = record.run_id if record.resumed == 1 else f"{record.run_id}.{record.resumed - 1}"
     published = server.published([last], tick=tick)
     for entry in record.nodes:
@@ -261,10 +256,12 @@ def _take_up(
             entry.execution_id = published[entry.id]["execution_id"]
             entry.outputs = published[entry.id]["outputs"]
             files = {} if entry.is_resolver else kept_files(entry.outputs)
-            history.remember(entry.key, result_of(entry, record.run_id, files=files))
+            journal.history.remember(entry.key, result_of(entry, record.run_id, files=files))
 
 
-def _begin_nodes(history: History, record: RunRecord, plan: Plan) -> None:
+def _begin_nodes(journal: Journal, plan: Plan, display: RunDisplay) -> None:
+    """Record and show what the plan has decided for each node."""
+    record, history = journal.record, journal.history
     earlier = {node.id: node for node in record.nodes}
     record.workload, record.nodes = plan.graph.name, []
     record.baseline, record.reference = plan.baseline, plan.reference
@@ -287,6 +284,7 @@ def _begin_nodes(history: History, record: RunRecord, plan: Plan) -> None:
         record.nodes.append(entry)
     history.save_fingerprints(record.run_id, plan.prints)
     history.save(record)
+    display.planned(record, _expected_s(history, record))
 
 
 def _continued(record: RunRecord) -> RunRecord:

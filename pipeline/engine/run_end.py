@@ -3,11 +3,11 @@
 `exit_codes.py` names the codes.
 """
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from slipway.pipeline.engine.journal import Journal
 from slipway.pipeline.engine.processes.client import RefusedError
 from slipway.pipeline.engine.signal_handlers import raise_interrupt, signals_handled_by
 from slipway.pipeline.errors import PipelineError, UsageError, of_the_machine
@@ -33,7 +33,7 @@ class Ending:
     """How a run ended, set inside the block of `closed_at_end`.
 
     Attributes:
-        pruned: whether a node was ended as hopeless.
+        pruned: whether a node was ended as hopeless. A failure beside it counts more.
     """
 
     interrupted: bool = False
@@ -42,18 +42,12 @@ class Ending:
 
 @contextmanager
 def closed_at_end(
-    history: History,
-    record: RunRecord,
-    *,
-    display: RunDisplay,
-    began: float,
-    listeners: Sequence[Listener] = (),
+    journal: Journal, display: RunDisplay, listeners: Sequence[Listener] = ()
 ) -> Iterator[Ending]:
     """Close a run when its block ends, with or without an error. Ctrl-C interrupts the run.
 
     Args:
         display: shows the outcome; an error is left to the caller.
-        began: when the run began, in seconds of `time.monotonic()`.
 
     Raises:
         PipelineError: the engine failed, or the machine ran out of disk space or memory.
@@ -65,72 +59,45 @@ def closed_at_end(
     except KeyboardInterrupt:
         end.interrupted = True
     except PipelineError as error:
-        give_up(history, record, error, began=began, listeners=listeners)
+        give_up(journal, error, listeners)
         raise
     except (OSError, MemoryError) as error:
         refused = of_the_machine(error)
-        give_up(history, record, refused, began=began, listeners=listeners)
+        give_up(journal, refused, listeners)
         raise refused from error
     except Exception:  # a bug of ours: close the run, and let the traceback show it
-        record.state, record.exit_code = "failed", FAILED
-        _end(history, record, began, listeners)
+        journal.record.state, journal.record.exit_code = "failed", FAILED
+        _end(journal, listeners)
         raise
-    close(
-        history,
-        record,
-        display=display,
-        began=began,
-        interrupted=end.interrupted,
-        pruned=end.pruned,
-        listeners=listeners,
-    )
+    close(journal, end, display, listeners)
 
 
-def give_up(
-    history: History,
-    record: RunRecord,
-    error: PipelineError,
-    *,
-    began: float,
-    listeners: Sequence[Listener] = (),
-) -> None:
+def give_up(journal: Journal, error: PipelineError, listeners: Sequence[Listener] = ()) -> None:
     """Close a run that an error ended; remove one that was rejected before anything ran.
 
     The error's hint becomes the command that continues the run.
     """
+    record = journal.record
     is_refused = isinstance(error, UsageError) and not isinstance(error, RefusedError)
     if is_refused and not record.resumed:
-        history.discard(record)  # there is nothing to resume or to inspect
+        journal.history.discard(record)  # there is nothing to resume or to inspect
         return
     record.state, record.exit_code = "failed", error.exit_code
-    _end(history, record, began, listeners)
+    _end(journal, listeners)
     if not record.in_steps:
         on = resume_command(record)
         error.hint = f"{on}   # {error.hint}" if error.hint and on not in error.hint else error.hint or on
 
 
-def close(
-    history: History,
-    record: RunRecord,
-    *,
-    display: RunDisplay,
-    began: float,
-    interrupted: bool,
-    pruned: bool = False,
-    listeners: Sequence[Listener] = (),
-) -> None:
+def close(journal: Journal, end: Ending, display: RunDisplay, listeners: Sequence[Listener] = ()) -> None:
     """Close a run whose nodes are done: record its outcome, state and exit code, and show them."""
-    conclude(record, interrupted=interrupted, pruned=pruned)
-    _end(history, record, began, listeners)
-    display.ends(record)
+    conclude(journal.record, interrupted=end.interrupted, pruned=end.pruned)
+    _end(journal, listeners)
+    display.ends(journal.record)
 
 
 def conclude(record: RunRecord, *, interrupted: bool = False, pruned: bool = False) -> None:
-    """Fill in the outcome of a run whose nodes are done, its state and exit code.
-
-    Args:
-        pruned: whether a node was ended as hopeless. A failure beside it counts more.
-    """
+    """Fill in the outcome of a run whose nodes are done, its state and exit code; see `Ending`."""
     complete_outcome(record)
     record.exit_code = INTERRUPTED if interrupted else exit_code(record)
     record.state = _STATES[record.exit_code]
@@ -146,18 +113,18 @@ def exit_code(record: RunRecord) -> int:
     return GATE_STOPPED if failed or record.blessed is False else DONE
 
 
-def _end(history: History, record: RunRecord, began: float, listeners: Sequence[Listener]) -> None:
+def _end(journal: Journal, listeners: Sequence[Listener]) -> None:
     """Write the record of a finished run, and call the listeners."""
-    record.wall_s = round(time.monotonic() - began, 3)
+    record, history = journal.record, journal.history
+    record.wall_s = journal.wall_s
     try:
         history.save(record)
         history.forget_alive(record.run_id)
         told = {"run": record.run_id, "state": record.state, "exit_code": record.exit_code}
         history.append_event(record.run_id, told)
     except OSError as error:
-        folder = history.folder(record.run_id)
         raise PipelineError(
-            f"{folder} cannot be written: {error.strerror}. What is finished is kept.",
+            f"{record.folder} cannot be written: {error.strerror}. What is finished is kept.",
             hint=f"make room, then {command('resume', record.run_id, output=history.output)}",
         ) from error
     for listener in listeners:

@@ -19,7 +19,7 @@ from slipway.pipeline.engine.processes.os_processes import end_leftovers
 from slipway.pipeline.engine.processes.temporary import temporary_folder
 from slipway.pipeline.engine.processes.warm import WarmProcess
 from slipway.pipeline.engine.result_store import CachedResults
-from slipway.pipeline.engine.run_end import Listener, close, give_up
+from slipway.pipeline.engine.run_end import Ending, Listener, close, give_up
 from slipway.pipeline.engine.scheduler import Engine
 from slipway.pipeline.engine.signal_handlers import raise_interrupt, signals_handled_by
 from slipway.pipeline.engine.transitions import passed_on
@@ -74,9 +74,9 @@ def begin(
         record.overrides, record.in_steps, record.airflow = dict(request.overrides), True, airflow
         history.save(record)
         display.begins(record)
-        folder = history.folder(record.run_id)
+        folder, journal = record.folder, Journal(record, history, began)
         try:
-            if not is_all_known(known_plan(request, history, record), request, history, record, display):
+            if not is_all_known(known_plan(request, journal), request, journal, display):
                 own = _step_folder(folder, "begin")
                 with (
                     signals_handled_by(raise_interrupt),
@@ -85,10 +85,10 @@ def begin(
                         own, temporary=temporary, warm=warm, is_ours=request.is_workload
                     ) as server,
                 ):
-                    plan = prepare(request, history, record, display, server)
+                    plan = prepare(request, journal, display, server)
                 write_json(folder / _GRAPH, plan.graph.to_json())
         except PipelineError as error:
-            give_up(history, record, error, began=began, listeners=listeners)
+            give_up(journal, error, listeners)
             raise
         except KeyboardInterrupt:
             history.discard(record)
@@ -150,13 +150,13 @@ def _run(
     display: RunDisplay,
 ) -> None:
     tick = functools.partial(display.waiting, record, "importing TFX")
-    folder = history.folder(record.run_id)
+    folder = record.folder
     compiled = server.compile(request.order(run_id=record.run_id, folder=folder), tick=tick)
     graph = keep_graph(request, history, compiled)
-    prints = read_fingerprints(history.folder(record.run_id)) or {}
+    prints = read_fingerprints(folder) or {}
     needed = graph.upstream_of([node_id])
     if absent := needed - prints.keys():
-        path = history.folder(record.run_id) / "fingerprints.json"
+        path = folder / "fingerprints.json"
         raise DocumentError(f"{path} lacks {', '.join(sorted(absent))}.", hint="start a new run")
     record.nodes = [node for node in record.nodes if node.id in needed]
     before = [node for node in record.nodes if node.id != node_id]
@@ -207,14 +207,8 @@ def finish(
             discard_results_behind_stopped_gates(record, graph)
         has_failed = any(node.state == "failed" for node in record.nodes)
         is_partial = not has_failed and any(node.why == _NOT_TAKEN for node in record.nodes)
-        close(
-            History(output),
-            record,
-            display=display,
-            began=_began(record),
-            interrupted=is_partial,
-            listeners=listeners,
-        )
+        journal = Journal(record, History(output), _began(record))
+        close(journal, Ending(interrupted=is_partial), display, listeners)
     return record
 
 

@@ -262,7 +262,7 @@ def _table(files: Sequence[StoredFile], options: Options, most_rows: int, most_b
                 if rows >= most_rows or size_bytes >= most_bytes:
                     break
     columns = {name: joined(chunks) for name, chunks in parts.items() if chunks}
-    no_text = {name: wrong for name, values in columns.items() if (wrong := rows_without_text(values))}
+    no_text = {name: count for name, values in columns.items() if (count := rows_without_text(values))}
     unread = dict.fromkeys(no_text, "bytes that are not text")
     return Table(
         columns={
@@ -286,7 +286,7 @@ def _table(files: Sequence[StoredFile], options: Options, most_rows: int, most_b
         unread=unread,
         notes=notes,
         has_empty_end=has_empty_end,
-        texts=tuple(name for name, wrong in no_text.items() if wrong <= _FEW_WITHOUT_TEXT * rows),
+        texts=tuple(name for name, count in no_text.items() if count <= _FEW_WITHOUT_TEXT * rows),
         merged=tuple(name for name in columns if name in merged or are_merged(columns[name])),
     )
 

@@ -91,12 +91,13 @@ def rehearse(
         record.overrides = dict(request.overrides)
         history.save(record)
         display.begins(record)
-        with closed_at_end(history, record, display=display, began=began) as end:
+        journal = Journal(record, history, began)
+        with closed_at_end(journal, display) as end:
             # Always the same folder, not the run's: its path is in parameters, which the cache compares.
             shutil.rmtree(staged, ignore_errors=True)
             image.stage(staged)
             with _containers_removed(target, output):
-                end.interrupted = _run(target, history, record, display, jobs or default_jobs())
+                end.interrupted = _run(target, journal, display, jobs or default_jobs())
     return record
 
 
@@ -126,11 +127,10 @@ def _containers_removed(target: ImageRun | ImageModuleRun, output: Path) -> Iter
         remove_left(program, output)
 
 
-def _run(
-    target: ImageRun | ImageModuleRun, history: History, record: RunRecord, display: RunDisplay, jobs: int
-) -> bool:
+def _run(target: ImageRun | ImageModuleRun, journal: Journal, display: RunDisplay, jobs: int) -> bool:
     """Compile and run the job; return True if the user interrupted."""
-    folder = history.folder(record.run_id)
+    record, history = journal.record, journal.history
+    folder = record.folder
     staged = history.output / _STAGED
     is_ours = isinstance(target, ImageRun)
     own = () if is_ours else tuple(KERAS_VARIABLES)
@@ -158,7 +158,7 @@ def _run(
                 graph=part,
                 launcher=server,
                 results=Results(),  # the service's cache is used instead
-                journal=Journal(record, history),
+                journal=journal,
                 display=display,
                 jobs=jobs,
             )

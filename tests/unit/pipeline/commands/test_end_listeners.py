@@ -4,11 +4,16 @@ import pytest
 
 from slipway.pipeline.commands import end_listeners
 from slipway.pipeline.commands.end_listeners import END_LISTENERS
-from slipway.pipeline.engine.run_end import close
+from slipway.pipeline.engine.journal import Journal
+from slipway.pipeline.engine.run_end import Ending, close
 from slipway.pipeline.report import page
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.screen.display import RunDisplay
 from slipway.pipeline.tracking import enqueue
+
+
+def end(record, history, *, interrupted=False):
+    close(Journal(record, history, 0.0), Ending(interrupted=interrupted), RunDisplay(), END_LISTENERS)
 
 
 def test_a_page_that_cannot_be_written_is_one_line_and_the_run_ends_as_it_has(tmp_path, capsys, monkeypatch):
@@ -19,7 +24,7 @@ def test_a_page_that_cannot_be_written_is_one_line_and_the_run_ends_as_it_has(tm
     history = History(tmp_path)
     record = history.new_run("taxi")
 
-    close(history, record, display=RunDisplay(), began=0.0, listeners=END_LISTENERS, interrupted=False)
+    end(record, history)
 
     told = capsys.readouterr().err
     assert (record.state, record.exit_code) == ("complete", 0)
@@ -32,7 +37,7 @@ def test_a_run_leaves_its_page(tmp_path, capsys, interrupted):
     history = History(tmp_path)
     record = history.new_run("taxi")
 
-    close(history, record, display=RunDisplay(), began=0.0, listeners=END_LISTENERS, interrupted=interrupted)
+    end(record, history, interrupted=interrupted)
 
     assert (history.folder(record.run_id) / "report.html").is_file()
     assert capsys.readouterr().err == ""
@@ -47,7 +52,7 @@ def test_whom_nobody_can_reach_is_one_line_and_the_run_ends_as_it_has(tmp_path, 
     history = History(tmp_path)
     record = history.new_run("taxi")
 
-    close(history, record, display=RunDisplay(), began=0.0, listeners=END_LISTENERS, interrupted=False)
+    end(record, history)
 
     assert record.state == "complete"
     assert capsys.readouterr().err.splitlines() == [
@@ -64,14 +69,7 @@ def test_ctrl_c_while_a_notification_is_sent_keeps_no_tracker_from_the_run(tmp_p
     monkeypatch.setattr(enqueue, "leave", lambda _record: True)
     monkeypatch.setattr(enqueue, "start", begun.append)
     with pytest.raises(KeyboardInterrupt):
-        close(
-            history,
-            history.new_run("taxi"),
-            display=RunDisplay(),
-            began=0.0,
-            listeners=END_LISTENERS,
-            interrupted=False,
-        )
+        end(history.new_run("taxi"), history)
     assert begun == [tmp_path]
 
 
@@ -81,7 +79,7 @@ def test_a_run_is_left_to_trackers_and_a_failure_is_one_line(tmp_path, capsys, m
     monkeypatch.setattr(enqueue, "leave", lambda record: record.workload == "taxi")
     monkeypatch.setattr(enqueue, "start", begun.append)
 
-    close(history, record, display=RunDisplay(), began=0.0, listeners=END_LISTENERS, interrupted=False)
+    end(record, history)
     assert begun == [tmp_path]
     assert capsys.readouterr().err == ""
 
@@ -89,13 +87,13 @@ def test_a_run_is_left_to_trackers_and_a_failure_is_one_line(tmp_path, capsys, m
         raise OSError("no\nroom")
 
     monkeypatch.setattr(enqueue, "leave", fails)
-    close(history, record, display=RunDisplay(), began=0.0, listeners=END_LISTENERS, interrupted=False)
+    end(record, history)
     assert record.state == "complete"
     assert capsys.readouterr().err == "warning: this run is sent to no tracker: OSError: no room\n"
 
     monkeypatch.setattr(enqueue, "leave", lambda _record: True)
     monkeypatch.setattr(enqueue, "start", fails)
-    close(history, record, display=RunDisplay(), began=0.0, listeners=END_LISTENERS, interrupted=False)
+    end(record, history)
     told = capsys.readouterr().err
     assert told.startswith("warning: this run is not sent to trackers until ")
     assert f"track --output {tmp_path}: OSError: no room\n" in told

@@ -12,6 +12,7 @@ from slipway.pipeline.config import WorkloadChoice, read_assignments
 from slipway.pipeline.engine import local_run
 from slipway.pipeline.engine import stepwise_run as steps
 from slipway.pipeline.engine.concurrent_runs import Beside
+from slipway.pipeline.engine.journal import Journal
 from slipway.pipeline.errors import ConfigError, PipelineError, UsageError
 from slipway.pipeline.plan.decide import Decision
 from slipway.pipeline.plan.make_plan import Plan
@@ -116,7 +117,9 @@ def test_a_node_that_another_ends_while_a_run_is_planned_is_not_run_again(tmp_pa
     history, server = History(tmp_path), Mock()
     server.reuse.return_value = {}
 
-    plan = local_run.prepare(Mock(), history, history.new_run("toy"), Mock(), server, beside=beside)
+    plan = local_run.prepare(
+        Mock(), Journal(history.new_run("toy"), history, 0.0), Mock(), server, beside=beside
+    )
 
     assert plan.decisions["Other"].action == "reuse"
     assert len(plans) == 2
@@ -127,5 +130,5 @@ def test_a_pipeline_s_own_store_that_is_no_file_is_refused_in_words(tmp_path, mo
     history, server = History(tmp_path / "output"), Mock()
     request = Mock(is_workload=False, store_file=Path)
     with pytest.raises(UsageError, match="is a folder, a pipe or a device"):
-        local_run.prepare(request, history, history.new_run("toy"), Mock(), server)
+        local_run.prepare(request, Journal(history.new_run("toy"), history, 0.0), Mock(), server)
     assert not server.settle.called

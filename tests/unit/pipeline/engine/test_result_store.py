@@ -23,7 +23,7 @@ def results(tmp_path):
     record.nodes = [NodeRecord(name, execution_id=7) for name in GRAPH.ids]
     decisions = {"A": Decision("A", "run", ""), "B": Decision("B", "skip", "not met", is_unmet=True)}
     prints = {"A": PRINT, "B": Fingerprint({"param:x": "2"})}
-    return CachedResults(Journal(record, history), Plan(GRAPH, prints, decisions, "", ""))
+    return CachedResults(Journal(record, history, 0.0), Plan(GRAPH, prints, decisions, "", ""))
 
 
 def with_state(results, node_id="A"):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from slipway.pipeline.engine.journal import Journal
 from slipway.pipeline.engine.launcher import LauncherLostError
 from slipway.pipeline.engine.processes.client import RefusedError
 from slipway.pipeline.engine.run_end import closed_at_end, exit_code, give_up
@@ -24,7 +25,7 @@ def record(history):
 
 
 def given_up(history, record, error):
-    give_up(history, record, error, began=0.0)
+    give_up(Journal(record, history, 0.0), error)
     return error
 
 
@@ -94,7 +95,7 @@ def test_the_outcome_is_shown_once_it_is_recorded_and_an_error_is_left_to_the_ca
     history, record, error, shown
 ):
     def closed(display):
-        with closed_at_end(history, record, display=display, began=0.0):
+        with closed_at_end(Journal(record, history, 0.0), display):
             if error is not None:
                 raise error
 
