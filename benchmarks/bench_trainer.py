@@ -286,7 +286,7 @@ def measure(name: str, arguments: dict) -> dict:
 
 def workload_source(name: str, output: Path) -> dict:
     """Run a workload's pipeline up to Transform, and return its examples and its settings for training."""
-    from slipway.pipeline.config.workload import load_workload
+    from slipway.pipeline.config import load_workload
 
     config = load_workload(Path(f"workloads/{name}/workload.yaml"), root=PROJECT)
     command = [sys.executable, "local_runner.py", "run", name, "--to", "Transform", "--output", str(output)]

@@ -37,7 +37,7 @@ from pathlib import Path
 from tfx import v1 as tfx
 from slipway.components.ingest.source import resolve_sources
 from slipway.pipeline.config import load_workload
-from slipway.pipeline.config.set_and_profile import read_assignments
+from slipway.pipeline.config import read_assignments
 from slipway.pipeline.dag import build_pipeline
 root, source, output, *sets = sys.argv[1:]
 file = Path(root, "workloads/taxi/workload.yaml")

@@ -8,8 +8,13 @@ from slipway.pipeline.config.beam import BeamConfig
 from slipway.pipeline.config.cloud import CloudConfig
 from slipway.pipeline.config.data import DataConfig
 from slipway.pipeline.config.engine import DEFAULT_PORTS, MetadataConfig, NodeConfig
-from slipway.pipeline.config.set_and_profile import read_assignments, read_parameters
-from slipway.pipeline.config.workload import WorkloadChoice, WorkloadConfig, load_workload
+from slipway.pipeline.config.workload import WorkloadConfig
+from slipway.pipeline.config.workload_file import (
+    WorkloadChoice,
+    load_workload,
+    read_assignments,
+    read_parameters,
+)
 
 __all__ = [
     "DEFAULT_PORTS",

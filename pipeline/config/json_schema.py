@@ -11,8 +11,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core.core_schema import DataclassSchema, DictSchema, WithDefaultSchema
 
 from slipway.components.project import OWN_FOLDER
-from slipway.pipeline.config.set_and_profile import NOT_IN_A_PROFILE
-from slipway.pipeline.config.workload import WorkloadConfig
+from slipway.pipeline.config.workload import NOT_IN_A_PROFILE, WorkloadConfig
 
 SCHEMA_PATH = OWN_FOLDER / "schemas/workload.schema.json"
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"

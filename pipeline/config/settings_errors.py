@@ -10,8 +10,8 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from slipway.components.nearest import nearest
+from slipway.pipeline.config.layers import Layer, Layers
 from slipway.pipeline.config.safe_yaml import KeyPath, shown, shown_key
-from slipway.pipeline.config.set_and_profile import Layer, Layers
 from slipway.pipeline.errors import ConfigError
 
 if TYPE_CHECKING:

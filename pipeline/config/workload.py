@@ -1,14 +1,10 @@
-"""The workload file as a whole: its model, and the code that loads, overrides and checks it."""
+"""The workload file as a whole: its sections, and the rules between them."""
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Self
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 
-from slipway.components.home_folder import at_home
 from slipway.components.metrics.definitions import (
     is_of_groups,
     is_of_quantiles,
@@ -17,50 +13,26 @@ from slipway.components.metrics.definitions import (
     plain_name,
 )
 from slipway.components.nearest import nearest
-from slipway.components.project import PROJECT_ROOT
 from slipway.components.trainer.job import CLASS_CODE_WORDS, is_class_code
 from slipway.components.trainer.labels import is_multi_label
-from slipway.components.trainer.settings.pretrained import is_remote
 from slipway.pipeline.config.beam import BeamConfig
 from slipway.pipeline.config.cloud import CloudConfig
 from slipway.pipeline.config.data import DataConfig
-from slipway.pipeline.config.data_gate import (
-    DataGateConfig,
-    find_folder_problem,
-    find_reference_problem,
-    reference_folder,
-)
+from slipway.pipeline.config.data_gate import DataGateConfig
 from slipway.pipeline.config.engine import MetadataConfig, NodeConfig
 from slipway.pipeline.config.evaluate import DEFAULT_METRICS, EvaluateConfig
-from slipway.pipeline.config.hyperparameter_names import find_unknown_hyperparameters
-from slipway.pipeline.config.importable import find_import_problem
 from slipway.pipeline.config.notify import NotifyConfig
 from slipway.pipeline.config.preflight import PreflightConfig
 from slipway.pipeline.config.push import PushConfig
 from slipway.pipeline.config.request_log import RequestLogConfig
-from slipway.pipeline.config.safe_yaml import KeyPath, shown
-from slipway.pipeline.config.schema_file import find_schema_problem
-from slipway.pipeline.config.section import PATTERN_WORDS, SNAKE_NAME, Name, NodeId, PathText, Section
-from slipway.pipeline.config.set_and_profile import (
-    NOT_IN_A_PROFILE,
-    Assignment,
-    Layer,
-    Layers,
-    profile_layer,
-    read_layer,
-)
-from slipway.pipeline.config.settings_errors import (
-    KeyRuleError,
-    Problem,
-    find_problems,
-    problem_at,
-    raise_problems,
-)
+from slipway.pipeline.config.section import SNAKE_NAME, Name, NodeId, PathText, Section
+from slipway.pipeline.config.settings_errors import KeyRuleError
 from slipway.pipeline.config.statistics import StatisticsConfig
 from slipway.pipeline.config.track import TrackConfig
 from slipway.pipeline.config.train import TrainConfig, TransformConfig
 from slipway.pipeline.config.tune import TuneConfig
-from slipway.pipeline.errors import ConfigError
+
+NOT_IN_A_PROFILE = ("name", "profiles")
 
 
 class WorkloadConfig(Section):
@@ -266,137 +238,3 @@ class WorkloadConfig(Section):
         if isinstance(transform, dict) and isinstance(label, str) and label:
             return {**data, "transform": {"label": label, **transform}}
         return data
-
-
-@dataclass(frozen=True)
-class WorkloadChoice:
-    """A workload of this project, as named on a command line.
-
-    Attributes:
-        workload: the workload file, relative to the current folder or the project's; or a name in workloads/.
-        sets: values that override the file and its profile, in this order.
-        profile: one of the file's profiles; None: no profile.
-    """
-
-    workload: Path
-    sets: tuple[Assignment, ...] = ()
-    profile: str | None = None
-
-    @property
-    def file(self) -> Path:
-        """The absolute path of the workload file; a path in the project's folder if there is no such file."""
-        named = PROJECT_ROOT / "workloads" / self.workload / "workload.yaml"
-        if self.workload.is_file():
-            return self.workload.absolute()
-        return (named if named.is_file() else PROJECT_ROOT / self.workload).absolute()
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        """The command-line options for the same profile and sets, for commands to paste."""
-        profile = ("--profile", self.profile) if self.profile else ()
-        return (*profile, *(word for each in self.sets for word in ("--set", each.text)))
-
-    def config(self) -> WorkloadConfig:
-        """Load the workload's settings.
-
-        Raises:
-            ConfigError: see `load_workload`.
-        """
-        return load_workload(self.file, sets=self.sets, profile=self.profile, root=PROJECT_ROOT)
-
-
-def load_workload(
-    path: Path, *, sets: Sequence[Assignment] = (), profile: str | None = None, root: Path
-) -> WorkloadConfig:
-    """Load a workload file, override it by the profile and then by each of `sets`, and check the result.
-
-    The functions that the file names are located without importing them. `schema_path` and the paths of
-    `push` and `data_gate` become absolute; `data.source` stays as written, for
-    `slipway.components.ingest.source.resolve_source`.
-
-    Args:
-        path: the workload file, absolute or relative to `root`.
-        sets: values that override the file; mappings are merged, lists and scalars replaced.
-        profile: one of the file's profiles; None: no profile.
-        root: the project's root, to which relative paths in the file are relative.
-
-    Raises:
-        ConfigError: lists every problem found, one per line, with file, line, key, value, rule and nearest
-            name.
-    """
-    file = read_layer(root / path, root=root)
-    profiles = {name: profile_layer(file, name) for name in file.mapping_at("profiles")}
-    if profile is not None and profile not in profiles:
-        there = ", ".join(map(shown, profiles)) or "none"
-        raise ConfigError(f"{file.name}: no profile {shown(profile)}; there are: {there}")
-    chosen = [profiles[profile]] if profile is not None else []
-    merged = Layers(file, *chosen, *(each.layer for each in sets))
-    problems = _find_problems(merged, root=root)
-    seen = {(problem.path, problem.words) for problem in problems}
-    for layer in profiles.values():  # the other profiles are checked too
-        if layer not in chosen:
-            found = _find_problems(Layers(file, layer), root=root, only=layer)
-            problems += [problem for problem in found if (problem.path, problem.words) not in seen]
-    raise_problems(problems, name=file.name)
-    return _with_absolute_paths(WorkloadConfig.model_validate(merged.data), root)
-
-
-def _find_problems(layers: Layers, *, root: Path, only: Layer | None = None) -> list[Problem]:
-    found = find_problems(WorkloadConfig, layers, patterns=PATTERN_WORDS)
-    wrong = {problem.path for _, problem in found}
-    checks: tuple[tuple[KeyPath, Callable[..., str]], ...] = (
-        (("schema",), find_schema_problem),
-        (("data_gate", "reference"), find_reference_problem),
-        (("data_gate", "serving_statistics"), find_folder_problem),
-        (("transform", "preprocessing_fn"), find_import_problem),
-        (("train", "model"), find_import_problem),
-        (("train", "pretrained", "path"), _find_missing_file),
-    )
-    for path, check in checks:
-        value = layers.value(path)
-        if isinstance(value, str) and path not in wrong and (words := check(value, root=root)):
-            found.append(problem_at(path, words, layers))
-    own = layers.value(("evaluate", "own_metrics"))
-    for name in own if isinstance(own, dict) else ():
-        path = ("evaluate", "own_metrics", name, "class")
-        value = layers.value(path)
-        if isinstance(value, str) and path not in wrong:
-            words = find_import_problem(value, root=root, kind="class")
-            found += [problem_at(path, words, layers)] if words else []
-    model = layers.value(("train", "model"))
-    if isinstance(model, str) and not any(problem.path == ("train", "model") for _, problem in found):
-        for section in (("train", "hyperparameters"), ("tune", "search")):
-            named = layers.value(section)
-            names = named if isinstance(named, dict) else {}
-            unknown = find_unknown_hyperparameters(names, model=model, root=root)
-            found += [problem_at((*section, name), words, layers) for name, words in unknown.items()]
-    return [problem for layer, problem in found if only is None or layer is only]
-
-
-def _find_missing_file(value: str, *, root: Path) -> str:
-    """Return the problem with the file of pretrained weights; the training checks for a remote file."""
-    return "" if is_remote(value) or (root / at_home(value)).is_file() else "there is no such file"
-
-
-def _with_absolute_paths(config: WorkloadConfig, root: Path) -> WorkloadConfig:
-    def absolute(value: str | None) -> str | None:
-        return value if value is None or "://" in value else str(root.absolute() / value)
-
-    sign = config.push.sign
-    push = config.push.model_copy(
-        update={
-            "destination": absolute(config.push.destination),
-            "sign": sign and sign.model_copy(update={"key": absolute(sign.key)}),
-            "verify_key": absolute(config.push.verify_key),
-        }
-    )
-    gate = config.data_gate
-    gate = gate.model_copy(
-        update={
-            "reference": absolute(reference_folder(gate.reference) or None) or gate.reference,
-            "serving_statistics": absolute(gate.serving_statistics),
-        }
-    )
-    return config.model_copy(
-        update={"schema_path": absolute(config.schema_path), "push": push, "data_gate": gate}
-    )

@@ -409,7 +409,7 @@ def ingested(workload, project, source, folder):
     from slipway.components.ingest.local_ingest import run_tasks
     from slipway.components.ingest.planning import final_names, plan_tasks
     from slipway.components.ingest.storage import list_files
-    from slipway.pipeline.config.workload import load_workload
+    from slipway.pipeline.config import load_workload
     from slipway.pipeline.wiring.ingest_options import ingest_options
 
     config = load_workload(project / f"workloads/{workload}/workload.yaml", root=project)

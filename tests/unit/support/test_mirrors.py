@@ -80,7 +80,7 @@ REASONS = {
         "slipway.pipeline.config.data",
         "slipway.pipeline.config.engine",
         "slipway.pipeline.config.evaluate",
-        "slipway.pipeline.config.set_and_profile",
+        "slipway.pipeline.config.layers",
         "slipway.pipeline.config.notify",
         "slipway.pipeline.config.push",
         "slipway.pipeline.config.tune",

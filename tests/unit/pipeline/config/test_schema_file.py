@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from slipway.pipeline.config import read_assignments
+from slipway.pipeline.config import load_workload, read_assignments
 from slipway.pipeline.config.schema_file import find_schema_problem
-from slipway.pipeline.config.workload import load_workload
 from slipway.pipeline.errors import ConfigError
 
 

@@ -1,7 +1,6 @@
 import pytest
 
-from slipway.pipeline.config import load_workload
-from slipway.pipeline.config.set_and_profile import read_assignments
+from slipway.pipeline.config import load_workload, read_assignments
 from slipway.pipeline.errors import ConfigError
 from slipway.pipeline.wiring.preflight_question import named_slices, step_settings
 
