@@ -17,7 +17,8 @@ from tfx.types.value_artifact import ValueArtifact
 
 from slipway.pipeline.engine.failure import Failed
 from slipway.pipeline.engine.processes.loopback_only import watch_no_executions
-from slipway.pipeline.engine.tfx.compile import RESOLVER, Compiled
+from slipway.pipeline.engine.tfx.compile import Compiled
+from slipway.pipeline.engine.tfx.read_graph import RESOLVER
 from slipway.pipeline.runs.record import Artifact, NodeOutputs, Outputs, Result
 
 _Execution, _Event = metadata_store_pb2.Execution, metadata_store_pb2.Event

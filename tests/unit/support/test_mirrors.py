@@ -36,6 +36,7 @@ REASONS = {
         "slipway.pipeline.engine.tfx.launch",
         "slipway.pipeline.engine.processes.node_process",
         "slipway.pipeline.engine.tfx.parameters",
+        "slipway.pipeline.engine.tfx.read_graph",
         "slipway.pipeline.engine.tfx.resolver_lookup",
         "slipway.pipeline.engine.tfx.store_upkeep",
         "slipway.pipeline.engine.tfx.user_modules",

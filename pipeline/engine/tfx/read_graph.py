@@ -1,0 +1,228 @@
+"""Reads a compiled pipeline's IR into the graph that the engine plans and schedules.
+
+Imports TFX: runs in the fork server only.
+"""
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from google.protobuf import json_format
+from tfx.dsl.input_resolution.strategies.latest_artifact_strategy import LatestArtifactStrategy
+from tfx.dsl.input_resolution.strategies.latest_blessed_model_strategy import LatestBlessedModelStrategy
+from tfx.orchestration.local import runner_utils
+from tfx.proto.orchestration import executable_spec_pb2, pipeline_pb2
+
+from slipway.components.data_gate.span_strategy import SpanStrategy
+from slipway.components.ingest.spans import PLACEHOLDER, at_span
+from slipway.pipeline.fingerprint.fingerprint import flatten_params
+from slipway.pipeline.plan.named_files import named_code, named_files
+from slipway.pipeline.plan.placeholders import unforeseen
+from slipway.pipeline.runs.graph import Graph, Node
+from slipway.schemas.artifacts import DataVerdict, PreflightReport
+
+RESOLVER = "tfx.dsl.components.common.resolver.Resolver"
+# The driver class of ExampleGens that query a database: BigQuery's, or a custom one.
+_QUERY = "QueryBasedDriver"
+# Key in an InfraValidator's settings if it starts its model server on this machine.
+_LOCAL_DOCKER = "local_docker"
+# Output types of the gates that other nodes wait for.
+_JUDGEMENTS = {DataVerdict.TYPE_NAME, PreflightReport.TYPE_NAME}
+
+
+def read_graph(
+    ir: pipeline_pb2.Pipeline,
+    deployment: Any,
+    *,
+    store: str,
+    written: Sequence[Path],
+    packed: Mapping[str, str],
+) -> Graph:
+    """Return the graph of a compiled pipeline.
+
+    Args:
+        deployment: executors and drivers of the nodes.
+        store: the file of the metadata store, as in `Graph`.
+        written: the folders that runs write into: what nodes name in them is not their data.
+        packed: the source file of a wheel, by the id of the node that it was built for.
+    """
+    nodes = [_node(each.pipeline_node, deployment, written=written, packed=packed) for each in ir.nodes]
+    return Graph(name=ir.pipeline_info.id, nodes=_with_gates(nodes, ir), store=store)
+
+
+def _node(
+    node: pipeline_pb2.PipelineNode, deployment: Any, *, written: Sequence[Path], packed: Mapping[str, str]
+) -> Node:
+    node_id, node_type = node.node_info.id, node.node_info.type.name.rpartition(".")[2]
+    values = {key: _value(parameter) for key, parameter in node.parameters.parameters.items()}
+    options = node.execution_options
+    executor = runner_utils.extract_executor_spec(deployment, node_id)
+    class_path = class_path_of(executor)
+    # The module's source counts as code as well: its imports may lie outside the wheel made from it.
+    code = {class_path, packed.get(node_id, ""), *named_code(values)} - {""}
+    files, folders = named_files(values, node_type=node_type, written=written)
+    for key, output in sorted(node.outputs.outputs.items()):
+        # Artifact properties given to an Importer: split names, a version.
+        if given := _given_properties(output.artifact_spec):
+            values[f"{key}_properties"] = given
+    conditions = node.inputs.conditionals
+    if conditions:
+        values["condition"] = [json_format.MessageToDict(conditions[key]) for key in sorted(conditions)]
+    return Node(
+        id=node_id,
+        type=node_type,
+        upstream=tuple(sorted(node.upstream_nodes)),
+        params=flatten_params("", values),
+        code=tuple(sorted(code)),
+        data=tuple(sorted({*_input_patterns(values), *folders})),
+        files=tuple(files),
+        uncached=_uncached(node, runner_utils.extract_custom_driver_spec(deployment, node_id)),
+        is_resolver=node.node_info.type.name == RESOLVER,
+        finds_baseline=_strategies(node) == {LatestBlessedModelStrategy.__name__},
+        finds_reference=_finds_reference(node),
+        outputs={key: spec.artifact_spec.type.name for key, spec in node.outputs.outputs.items()},
+        optional=_optional(node),
+        by_docker=_is_container(executor) or _LOCAL_DOCKER in _keys_of(values.get("serving_spec")),
+        retries=max(options.max_execution_retries, 0),
+        timeout_s=options.execution_timeout_sec or None,
+    )
+
+
+def _is_container(executor: Any) -> bool:
+    return isinstance(executor, executable_spec_pb2.ContainerExecutableSpec)
+
+
+def _keys_of(value: Any) -> Collection[str]:
+    return value.keys() if isinstance(value, Mapping) else ()
+
+
+def _uncached(node: pipeline_pb2.PipelineNode, driver: Any) -> str:
+    """Return why the node's earlier results are never reused, in words; empty if they may be."""
+    if not node.execution_options.caching_options.enable_cache:
+        return "its pipeline has enable_cache=False"
+    if class_path_of(driver).endswith(f".{_QUERY}"):
+        return "the tables behind its query may have changed"
+    expressions = {
+        f"parameter {name}": parameter.placeholder
+        for name, parameter in sorted(node.parameters.parameters.items())
+        if parameter.WhichOneof("value") == "placeholder"
+    }
+    for condition in node.inputs.conditionals.values():
+        expressions["condition"] = condition.placeholder_expression
+    for name, expression in expressions.items():
+        if what := unforeseen(json_format.MessageToDict(expression)):
+            return f"its {name} takes {what}"
+    return ""
+
+
+def _optional(node: pipeline_pb2.PipelineNode) -> tuple[str, ...]:
+    needed = {
+        channel.producer_node_query.id
+        for spec in node.inputs.inputs.values()
+        if spec.min_count > 0
+        for channel in spec.channels
+    }
+    return tuple(sorted(set(node.upstream_nodes) - needed))
+
+
+def _finds_reference(node: pipeline_pb2.PipelineNode) -> str:
+    """Return the rule by which a resolver of verdicts chooses one; empty for every other node."""
+    if _takes(node) != {DataVerdict.TYPE_NAME}:
+        return ""
+    for step in resolver_steps(node):
+        if step.op_type.endswith(f".{SpanStrategy.__name__}"):
+            return f"span {step.kwargs['span'].value.field_value.int_value}"
+    return "passed" if _strategies(node) == {LatestArtifactStrategy.__name__} else ""
+
+
+def _takes(node: pipeline_pb2.PipelineNode) -> set[str]:
+    """Return the types of the artifacts that a node reads."""
+    channels = (channel for spec in node.inputs.inputs.values() for channel in spec.channels)
+    return {channel.artifact_query.type.name for channel in channels}
+
+
+def _with_gates(nodes: Sequence[Node], ir: pipeline_pb2.Pipeline) -> tuple[Node, ...]:
+    """Return the nodes, each with the upstream gates that it only waits for, without reading their outputs.
+
+    A resolver of the latest blessed model that is upstream of a gate finds the reference data of that
+    model.
+    """
+    judges = {node.id for node in nodes if _JUDGEMENTS.intersection(node.outputs.values())}
+    asked = {up for node in nodes if node.id in judges for up in node.upstream}
+    found = []
+    for node, each in zip(nodes, ir.nodes, strict=True):
+        inputs = each.pipeline_node.inputs.inputs.values()
+        givers = {channel.producer_node_query.id for spec in inputs for channel in spec.channels}
+        changed = replace(node, gates=tuple(sorted(judges.intersection(node.upstream) - givers)))
+        if node.finds_baseline and node.id in asked:
+            changed = replace(changed, finds_baseline=False, finds_reference="blessed")
+        found.append(changed)
+    return tuple(found)
+
+
+def _strategies(node: pipeline_pb2.PipelineNode) -> set[str]:
+    """Return the class names of a resolver's strategies; empty for another node."""
+    return {step.op_type.rpartition(".")[2] for step in resolver_steps(node) if step.op_type}
+
+
+def resolver_steps(node: pipeline_pb2.PipelineNode) -> Iterator[Any]:
+    """Return the operations by which a node's inputs are found; none unless a resolver or a loop asks."""
+    return (step.op_node for graph in node.inputs.input_graphs.values() for step in graph.nodes.values())
+
+
+def class_path_of(executor: Any) -> str:
+    """Return the class of an executor or a driver; empty if there is none (resolver, importer, container)."""
+    return getattr(getattr(executor, "python_executor_spec", executor), "class_path", "")
+
+
+def _value(parameter: pipeline_pb2.Value) -> Any:
+    """Return a setting as plain data.
+
+    Texts that hold JSON, as TFX often writes them, are parsed so that changes inside them can be named.
+    """
+    if parameter.WhichOneof("value") != "field_value":
+        return json_format.MessageToDict(parameter)
+    value = getattr(parameter.field_value, parameter.field_value.WhichOneof("value"))
+    if isinstance(value, (str, int, float, bool)):
+        return _opened(value)
+    return json_format.MessageToDict(value)
+
+
+def _given_properties(spec: Any) -> dict[str, object]:
+    given = {**spec.additional_properties, **spec.additional_custom_properties}
+    return {name: _value(given[name]) for name in sorted(given)}
+
+
+def _opened(value: Any) -> Any:
+    if isinstance(value, str) and value[:1] in ("{", "["):
+        try:
+            return _opened(json.loads(value))
+        except json.JSONDecodeError:
+            return value
+    if isinstance(value, dict):
+        return {key: _opened(item) for key, item in value.items()}
+    return value
+
+
+def _input_patterns(values: Mapping[str, object]) -> list[str]:
+    """Return the file patterns of a file-based ExampleGen (one per input split) or of an Importer."""
+    base, config, imported = (values.get(key) for key in ("input_base", "input_config", "artifact_uri"))
+    patterns = [imported, f"{imported}/**/*"] if isinstance(imported, str) else []
+    if isinstance(base, str) and isinstance(config, Mapping):
+        # Only TFX knows which span or version is the latest, so all of them count unless one is named.
+        named = [f"{base}/{split['pattern']}" for split in config.get("splits", [])]
+        if (span := _one_span(values.get("range_config"))) is not None:
+            named = [at_span(pattern, span) for pattern in named]
+        patterns += [PLACEHOLDER.sub("*", pattern) for pattern in named]
+    return patterns
+
+
+def _one_span(range_config: Any) -> int | None:
+    """Return the span of an ExampleGen that takes a single named span; None for other nodes."""
+    if not isinstance(range_config, Mapping):
+        return None
+    ends = range_config.get("static_range", {})
+    first, last = (int(ends.get(key, -1)) for key in ("start_span_number", "end_span_number"))
+    return first if first == last and first >= 0 else None
