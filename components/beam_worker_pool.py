@@ -85,7 +85,6 @@ def listen(pool: WorkerPool, address: str) -> grpc.Server:
     """Return a running server of the pool.
 
     Args:
-        pool: answers the requests.
         address: HOST:PORT, of one interface.
 
     Raises:

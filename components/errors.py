@@ -31,8 +31,6 @@ class ComponentError(SlipwayError):
     """A node cannot work with the given data, code or settings.
 
     Args:
-        message: as for every error.
-        hint: as for every error.
         start: the node to rerun from, if resuming at the failed node would fail the same way; empty: the node
             that raised the error.
     """
@@ -47,7 +45,6 @@ class GateStopError(SlipwayError):
 
     Args:
         message: what was found, in one line.
-        hint: as for every error.
         verdict: the whole verdict as plain data for JSON. Its `lines` (a list) are shown below the message;
             `override` names what overrides the gate, `accept_data` or `bless`. The error carries the verdict
             because orchestrators remove what a failed node has written to its outputs.

@@ -25,7 +25,6 @@ def decoded_pixels(data: bytes, begin: int = 0, *, step: Callable[[], None] = _n
 
     Args:
         data: bytes with an image; bytes after the image are ignored.
-        begin: offset of the image.
         step: called before each part of the file that is skipped. A hostile file can have as many parts as
             bytes, so `step` may raise an exception to stop the scan.
 
@@ -49,8 +48,6 @@ def gif_frames(
     """Yield the left, top, width and height of each frame of a GIF.
 
     Args:
-        data: bytes with the GIF.
-        begin: offset of the GIF.
         step: as for `decoded_pixels`.
 
     Raises:
@@ -76,7 +73,6 @@ def behind_blocks(data: bytes, position: int, *, step: Callable[[], None] = _no_
     """Return the offset after a chain of GIF sub-blocks, which a length of 0 ends.
 
     Args:
-        data: bytes with the GIF.
         position: offset of the first sub-block's length.
         step: as for `decoded_pixels`.
     """

@@ -276,9 +276,6 @@ class _Worker:
 
     Args:
         module: as the `worker` of `ProcessPool`.
-
-    Attributes:
-        done: the number of tasks that it has completed.
     """
 
     def __init__(self, module: str | None) -> None:

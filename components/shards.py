@@ -42,7 +42,6 @@ class Shard:
     """Files that are read one after the other into one state.
 
     Attributes:
-        split: the split that the files belong to.
         first: the index of the first file among all files of the split.
         of: the number of files of the split.
         files: the paths; at least one.

@@ -45,7 +45,6 @@ class RowQuery:
     A query without any condition matches every row that holds a value.
 
     Attributes:
-        column: the column to which the conditions apply.
         values: match rows that hold one of these texts.
         below: match rows with a number less than this; None for no such condition.
         above: match rows with a number greater than this; None for no such condition.
@@ -91,10 +90,8 @@ class Finding:
         feature: the column; empty if the finding is about the data as a whole.
         what: the finding in words, with its numbers, without feature, splits and limit.
         measured: the number that was compared with the limit; None if there is no such number.
-        limit: the limit; None if there is none.
         key: the key of the workload file that sets the limit; empty if the schema sets it.
         edits: the changes to the schema that would accept the finding.
-        query: matches the rows that show the finding.
         rows: up to five of the matching rows.
         rows_of: `all splits` if the rows come from more than `splits`: the raw files do not record which
             split a row belongs to.

@@ -21,8 +21,6 @@ class _Block:
     Attributes:
         name: the name of the field whose value the message is.
         start: the position of that name.
-        open: the position of the opening brace.
-        close: the position of the closing brace.
         depth: the nesting depth; 0 at the top of the file.
     """
 

@@ -43,7 +43,6 @@ class Evidence:
     """All evidence about the data that the rules judge.
 
     Attributes:
-        statistics: the statistics of the data, by split.
         label: the raw column that the label comes from.
         now_s: the current time, in seconds since 1970.
         schema_file: the user's name for the schema file; empty if the schema is inferred from the data.
@@ -57,7 +56,6 @@ class Evidence:
         transformed_label: its name, and its values for the rows of the sample; None if unknown.
         repeated: the number of rows of the sample that repeat an earlier one.
         first_repeated: the first few of them, as row numbers in the sample.
-        sampled: the number of rows of the sample.
     """
 
     statistics: Statistics

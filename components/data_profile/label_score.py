@@ -67,7 +67,6 @@ def least_explained(
 
     Args:
         sample, label, single: as for `label_score`, which takes as long.
-        most: the maximum number of rows.
 
     Returns:
         The numbers of the rows in the sample; empty if `label_score` would return None.

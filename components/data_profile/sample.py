@@ -48,7 +48,6 @@ def read_sample(uri: str, splits: Sequence[str], *, rows: int) -> Sample:
     """Read examples evenly from every file of every split.
 
     Args:
-        uri: the folder of the examples.
         rows: the number of rows, rounded up to equally many per file; fewer if they would take more than
             MOST_BYTES.
     """

@@ -109,9 +109,6 @@ def parse_guessed(cells: pa.Array, guess: ColumnType) -> pa.Array | None:
     Args:
         cells: as for `parse`.
         guess: the type that `infer_type` gave for other cells of the column.
-
-    Returns:
-        The values, as `parse` returns them.
     """
     if (values := parse_plain(cells, guess)) is not None:
         return values

@@ -73,7 +73,6 @@ def convert(
     """Convert the files of a task to examples.
 
     Args:
-        task: the files, and where to write the outputs.
         columns: the name and type of each feature; the same for every task.
         known: the columns whose type is given; the types of the others are guesses.
         progress: called after each block with the rows and bytes that this task has done so far.

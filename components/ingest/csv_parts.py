@@ -24,10 +24,6 @@ def divided(files: Sequence[StoredFile], options: Options) -> list[StoredFile]:
     Only uncompressed files on disk, in UTF-8, are divided. A file whose quotes are irregular stays whole:
     where its records end then depends on all that comes before.
 
-    Args:
-        files: files of any format.
-        options: how to read them.
-
     Raises:
         FileError: a file cannot be read.
     """

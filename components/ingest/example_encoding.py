@@ -32,9 +32,6 @@ class ExampleEncoder:
     """Encodes rows of fixed columns as `tf.train.Example.SerializeToString(deterministic=True)` does.
 
     A missing value is an empty list of the column's type, a column without any value an empty Feature.
-
-    Args:
-        columns: the name and type of each column.
     """
 
     def __init__(self, columns: Mapping[str, ColumnType]) -> None:
@@ -49,9 +46,6 @@ class ExampleEncoder:
         Args:
             columns: the values of each column, one for each row: int64, uint8, float64, float32,
                 large_binary or null by the column's type, or a large_list of these.
-
-        Returns:
-            One serialised Example for each row.
         """
         parts: list[pa.Array] = []
         size: Lengths = np.zeros(rows, dtype=np.int64)

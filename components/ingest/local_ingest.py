@@ -41,7 +41,6 @@ def run_tasks(
 
     Args:
         tasks: the tasks; with several workers, their outputs must be on this machine's disk.
-        options: how to read and write the files.
         known: types of columns that need not be inferred.
         workers: the number of processes including this one, >= 1; see `worker_count`.
         clear: removes what was written, before the work is done again.

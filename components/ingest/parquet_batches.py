@@ -38,7 +38,6 @@ class _Chunk:
     Attributes:
         path: the column's path; for a list "name.list.element".
         group: the number of the row group.
-        rows: the number of rows in the row group.
         values: the number of values, including each value in a list.
         is_text: whether values have different lengths.
         is_list: whether a row may have several values.

@@ -64,7 +64,6 @@ def plan_tasks(
         sources: the files by split if the files decide the split, else all under None.
         splits: the output folder of each split, by name.
         quarantine: folder for rejected rows.
-        min_shards: minimum number of shards of each split.
     """
     groups = [(split, group) for split, files in sources.items() for group in _groups(files)]
     total = sum(file.read_bytes for files in sources.values() for file in files)

@@ -87,7 +87,6 @@ def typed_rows(
 
     Args:
         block: a block of any format; a column that it lacks has no values.
-        columns: the name and type of each column.
         guessed: text columns whose type is a guess.
         notes: collects values that are read differently than written.
 

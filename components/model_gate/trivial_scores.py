@@ -208,7 +208,6 @@ def trivial_answer(metric: str, labels: LabelStatistics, classes: Sequence[str] 
 
     Args:
         metric: one of METRICS, with or without the name of an output.
-        labels: the labels that the answer depends on.
         classes: their names, in the order of the labels' numbers; (): they have no names.
     """
     match metric_of(metric).trivial:

@@ -27,7 +27,6 @@ def largest_batch(
         first: the compiler's report on one batch.
         compiled: compiles another batch, a multiple of `unit`.
         unit: the number that a batch must be a multiple of, >= 1.
-        limit: the largest batch to try.
         has_time: returns False when the search must end.
 
     Returns:

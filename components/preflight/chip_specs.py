@@ -63,7 +63,6 @@ class Chip:
         bandwidth_bytes: bytes per second that a chip's memory reads and writes.
         link_bytes: bytes per second that a chip sends through its links, one way.
         usable_bytes: memory of one device that a program may use.
-        links: the number of a chip's links.
         devices: JAX devices per chip: 2 if each core is a device.
         unit: side of the square matrix unit; smaller matrices are padded.
         price: the price of one chip-hour; None if unknown.

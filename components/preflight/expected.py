@@ -45,10 +45,6 @@ class Spread:
 
     Attributes:
         models: the number of different models among them.
-        median: the median ratio.
-        low: the least ratio.
-        high: the largest ratio.
-        shortest_s: the shortest of the rows' least times.
     """
 
     rows: int
@@ -107,7 +103,6 @@ def expect(found: Estimate, layers: Sequence[Layer], *, rules: Collection[str]) 
     """Return how much longer than its least time a step is expected to take.
 
     Args:
-        found: the roofline estimate of the step.
         rules: the rules of the findings about the step.
     """
     apart = next((words for rule, words in UNLIKE_ALL.items() if rule in rules), None)

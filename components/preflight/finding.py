@@ -33,7 +33,6 @@ class Evidence:
 
     Attributes:
         answer: the answer of the compiling process; None if there is none.
-        backend: `train.backend`.
         has_tensorflow: whether TensorFlow can train on the slice.
         train_files: the number of files of transformed examples; None if unknown.
         train_bytes: their total size; None if unknown.

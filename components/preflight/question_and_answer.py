@@ -41,8 +41,6 @@ class Collective:
     Attributes:
         kind: one of `hlo.KINDS`.
         result_bytes: the size of the results of all of them.
-        devices: the number of devices in a group.
-        chips: the number of chips in a group.
         shape: the chips of a group along each axis of the slice, such as "4x4".
         links: the links of a chip that a group can use at once, see `torus.Span`.
         hops: the longest way in a group, in links.
@@ -64,9 +62,7 @@ class MeshAxis:
 
     Attributes:
         name: "batch", along which the examples are divided, or "model", along which weights are.
-        devices: the number of devices along the axis.
         shape: the chips along it, such as "4x4"; "" for the CPU.
-        hosts: the number of hosts along it.
     """
 
     name: str
@@ -83,7 +79,6 @@ class Layer:
         kind: the name of its class.
         matrices: the shapes of its trainable weights of rank 2 and more.
         positions: how often they are used for one example: once, or at each position of a sequence or image.
-        dtype: the dtype of its computation.
     """
 
     name: str
@@ -227,9 +222,7 @@ class Question:
         label: the name of the label, or several labels, see `trainer.labels`.
         batch_size: the global batch size, in examples.
         precision: a Keras dtype policy, or "auto" for mixed_bfloat16.
-        accumulate_steps: `train.accumulate_steps`.
         model_parallel: the number of devices that share one copy of the model.
-        layout: `train.layout`.
         bucket_by_length: `train.input.bucket_by_length`; the longest batches are compiled.
         search_s: how long to search for the largest batch that fits; 0 for no search.
         is_fast: whether to compile with the compiler's least effort, which is faster but less exact.

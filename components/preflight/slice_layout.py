@@ -12,7 +12,6 @@ def layout_lines(
     """Return how a slice of several devices is divided, as lines; none for one device.
 
     Args:
-        estimate: the least time of a step.
         input_bytes_per_s: the rate at which all hosts together must read the files; None if unknown.
     """
     where = question.slice

@@ -17,8 +17,6 @@ class Training:
     """Facts about the training other than its step.
 
     Attributes:
-        backend: `train.backend`.
-        epochs: `train.epochs`.
         train_files: the number of files of transformed examples; None if unknown.
         train_bytes: their total size; None if unknown.
         train_rows: the number of examples in them; None if unknown.
@@ -58,7 +56,6 @@ def judge(
 
     Args:
         answer: the answer of the compiling process; None if there is none.
-        training: facts about the training other than its step.
         unanswered: why the compiling process gave no answer, and the remedy; both "" if it was not run.
     """
     generation = question.slice.generation

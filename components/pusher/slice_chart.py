@@ -44,7 +44,6 @@ class SliceChart:
 
     Attributes:
         bars: at most `SHOWN_SLICES`.
-        left_out: number of slices without a bar.
     """
 
     metric: str

@@ -138,7 +138,6 @@ class StoredFolder(ABC):
 
         Args:
             name: path below the folder.
-            content: a file, or bytes.
             crc32c: checksum of the content, see `crc32c_of`.
             labels: stored with the object, see `Stored`.
             over: the object to replace; None: there must be none.

@@ -74,9 +74,6 @@ def thin_out(base: str, *, keep: int) -> list[int]:
     Args:
         base: the directory or address in an object store.
         keep: number of versions to keep, >= 1.
-
-    Returns:
-        The removed versions.
     """
     store = version_store_at(base)
     older = store.numbers()[: -max(keep, 1)]

@@ -51,9 +51,6 @@ class LoadedModel:
             signature: one of `signatures`.
             inputs: an array for each of its inputs, of its type (bytes objects for `string`) and shape.
 
-        Returns:
-            An array for each output.
-
         Raises:
             WrongInputError: the model refuses the values.
         """

@@ -49,7 +49,6 @@ def parse_request(
 
     Args:
         document: the body of the request, parsed.
-        most_rows: the most rows that the request may have.
 
     Returns:
         The signature's name, whether the request is row by row (`instances`), and an array for each input.

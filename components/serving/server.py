@@ -54,7 +54,6 @@ class ModelServer(ThreadingHTTPServer):
         host: the address to bind, e.g. 127.0.0.1.
         port: 0 for a free one; `server_address` has the actual port.
         token: clients must send it as `Authorization: Bearer TOKEN`; empty: no token, on loopback only.
-        most_rows: the most rows that a request may have.
         log: records answered requests; None: they are not recorded.
 
     Raises:

@@ -71,7 +71,6 @@ class Tally:
 
         Args:
             states: the other tally's states; they are modified.
-            rows: the other tally's number of rows.
 
         Raises:
             ComponentError: there are too many slices.

@@ -80,11 +80,7 @@ class Buckets:
         }
 
     def words(self, rows: Sequence[int]) -> str:
-        """Return how many rows each bucket has, as text.
-
-        Args:
-            rows: of each bucket.
-        """
+        """Return how many rows each bucket has, as text."""
         return "; ".join(
             f"{name} of "
             + ", ".join(f"{length}: {counted(rows[at], 'row')}" for at, length in enumerate(lengths))

@@ -53,7 +53,6 @@ class Checkpoint:
     Attributes:
         step: complete steps, >= 0.
         history: `{"epoch": number, metric: value, ...}` of each complete epoch.
-        clock: the time taken.
         best: the best epoch; None: none yet.
         rollbacks: how often the training has blown up and gone back.
         variables: values of the variables, in the model's order.

@@ -49,21 +49,12 @@ class Rows:
 
 
 def has_custom_fit(dotted_path: str) -> bool:
-    """Return True if the module of `build_model` defines or imports a `fit` of this kind.
-
-    Args:
-        dotted_path: of `build_model`.
-    """
+    """Return True if the module of `build_model` defines or imports a `fit` of this kind."""
     return parameters_of(dotted_path, FIT) is not None and not has_custom_loop(dotted_path)
 
 
 def require_cpu(dotted_path: str, *, device: str, backend: str) -> None:
     """Reject settings that a model with its own fit cannot follow.
-
-    Args:
-        dotted_path: of `build_model`.
-        device: `train.device`.
-        backend: `train.backend`.
 
     Raises:
         ComponentError: the settings name a device other than the CPU, or a backend other than TensorFlow.
@@ -97,9 +88,6 @@ def require_no_buckets(job: TrainingJob) -> None:
 
 def require_steps(dotted_path: str) -> None:
     """Reject a model with its own fit, at once or in steps, where Keras' training step is required.
-
-    Args:
-        dotted_path: of `build_model`.
 
     Raises:
         ComponentError: the model has its own fit.

@@ -33,7 +33,6 @@ def custom_function(dotted_path: str, name: str) -> Callable[..., Any]:
     """Import a function beside `build_model`.
 
     Args:
-        dotted_path: of `build_model`.
         name: of the function, which must exist in the module.
     """
     found: Callable[..., Any] = getattr(importlib.import_module(dotted_path.rpartition(".")[0]), name)
@@ -44,7 +43,6 @@ def parameters_of(dotted_path: str, name: str, *, imports: int = _MOST_IMPORTS) 
     """Return the names of the positional parameters of a function beside `build_model`.
 
     Args:
-        dotted_path: of `build_model`.
         imports: how many modules to follow an imported name through, >= 0.
 
     Returns:
@@ -85,9 +83,6 @@ def _imported(statement: ast.ImportFrom, name: str, *, package: str, imports: in
 def has_custom_loop(dotted_path: str) -> bool:
     """Return True if there is a `fit(model, data, context)`, known by its second and third parameter.
 
-    Args:
-        dotted_path: of `build_model`.
-
     Raises:
         ComponentError: the parameters are neither those of a loop nor those of a fit of all rows.
     """
@@ -105,9 +100,6 @@ def has_custom_loop(dotted_path: str) -> bool:
 
 def has_custom_callbacks(dotted_path: str) -> bool:
     """Return True if there is a `callbacks(context)`; a `callbacks` that is only imported may be anything.
-
-    Args:
-        dotted_path: of `build_model`.
 
     Raises:
         ComponentError: the module itself defines the name as something else.

@@ -84,14 +84,7 @@ class TrainingJob:
         checkpoint_dir: where checkpoints are kept and resumed from, an existing folder or gs://...; None: no
             checkpoints.
         log_dir: where scalars for TensorBoard and profiles go; None: nowhere.
-        compute: the devices and the backend.
-        step: how a step is computed.
-        learning_rate: how the learning rate follows the batch.
-        input: where the parsed examples are kept.
-        checkpoint: when the state is saved.
-        early_stopping: when the training stops before its last epoch.
         blow_up: the reaction to a loss that is no longer a number.
-        watch: what is recorded.
 
     Raises:
         ComponentError: a value breaks one of these rules.

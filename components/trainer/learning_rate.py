@@ -18,9 +18,6 @@ def scale_learning_rate(
         settings: how to scale, and how long to warm up.
         batch_size: examples per update.
         accumulate_steps: steps per update, >= 1.
-
-    Returns:
-        The factor.
     """
     factor = learning_rate_factor(
         settings.scale,
@@ -49,7 +46,6 @@ class WarmUp(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[m
 
     Args:
         rate: a number, or a schedule.
-        factor: multiplies the rate.
         warmup_steps: steps until the full rate, >= 0; step n of these uses (n + 1) / warmup_steps of it.
     """
 

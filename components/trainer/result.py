@@ -101,7 +101,6 @@ def summarise(
 
     Args:
         reached: the state at the end.
-        attempts: how often the training was started.
         is_wait_counted: whether the clock's `waiting_s` was measured.
         constant_batch_step_s: seconds per step on one constant batch; None: not measured.
         input_advice: what would speed up input; may be empty.

@@ -104,7 +104,6 @@ def _judged(error: BaseException, below: list[str]) -> tuple[Cause, str, str]:
     """Return cause, words and remedy; the words are empty if the error's own message is as good.
 
     Args:
-        error: the original one.
         below: modules of the frames called by the user's innermost line, the innermost last.
     """
     names = {base.__name__ for base in type(error).__mro__}

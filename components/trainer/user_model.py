@@ -29,9 +29,6 @@ _ERROR = re.compile(r'^    (?! |File ")(.+)', re.MULTILINE)
 def source_root(dotted_path: str) -> Path:
     """Return the folder that the function's module is imported from, which another process needs on its path.
 
-    Args:
-        dotted_path: package.module.function.
-
     Raises:
         ComponentError: the module does not exist.
     """
@@ -65,7 +62,6 @@ def build_model(
     """Import the user's function and call it.
 
     Args:
-        dotted_path: package.module.function.
         features: the inputs that the model may use, by name, without the label.
         hyperparameters: as in the workload file.
         pretrained: a weights file, passed to the function if it has an argument of this name; None if the

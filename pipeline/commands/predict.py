@@ -61,9 +61,7 @@ class Summary(TypedDict):
     """The content of `summary.json`.
 
     Attributes:
-        predicted: the number of predicted rows.
         not_finite: the number of predicted rows whose prediction is not finite.
-        rejected: the number of rejected rows by reason.
         rejects: the names of the files that hold all rejected rows.
         without_rows: the names of input files without rows.
     """
@@ -85,7 +83,6 @@ class Predicted:
 
     Attributes:
         folder: holds the predictions, the rejects and `summary.json`.
-        summary: the content of `summary.json`.
         first: the first few predictions, each as the line of JSON in its file.
     """
 

@@ -52,7 +52,6 @@ class RunResult:
 
     Attributes:
         record: the content of `run.json`: nodes, times, metrics, blessing, pushed version.
-        folder: the run's folder.
     """
 
     record: RunRecord

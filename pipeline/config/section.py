@@ -113,7 +113,6 @@ def setting_of(component: type, name: str, **rules: Any) -> Any:
 
     Args:
         component: a dataclass whose fields are made by `slipway.components.settings.setting`.
-        name: the name of the setting.
         rules: arguments of `pydantic.Field` that override the setting's.
     """
     setting = next(each for each in fields(component) if each.name == name)

@@ -106,11 +106,8 @@ def problem_at(
     """Return a problem with the key at `path`, with its value and the place where it was written last.
 
     Args:
-        path: the key.
         words: the rule and the remedy.
-        layers: the merged settings.
         first: name the place where the key, or the key that should contain it, was written first.
-        echo: show the value.
     """
     layer, origin = layers.origin(path, first=first)
     is_written = layer.origins.get(path) is origin

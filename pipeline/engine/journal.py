@@ -63,9 +63,6 @@ class Journal:
 
         Args:
             state: the folder of the state to continue from; None if there is none.
-
-        Returns:
-            The order to start the node with.
         """
         folder, name = self.record.folder, file_name(entry.id)
         progress, left = folder / "progress" / name, folder / "left" / name

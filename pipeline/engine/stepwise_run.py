@@ -105,7 +105,6 @@ def run_node(
     A node that is already done is left as it is. A node that failed or was terminated is tried again.
 
     Args:
-        run_id: the id that `begin` returned.
         output: the folder that holds the run, absolute.
 
     Returns:

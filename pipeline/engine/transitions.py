@@ -25,7 +25,6 @@ class Transition:
         is_stop: whether the node is a gate that stopped the run.
         is_unmet: whether the node is left out because its condition, or that of a node it needs, was not
             met. The same holds in later runs.
-        retry: the next attempt, if there is one.
     """
 
     state: NodeState

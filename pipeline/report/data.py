@@ -52,7 +52,6 @@ class Quarantine:
     """The rejected rows.
 
     Attributes:
-        rows_in: the number of rows read.
         rows_out: split -> rows that were accepted.
         reasons: reason -> number of rejected rows.
         samples: the first rejected rows, as text.

@@ -26,7 +26,6 @@ class Check:
     Attributes:
         name: the metric, or what else was measured.
         place: the slice.
-        required: the requirement, as text.
         got: the measured value, as text.
         baseline: the value of the last blessed model, as text; may be empty.
         verdict: `FAILED`, `warning` or `passed`.

@@ -44,7 +44,6 @@ class NodeCard:
         more_parameters: the number of parameters that are not shown.
         log: the last lines of its log.
         log_path: the log file, relative to the run's folder.
-        error: its failure; None if it did not fail.
         facts: attempts, memory and the like, as text.
     """
 

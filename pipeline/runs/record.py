@@ -179,7 +179,6 @@ class NodeRecord:
         wall_s: duration of its last attempt in seconds; 0 if it did not run.
         why: in words, why it ran, where its result came from, or why it was left out.
         started_s: seconds from the start of the run.
-        attempts: the number of times it was started.
         preemptions: the number of these attempts that were interrupted from outside with state kept.
         key: its fingerprint's key.
         execution_id: of the execution in the metadata store that made its outputs.
@@ -255,7 +254,6 @@ class RunRecord:
         baseline: what the latest blessed model before this run's own depended on; see
             `resolver_keys.baseline_key`.
         target: the request, so that `resume` can run it again.
-        resumed: the number of times the run was resumed.
         rollback: `{version, instead_of, by, reason}` if this is a rollback and not a pipeline run, in which
             case there are no nodes; else empty. `pushed` holds what it published.
         in_steps: whether another program, such as Airflow, runs its nodes; see

@@ -65,7 +65,6 @@ def moved_from(record: RunRecord, output: Path) -> Path | None:
     """Return where the output folder was when a run wrote into it; None if it was not moved.
 
     Args:
-        record: the run, with its nodes.
         output: the folder for everything that runs write, absolute.
     """
     paths = (path for node in record.nodes for each in artifacts_in(node.outputs) for path in _places(each))

@@ -206,7 +206,6 @@ class Order:
 
     Attributes:
         run_id: the run's id in the metadata store.
-        folder: the run's folder.
         parameters: runtime parameters by name, as text.
     """
 

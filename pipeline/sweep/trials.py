@@ -33,7 +33,6 @@ class RunTrial(Protocol):
         """Run a trial to its end and return the record of the run.
 
         Args:
-            sets: the trial's `--set`s.
             resumed: the id of the run to continue; empty for a new run.
             begun: called with the run's id when the run begins.
             hopeless: says which running nodes to end early; see `Engine`.

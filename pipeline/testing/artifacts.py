@@ -77,8 +77,6 @@ def blessed_model(*, into: str | Path, answer: float = 0.5, blessed: bool = True
 
     Args:
         into: a folder; the artifacts are written to `model` and `blessing` in it.
-        answer: the model's answer.
-        blessed: whether the gate has blessed the model.
 
     Returns:
         A Model and a ModelBlessing artifact. The model takes serialized examples.

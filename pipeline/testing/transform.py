@@ -38,7 +38,6 @@ def transformed(
     """Analyze and transform rows in memory, as the Transform node does with files.
 
     Args:
-        preprocessing_fn: the workload's preprocessing function.
         rows: each row maps columns to lists of values, [] for an empty cell. tf.Transform's analyzers
             (means, vocabularies) run on these rows.
         schema: the schema file of the raw columns, relative to the project's root.

@@ -56,7 +56,6 @@ def counted_at(then: Distribution, values: Floats) -> Distribution:
     be anywhere within it. If the steps of both distributions overlap, their shares are taken to be equal.
 
     Args:
-        then: the other distribution.
         values: finite values in ascending order; at least one.
     """
     below = np.searchsorted(values, then.points, side="left") / len(values)

@@ -133,9 +133,6 @@ class Watched:
 def watch(request: WatchRequest, training: SplitStatistics) -> Watched:
     """Read and judge the requests.
 
-    Args:
-        training: the statistics of the version's training data.
-
     Raises:
         UsageError: there are no requests of the version, too few, or they cannot be read.
     """

@@ -26,7 +26,6 @@ def query_rows(data: DataConfig, *, workload: str, root: Path, output: Path) -> 
     Without `as_of`, a server's database is queried each time.
 
     Args:
-        data: the workload's `data`.
         root: the project's root, which paths are relative to.
 
     Raises:

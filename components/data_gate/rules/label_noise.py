@@ -29,7 +29,6 @@ def find_label_noise(
         now: the score of the data.
         then: the score of the reference; if either is None, nothing is compared.
         limits: uses `max_label_score_drop`.
-        sample: some rows of the data, by column.
         single: how well each column alone predicts the label, from `single_scores`.
     """
     if now is None or then is None or then.score <= 0:

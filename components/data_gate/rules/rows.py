@@ -14,7 +14,6 @@ class QuarantineSummary:
     """The summary of Ingest's quarantine.
 
     Attributes:
-        rows_in: the number of rows that Ingest read.
         rejected: the number of rows in quarantine, by reason.
         first: descriptions of the first of them.
         notes: by column, how its values were read differently from how they are written.
@@ -77,7 +76,6 @@ def find_duplicates(
 
     Args:
         repeated: the number of rows of the sample that repeat an earlier one.
-        looked_at: the number of rows of the sample.
         limits: uses `max_duplicate_share`.
         examples: some of the rows that repeat another, by column.
     """

@@ -38,7 +38,6 @@ class Result:
     Attributes:
         folder: the folder whose only Parquet files are those of `pattern`.
         rows: the number of rows, at least 1.
-        columns: the names of the columns, in order.
         span: the rows' span as TFX counts spans; None if they have none.
     """
 
@@ -113,7 +112,6 @@ def keep(
         folder: the folder of the workload's queries.
         rows: the folder with the rows' parts, on the same disk; it is moved.
         key: the key to recall the rows by, from `key_of`; None: the query runs again each time.
-        written: the number of rows and their checksum.
         span: the rows' span as TFX counts spans; None if they have none.
         about: further entries of `result.json`, for people.
     """

@@ -36,7 +36,6 @@ class Rows(Protocol):
     """Rows with random access by number.
 
     Attributes:
-        count: the number of rows.
         row_bytes: bytes of one parsed row.
         words: where the rows are, for people.
     """
@@ -81,7 +80,6 @@ class FileRows:
 
     Args:
         file: as `write` leaves it.
-        features: the columns.
     """
 
     def __init__(self, file: Path, features: Sequence[Feature]) -> None:
@@ -137,9 +135,6 @@ class PartOfRows:
     Args:
         rows: all of them.
         numbers: of the rows in the subset, int64 [n].
-
-    Attributes:
-        numbers: these.
     """
 
     def __init__(self, rows: Rows, numbers: npt.NDArray[np.int64]) -> None:
@@ -162,7 +157,6 @@ class BucketedRows:
     """Rows in buckets by length.
 
     Attributes:
-        buckets: the lengths.
         of_rows: int64 [rows], the bucket of each.
     """
 
@@ -199,7 +193,6 @@ def held_out(rows: Rows, *, share: float, seed: int) -> tuple[PartOfRows, PartOf
     Args:
         rows: all of them.
         share: the share to hold out, 0 .. 1; at least one row is held out.
-        seed: of the random choice.
     """
     order = np.random.default_rng(seed).permutation(rows.count)
     held = max(1, round(share * rows.count))
@@ -213,7 +206,6 @@ def load_rows(
 
     Args:
         files: names ending in .gz are gzip, others are not compressed.
-        features: the columns to read.
         limit_bytes: limit of the parsed rows; None: no limit.
 
     Returns:
@@ -250,9 +242,7 @@ def training_batches(
 
     Args:
         rows: with the targets' columns.
-        targets: what to split off each batch.
         batch_size: over all hosts, each of which gets its part of every batch.
-        seed: of the order.
         steps_per_epoch: at most rows.count // batch_size.
         first_step: how many steps to skip at the beginning, >= 0.
         hosts: determines the part of this host; None: there is one host.
@@ -366,7 +356,6 @@ def eval_batches(
 
     Args:
         rows: with the targets' columns.
-        targets: what to split off each batch.
         batch_size: over all hosts.
         multiple: every batch is a multiple of this; the remainder, fewer rows than that, is left out. With
             `batch_size` itself there are only full batches.

@@ -61,8 +61,6 @@ def open_examples(files: Sequence[str], job: TrainingJob, devices: Devices, *, s
 
     Args:
         files: of all hosts; names ending in .gz are gzip.
-        job: gives features, batch size and input settings.
-        devices: determine how a batch is divided.
         split: the name of the split, for the cache file.
 
     Raises:

@@ -20,7 +20,6 @@ def parsed_once(files: Sequence[str], features: Sequence[Feature]) -> Iterator[C
 
     Args:
         files: names ending in .gz are gzip, others are not compressed.
-        features: the columns to read.
 
     Raises:
         ComponentError: a compressed file is damaged, or an example lacks a feature.

@@ -40,10 +40,7 @@ def training_batches(
 
     Args:
         files: of this host.
-        features: the columns to read.
-        targets: what to split off each batch.
         window: the batch size of this host, and how many batches are shuffled together.
-        seed: of the order.
         steps_per_epoch: at most `window.steps(rows of these files)`.
         first_step: how many steps to skip at the beginning, >= 0.
 
@@ -96,8 +93,6 @@ def eval_batches(
 
     Args:
         files: of this host.
-        features: the columns to read.
-        targets: what to split off each batch.
         batch_size: of this host.
         static: full batches only; otherwise the last one may be smaller.
     """

@@ -21,7 +21,6 @@ class _Weighed:
     """The total weights of a split.
 
     Attributes:
-        rows: the number of rows.
         total: the weight of all rows together.
         classes: the weight of the rows of each class.
     """
@@ -36,7 +35,6 @@ class WeighedJob:
     """A job whose class weights are numbers.
 
     Attributes:
-        job: the job with these class weights.
         mean: the mean weight of its rows, without class weights; 1 if rows have no weights.
     """
 

@@ -92,7 +92,6 @@ class RandomMove(keras.layers.Layer):  # type: ignore[misc]
 
         Args:
             pixels: float, [rows, height, width, channels].
-            training: whether the call is part of training.
         """
         if not training:
             return pixels

@@ -115,11 +115,6 @@ def build_model(features: Mapping[str, Feature], hyperparameters: Mapping[str, A
 def fit(model: keras.Model, rows: Rows, hyperparameters: Mapping[str, Any]) -> None:
     """Grow the trees and fit the linear model; the trainer calls this instead of taking steps.
 
-    Args:
-        model: as `build_model` returns it.
-        rows: of the train split.
-        hyperparameters: as `build_model` gets them.
-
     Raises:
         ComponentError: the rows cannot be learned from.
     """

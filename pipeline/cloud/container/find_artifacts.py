@@ -27,9 +27,7 @@ def find(
     """Look for the artifacts.
 
     Args:
-        given: the ExecutorInput from the launcher.
         queries: a filter for each output.
-        records: the records of earlier runs.
         place: see `kubeflow_input.local_path`.
 
     Raises:

@@ -13,11 +13,7 @@ _PROXIES = ("http_proxy", "https_proxy", "no_proxy")
 
 
 def from_outside(here: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that a service gives to any container, as far as this machine has them.
-
-    Args:
-        here: the variables of this machine.
-    """
+    """Return the variables that a service gives to any container, as far as this machine has them."""
     return {
         name: value for name, value in here.items() if name.startswith(_IDENTITY) or name.lower() in _PROXIES
     }
@@ -29,7 +25,6 @@ def container_environment(
     """Return the variables of a task that runs as a process of this machine, in place of a container.
 
     Args:
-        here: the variables of this machine.
         staged: the folder with the image's project files.
         own: variables that keep their value on this machine if they are set: the image of a user's own
             pipeline belongs to the user, too.

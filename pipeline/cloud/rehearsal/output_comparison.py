@@ -36,8 +36,6 @@ class Comparison:
     """One output of one node, in both runs.
 
     Attributes:
-        node: the node's id.
-        output: the output's key.
         differences: the differences in words; none if the contents agree.
         unread: why the contents could not be read; empty if they could.
     """

@@ -60,14 +60,7 @@ class Service:
     def imported(
         self, given: ExecutorInput, uri: str, importer: ImporterSpec
     ) -> dict[str, list[RuntimeArtifact]]:
-        """Return the outputs of an importer, which has no container; whether they exist is not checked.
-
-        Args:
-            uri: the address of the existing artifact.
-
-        Returns:
-            The artifacts by output key.
-        """
+        """Return the outputs of an importer, which has no container; whether they exist is not checked."""
         made = {key: entry["artifacts"] for key, entry in given["outputs"]["artifacts"].items()}
         for artifacts in made.values():
             for artifact in artifacts:

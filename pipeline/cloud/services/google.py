@@ -61,7 +61,6 @@ def check_bucket(name: str, *, key: str, credentials: Any, project: str, region:
         key: the key of the workload file that names the bucket.
         credentials: google.auth credentials.
         project: the project in which the user would create a missing bucket.
-        region: the region in which the pipeline runs.
 
     Raises:
         PipelineError: there is no such bucket, or Cloud Storage could not be queried.

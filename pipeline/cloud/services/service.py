@@ -50,7 +50,6 @@ class JobState:
     """A run, as reported by the service.
 
     Attributes:
-        phase: the state of the run as a whole.
         error: the service's message about a failure.
         tasks: the tasks that the service has reported so far.
         began, ended: when, in UTC; None if it has not, or if unknown.

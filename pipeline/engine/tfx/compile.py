@@ -34,7 +34,6 @@ class Compiled:
     Attributes:
         ir: TFX's intermediate representation, with runtime parameters filled in.
         deployment: executors, drivers and the metadata store's connection.
-        graph: the same pipeline as the engine sees it.
     """
 
     ir: pipeline_pb2.Pipeline
