@@ -16,7 +16,7 @@ from slipway.components.accelerators import keep_to_cpu
 from slipway.components.data_gate.protos import anomalies as read_anomalies
 from slipway.components.data_gate.protos import schema_features
 from slipway.components.data_gate.raw_rows import with_rows
-from slipway.components.data_gate.reference import find_reference, read_statistics
+from slipway.components.data_gate.reference import find_reference, read_bytes, read_statistics
 from slipway.components.data_gate.rule_limits import Limits
 from slipway.components.data_gate.rules.rows import QuarantineSummary
 from slipway.components.data_gate.span_strategy import SPAN
@@ -129,7 +129,9 @@ def DataGate(  # noqa: N802 (component constructors are nouns)
         anomalies=[
             anomaly
             for split in splits
-            for anomaly in read_anomalies(_bytes(f"{anomalies.uri}/Split-{split}/{_ANOMALIES}"), split=split)
+            for anomaly in read_anomalies(
+                read_bytes(f"{anomalies.uri}/Split-{split}/{_ANOMALIES}"), split=split
+            )
         ],
         reference=then.statistics,
         reference_name=then.name,
@@ -194,8 +196,3 @@ def _write(answer: DataGateVerdict, uri: str) -> None:
 def _text(path: str) -> str:
     with fileio.open(path, "r") as file:
         return str(file.read())
-
-
-def _bytes(path: str) -> bytes:
-    with fileio.open(path, "rb") as file:
-        return bytes(file.read())

@@ -70,11 +70,12 @@ def read_statistics(folder: str, rows: Mapping[str, int] | None = None) -> Stati
             hint="name the folder of an artifact of StatisticsGen",
         )
     return {
-        name: split_statistics(_bytes(f"{folder}/Split-{name}/{STATISTICS}"), rows=(rows or {}).get(name))
+        name: split_statistics(read_bytes(f"{folder}/Split-{name}/{STATISTICS}"), rows=(rows or {}).get(name))
         for name in (split.removeprefix("Split-") for split in splits)
     }
 
 
-def _bytes(path: str) -> bytes:
+def read_bytes(path: str) -> bytes:
+    """Return the content of a file, here or in an object store."""
     with fileio.open(path, "rb") as file:
         return bytes(file.read())

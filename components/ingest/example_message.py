@@ -1,20 +1,33 @@
 """Parses tf.Example and tf.SequenceExample messages without TensorFlow.
 
-The messages are defined here as in tensorflow/core/example/{example,feature}.proto, in a separate pool.
+The messages are those of tensorflow/core/example/{example,feature}.proto.
 """
 
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
-from google.protobuf import descriptor_pb2, descriptor_pool, message, message_factory
+from google.protobuf.message import DecodeError
 
-_PACKAGE = "slipway.ingest"
-_LISTS = {
-    "bytes_list": ("BytesList", "TYPE_BYTES"),
-    "float_list": ("FloatList", "TYPE_FLOAT"),
-    "int64_list": ("Int64List", "TYPE_INT64"),
-}
+from slipway.components.message_classes import message_classes
+
+MESSAGES = message_classes(
+    "slipway.ingest",
+    {
+        "BytesList": {"value": (1, "*BYTES")},
+        "FloatList": {"value": (1, "*FLOAT")},
+        "Int64List": {"value": (1, "*INT64")},
+        "Feature": {
+            "bytes_list": (1, "|BytesList"),
+            "float_list": (2, "|FloatList"),
+            "int64_list": (3, "|Int64List"),
+        },
+        "Features": {"feature": (1, "{}Feature")},
+        "FeatureList": {"feature": (1, "*Feature")},
+        "FeatureLists": {"feature_list": (1, "{}FeatureList")},
+        "Example": {"features": (1, "Features")},
+        "SequenceExample": {"context": (1, "Features"), "feature_lists": (2, "FeatureLists")},
+    },
+)
 
 
 class SequenceError(Exception):
@@ -55,7 +68,7 @@ def example_of_sequence(record: bytes) -> bytes | None:
     sequence = _parsed("SequenceExample", record)
     if sequence is None:
         return None
-    example = _message_class("Example")()
+    example = MESSAGES["Example"]()
     example.features.CopyFrom(sequence.context)
     features = example.features.feature
     for name, steps in sequence.feature_lists.feature_list.items():
@@ -76,56 +89,10 @@ def example_of_sequence(record: bytes) -> bytes | None:
 
 def _parsed(name: str, record: bytes) -> Any:
     try:
-        found = _message_class(name).FromString(record)
-    except message.DecodeError:
+        found = MESSAGES[name].FromString(record)
+    except DecodeError:
         return None
     # Any message can be parsed as any other type: unknown fields are kept along.
     size = found.ByteSize()
     found.DiscardUnknownFields()
     return found if found.ByteSize() == size else None
-
-
-@cache
-def _message_class(name: str) -> Any:
-    return message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"{_PACKAGE}.{name}"))
-
-
-@cache
-def _pool() -> descriptor_pool.DescriptorPool:
-    file = descriptor_pb2.FileDescriptorProto(name="slipway_example.proto", package=_PACKAGE, syntax="proto3")
-    for _, (list_name, kind) in _LISTS.items():
-        _add_field(file.message_type.add(name=list_name), "value", 1, kind, is_repeated=True)
-    feature = file.message_type.add(name="Feature")
-    feature.oneof_decl.add(name="kind")
-    for number, (field, (list_name, _)) in enumerate(_LISTS.items(), start=1):
-        _add_field(feature, field, number, list_name).oneof_index = 0
-    _add_map(file.message_type.add(name="Features"), "feature", "Feature")
-    _add_field(file.message_type.add(name="FeatureList"), "feature", 1, "Feature", is_repeated=True)
-    _add_map(file.message_type.add(name="FeatureLists"), "feature_list", "FeatureList")
-    _add_field(file.message_type.add(name="Example"), "features", 1, "Features")
-    sequence = file.message_type.add(name="SequenceExample")
-    _add_field(sequence, "context", 1, "Features")
-    _add_field(sequence, "feature_lists", 2, "FeatureLists")
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    return pool
-
-
-def _add_map(of: Any, field: str, value: str) -> None:
-    """Add a map from strings to messages as field 1, with the entry type that protobuf generates for it."""
-    entry = of.nested_type.add(name=f"{value}Entry")
-    entry.options.map_entry = True
-    _add_field(entry, "key", 1, "TYPE_STRING")
-    _add_field(entry, "value", 2, value)
-    _add_field(of, field, 1, f"{of.name}.{value}Entry", is_repeated=True)
-
-
-def _add_field(of: Any, name: str, number: int, kind: str, *, is_repeated: bool = False) -> Any:
-    field_type = descriptor_pb2.FieldDescriptorProto
-    field = of.field.add(name=name, number=number)
-    field.label = field_type.LABEL_REPEATED if is_repeated else field_type.LABEL_OPTIONAL
-    if kind.startswith("TYPE_"):
-        field.type = field_type.Type.Value(kind)
-    else:
-        field.type, field.type_name = field_type.TYPE_MESSAGE, f".{_PACKAGE}.{kind}"
-    return field

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from slipway.components.preflight.finding import Evidence, Finding
+from slipway.components.trainer.buckets import ONE_SHAPE_ON_TPU
 
 SMALL_FILE_BYTES, MANY_BYTES = 10 * 2**20, 2**30
 """Files smaller than the first cost more to open than to read; it matters from the second, a total size, on.
@@ -106,7 +107,7 @@ def _buckets(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(
             rule="buckets",
             severity="error",
-            message="train.input.bucket_by_length: TensorFlow's step on a TPU takes batches of one shape",
+            message=ONE_SHAPE_ON_TPU,
             remedy="--set train.backend=jax, or leave the key out",
         )
 

@@ -6,8 +6,6 @@ our content, the write has succeeded.
 """
 
 import base64
-import queue
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,6 +16,7 @@ from typing import TypeVar
 from slipway.components.errors import ComponentError
 from slipway.components.pusher.manifest import opened
 from slipway.components.store_address import AZ, GS, S3, bucket_and_path, is_in_store
+from slipway.components.time_limit import LateError, within
 
 FIRST_ANSWER_S = 12.0
 """Time limit for the first response of a store, including the search for credentials."""
@@ -191,25 +190,13 @@ class StoredFolder(ABC):
 
     def _soon(self, ask: Callable[[], _Found], limit_s: float) -> _Found:
         """Return the response, if it comes in time: the search for credentials can hang without a network."""
-        answers: queue.SimpleQueue[tuple[_Found | None, BaseException | None]] = queue.SimpleQueue()
-
-        def work() -> None:
-            try:
-                answers.put((ask(), None))
-            except BaseException as error:  # raised again below
-                answers.put((None, error))
-
-        threading.Thread(target=work, daemon=True).start()
         try:
-            found, error = answers.get(timeout=limit_s)
-        except queue.Empty:
+            return within(limit_s, ask)
+        except LateError:
             raise ComponentError(
                 f"{self.address} did not answer within {limit_s:.0f} s.",
                 hint=f"check the network, and: {self.log_in_hint}",
             ) from None
-        if error is not None:
-            raise error
-        return found  # type: ignore[return-value]  # an answer, where there is no error
 
     @abstractmethod
     def _failures(self) -> tuple[type[Exception], ...]:

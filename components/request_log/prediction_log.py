@@ -171,7 +171,7 @@ def _requests(
 def _request(record: bytes, columns: Sequence[str]) -> LoggedRequest | _Examples | str:
     """Return a request, or the reason why it is not read."""
     log = parse_prediction_log(record)
-    kind = log.WhichOneof("log_type") if log is not None else None
+    kind = log.WhichOneof("kind") if log is not None else None
     if kind is None:
         return OTHER
     if kind != "predict_log":

@@ -1,17 +1,18 @@
 """Defines TensorFlow Serving's PredictionLog as a protocol buffer message, for reading without TensorFlow.
 
-The messages are in a separate descriptor pool, with only the fields that are read. The field numbers are
-those of tensorflow_serving/apis/{prediction_log,logging,model,predict}.proto of TensorFlow Serving, and of
+The messages have only the fields that are read. The field numbers are those of
+tensorflow_serving/apis/{prediction_log,logging,model,predict}.proto of TensorFlow Serving, and of
 tensorflow/core/framework/{tensor,tensor_shape}.proto of TensorFlow.
 """
 
 from collections.abc import Mapping
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
-from google.protobuf import descriptor_pb2, descriptor_pool, message, message_factory
+from google.protobuf.message import DecodeError
 
-_PACKAGE = "slipway.request_log"
+from slipway.components.message_classes import Fields, message_classes
+
 _LONGEST_KEPT = 64
 """The most bytes of a shape that is kept for the next tensor: those of a dozen dimensions."""
 
@@ -24,8 +25,7 @@ OTHER_KINDS = {
 }
 """The kinds of a PredictionLog other than PredictLog, by field number; their content is not parsed."""
 
-# By message, each field with its number and type; "*" marks a repeated field, "{}" a map from text.
-_FIELDS: Mapping[str, Mapping[str, tuple[int, str]]] = {
+_FIELDS: Mapping[str, Fields] = {
     "Int64Value": {"value": (1, "INT64")},
     "ModelSpec": {"version": (2, "Int64Value")},
     "Dim": {"size": (1, "INT64")},
@@ -47,17 +47,18 @@ _FIELDS: Mapping[str, Mapping[str, tuple[int, str]]] = {
     "LogMetadata": {"model_spec": (1, "ModelSpec"), "timestamp_secs": (4, "INT64")},
     "PredictionLog": {
         "log_metadata": (1, "LogMetadata"),
-        "predict_log": (6, "PredictLog"),
-        **{name: (number, "BYTES") for name, number in OTHER_KINDS.items()},
+        "predict_log": (6, "|PredictLog"),
+        **{name: (number, "|BYTES") for name, number in OTHER_KINDS.items()},
     },
 }
+MESSAGES = message_classes("slipway.request_log", _FIELDS)
 
 
 def parse_prediction_log(record: bytes) -> Any:
     """Return the message; None if the bytes are not a valid one."""
     try:
-        return message_class("PredictionLog").FromString(record)
-    except message.DecodeError:
+        return MESSAGES["PredictionLog"].FromString(record)
+    except DecodeError:
         return None
 
 
@@ -73,48 +74,7 @@ def _known_shape(content: bytes) -> tuple[int, ...] | None:
 
 def _shape(content: bytes) -> tuple[int, ...] | None:
     try:
-        shape = message_class("TensorShapeProto").FromString(content)
-    except message.DecodeError:
+        shape = MESSAGES["TensorShapeProto"].FromString(content)
+    except DecodeError:
         return None
     return None if shape.unknown_rank else tuple(dim.size for dim in shape.dim)
-
-
-@cache
-def message_class(name: str) -> Any:
-    """Return the class of one of the messages."""
-    return message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"{_PACKAGE}.{name}"))
-
-
-@cache
-def _pool() -> descriptor_pool.DescriptorPool:
-    name = "slipway_prediction_log.proto"
-    file = descriptor_pb2.FileDescriptorProto(name=name, package=_PACKAGE, syntax="proto3")
-    for message_name, fields in _FIELDS.items():
-        described = file.message_type.add(name=message_name)
-        for field, (number, kind) in fields.items():
-            if kind.startswith("{}"):
-                entry = described.nested_type.add(name=f"{field.capitalize()}Entry")
-                entry.options.map_entry = True
-                _add_field(entry, "key", 1, "STRING")
-                _add_field(entry, "value", 2, kind[2:])
-                kind = f"*{message_name}.{entry.name}"
-            _add_field(described, field, number, kind)
-    log = file.message_type[-1]
-    log.oneof_decl.add(name="log_type")
-    for each in log.field:
-        if each.name != "log_metadata":
-            each.oneof_index = 0
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    return pool
-
-
-def _add_field(of: Any, name: str, number: int, kind: str) -> None:
-    types = descriptor_pb2.FieldDescriptorProto
-    field = of.field.add(name=name, number=number)
-    field.label = types.LABEL_REPEATED if kind.startswith("*") else types.LABEL_OPTIONAL
-    kind = kind.removeprefix("*")
-    if kind.isupper():
-        field.type = types.Type.Value(f"TYPE_{kind}")
-    else:
-        field.type, field.type_name = types.TYPE_MESSAGE, f".{_PACKAGE}.{kind}"

@@ -11,7 +11,7 @@ import keras
 import numpy as np
 
 from slipway.components.errors import ComponentError
-from slipway.components.trainer.buckets import KEY
+from slipway.components.trainer.buckets import KEY, ONE_SHAPE_ON_TPU
 from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.job import TrainingJob
 from slipway.components.trainer.row_lengths import buckets_of
@@ -32,10 +32,7 @@ def require_bucketing_devices(devices: Devices) -> None:
         ComponentError: it is TensorFlow's step on a TPU.
     """
     if devices.kind == "tpu" and devices.backend == "tensorflow":
-        raise ComponentError(
-            f"{KEY}: TensorFlow's step on a TPU takes batches of one shape",
-            hint="set train.backend to jax, or leave the key out",
-        )
+        raise ComponentError(ONE_SHAPE_ON_TPU, hint="set train.backend to jax, or leave the key out")
 
 
 def require_any_length(job: TrainingJob, rows: Mapping[str, Any]) -> None:

@@ -15,6 +15,8 @@ from slipway.components.errors import ComponentError
 from slipway.components.trainer.features import Feature
 
 KEY = "train.input.bucket_by_length"
+ONE_SHAPE_ON_TPU = f"{KEY}: TensorFlow's step on a TPU takes batches of one shape"
+"""Why buckets are refused there, in a training and before it."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import IO, Any
 
 import requests
 
+from slipway.components.time_limit import LateError, within
 from slipway.pipeline.tracking.tracker import TrackerError
 
 _SHOWN_LETTERS = 200
@@ -144,24 +145,11 @@ def _request(method: str, url: str, *, timeout: tuple[float, float], **options: 
 
 
 def _within(limit_s: float, work: Callable[[], tuple[int, bytes]]) -> tuple[int, bytes]:
-    """Return the result of `work`, run in a thread: a server that drips bytes evades a socket's limits."""
-    done: list[tuple[int, bytes]] = []
-    failed: list[Exception] = []
-
-    def run() -> None:
-        try:
-            done.append(work())
-        except Exception as error:
-            failed.append(error)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    thread.join(limit_s)
-    if failed:
-        raise failed[0]
-    if not done:
-        raise TrackerError(f"took longer than {limit_s:g} s", is_away=True)
-    return done[0]
+    """Return the result of `work`, which a server that drips bytes keeps from a socket's limits."""
+    try:
+        return within(limit_s, work)
+    except LateError:
+        raise TrackerError(f"took longer than {limit_s:g} s", is_away=True) from None
 
 
 def _refusal(status: int, document: Mapping[str, Any]) -> AnswerError:

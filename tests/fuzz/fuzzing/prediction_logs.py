@@ -2,15 +2,15 @@
 
 import struct
 
-from slipway.components.ingest.example_message import _message_class
-from slipway.components.request_log.prediction_log_message import message_class
+from slipway.components.ingest.example_message import MESSAGES as EXAMPLE_MESSAGES
+from slipway.components.request_log.prediction_log_message import MESSAGES
 
 _TYPES = {float: (1, "float_val"), int: (9, "int64_val"), bytes: (7, "string_val")}
 
 
 def example(**columns):
     """A serialized tf.Example; a column of None has no value."""
-    made = _message_class("Example")()
+    made = EXAMPLE_MESSAGES["Example"]()
     for name, value in columns.items():
         kind = {float: "float_list", int: "int64_list", bytes: "bytes_list"}.get(type(value))
         if kind:
@@ -20,7 +20,7 @@ def example(**columns):
 
 def shape_bytes(*sizes):
     """A serialized TensorShapeProto."""
-    made = message_class("TensorShapeProto")()
+    made = MESSAGES["TensorShapeProto"]()
     for size in sizes:
         made.dim.add(size=size)
     return made.SerializeToString()
@@ -40,7 +40,7 @@ def prediction_log(inputs, answers, *, version=7, at_s=1_795_305_600):
         inputs: by name the values of each row; of `examples` serialized tf.Examples.
         answers: one number a row.
     """
-    log = message_class("PredictionLog")()
+    log = MESSAGES["PredictionLog"]()
     log.log_metadata.timestamp_secs = at_s
     for name, values in inputs.items():
         shape = [len(values)] if name == "examples" else [len(values), 1]
@@ -54,7 +54,7 @@ def prediction_log(inputs, answers, *, version=7, at_s=1_795_305_600):
 
 def with_content(numbers):
     """A PredictionLog whose fares are given as bytes, as clients write larger tensors."""
-    log = message_class("PredictionLog")()
+    log = MESSAGES["PredictionLog"]()
     log.predict_log.request.model_spec.version.value = 7
     fare = log.predict_log.request.inputs["fare"]
     fare.dtype, fare.tensor_content = 1, struct.pack(f"<{len(numbers)}f", *numbers)

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
-from slipway.components.ingest.example_message import _message_class
+from slipway.components.ingest.example_message import MESSAGES as EXAMPLE_MESSAGES
 from slipway.components.request_log.logged_values import answers_of, rows_of, rows_of_examples
 
 
 def example(**columns):
-    made = _message_class("Example")()
+    made = EXAMPLE_MESSAGES["Example"]()
     for name, values in columns.items():
         feature = made.features.feature[name]
         kind = {float: "float_list", int: "int64_list", bytes: "bytes_list"}[type(values[0])]

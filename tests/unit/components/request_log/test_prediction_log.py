@@ -8,7 +8,7 @@ from slipway.components.ingest.blocks import InputFile
 from slipway.components.ingest.tfrecord import frame
 from slipway.components.request_log import prediction_log as module
 from slipway.components.request_log.prediction_log import read_predictions
-from slipway.components.request_log.prediction_log_message import OTHER_KINDS, message_class
+from slipway.components.request_log.prediction_log_message import MESSAGES, OTHER_KINDS
 
 COLUMNS = ("fare", "company")
 EXAMPLES = [example(fare=1.5, company=b"A"), example(fare=2.5, company=None)]
@@ -64,33 +64,33 @@ def test_examples_with_lists_and_others_are_read_one_by_one(read):
 
 
 def message_class_example():
-    from slipway.components.ingest.example_message import _message_class
+    from slipway.components.ingest.example_message import MESSAGES as EXAMPLE_MESSAGES
 
-    made = _message_class("Example")()
+    made = EXAMPLE_MESSAGES["Example"]()
     made.features.feature["fare"].float_list.value.extend([1.0, 2.0])
     return made.SerializeToString()
 
 
 def other(kind):
-    log = message_class("PredictionLog")()
+    log = MESSAGES["PredictionLog"]()
     setattr(log, kind, b"")
     return log.SerializeToString()
 
 
 def of_type(dtype):
-    log = message_class("PredictionLog").FromString(prediction_log({"fare": [1.5]}, [0.5]))
+    log = MESSAGES["PredictionLog"].FromString(prediction_log({"fare": [1.5]}, [0.5]))
     log.predict_log.request.inputs["fare"].dtype = dtype
     return log.SerializeToString()
 
 
 def of_shape(*sizes):
-    log = message_class("PredictionLog").FromString(prediction_log({"fare": [1.5]}, [0.5]))
+    log = MESSAGES["PredictionLog"].FromString(prediction_log({"fare": [1.5]}, [0.5]))
     log.predict_log.request.inputs["fare"].tensor_shape = shape_bytes(*sizes)
     return log.SerializeToString()
 
 
 def of_wrong_shape(content):
-    log = message_class("PredictionLog").FromString(prediction_log({"fare": [1.5]}, [0.5]))
+    log = MESSAGES["PredictionLog"].FromString(prediction_log({"fare": [1.5]}, [0.5]))
     log.predict_log.request.inputs["fare"].tensor_shape = content
     return log.SerializeToString()
 
