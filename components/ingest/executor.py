@@ -277,7 +277,7 @@ def _finish(report: Report, splits: Mapping[str, str], quarantine: Any, options:
     with _open_output(f"{quarantine.uri}/summary.json") as file:
         file.write((json.dumps(summary, indent=2, ensure_ascii=False) + "\n").encode())
     try:
-        check_tally(tally, max_bad_share=options.max_bad_share)
+        check_tally(tally, max_bad_share=options.max_bad_share, file_format=options.format)
     except NoRowsError as error:
         first, *others = (each.name for each in report.digests)
         more = f" and {len(others)} more" if others else ""

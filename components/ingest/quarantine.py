@@ -194,7 +194,7 @@ def describe(name: str, reject: Reject) -> str:
     return f"{name} {where}{column}: {reject.reason}{detail}: {shown}{more}"
 
 
-def check_tally(tally: Tally, *, max_bad_share: float) -> None:
+def check_tally(tally: Tally, *, max_bad_share: float, file_format: str = "csv") -> None:
     """Check that no row was lost, that not too many rows are bad, and that there were rows at all.
 
     Args:
@@ -221,4 +221,6 @@ def check_tally(tally: Tally, *, max_bad_share: float) -> None:
             hint="correct these rows, check data.delimiter and data.encoding, or raise data.max_bad_share",
         )
     if not tally.rows_in:
-        raise NoRowsError("it has no rows", hint="a table needs rows below its header")
+        has_header = file_format == "csv"
+        hint = "a table needs rows below its header" if has_header else "name files with rows in data.source"
+        raise NoRowsError("it has no rows", hint=hint)

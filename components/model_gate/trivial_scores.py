@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields
 from itertools import accumulate
 
+from slipway.components.escaped_text import short
 from slipway.components.metrics.definitions import METRICS, metric_of, plain_name
 
 LABEL_PREFIX = "label_"
@@ -227,8 +228,8 @@ def trivial_answer(metric: str, labels: LabelStatistics, classes: Sequence[str] 
 
 
 def class_name(label: float, classes: Sequence[str]) -> str:
-    """Return the name of a class, or its number if it has no name."""
-    return classes[int(label)] if label in range(len(classes)) else f"{label:g}"
+    """Return the name of a class, shortened for a message, or its number if it has no name."""
+    return short(classes[int(label)]) if label in range(len(classes)) else f"{label:g}"
 
 
 def majority_per_slice(slices: Mapping[str, LabelStatistics]) -> dict[str, float]:

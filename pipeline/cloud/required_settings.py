@@ -1,7 +1,7 @@
 """The required settings of a cloud run; all missing ones are reported at once. Pure."""
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,11 +77,18 @@ def needed_by_service(config: WorkloadConfig) -> list[RequiredSetting]:
     return [RequiredSetting("cloud.kubeflow.host", config.cloud.kubeflow.host, what, "http://localhost:8080")]
 
 
-def require(needed: Iterable[RequiredSetting], *, who: str, wrong: Sequence[ConfigError] = ()) -> None:
+def require(
+    needed: Iterable[RequiredSetting],
+    *,
+    who: str,
+    profiles: Mapping[str, Mapping[str, Any]],
+    wrong: Sequence[ConfigError] = (),
+) -> None:
     """Raise one error for all settings that are missing or wrong.
 
     Args:
         who: the thing that needs the settings, in words.
+        profiles: the workload's, one of which may set what is missing.
         wrong: errors that other checks found.
 
     Raises:
@@ -94,7 +101,20 @@ def require(needed: Iterable[RequiredSetting], *, who: str, wrong: Sequence[Conf
     lines += [f"{error.message}; {error.hint}" if error.hint else error.message for error in wrong]
     if lines:
         message = lines[0] if len(lines) == 1 else "\n".join([f"{len(lines)} problems", *lines])
-        raise ConfigError(message, hint=_as_profile(missing) if missing else "")
+        raise ConfigError(message, hint=_remedy(missing, profiles) if missing else "")
+
+
+def _remedy(missing: Sequence[RequiredSetting], profiles: Mapping[str, Mapping[str, Any]]) -> str:
+    for name, keys in profiles.items():
+        if all(_sets(keys, each.key) for each in missing):
+            return f"add --profile {name}: that profile of the workload file sets what is missing"
+    return _as_profile(missing)
+
+
+def _sets(keys: Any, path: str) -> bool:
+    for part in path.split("."):
+        keys = keys.get(part) if isinstance(keys, Mapping) else None
+    return keys is not None
 
 
 def _as_profile(missing: Sequence[RequiredSetting]) -> str:

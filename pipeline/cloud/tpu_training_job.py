@@ -42,7 +42,7 @@ def training_job(config: WorkloadConfig) -> CustomJobRequest | None:
     vertex = config.cloud.vertex
     tpu = tpu_slice(config.train.tpu, backend=config.train.backend)
     _require_batch(config, tpu)
-    require(needed_by_vertex(vertex), who="a training job on TPUs")
+    require(needed_by_vertex(vertex), who="a training job on TPUs", profiles=config.profiles)
     job: CustomJob = {
         "displayName": f"{config.name}-training",
         "labels": {**config.cloud.labels, "slipway_workload": config.name},

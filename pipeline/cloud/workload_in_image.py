@@ -114,7 +114,7 @@ class Target:
             lambda: _pretrained(config, image),
             lambda: _source(request, config, image),
         )
-        require(needed, who="a cloud run", wrong=list(wrong))
+        require(needed, who="a cloud run", profiles=config.profiles, wrong=list(wrong))
         target = cls.with_places(
             request,
             image,

@@ -14,6 +14,7 @@ from slipway.components.counted_words import counted
 from slipway.components.data_gate.rule_limits import Limits
 from slipway.components.data_profile.single_scores import single_scores
 from slipway.components.errors import ComponentError
+from slipway.components.escaped_text import short
 from slipway.components.ingest.csv_heads import check_heads
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.source import SourceError, resolve_source
@@ -73,7 +74,7 @@ class Begun:
         width = min(width, 30)
         kinds = {"multiclass": f"one of {len(self.plan.classes)} classes"}
         if self.plan.task == "binary":
-            no, yes = self.plan.classes
+            no, yes = map(short, self.plan.classes)
             kinds["binary"] = f"the probability that it is {yes}, not {no}"
         lines = [f"{counted(self.rows, 'row')}, {counted(len(self.plan.decisions), 'column')}."]
         if self.rejected:

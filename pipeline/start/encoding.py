@@ -8,9 +8,11 @@ from slipway.components.ingest.blocks import InputFile
 from slipway.components.ingest.compression import Stream
 from slipway.components.ingest.file_kinds import HEAD_BYTES, other_kind
 from slipway.components.ingest.suffixes import SUFFIXES
+from slipway.components.store_address import is_in_store
 from slipway.pipeline.errors import UsageError
 
 _SAMPLE_BYTES = 65_536
+_PROGRAMS = {".gz": "gzip", ".bz2": "bzip2", ".zst": "zstd", ".zstd": "zstd"}  # each takes -dc
 
 
 def check_encoding(file: InputFile) -> None:
@@ -29,10 +31,11 @@ def check_encoding(file: InputFile) -> None:
         if endian := _utf16_without_mark(head):
             raise UsageError(
                 f"{file.name} is not UTF-8 text.",
-                hint=f"iconv -f UTF-16{endian} -t UTF-8 {shlex.quote(file.name)} > utf8.csv",
+                hint=iconv(file.name, f"UTF-16{endian}"),
             )
         path = Path(file.name)
-        is_text = _is_utf8(head.replace(b"\0", b"")) and path.suffix.lower() not in SUFFIXES
+        is_here = path.suffix.lower() not in SUFFIXES and not is_in_store(file.name)
+        is_text = is_here and _is_utf8(head.replace(b"\0", b""))
         # Not the input's name, which the shell would empty, but its suffix, by which `new` knows the format.
         text = shlex.quote(f"{path.stem}-text{path.suffix}")
         without = f"tr -d '\\0' < {shlex.quote(file.name)} > {text}   # if that is all"
@@ -49,8 +52,16 @@ def check_encoding(file: InputFile) -> None:
 
 
 def iconv(file: str, encoding: str) -> str:
-    """Return the command that converts a file to UTF-8."""
-    return f"iconv -f {encoding} -t UTF-8 {shlex.quote(file)} > utf8.csv   # or the file's encoding"
+    """Return the command that converts a file to UTF-8, or what to do where that is not one file here."""
+    path = Path(file)
+    convert = f"iconv -f {encoding} -t UTF-8"
+    if is_in_store(file) or not path.suffix or any(letter in file for letter in "*?["):
+        return f"convert its files here, with {convert} or from their encoding, and name those"
+    program = _PROGRAMS.get(path.suffix.lower())
+    unpack, end = (f"{program} -dc ", Path(path.stem).suffix) if program else ("", path.suffix)
+    given = shlex.quote(file)
+    command = f"{unpack}{given} | {convert}" if unpack else f"{convert} {given}"
+    return f"{command} > utf8{end}   # or the file's encoding"
 
 
 def _is_utf8(head: bytes) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from slipway.components.counted_words import agreeing, counted
+from slipway.components.escaped_text import short
 from slipway.pipeline.start.facts import Facts
 
 _RARE_CLASS = 0.1
@@ -68,6 +69,7 @@ def notes_of(
         )
     if task != "regression":
         rarest, rows = min(label.counts.items(), key=lambda item: item[1])
+        rarest = short(rarest)
         if rows < _RARE_CLASS * label.present:
             share = f"{rows / label.present:.1%} of the rows have"
             if rows < _SHOWN_SHARE * label.present:
@@ -79,7 +81,8 @@ def notes_of(
                 f"{label.name} {rarest} occurs in {count} only: too few to learn anything reliable about it."
             )
         notes += [
-            f"{label.name} {', '.join(map(repr, alike[:-1]))} and {alike[-1]!r} are different classes: "
+            f"{label.name} {', '.join(map(repr, map(short, alike[:-1])))} and {short(alike[-1])!r} "
+            "are different classes: "
             "spell them the same if they mean the same."
             for alike in _spellings(label)
         ]

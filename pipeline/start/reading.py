@@ -49,7 +49,6 @@ from slipway.pipeline.start.value_formats import (
 MOST_ROWS = 500_000
 # The size limit of the values, so that rows of long texts do not exhaust memory.
 MOST_BYTES = 256 << 20
-_HEAD_BYTES = 65_536
 # Suffixes of tables beside those that Ingest finds in a folder.
 _MORE_SUFFIXES = {"csv": (".tsv", ".txt")}
 _SUFFIX_FORMATS = {
@@ -195,7 +194,9 @@ def read_table(
         wrong_row = f" The first: {table.first_reject}" if table.first_reject else ""
         raise UsageError(
             f"{source} holds no readable row.{wrong_row}",
-            hint="a CSV has a header and, below it, one line per row",
+            hint="a CSV has a header and, below it, one line per row"
+            if file_format == "csv"
+            else "name a file with rows",
         )
     if texts_of_bytes := table.texts:
         options = replace(options, types=dict.fromkeys(texts_of_bytes, "text"))

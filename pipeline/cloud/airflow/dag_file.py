@@ -102,7 +102,10 @@ class Finish(Step):
 
     def words(self, context):
         """With the run, if it has begun."""
-        return ["finish", context["ti"].xcom_pull(task_ids="begin") or ""]
+        run = context["ti"].xcom_pull(task_ids="begin")
+        if not run:
+            raise AirflowFailException("there is no run to close: the task begin did not succeed")
+        return ["finish", run]
 
 
 def overrides(context):

@@ -58,7 +58,7 @@ class Kubeflow:
     def __init__(self, config: WorkloadConfig) -> None:
         self._config = config
         self._settings = config.cloud.kubeflow
-        require(needed_by_service(config), who="Kubeflow Pipelines")
+        require(needed_by_service(config), who="Kubeflow Pipelines", profiles=config.profiles)
         self._host = str(self._settings.host).rstrip("/")
 
     def check(self, *, places: Mapping[str, str], images: Mapping[str, str]) -> Iterator[str]:

@@ -98,7 +98,7 @@ def vertex_place(config: WorkloadConfig) -> tuple[str, str]:
         ConfigError: one of them is not set.
     """
     vertex = config.cloud.vertex
-    require(needed_by_vertex(vertex), who="Vertex AI")
+    require(needed_by_vertex(vertex), who="Vertex AI", profiles=config.profiles)
     return str(vertex.project), str(vertex.region)
 
 

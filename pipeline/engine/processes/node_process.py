@@ -85,7 +85,7 @@ class NodeProcess:
             logging.set_verbosity(logging.INFO)
             report_stages(report)
             return self.launch(compiled)
-        except (Exception, SystemExit) as error:  # a component may raise anything
+        except BaseException as error:  # a component may raise anything
             cause = describe_exception(error, root=Path.cwd())
             _print_traceback()
             if isinstance(error, SystemExit) and error.code == PREEMPTED_EXIT_CODE:

@@ -15,6 +15,7 @@ from tfx.orchestration.portable import launcher, outputs_utils
 from tfx.orchestration.portable.mlmd import context_lib, execution_lib
 from tfx.types.value_artifact import ValueArtifact
 
+from slipway.components.errors import ComponentError
 from slipway.pipeline.engine.failure import Failed
 from slipway.pipeline.engine.processes.loopback_only import watch_no_executions
 from slipway.pipeline.engine.tfx.compile import Compiled
@@ -52,7 +53,7 @@ def launch(compiled: Compiled, node_id: str, *, attempt: int) -> NodeOutputs | F
     if attempt > 1:
         _clear_outputs(compiled, node_id)
     watch_no_executions(launcher)
-    info = launcher.Launcher(
+    info = _Launcher(
         pipeline_node=compiled.node(node_id),
         mlmd_connection=metadata.Metadata(compiled.connection),
         pipeline_info=compiled.ir.pipeline_info,
@@ -73,6 +74,23 @@ def launch(compiled: Compiled, node_id: str, *, attempt: int) -> NodeOutputs | F
         return {"state": "complete", "execution_id": None, "outputs": {}}
     message = f"could not start: {cause}"
     return Failed(state="failed", lacks_inputs=True, message=message, hint="", where="")
+
+
+class _Launcher(launcher.Launcher):  # type: ignore[misc]
+    """TFX's launcher, by which a component fails whose output is gone when it ends."""
+
+    def _run_executor(self, execution_info: Any) -> Any:
+        done = super()._run_executor(execution_info)
+        given = {key: {each.uri for each in made.artifacts} for key, made in done.output_artifacts.items()}
+        for key, made in execution_info.output_dict.items():
+            for artifact in made:
+                is_given = key not in given or artifact.uri in given[key]
+                if is_given and not artifact.is_external and not fileio.exists(artifact.uri):
+                    raise ComponentError(
+                        f"its output {key!r} is gone: {artifact.uri} was there when it began",
+                        hint="look in its code for what removes or renames that path",
+                    )
+        return done
 
 
 def _clear_outputs(compiled: Compiled, node_id: str) -> None:

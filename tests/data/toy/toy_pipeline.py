@@ -73,6 +73,8 @@ def Misbehave(
     note(f"attempts-{name}", str(os.getpid()))
     if not (FOLDER / "well").exists():
         misbehave(how.partition(":")[0], Path(made.uri))
+        if how == "remove":
+            return
     Path(made.uri, "data").write_text("good")
 
 
@@ -97,6 +99,10 @@ def misbehave(how: str, output: Path) -> None:
         raise GateStopError("1 finding in the toys", verdict=verdict)
     if how == "exit":
         sys.exit("bye")
+    if how == "interrupt":
+        raise KeyboardInterrupt
+    if how == "remove":
+        output.rmdir()
     if how == "kill":
         (output / "half").write_text("half")
         os.kill(os.getpid(), signal.SIGKILL)
@@ -229,7 +235,7 @@ def chain():
 
 def faults():
     """A node for each way to fail, one that is well, and what depends on the first."""
-    ways = ("raise", "exit", "kill", "abort", "segfault", "disk", "fork")
+    ways = ("raise", "exit", "kill", "abort", "segfault", "disk", "fork", "interrupt", "remove")
     nodes = [Misbehave(how=way).with_id(way.capitalize()) for way in ways]
     push = Push(value=nodes[0].outputs["made"]).with_id("Push")
     after = Make(text="after").with_id("After")

@@ -27,8 +27,8 @@ def resumed(toy_of_module, failed) -> subprocess.CompletedProcess[str]:
 
 def test_it_ends_with_code_1_and_nothing_is_left_running(failed, toy_of_module):
     assert failed.returncode == 1
-    names = "Abort, Disk, Exit, Fork, Kill, Raise, Segfault"
-    assert f"Failed: {names}, after 1 of 10 nodes. What is finished is kept." in failed.stderr
+    names = "Abort, Disk, Exit, Fork, Interrupt, Kill, Raise, Remove, Segfault"
+    assert f"Failed: {names}, after 1 of 12 nodes. What is finished is kept." in failed.stderr
     assert toy_of_module.left() == []
 
 
@@ -39,6 +39,9 @@ def test_it_ends_with_code_1_and_nothing_is_left_running(failed, toy_of_module):
         ("ValueError: the toy is broken", ""),
         ("Exit: tests/data/toy/toy_pipeline.py:", ""),
         ("SystemExit: bye", ""),
+        ("Interrupt: tests/data/toy/toy_pipeline.py:", ""),
+        ("KeyboardInterrupt", ""),
+        ("Remove: its output 'made' is gone: ", "look in its code for what removes or renames that path"),
         ("Kill: killed (SIGKILL", "dmesg"),
         ("Abort: crashed in native code (SIGABRT", ""),
         ("Segfault: crashed in native code (SIGSEGV", ""),

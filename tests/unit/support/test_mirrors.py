@@ -71,7 +71,6 @@ REASONS = {
     "is a part of a module above it, which is tested with it": (
         "slipway.components.request_log.reserved_columns",
         "slipway.components.in_process_runner",
-        "slipway.pipeline.cloud.required_settings",
         "slipway.pipeline.commands.completion_scripts",
         "slipway.pipeline.commands.model_columns",
         "slipway.components.pusher.hub_metadata",

@@ -368,8 +368,10 @@ def test_lost_row_is_never_accepted():
 
 
 def test_no_rows_at_all_are_refused():
-    with pytest.raises(ComponentError, match="it has no rows"):
-        check_tally(Tally(), max_bad_share=1)
+    for file_format, hint in (("csv", "rows below its header"), ("parquet", "name files with rows")):
+        with pytest.raises(ComponentError, match="it has no rows") as refused:
+            check_tally(Tally(), max_bad_share=1, file_format=file_format)
+        assert hint in refused.value.hint
 
 
 def test_too_many_bad_rows_are_counted_by_reason():

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from slipway.components.errors import ComponentError
+from slipway.components.errors import ComponentError, SlipwayError
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.start.reading import read_table
+from slipway.pipeline.start.reading import iconv, read_table
 
 MEBIBYTE = 1 << 20
 
@@ -203,3 +203,34 @@ def test_first_row_with_a_value_more_is_refused_as_run_refuses_it(tmp_path):
     path.write_text("a,b\n1,2,3\n" + "1,2\n" * 30)
     with pytest.raises(ComponentError, match="the first row has 3 values, the header 2 names"):
         read_table(str(path), root=tmp_path)
+
+
+@pytest.mark.parametrize("name", ["in.parquet", "in.jsonl"])
+def test_a_file_without_rows_that_is_no_csv_gets_no_hint_about_csv(tmp_path, name):
+    if name == "in.parquet":
+        pq.write_table(pa.table({"a": pa.array([], pa.int64())}), tmp_path / name)
+    else:
+        (tmp_path / name).write_text("[]\n")
+    with pytest.raises(SlipwayError) as refused:
+        read_table(name, root=tmp_path)
+    assert "CSV" not in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("file", "command"),
+    [
+        ("my data.csv", "iconv -f LATIN1 -t UTF-8 'my data.csv' > utf8.csv"),
+        ("rows.jsonl", "iconv -f LATIN1 -t UTF-8 rows.jsonl > utf8.jsonl"),
+        ("rows.csv.gz", "gzip -dc rows.csv.gz | iconv -f LATIN1 -t UTF-8 > utf8.csv"),
+        ("rows.jsonl.zst", "zstd -dc rows.jsonl.zst | iconv -f LATIN1 -t UTF-8 > utf8.jsonl"),
+    ],
+)
+def test_the_command_that_converts_suits_the_file(file, command):
+    assert iconv(file, "LATIN1") == f"{command}   # or the file's encoding"
+
+
+@pytest.mark.parametrize("source", ["gs://bucket/rows.csv", "rows/*.csv", "rows"])
+def test_what_is_no_single_file_here_gets_no_command(source):
+    assert iconv(source, "LATIN1") == (
+        "convert its files here, with iconv -f LATIN1 -t UTF-8 or from their encoding, and name those"
+    )
