@@ -60,10 +60,8 @@ def label_score(sample: Mapping[str, Column], label: str, single: Mapping[str, f
     return LabelScore(1 - unexplained, float(influence.std() / math.sqrt(len(influence))))
 
 
-def least_explained(
-    sample: Mapping[str, Column], label: str, single: Mapping[str, float], *, most: int = 5
-) -> list[int]:
-    """Return the rows whose label is farthest from the other columns' prediction, the farthest first.
+def least_explained(sample: Mapping[str, Column], label: str, single: Mapping[str, float]) -> list[int]:
+    """Return the five rows whose label is farthest from the other columns' prediction, the farthest first.
 
     Args:
         sample, label, single: as for `label_score`, which takes as long.
@@ -75,7 +73,7 @@ def least_explained(
     if found is None:
         return []
     rows, left, _ = found
-    return [int(rows[index]) for index in np.argsort(-left, kind="stable")[:most]]
+    return [int(rows[index]) for index in np.argsort(-left, kind="stable")[:5]]
 
 
 def _explained(

@@ -15,6 +15,7 @@ import numpy as np
 import tensorflow_model_analysis as tfma
 from tensorflow_model_analysis.metrics.metric_types import StandardMetricInputsPreprocessor
 
+from slipway.components.model_gate.prediction_counts_metric import of_output
 from slipway.components.model_gate.trivial_scores import (
     ALWAYS,
     DISTINCT_LABELS,
@@ -174,11 +175,7 @@ class _LabelCounts(beam.CombineFn):
         return counts
 
     def _own(self, values: Any) -> Any:
-        """Return the values of this model and output."""
-        for name in (self._model_name, self._output_name):
-            if isinstance(values, dict):
-                values = values.get(name, values)
-        return values
+        return of_output(values, self._model_name, self._output_name)
 
     def merge_accumulators(self, accumulators: Iterable[_Labels]) -> _Labels:
         merged = _Labels()

@@ -78,12 +78,18 @@ class _CountPredictions(beam.CombineFn):
 
     def _numbers(self, values: Any) -> list[float]:
         """Return the values of this model and output; none if they are text or of several unnamed outputs."""
-        for name in (self._key.model_name, self._key.output_name):
-            if isinstance(values, dict):
-                values = values.get(name, values)
+        values = of_output(values, self._key.model_name, self._key.output_name)
         if isinstance(values, dict) and len(values) == 1:
             [values] = values.values()
         if isinstance(values, dict) or values is None or np.asarray(values).dtype.kind not in "biuf":
             return []
         found: list[float] = np.asarray(values, np.float64).ravel().tolist()
         return found
+
+
+def of_output(values: Any, model: str, output: str) -> Any:
+    """Return the values of a model and an output, where TensorFlow Model Analysis holds several by name."""
+    for name in (model, output):
+        if isinstance(values, dict):
+            values = values.get(name, values)
+    return values

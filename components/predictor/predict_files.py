@@ -141,7 +141,6 @@ class PredictFile(beam.DoFn):
         read: Callable[[InputTask], Iterable[Rows]],
         classes: Sequence[str] = (),
         pass_through: Mapping[str, type] | None = None,
-        batch_rows: int = BATCH_ROWS,
         *,
         logged: Logging | None = None,
     ) -> None:
@@ -149,7 +148,7 @@ class PredictFile(beam.DoFn):
         self._requests: Log | None = None
         self._pass_through = dict(pass_through or {})
         self._model_folder, self._folder = model_folder, folder
-        self._read, self._classes, self._batch_rows = read, classes, batch_rows
+        self._read, self._classes = read, classes
         self._model: LoadedModel | None = None
 
     def setup(self) -> None:
@@ -193,9 +192,9 @@ class PredictFile(beam.DoFn):
         ):
             for rows in self._read(task):
                 refused = list(rows.rejects)
-                for start in range(0, len(rows.records), self._batch_rows):
-                    numbers = rows.rows[start : start + self._batch_rows].tolist()
-                    batch = rows.records[start : start + self._batch_rows]
+                for start in range(0, len(rows.records), BATCH_ROWS):
+                    numbers = rows.rows[start : start + BATCH_ROWS].tolist()
+                    batch = rows.records[start : start + BATCH_ROWS]
                     answers = predict_rows(model, batch)
                     if not counts.predicted and all(isinstance(each, WrongInputError) for each in answers):
                         raise _all_refused(task, answers)

@@ -1,9 +1,10 @@
 """Lets Ctrl-C end work in C code, since Python handles a signal only when control returns to Python."""
 
-import threading
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import wait
 from typing import TypeVar
+
+from slipway.components.time_limit import in_thread
 
 _Found = TypeVar("_Found")
 
@@ -23,20 +24,11 @@ def stoppable(work: Callable[[], _Found], *, stop: Callable[[], object]) -> _Fou
     Raises:
         KeyboardInterrupt: the user interrupted the work, and it has ended.
     """
-    outcome: Future[_Found] = Future()
-
-    def run() -> None:
-        try:
-            outcome.set_result(work())
-        except BaseException as error:  # raised again below
-            outcome.set_exception(error)
-
-    thread = threading.Thread(target=run, daemon=True)
+    outcome = in_thread(work)
     try:
-        thread.start()
         return outcome.result()
     except BaseException:
         while not outcome.done():
             stop()
-            thread.join(_AGAIN_S)
+            wait([outcome], _AGAIN_S)
         raise
