@@ -3,10 +3,10 @@
 import json
 import os
 import subprocess
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from slipway.components.time_limit import LateError, within
 from slipway.pipeline.runs.outcome import read_stops, read_verdict
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.screen.wording import summary
@@ -82,17 +82,17 @@ def _webhook(variable: str, payload: Mapping[str, object]) -> Iterator[str]:
         held = "holds no http(s) address" if address else "is not set"
         yield f"notify.webhook_env: the environment variable {variable} {held}"
         return
-    problems = ["did not answer in time"]
-    # The timeout of `requests` restarts with every byte received; this one limits the total time.
-    poster = threading.Thread(target=_post, args=(address, payload, problems), daemon=True)
-    poster.start()
-    poster.join(WEBHOOK_LIMIT_S)
-    if problem := problems[-1]:
+    try:
+        # The timeout of `requests` restarts with every byte received; this one limits the total time.
+        problem = within(WEBHOOK_LIMIT_S, lambda: _post(address, payload))
+    except LateError:
+        problem = "did not answer in time"
+    if problem:
         yield f"notify: the address in {variable} {problem}"
 
 
-def _post(address: str, payload: Mapping[str, Any], problems: list[str]) -> None:
-    """Post the message; append "" to `problems`, or an error in words without the address."""
+def _post(address: str, payload: Mapping[str, Any]) -> str:
+    """Post the message; return "", or an error in words without the address."""
     import requests
 
     try:
@@ -101,7 +101,7 @@ def _post(address: str, payload: Mapping[str, Any], problems: list[str]) -> None
             address, json=payload, timeout=WEBHOOK_LIMIT_S, allow_redirects=False, stream=True
         ) as answer:
             is_taken = answer.ok and not answer.is_redirect
-            problems.append("" if is_taken else f"answered {answer.status_code}")
-    except requests.RequestException as error:
+            return "" if is_taken else f"answered {answer.status_code}"
+    except (OSError, ValueError) as error:
         # The error's text contains the address, which is as secret as a password.
-        problems.append(f"could not be reached ({type(error).__name__})")
+        return f"could not be reached ({type(error).__name__})"
