@@ -1,5 +1,6 @@
 """A fixed number of the cases of `make fuzz`, the same in each run, and every earlier finding."""
 
+import functools
 import math
 import os
 import random
@@ -29,15 +30,32 @@ def test_what_was_once_found_is_read_or_refused_in_words(target):
     assert set(found.values()) <= {""}
 
 
+@pytest.fixture(scope="module")
+def explored(tmp_path_factory):
+    """What was found in so many cases of all targets, in one process: imports take longer than cases."""
+
+    @functools.cache
+    def found(most):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PYTHONPATH", os.pathsep.join([str(PROJECT), str(PROJECT / "tests" / "fuzz")]))
+            return explore_apart(
+                list(TARGETS.values()),
+                seed=1,
+                cases_at_most=most,
+                seconds=math.inf,
+                corpus=CORPUS,
+                folder=tmp_path_factory.mktemp("explored"),
+            )
+
+    return found
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("most", CASES)
-@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
-def test_damaged_input_is_a_value_a_rejected_row_or_an_error_in_words(target, most, tmp_path, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(PROJECT), str(PROJECT / "tests" / "fuzz")]))
-
-    count, finding = explore_apart(
-        target, seed=1, cases_at_most=most, seconds=math.inf, corpus=CORPUS, folder=tmp_path
-    )
+@pytest.mark.parametrize("target", TARGETS)
+def test_damaged_input_is_a_value_a_rejected_row_or_an_error_in_words(target, most, explored):
+    assert target in explored(most), f"not reached: {list(explored(most).items())[-1]}"
+    count, finding = explored(most)[target]
 
     assert finding is None, f"{finding.data!r}\n{finding.what}"
     assert count == most
@@ -79,8 +97,9 @@ def test_a_process_that_dies_is_a_finding_with_the_case_it_died_of(tmp_path, mon
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
 
-    count, finding = explore_apart(
-        Target("x", (b"deadly",), lambda data: None),
+    chosen = [Target(name, (b"deadly",), lambda data: None) for name in ("x", "y")]
+    explored = explore_apart(
+        chosen,
         seed=1,
         cases_at_most=3,
         seconds=60,
@@ -88,6 +107,8 @@ def test_a_process_that_dies_is_a_finding_with_the_case_it_died_of(tmp_path, mon
         folder=tmp_path,
     )
 
+    assert list(explored) == ["x"], "of those after it nothing is known"
+    count, finding = explored["x"]
     assert (count, finding.data) == (0, b"deadly")
     assert "died" in finding.what
 

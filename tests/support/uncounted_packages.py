@@ -6,8 +6,8 @@ of 12, a loop five times as long. A function in C, which Python asks for each fr
 tracer away from code of packages, of Python itself and of tests, and gives it back to ours: the lines and
 branches counted are the same.
 
-A forked process forgets what its parent has counted, and the parent saves: as it ends, a fork wrote all of that
-once more, a quarter of a second of CPU each time, in hundreds of processes.
+A forked process forgets what its parent has counted, which the parent saves: as it ended, each of hundreds of
+forks wrote all of that once more, a quarter of a second of CPU.
 
 Both files lie in the environment's packages, because coverage loads them in every process that Python starts,
 whatever its path is. Where the one in C is not compiled, everything is traced.

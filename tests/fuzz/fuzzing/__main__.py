@@ -27,14 +27,14 @@ def main(arguments: list[str] | None = None) -> int:
     found = 0
     with tempfile.TemporaryDirectory() as folder:
         for target in chosen:
-            count, finding = explore_apart(
-                target,
+            [(count, finding)] = explore_apart(
+                [target],
                 seed=seed,
                 cases_at_most=10**9,
                 seconds=options.seconds / len(chosen),
                 corpus=CORPUS,
                 folder=Path(folder),
-            )
+            ).values()
             if finding is None:
                 print(f"{target.name:10} {count:>8,} cases, nothing found")
                 continue

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -93,23 +93,38 @@ def explore(
 
 
 def explore_apart(
-    target: Target, *, seed: int, cases_at_most: int, seconds: float, corpus: Path, folder: Path
-) -> tuple[int, Finding | None]:
-    """`explore` in a process of its own with bounded memory.
+    chosen: Sequence[Target], *, seed: int, cases_at_most: int, seconds: float, corpus: Path, folder: Path
+) -> dict[str, tuple[int, Finding | None]]:
+    """`explore`, each target in turn, in one process apart with bounded memory, and ends where it dies.
 
     Args:
+        chosen: the targets.
+        seconds: for each of them.
         corpus: the folder with the targets' earlier findings.
-        folder: for the notes of that process.
+        folder: for the notes of that process; empty.
+
+    Returns:
+        What `explore` returns, by the target's name; those that were not reached are left out.
     """
-    note, result = folder / f"{target.name}.case", folder / f"{target.name}.result"
-    arguments = [target.name, seed, cases_at_most, seconds, corpus, note, result]
+    names = ",".join(target.name for target in chosen)
+    arguments = [names, seed, cases_at_most, seconds, corpus, folder]
     command = [sys.executable, "-m", "fuzzing.finding", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, errors="replace")
-    if done.returncode == 0:
-        count, _, what = result.read_text(encoding="utf-8").partition("\n")
-        return int(count), Finding(note.read_bytes(), what) if what else None
-    died = f"the process died of it (exit code {done.returncode})\n{done.stderr[-3000:]}"
-    return 0, Finding(note.read_bytes() if note.exists() else b"", died)
+    explored: dict[str, tuple[int, Finding | None]] = {}
+    for target in chosen:
+        note, result = _files_of(target.name, folder)
+        if result.exists():
+            count, _, what = result.read_text(encoding="utf-8").partition("\n")
+            explored[target.name] = int(count), Finding(note.read_bytes(), what) if what else None
+            continue
+        died = f"the process died of it (exit code {done.returncode})\n{done.stderr[-3000:]}"
+        explored[target.name] = 0, Finding(note.read_bytes() if note.exists() else b"", died)
+        break
+    return explored
+
+
+def _files_of(name: str, folder: Path) -> tuple[Path, Path]:
+    return folder / f"{name}.case", folder / f"{name}.result"
 
 
 def kept_findings(target: Target, corpus: Path) -> tuple[bytes, ...]:
@@ -136,18 +151,20 @@ def main(arguments: list[str]) -> int:
     """Entry point of the process apart; see `explore_apart`."""
     from fuzzing.targets import targets
 
-    name, seed, count, seconds, corpus, note, result = arguments
+    names, seed, count, seconds, corpus, folder = arguments
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    target = targets()[name]
-    run, finding = explore(
-        target,
-        seed=int(seed),
-        cases_at_most=int(count),
-        seconds=float(seconds),
-        kept=kept_findings(target, Path(corpus)),
-        note=Path(note),
-    )
-    Path(result).write_text(f"{run}\n{finding.what if finding else ''}", encoding="utf-8")
+    known = targets()
+    for name in names.split(","):
+        note, result = _files_of(name, Path(folder))
+        run, finding = explore(
+            known[name],
+            seed=int(seed),
+            cases_at_most=int(count),
+            seconds=float(seconds),
+            kept=kept_findings(known[name], Path(corpus)),
+            note=note,
+        )
+        result.write_text(f"{run}\n{finding.what if finding else ''}", encoding="utf-8")
     return 0
 
 

@@ -4,12 +4,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from slipway.components.errors import ComponentError
 from slipway.components.reference_models.fit import Table, answers_of, label_of
 
 # scikit-learn calls SciPy with options that SciPy will drop.
 pytestmark = pytest.mark.filterwarnings("ignore:scipy.optimize:DeprecationWarning")
+
+
+@pytest.fixture(autouse=True)
+def in_one_thread():
+    """Threads of OpenMP wait for each other by spinning, which takes the cores of the tests beside these."""
+    with threadpool_limits(1):
+        yield
 
 
 def table(task, rows=400, seed=0):
