@@ -14,7 +14,6 @@ from typing import Any
 
 import tensorflow as tf
 import tensorflow_transform as tft
-from tensorflow.python.eager import wrap_function
 from tensorflow.python.framework import ops
 from tensorflow_transform import (
     analyzer_nodes,
@@ -116,29 +115,44 @@ class Preprocessing:
         Returns:
             A function from tensors by column to tensors by name.
         """
-        loader = None if replacements else self._stateless(tensors)
-        if loader is None:
+        part = None if replacements else self._part(tensors)
+        if part is None:
             return loaded(folder or self.save(replacements, tensors), columns, list(tensors))
-        return _applied(loader, columns, list(tensors))
+        others = [name for name in self.inputs if name not in columns]
 
-    def _stateless(self, tensors: Mapping[str, str]) -> Any:
+        def apply(batch: Mapping[str, TensorType]) -> dict[str, TensorType]:
+            # TFT, too, fills in columns that nothing is computed from.
+            filled = {**tf2_utils.supply_missing_inputs(self.inputs, 1, others), **batch}
+            return self._computed(part, tensors, filled)
+
+        signature = [{name: self.specs[name] for name in columns}]
+        traced: Apply = tf.function(apply, input_signature=signature, autograph=False).get_concrete_function()
+        return traced
+
+    def _part(self, tensors: Mapping[str, str]) -> Any:
         """Return the part of the traced graph that computes `tensors`; None if it has tables or variables."""
         graph = self.concrete.graph
-        traced = wrap_function.WrappedFunction(
-            graph, variable_holder=wrap_function.VariableHolder(share_variables=True)
+        part = self._extracted([graph.get_tensor_by_name(tensor) for tensor in tensors.values()])
+        operations = [graph.get_operation_by_name(node.name) for node in part.node]
+        captured = {one.op.name for one in graph.internal_captures}
+        is_stateless = not any(
+            one.name in captured or any(output.dtype == tf.resource for output in one.outputs)
+            for one in operations
         )
-        part = traced.prune(
-            feeds=self.concrete.inputs,
-            fetches={name: graph.get_tensor_by_name(tensor) for name, tensor in tensors.items()},
-            input_signature=self.concrete.structured_input_signature,
+        return part if is_stateless else None
+
+    def _extracted(self, wanted: Sequence[tf.Tensor]) -> Any:
+        """Return the part of the traced graph that computes some of its tensors, as a definition."""
+        return tf.compat.v1.graph_util.extract_sub_graph(
+            self.concrete.graph.as_graph_def(), sorted({one.op.name for one in wanted})
         )
-        # Resources of tables that only the outputs need are still inputs of the part, but unused.
-        results = itertools.chain.from_iterable(each.outputs for each in part.graph.get_operations())
-        of_use = [one for one in results if one.op.type != "Placeholder" or one.consumers()]
-        captured = {id(one) for one in part.graph.internal_captures}
-        if any(one.dtype == tf.resource or id(one) in captured for one in of_use):
-            return None
-        return _Traced(part)
+
+    def _computed(
+        self, part: Any, tensors: Mapping[str, str], inputs: Mapping[str, TensorType]
+    ) -> dict[str, TensorType]:
+        """Import what `_part` returned; return its tensors by their names in the result."""
+        wanted = [self.concrete.graph.get_tensor_by_name(tensor) for tensor in tensors.values()]
+        return dict(zip(tensors, self._imported(part, wanted, inputs, {}), strict=True))
 
     def finish(self, replacements: Replacements, folder: str) -> None:
         """Write the finished graph and the metadata of its outputs to the artifact's folder."""
@@ -204,28 +218,21 @@ class Preprocessing:
         )
         if not is_settled or self.assets or graph.captures or graph.variables or _has_state(graph):
             return None
-        definition = graph.as_graph_def()
+        wanted, structure = self.annotated.flat()
+        definition = self._extracted(wanted)  # without what only the analyzers need
 
         def again(inputs: Mapping[str, TensorType]) -> Any:
-            wanted, structure = self.annotated.flat()
             return structure(self._imported(definition, wanted, inputs, replacements))
 
         return Annotated(self.function, again)
 
     def _needed(self, tensors: Mapping[str, str], replacements: Replacements) -> Annotated | None:
         """Return the part of the traced graph that computes `tensors`; None if the part does not suffice."""
-        if replacements or self._stateless(tensors) is None:
+        part = None if replacements else self._part(tensors)
+        if part is None:
             return None
-        wanted = [self.concrete.graph.get_tensor_by_name(tensor) for tensor in tensors.values()]
-        definition = tf.compat.v1.graph_util.extract_sub_graph(
-            self.concrete.graph.as_graph_def(), sorted({one.op.name for one in wanted})
-        )
-
-        def again(inputs: Mapping[str, TensorType]) -> Any:
-            # This part has no analyzers, so TFT accepts its outputs as the tensors that it requests.
-            return dict(zip(tensors, self._imported(definition, wanted, inputs, {}), strict=True)), {}
-
-        return Annotated(self.function, again)
+        # This part has no analyzers, so TFT accepts its outputs as the tensors that it requests.
+        return Annotated(self.function, lambda inputs: (self._computed(part, tensors, inputs), {}))
 
     def _imported(
         self,
@@ -239,7 +246,8 @@ class Preprocessing:
         old = tf.nest.flatten(list(self.inputs.values()), expand_composites=True)
         there = {node.name for node in definition.node}
         known = {one.name: tensor for one, tensor in zip(old, new, strict=True) if one.op.name in there}
-        known |= {name: ops.get_default_graph().capture(one) for name, one in replacements.items()}
+        capture = ops.get_default_graph().capture
+        known |= {name: capture(one) for name, one in replacements.items() if name.partition(":")[0] in there}
         found: Sequence[tf.Tensor] = tf.graph_util.import_graph_def(
             definition, known, [one.name for one in wanted], name=""
         )
@@ -304,25 +312,7 @@ def loaded(folder: str, columns: Sequence[str], names: Sequence[str]) -> Apply:
         columns: the columns of a batch.
         names: the names of the tensors in the function's result.
     """
-    return _applied(saved_transform_io_v2.SavedModelLoader(folder), columns, names)
-
-
-def _applied(loader: Any, columns: Sequence[str], names: Sequence[str]) -> Apply:
+    loader = saved_transform_io_v2.SavedModelLoader(folder)
     loader.finalize(set(columns), set(names))
     apply: Apply = loader.apply_transform_model
     return apply
-
-
-class _Traced(saved_transform_io_v2.SavedModelLoader):  # type: ignore[misc]
-    """A stateless traced graph, applied as TFT applies a saved graph, but without loading."""
-
-    def __init__(self, function: Any) -> None:
-        outputs = function.structured_outputs
-        self._initialize(
-            False,
-            None,
-            function,
-            tf2_utils.get_structured_inputs_from_func_graph(function.graph),
-            outputs,
-            saved_transform_io_v2._get_output_to_inputs_map(outputs),
-        )
