@@ -113,7 +113,7 @@ def _tell_stack(found: _Difference, now: Mapping[str, str], before: Mapping[str,
 
 def _tell_upstream(found: _Difference, _now: Mapping[str, str], _before: Mapping[str, str]) -> Iterator[str]:
     for name in found.changed:
-        yield f"{name} reran"
+        yield f"{name}'s result changed"
     for name in found.added:
         yield f"now reads from {name}"
     for name in found.removed:

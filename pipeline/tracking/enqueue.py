@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+from dataclasses import fields
 from pathlib import Path
 
 from slipway.components.import_path import import_path
@@ -16,8 +17,8 @@ from slipway.pipeline.runs.run_target import KeptTrack
 from slipway.pipeline.tracking import spool
 from slipway.pipeline.tracking.spool import Waiting
 
-TRACKERS = ("mlflow", "openlineage", "opentelemetry")
-"""The keys of the workload file's `track` that hold a tracker's address."""
+TRACKERS = tuple(each.name for each in fields(KeptTrack) if each.name != "experiment")
+"""The keys of the workload file's `track` that hold a tracker's address, as a run's record keeps them."""
 
 
 def leave(record: RunRecord) -> bool:

@@ -316,7 +316,7 @@ def test_only_file_is_one_file():
 
 
 def test_upstream_node_reran():
-    assert told(change={"upstream:Transform": "k2"}) == ["Transform reran"]
+    assert told(change={"upstream:Transform": "k2"}) == ["Transform's result changed"]
     assert told(add={"upstream:Tuner": "k"}) == ["now reads from Tuner"]
     assert told(drop=["upstream:Transform"]) == ["no longer reads from Transform"]
 
@@ -339,7 +339,7 @@ def test_causes_come_before_what_only_passes_them_on():
         "data changed: 3 of 3 files (trips-01.csv and 2 more)",
         "the latest blessed model changed",
         "tfx 1.20.0 -> 9",
-        "Transform reran",
+        "Transform's result changed",
     ]
 
 
