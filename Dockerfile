@@ -19,7 +19,7 @@ COPY pipeline/cloud/slim_packages.py pipeline/cloud/
 # that tasks start quickly. By hash, not by time: the same packages then are the same bytes. All in one step, where
 # they belong: what is removed again is in no layer, and 2.3 GB are not copied from stage to stage.
 RUN --mount=type=bind,from=tools,source=/usr,target=/opt/tools --mount=type=cache,target=/root/.cache \
-    PYC_INVALIDATION_MODE=UNCHECKED_HASH bash setup.sh /opt/venv requirements-image.lock && \
+    BYTECODE=unchecked_hash bash setup.sh /opt/venv requirements-image.lock && \
     PATH="$PATH:/opt/tools/bin" LD_LIBRARY_PATH=/opt/tools/lib/x86_64-linux-gnu \
         python3 pipeline/cloud/slim_packages.py /opt/venv && \
     rm /opt/venv/bin/uv

@@ -32,9 +32,11 @@ if [ -z "$glibc" ] || [ "$(printf '%s\n' "$needed" "$glibc" | sort -V | head -n 
 fi
 
 echo "setup: $("$python" -V), $(cat "${locks[@]}" | grep -c '==') locked packages into $venv (1 to 3 minutes, up to 3.6 GB)" >&2
-"$python" -m venv "$venv"
-# The others are made with the first one's uv.
-uv=$(command -v uv || command -v "${venv%-*}/bin/uv" || true)
+# One beside the first, such as .venv-jax, is made with the first one's uv, and needs no pip: half the time to make it.
+first=""
+if [ "$venv" != "${venv%-*}" ] && [ -x "${venv%-*}/bin/uv" ]; then first=${venv%-*}; fi
+"$python" -m venv ${first:+--without-pip} "$venv"
+uv=$(command -v uv || command -v "$first/bin/uv" || true)
 if [ -z "$uv" ]; then
     # The one that is pinned by these lock files, or else by the first environment's, held to its hashes.
     pinned=$(grep -l '^uv==' "${locks[@]}" requirements.lock 2>/dev/null | head -n 1 || true)
@@ -43,7 +45,29 @@ if [ -z "$uv" ]; then
         -r "$venv/uv.lock"
     uv=$venv/bin/uv
 fi
-# Byte-compiled here once: where PYTHONDONTWRITEBYTECODE is set, every start would compile TensorFlow's 20,000 files.
-VIRTUAL_ENV=$venv "$uv" pip sync --quiet --require-hashes --compile-bytecode \
-    --python "$venv/bin/python" "${locks[@]}"
+VIRTUAL_ENV=$venv "$uv" pip sync --quiet --require-hashes --python "$venv/bin/python" "${locks[@]}"
+# Byte-compiled here once: where PYTHONDONTWRITEBYTECODE is set, every start would compile TensorFlow's 20,000 files. What
+# the first environment has of the same files (uv links both to its cache) is linked, and no task imports tests. Files
+# that are no Python of this version, such as templates, are passed over.
+"$venv/bin/python" -W ignore - "${BYTECODE:-timestamp}" ${first:+"$first"} <<'CODE'
+import compileall, os, sys
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from importlib.util import cache_from_source
+from pathlib import Path
+from py_compile import PycInvalidationMode
+
+packages = Path(sys.prefix, "lib", f"python{sys.version_info.major}.{sys.version_info.minor}", "site-packages")
+sources = [each for each in packages.rglob("*.py") if "tests" not in each.relative_to(packages).parts]
+for first in map(Path, sys.argv[2:]):
+    for source in sources:
+        there = first / source.relative_to(sys.prefix)
+        made, compiled = Path(cache_from_source(source)), Path(cache_from_source(there))
+        if not made.exists() and compiled.exists() and there.exists() and os.path.samefile(source, there):
+            made.parent.mkdir(exist_ok=True)
+            os.link(compiled, made)
+compiled = partial(compileall.compile_file, quiet=2, invalidation_mode=PycInvalidationMode[sys.argv[1].upper()])
+with ProcessPoolExecutor() as processes:
+    list(processes.map(compiled, sources, chunksize=50))
+CODE
 touch "$venv/.ready"

@@ -35,9 +35,18 @@ def here(copy, warm):
 def preflight(local_runner):
     """The preflight of a workload that has run, for one slice: with libtpu where it is, else for a CPU."""
 
-    def call(workload, output):
+    def call(workload, output, *options):
         finished = local_runner(
-            "preflight", workload, "--tpu", "v5e-8", "--search", "0", "--json", "--output", str(output)
+            "preflight",
+            workload,
+            "--tpu",
+            "v5e-8",
+            "--search",
+            "0",
+            "--json",
+            "--output",
+            str(output),
+            *options,
         )
         assert finished.returncode == 0, finished.stderr
         document = json.loads(finished.stdout)

@@ -74,7 +74,8 @@ def test_raw_tensor_is_a_whole_image_and_serialized_examples_are_answered_alike(
 
 
 def test_training_step_goes_through_the_preflight(record, preflight, output, jax_python):
-    found = preflight("digits", output)
+    # With all its effort libtpu takes 20 s more for convolutions: in integration/preflight/ it does so.
+    found = preflight("digits", output, "--fast")
 
     assert found["step"]["error"] == ""
     assert found["parameters"] > 1000

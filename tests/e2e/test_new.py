@@ -32,7 +32,8 @@ def test_folders_of_images_become_a_pushed_model_without_an_edit(copy, here, pro
     import tensorflow as tf
 
     with np.load(project / "workloads/digits/digits.npz") as arrays:
-        images = np.concatenate([arrays["x_train"], arrays["x_test"]])
+        # 14 x 14 of their 28 x 28 pixels: a quarter of the training's time.
+        images = np.concatenate([arrays["x_train"], arrays["x_test"]])[:, ::2, ::2]
         classes = np.concatenate([arrays["y_train"], arrays["y_test"]])
     for number, (image, digit) in enumerate(zip(images, classes, strict=True)):
         folder = copy / "shapes" / f"digit {digit}"
@@ -88,7 +89,7 @@ def test_each_workload_brings_tests_that_pass(copy, here, project, warm, wine_ta
     It has imported TFX; that such tests bear the warnings of its imports is seen in test_own_parts.py.
     """
     with np.load(project / "workloads/digits/digits.npz") as arrays:
-        images, is_high = arrays["x_train"][:300], arrays["y_train"][:300] > 4
+        images, is_high = arrays["x_train"][:300, ::2, ::2], arrays["y_train"][:300] > 4
     np.savez(copy / "two.npz", x_train=images / 255, y_train=is_high)
     here("new", "two", "--data", "two.npz")
     for number, (image, name) in enumerate(zip(images, is_high, strict=True)):

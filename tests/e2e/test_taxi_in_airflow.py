@@ -1,8 +1,8 @@
 """The taxi workload as a DAG in a real Airflow, in an environment of its own without TensorFlow.
 
 It starts from the cache of a local run, which spares minutes: the Trainer and what follows run in it.
-From nothing it is run by hand (docs/airflow.md). The scheduler runs all DAGs side by side, and the steps of
-the taxi workload are forked from a warm process; those of the toys import TFX.
+From nothing it is run by hand (docs/airflow.md). The scheduler runs all DAGs side by side, and the steps are
+forked from warm processes; those that import TFX are seen in tests/integration/engine/test_steps.py.
 
 Seen only here: Airflow's own scheduler, retries, limits and triggers.
 """
@@ -223,10 +223,11 @@ def toys(airflow, project):
 
 
 @pytest.fixture(scope="module")
-def warm_here(airflow, project):
-    """A process that steps in the project's folder are forked from; it ends with Airflow."""
+def warm_here(airflow, project, toys):
+    """The processes that steps are forked from, one in each of their folders; they end with Airflow."""
     command = [sys.executable, "local_runner.py", "warm"]
-    subprocess.run(command, cwd=project, env=airflow.of_steps, check=True, capture_output=True)
+    for folder in (project, toys):
+        subprocess.run(command, cwd=folder, env=airflow.of_steps, check=True, capture_output=True)
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,12 @@ from slipway.pipeline.tracking.sender import send_all
 pytestmark = [pytest.mark.slow, pytest.mark.external]
 
 LIMIT_S = 180.0
-ENVIRONMENT = {"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true"}
+# Without the seven processes of its jobs, of which a tracked run asks nothing.
+ENVIRONMENT = {
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "DO_NOT_TRACK": "true",
+    "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+}
 # Read by their client: what a user sees of the run.
 READ = """
 import json, sys, mlflow

@@ -70,7 +70,7 @@ def image(project, storage):
     ).stdout.strip()
     # The packages that make setup has fetched, where uv looks for them as root, and what this machine trusts.
     there = Path(pwd.getpwuid(0).pw_dir, ".cache", "uv")
-    options = f"--isolation=chroot --network=host --timestamp 0 --volume {cache}:{there}"
+    options = f"--isolation=chroot --network=host --volume {cache}:{there}"
     options += f" --volume {CERTIFICATES}:{CERTIFICATES}:ro"
     for words in (
         ["image-base", "BASE=localhost/base"],

@@ -13,7 +13,7 @@ from stock_taxi import stock_taxi
 needed("kfp", reason="TFX brings kfp to Python 3.11 only")
 pytestmark = [pytest.mark.slow, pytest.mark.external]
 
-ROWS = 4_000
+ROWS = 1_500
 
 
 def test_stock_taxi_example_is_rehearsed_and_pushes(cloud_here, tmp_path):

@@ -142,12 +142,26 @@ def train_on_two_hosts(start_two_hosts, tmp_path):
     return call
 
 
+@pytest.fixture(scope="module")
+def kept_alone():
+    return []
+
+
+@pytest.fixture
+def alone(train, jax_python, kept_alone):
+    """The history of two epochs on one device of one host, trained once: the rows are the same each time."""
+    if not kept_alone:
+        made = train(interpreter=jax_python, compute=ComputeSettings(backend="jax"), epochs=2)
+        kept_alone.append(made["history"])
+    return kept_alone[0]
+
+
 def last_event(output):
     return json.loads(output.splitlines()[-1])
 
 
 @pytest.mark.parametrize("cache", ["memory", "none"])
-def test_two_hosts_learn_what_one_learns(train, train_on_two_hosts, jax_python, cache):
+def test_two_hosts_learn_what_one_learns(train_on_two_hosts, request, cache):
     changes = {"compute": ComputeSettings(backend="jax"), "epochs": 2}
     folder, outputs = train_on_two_hosts("hosts", **changes, input=InputSettings(cache=cache))
     assert "host 1 of 2" in outputs[1]
@@ -155,13 +169,12 @@ def test_two_hosts_learn_what_one_learns(train, train_on_two_hosts, jax_python, 
     if cache == "none":
         return  # each host reads its own files: other batches than one host's
     together = json.loads((folder / "history.json").read_text())["epochs"]
-    alone = train(interpreter=jax_python, **changes)["history"]
-    for one, two in zip(alone, together, strict=True):
+    for one, two in zip(request.getfixturevalue("alone"), together, strict=True):
         assert two == pytest.approx(one, abs=1e-4)
 
 
 def test_model_that_is_divided_on_two_hosts_is_kept_and_learns_what_one_learns(
-    train, train_on_two_hosts, jax_python, tmp_path
+    alone, train_on_two_hosts, tmp_path
 ):
     layout = {".*wide.*kernel": (None, "model"), ".*wide.*bias": ("model",)}
     compute = ComputeSettings(backend="jax", cpu_devices=2, model_parallel=2, layout=layout)
@@ -176,7 +189,6 @@ def test_model_that_is_divided_on_two_hosts_is_kept_and_learns_what_one_learns(
     folder, outputs = train_on_two_hosts("divided", **divided)
     assert "each copy of the model on 2, host 1 of 2" in outputs[1]
     together = json.loads((folder / "history.json").read_text())["epochs"]
-    alone = train(interpreter=jax_python, compute=ComputeSettings(backend="jax"), epochs=2)["history"]
     for one, two in zip(alone, together, strict=True):
         assert two == pytest.approx(one, abs=1e-4)
     assert sorted(int(path.stem[5:]) for path in kept.glob("step-*.json")) == [8, 10]
