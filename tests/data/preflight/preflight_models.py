@@ -220,11 +220,11 @@ def wide_activations(features, hyperparameters):
     return _finish(inputs, layers.Dense(2**16, activation="gelu", name="wide")(inputs["x"]))
 
 
-def equal_dense(features, hyperparameters):
+def eight_dense(features, hyperparameters):
     """As wide as its input and its label, so that weights and activations are easily counted."""
     inputs = {"x": keras.Input((2048,), name="x")}
     hidden = inputs["x"]
-    for _ in range(hyperparameters["depth"]):
+    for _ in range(8):
         hidden = layers.Dense(2048)(hidden)
     model = keras.Model(inputs, hidden)
     model.compile(optimizer="adam", loss="mse")

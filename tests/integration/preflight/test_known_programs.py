@@ -52,7 +52,7 @@ def test_memory_of_a_product_is_that_of_its_matrices(counted, name):
 
 
 def test_step_of_a_dense_net_with_adam_holds_and_computes_what_can_be_counted(asked, tpu_python):
-    batch, width, depth = 1024, 2048, 3
+    batch, width, depth = 1024, 2048, 8
     features = tuple(
         {"name": name, "dtype": "float32", "shape": [width], "categories": None} for name in ("x", "y")
     )
@@ -61,8 +61,8 @@ def test_step_of_a_dense_net_with_adam_holds_and_computes_what_can_be_counted(as
     )
     asked_for = Question(
         slice=chip,
-        model="preflight_models.equal_dense",
-        hyperparameters={"depth": depth},
+        model="preflight_models.eight_dense",
+        hyperparameters={},
         features=features,
         label="y",
         batch_size=batch,
