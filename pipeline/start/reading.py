@@ -49,6 +49,7 @@ from slipway.pipeline.start.value_formats import (
 MOST_ROWS = 500_000
 # The size limit of the values, so that rows of long texts do not exhaust memory.
 MOST_BYTES = 256 << 20
+_HEAD_BYTES = 65_536
 # Suffixes of tables beside those that Ingest finds in a folder.
 _MORE_SUFFIXES = {"csv": (".tsv", ".txt")}
 _SUFFIX_FORMATS = {
