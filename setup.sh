@@ -36,7 +36,7 @@ echo "setup: $("$python" -V), $(cat "${locks[@]}" | grep -c '==') locked package
 first=""
 if [ "$venv" != "${venv%-*}" ] && [ -x "${venv%-*}/bin/uv" ]; then first=${venv%-*}; fi
 "$python" -m venv ${first:+--without-pip} "$venv"
-uv=$(command -v uv || command -v "$first/bin/uv" || true)
+uv=$(command -v uv || command -v "${first:-$venv}/bin/uv" || true)
 if [ -z "$uv" ]; then
     # The one that is pinned by these lock files, or else by the first environment's, held to its hashes.
     pinned=$(grep -l '^uv==' "${locks[@]}" requirements.lock 2>/dev/null | head -n 1 || true)

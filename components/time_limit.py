@@ -12,9 +12,8 @@ class LateError(Exception):
     """The work takes longer than its limit; it goes on in its thread, and its result is lost."""
 
 
-def in_thread(work: Callable[[], _Found]) -> Future[_Found]:
-    """Begin the work in a thread that does not keep the process alive; return its outcome to wait for."""
-    outcome: Future[_Found] = Future()
+def in_thread(work: Callable[[], _Found], outcome: Future[_Found]) -> None:
+    """Begin the work in a thread that does not keep the process alive; its outcome can be waited for."""
 
     def run() -> None:
         try:
@@ -23,7 +22,6 @@ def in_thread(work: Callable[[], _Found]) -> Future[_Found]:
             outcome.set_exception(error)
 
     threading.Thread(target=run, daemon=True).start()
-    return outcome
 
 
 def within(limit_s: float, work: Callable[[], _Found]) -> _Found:
@@ -32,7 +30,8 @@ def within(limit_s: float, work: Callable[[], _Found]) -> _Found:
     Raises:
         LateError: it does not.
     """
-    outcome = in_thread(work)
+    outcome: Future[_Found] = Future()
+    in_thread(work, outcome)
     try:
         return outcome.result(limit_s)
     except TimeoutError as error:

@@ -107,7 +107,7 @@ def require(
 def _remedy(missing: Sequence[RequiredSetting], profiles: Mapping[str, Mapping[str, Any]]) -> str:
     for name, keys in profiles.items():
         if all(_sets(keys, each.key) for each in missing):
-            return f"add --profile {name}: that profile of the workload file sets what is missing"
+            return f"name --profile {name}: that profile of the workload file sets what is missing"
     return _as_profile(missing)
 
 

@@ -55,10 +55,10 @@ def iconv(file: str, encoding: str) -> str:
     """Return the command that converts a file to UTF-8, or what to do where that is not one file here."""
     path = Path(file)
     convert = f"iconv -f {encoding} -t UTF-8"
-    if is_in_store(file) or not path.suffix or any(letter in file for letter in "*?["):
-        return f"convert its files here, with {convert} or from their encoding, and name those"
     program = _PROGRAMS.get(path.suffix.lower())
     unpack, end = (f"{program} -dc ", Path(path.stem).suffix) if program else ("", path.suffix)
+    if is_in_store(file) or not end or path.is_dir() or any(letter in file for letter in "*?["):
+        return f"convert its files here, with {convert} or from their encoding, and name those"
     given = shlex.quote(file)
     command = f"{unpack}{given} | {convert}" if unpack else f"{convert} {given}"
     return f"{command} > utf8{end}   # or the file's encoding"

@@ -1,7 +1,7 @@
 """Lets Ctrl-C end work in C code, since Python handles a signal only when control returns to Python."""
 
 from collections.abc import Callable
-from concurrent.futures import wait
+from concurrent.futures import Future, wait
 from typing import TypeVar
 
 from slipway.components.time_limit import in_thread
@@ -24,8 +24,9 @@ def stoppable(work: Callable[[], _Found], *, stop: Callable[[], object]) -> _Fou
     Raises:
         KeyboardInterrupt: the user interrupted the work, and it has ended.
     """
-    outcome = in_thread(work)
+    outcome: Future[_Found] = Future()
     try:
+        in_thread(work, outcome)  # inside: Ctrl-C may come as soon as it has begun
         return outcome.result()
     except BaseException:
         while not outcome.done():

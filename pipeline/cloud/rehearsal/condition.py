@@ -21,7 +21,7 @@ from slipway.pipeline.cloud.executor_input import RuntimeArtifact
 # What Python writes otherwise, and its own words for the signs.
 _OTHER_THAN_PYTHON = re.compile(
     r"inputs\.artifacts\['(?P<key>[^']*)'\]\.artifacts\[(?P<index>\d+)\]\.(?:uri|metadata\['(?P<name>[^']*)'\])"
-    r"|'(?P<text>[^']*)'|(?P<sign>&&|\|\||!)|\b(?:and|or|_\w*)\b"
+    r"|'(?P<text>[^']*)'|(?P<sign>&&|\|\||!)|\b(?:and|or|_\w*)\b|#|\d_"
 )
 _SIGNS = {"&&": " and ", "||": " or ", "!": "~"}  # `~` binds as closely as CEL's `!`
 _COMPARE = {ast.Eq: operator.eq, ast.Lt: operator.lt, ast.Gt: operator.gt}
@@ -52,7 +52,7 @@ def holds(condition: str, artifacts: Mapping[str, Sequence[RuntimeArtifact]]) ->
         result = _evaluated(
             ast.parse(_OTHER_THAN_PYTHON.sub(as_python, condition).strip(), mode="eval").body, values
         )
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+    except (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError) as error:
         raise ComponentError(f"the condition {condition} cannot be evaluated here") from error
     except LookupError as error:
         raise ComponentError(f"the condition {condition} needs {error.args[0]}") from error

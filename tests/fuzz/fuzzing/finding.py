@@ -120,6 +120,11 @@ def explore_apart(
         died = f"the process died of it (exit code {done.returncode})\n{done.stderr[-3000:]}"
         explored[target.name] = 0, Finding(note.read_bytes() if note.exists() else b"", died)
         break
+    else:
+        if done.returncode:
+            last = chosen[-1].name
+            died = f"the process died after it (exit code {done.returncode})\n{done.stderr[-3000:]}"
+            explored[last] = explored[last][0], explored[last][1] or Finding(b"", died)
     return explored
 
 

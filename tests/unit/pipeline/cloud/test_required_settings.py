@@ -19,7 +19,7 @@ def _hint(profiles):
 
 
 def test_a_profile_that_sets_what_is_missing_is_named():
-    assert _hint({"dev": {}, "live": PLACE}).startswith("add --profile live:")
+    assert _hint({"dev": {}, "live": PLACE}).startswith("name --profile live:")
 
 
 @pytest.mark.parametrize("profiles", [{}, {"dev": {"cloud": {"vertex": {"project": "mine"}}}}])

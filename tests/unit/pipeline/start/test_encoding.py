@@ -55,3 +55,23 @@ def test_utf8_is_taken_also_if_a_character_is_cut_by_the_end_of_the_sample(tmp_p
 
 def test_the_command_quotes_the_file():
     assert iconv("my data.csv", "LATIN1").startswith("iconv -f LATIN1 -t UTF-8 'my data.csv' > utf8.csv")
+
+
+@pytest.mark.parametrize(
+    ("file", "command"),
+    [
+        ("my data.csv", "iconv -f LATIN1 -t UTF-8 'my data.csv' > utf8.csv"),
+        ("rows.jsonl", "iconv -f LATIN1 -t UTF-8 rows.jsonl > utf8.jsonl"),
+        ("rows.csv.gz", "gzip -dc rows.csv.gz | iconv -f LATIN1 -t UTF-8 > utf8.csv"),
+        ("rows.jsonl.zst", "zstd -dc rows.jsonl.zst | iconv -f LATIN1 -t UTF-8 > utf8.jsonl"),
+    ],
+)
+def test_the_command_that_converts_suits_the_file(file, command):
+    assert iconv(file, "LATIN1") == f"{command}   # or the file's encoding"
+
+
+@pytest.mark.parametrize("source", ["gs://bucket/rows.csv", "rows/*.csv", "rows", "rows.gz"])
+def test_what_is_no_single_file_here_gets_no_command(source):
+    assert iconv(source, "LATIN1") == (
+        "convert its files here, with iconv -f LATIN1 -t UTF-8 or from their encoding, and name those"
+    )

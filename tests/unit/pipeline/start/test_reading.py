@@ -9,7 +9,7 @@ import pytest
 
 from slipway.components.errors import ComponentError, SlipwayError
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.start.reading import iconv, read_table
+from slipway.pipeline.start.reading import read_table
 
 MEBIBYTE = 1 << 20
 
@@ -214,23 +214,3 @@ def test_a_file_without_rows_that_is_no_csv_gets_no_hint_about_csv(tmp_path, nam
     with pytest.raises(SlipwayError) as refused:
         read_table(name, root=tmp_path)
     assert "CSV" not in refused.value.hint
-
-
-@pytest.mark.parametrize(
-    ("file", "command"),
-    [
-        ("my data.csv", "iconv -f LATIN1 -t UTF-8 'my data.csv' > utf8.csv"),
-        ("rows.jsonl", "iconv -f LATIN1 -t UTF-8 rows.jsonl > utf8.jsonl"),
-        ("rows.csv.gz", "gzip -dc rows.csv.gz | iconv -f LATIN1 -t UTF-8 > utf8.csv"),
-        ("rows.jsonl.zst", "zstd -dc rows.jsonl.zst | iconv -f LATIN1 -t UTF-8 > utf8.jsonl"),
-    ],
-)
-def test_the_command_that_converts_suits_the_file(file, command):
-    assert iconv(file, "LATIN1") == f"{command}   # or the file's encoding"
-
-
-@pytest.mark.parametrize("source", ["gs://bucket/rows.csv", "rows/*.csv", "rows"])
-def test_what_is_no_single_file_here_gets_no_command(source):
-    assert iconv(source, "LATIN1") == (
-        "convert its files here, with iconv -f LATIN1 -t UTF-8 or from their encoding, and name those"
-    )
