@@ -352,7 +352,7 @@ def gc(
     verbose: Verbose = False,
 ) -> None:
     """Remove artifacts that no kept run, pushed version or baseline needs."""
-    from slipway.pipeline.commands.gc.unneeded import collect
+    from slipway.pipeline.commands.gc.collect import collect
 
     cleanup = collect(output, keep=keep, dry_run=dry_run)
     again = command("gc", "--keep", str(keep), output=output)

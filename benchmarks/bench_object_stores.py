@@ -41,7 +41,7 @@ def ingested(kind):
 
 def main(megabytes=100, runs=5):
     """Measure and print the medians, and their ratio."""
-    from slipway.components.object_store import open_store
+    from slipway.components.s3_and_azure_store import open_store
 
     servers, ports = [], {}
     try:

@@ -1,7 +1,8 @@
 """Works on several tasks in parallel, in this process and in worker processes that it starts.
 
-Each worker runs `worker.py`. It has its own connection to this process, gets a new task when it is free, and
-ends when the connection does. The processes share no locks, so a worker that is killed blocks no other.
+Each worker runs `pool_worker.py`. It has its own connection to this process, gets a new task when it is
+free, and ends when the connection does. The processes share no locks, so a worker that is killed blocks no
+other.
 """
 
 import logging
@@ -27,7 +28,7 @@ from slipway.components.import_path import import_path
 from slipway.components.project import PROJECT_ROOT
 from slipway.components.python_process import ForkedProcess
 
-WORKER = "slipway.components.worker"
+WORKER = "slipway.components.pool_worker"
 
 # TFX's logger, which writes to a node's log from level INFO on.
 _log = logging.getLogger("absl")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass
 from typing import Any, Literal, Self
 
-from slipway.components.settings import setting
+from slipway.components.setting_fields import setting
 
 Severity = Literal["error", "warning", "none"]
 # The section of the workload file that holds the limits.

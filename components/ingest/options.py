@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from slipway.components.errors import ComponentError
 from slipway.components.ingest.header_names import INDEX
 from slipway.components.ingest.source_limits import SourceLimits
-from slipway.components.settings import setting
+from slipway.components.setting_fields import setting
 
 if TYPE_CHECKING:
     from slipway.components.ingest.column_types import Columns, ColumnType

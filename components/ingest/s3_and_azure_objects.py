@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slipway.components import object_store
+from slipway.components import s3_and_azure_store
 from slipway.components.errors import ComponentError
 from slipway.components.ingest.blocks import FileError
 from slipway.components.ingest.storage import GLOB, QUIET, StoredFile, matches
@@ -53,7 +53,7 @@ def _candidates(store: "S3Store | AzureStore", path: str) -> Iterable["ObjectMet
         try:
             return [obstore.head(store, path)]
         except FileNotFoundError as error:
-            if object_store.is_missing_bucket(error):
+            if s3_and_azure_store.is_missing_bucket(error):
                 raise
             return _in_folder(store, path)  # to tell that the bucket does not exist, which HEAD cannot
     if "/" not in path[first.start() :]:
@@ -96,7 +96,7 @@ def _store(top: str) -> "S3Store | AzureStore":
 
 @cache
 def _store_of(top: str, pid: int) -> "S3Store | AzureStore":  # noqa: ARG001
-    return object_store.open_store(top)
+    return s3_and_azure_store.open_store(top)
 
 
 @contextmanager
@@ -108,6 +108,6 @@ def _named(address: str) -> Iterator[None]:
         raise
     except ComponentError as error:
         raise FileError(error.message, hint=error.hint) from error
-    except object_store.failures() as error:
-        refusal = object_store.refusal(address, error)
+    except s3_and_azure_store.failures() as error:
+        refusal = s3_and_azure_store.refusal(address, error)
         raise FileError(refusal.message, hint=refusal.hint) from error

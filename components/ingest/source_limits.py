@@ -7,7 +7,7 @@ docs/limits.md lists all.
 
 from dataclasses import dataclass
 
-from slipway.components.settings import setting
+from slipway.components.setting_fields import setting
 
 TOO_LARGE = "larger than the limit"
 TOO_LONG = "longer than the limit"

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from types import ModuleType
 
-from slipway.components import worker
+from slipway.components import pool_worker
 
 
 class _NoPandas:
@@ -24,8 +24,8 @@ def main(arguments: Sequence[str]) -> int:
     """Entry point of `python -m slipway.components.ingest.worker DESCRIPTOR`, a socket to `process_pool`."""
     sys.meta_path.insert(0, _NoPandas())
     importlib.import_module("slipway.components.ingest.local_ingest")
-    return worker.main(arguments)
+    return pool_worker.main(arguments)
 
 
 if __name__ == "__main__":
-    worker.end(main(sys.argv[1:]))
+    pool_worker.end(main(sys.argv[1:]))

@@ -7,7 +7,7 @@ from typing import NotRequired, TypedDict
 
 from slipway.components.metrics.definitions import Metric, metric_of, output_of
 from slipway.components.model_gate.verdict import Check
-from slipway.components.settings import setting
+from slipway.components.setting_fields import setting
 
 _MIB = 2**20
 # The most items to name in a reason; the report has them all.

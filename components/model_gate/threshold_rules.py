@@ -8,7 +8,7 @@ from slipway.components.model_gate.confidence_bounds import bounds, difference_b
 from slipway.components.model_gate.measured import Measured, is_undefined
 from slipway.components.model_gate.trivial_scores import slice_columns
 from slipway.components.model_gate.verdict import OVERALL, Check
-from slipway.components.settings import setting
+from slipway.components.setting_fields import setting
 
 EVERY_SLICE = "all"
 """The key of `evaluate.slice_thresholds` that stands for every slice."""

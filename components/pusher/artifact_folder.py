@@ -22,7 +22,7 @@ def on_this_machine(uri: str) -> Iterator[Path]:
     if not uri.startswith(GS):
         yield Path(uri)
         return
-    from slipway.components.pusher.bucket import Folder
+    from slipway.components.pusher.google_folder import Folder
 
     with tempfile.TemporaryDirectory(prefix="slipway-artifact-") as name:
         target = Path(name).resolve()

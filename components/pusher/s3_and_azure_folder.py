@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import google_crc32c
 
-from slipway.components import object_store
+from slipway.components import s3_and_azure_store
 from slipway.components.errors import ComponentError
-from slipway.components.object_store import open_store
 from slipway.components.pusher.manifest import opened
 from slipway.components.pusher.stored_folder import (
     ATTEMPTS,
@@ -32,6 +31,7 @@ from slipway.components.pusher.stored_folder import (
     TakenError,
     crc32c_of,
 )
+from slipway.components.s3_and_azure_store import open_store
 from slipway.components.store_address import AZ
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ class S3AndAzureFolder(StoredFolder):
             try:
                 obstore.put(store, self._prefix + name, sent, attributes=attributes, mode=mode)
             except self._failures() as error:
-                if object_store.is_not_implemented(error):
+                if s3_and_azure_store.is_not_implemented(error):
                     raise _no_conditions(self.address) from error
                 raise
 
@@ -279,16 +279,16 @@ class S3AndAzureFolder(StoredFolder):
         return _named_labels(found.attributes)
 
     def _failures(self) -> tuple[type[Exception], ...]:
-        return object_store.failures()
+        return s3_and_azure_store.failures()
 
     def _is_precondition(self, error: Exception) -> bool:
         from obstore.exceptions import AlreadyExistsError, PreconditionError
 
-        is_gone = isinstance(error, FileNotFoundError) and not object_store.is_missing_bucket(error)
+        is_gone = isinstance(error, FileNotFoundError) and not s3_and_azure_store.is_missing_bucket(error)
         return is_gone or isinstance(error, AlreadyExistsError | PreconditionError)
 
     def _is_passing(self, error: Exception) -> bool:
-        return object_store.is_passing(error)
+        return s3_and_azure_store.is_passing(error)
 
     @contextlib.contextmanager
     def _named(self) -> Iterator[None]:
@@ -296,7 +296,7 @@ class S3AndAzureFolder(StoredFolder):
         try:
             yield
         except self._failures() as error:
-            raise object_store.refusal(self.address, error) from error
+            raise s3_and_azure_store.refusal(self.address, error) from error
 
 
 def _mode(over: Stored | None) -> _Mode:

@@ -223,7 +223,7 @@ def folder_at(address: str, *, writer: str = "") -> StoredFolder:
         from slipway.components.pusher.s3_and_azure_folder import S3AndAzureFolder
 
         return S3AndAzureFolder(address, writer=writer)
-    from slipway.components.pusher.bucket import Folder
+    from slipway.components.pusher.google_folder import Folder
 
     return Folder(address, writer=writer)
 

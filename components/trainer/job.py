@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from slipway.components.errors import ComponentError
-from slipway.components.settings import broken_rule, setting
+from slipway.components.setting_fields import broken_rule, setting
 from slipway.components.trainer.buckets import Buckets
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.labels import columns_of, is_multi_label

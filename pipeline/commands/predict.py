@@ -263,7 +263,7 @@ def _predict(
     with large_imports():
         from slipway.components.predictor.predict_files import Logging, predict_files
     from slipway.components.saved_model.reading import read_signatures
-    from slipway.pipeline.engine.processes.loopback_only import bind_to_loopback
+    from slipway.pipeline.engine.processes.grpc_on_loopback import bind_to_loopback
 
     bind_to_loopback()
     schema = schema_types(manifest)

@@ -112,7 +112,7 @@ def setting_of(component: type, name: str, **rules: Any) -> Any:
     """Return the pydantic field for one setting of a component, with its default, bounds and description.
 
     Args:
-        component: a dataclass whose fields are made by `slipway.components.settings.setting`.
+        component: a dataclass whose fields are made by `slipway.components.setting_fields.setting`.
         rules: arguments of `pydantic.Field` that override the setting's.
     """
     setting = next(each for each in fields(component) if each.name == name)

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from slipway.pipeline.errors import PipelineError
-from slipway.pipeline.fingerprint.difference import reasons
+from slipway.pipeline.fingerprint.rerun_reasons import reasons
 
 
 @dataclass(frozen=True)

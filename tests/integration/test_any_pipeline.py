@@ -12,7 +12,7 @@ from slipway import run
 from slipway.components.project import PROJECT_ROOT
 from slipway.pipeline.cloud.compile_and_rehearse import rehearse_request
 from slipway.pipeline.cloud.rehearsal.services import ServiceName
-from slipway.pipeline.commands.gc.unneeded import collect
+from slipway.pipeline.commands.gc.collect import collect
 from slipway.pipeline.engine.processes.client import ForkServerClient
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.plan.run_request import pipeline_request

@@ -2,17 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from slipway.components.event_lines import emit
-from slipway.components.trainer.checkpoint_files import (
-    Attempts,
-    Checkpoint,
-    CheckpointFolder,
-    CheckpointWriter,
-)
-from slipway.components.trainer.checkpoint_storage import storage
+from slipway.components.trainer.checkpoint_files import Attempts, Checkpoint, CheckpointWriter
 from slipway.components.trainer.custom_functions import FIT, custom_function
 from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.job import TrainingJob
@@ -25,6 +18,7 @@ from slipway.components.trainer.loop.custom_loop import OwnLoop
 from slipway.components.trainer.loop.host_agreement import require_same_step
 from slipway.components.trainer.loop.model_state import build_metrics, restore, snapshot
 from slipway.components.trainer.loop.preemption import Preemption
+from slipway.components.trainer.loop.resume import checkpoint_folder, restore_newest
 from slipway.components.trainer.loop.step_time import InputWait, StepTimer
 from slipway.components.trainer.loop.tensorboard import tensorboard
 from slipway.components.trainer.loop.train_function import train_in_blocks
@@ -80,10 +74,10 @@ def fit(
         BlownUpError: the loss is no longer a number, or above its limit, after all trials.
         ComponentError: a checkpoint cannot be written, does not fit the model, or differs between hosts.
     """
-    folder = _folder(job)
+    folder = checkpoint_folder(job)
     is_chief = devices.hosts.index == 0
     attempts = folder.begin_attempt(began_at) if folder and is_chief else Attempts(began_at=began_at, count=1)
-    begin = _newest(model, folder, devices) if folder else Checkpoint()
+    begin = restore_newest(model, folder, devices) if folder else Checkpoint()
     if begin.step:
         emit("resumed", epoch=len(begin.history), step=begin.step)
     elif folder and job.blow_up.trials:
@@ -99,39 +93,13 @@ def fit(
             if folder is None or rollbacks >= job.blow_up.trials:
                 raise
             rollbacks += 1
-            begin = replace(_newest(model, folder, devices), rollbacks=rollbacks)
+            begin = replace(restore_newest(model, folder, devices), rollbacks=rollbacks)
             emit("rolled_back", step=begin.step, trial=rollbacks, message=error.message)
             continue
         if folder and job.serves_best and reached.best:
             require_same_step(reached.best.step, devices)  # waits until the first host has written it
-            _take(folder.read(reached.best.step), model)
+            restore(model, folder.read(reached.best.step).variables)
         return reached, attempts
-
-
-def _folder(job: TrainingJob) -> CheckpointFolder | None:
-    location = job.checkpoint_dir
-    if location is None and (job.blow_up.trials or job.serves_best):
-        own = Path(job.output_dir, "checkpoints")  # for this attempt only
-        own.mkdir(exist_ok=True)
-        location = str(own)
-    if location is None:
-        return None
-    return CheckpointFolder(storage(location), job=job.identity, keep=job.checkpoint.keep)
-
-
-def _newest(model: Any, folder: CheckpointFolder, devices: Devices) -> Checkpoint:
-    """Restore the newest intact checkpoint into the model; without any, return the beginning."""
-    checkpoint, problems = folder.newest()
-    for problem in problems:
-        emit("damaged", message=problem)
-    require_same_step(checkpoint.step, devices)
-    return _take(checkpoint, model)
-
-
-def _take(checkpoint: Checkpoint, model: Any) -> Checkpoint:
-    if checkpoint.variables:
-        restore(model, checkpoint.variables)
-    return replace(checkpoint, variables=())
 
 
 def _fit_from(

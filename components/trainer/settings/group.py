@@ -5,12 +5,12 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Self
 
 from slipway.components.errors import ComponentError
-from slipway.components.settings import broken_rule
+from slipway.components.setting_fields import broken_rule
 
 
 @dataclass(frozen=True, kw_only=True)
 class SettingsGroup:
-    """A base for frozen dataclasses of `slipway.components.settings.setting`, which checks types and bounds.
+    """A base for frozen dataclasses of `setting_fields.setting` fields, which checks types and bounds.
 
     Attributes:
         key: the name of the group in the job, for messages.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from slipway.components.errors import ComponentError
-from slipway.components.settings import setting
+from slipway.components.setting_fields import setting
 from slipway.components.trainer.settings.group import SettingsGroup
 
 

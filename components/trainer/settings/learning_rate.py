@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from slipway.components.settings import setting
+from slipway.components.setting_fields import setting
 from slipway.components.trainer.global_batch import Scale
 from slipway.components.trainer.settings.group import SettingsGroup
 

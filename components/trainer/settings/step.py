@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from slipway.components.settings import setting
+from slipway.components.setting_fields import setting
 from slipway.components.trainer.settings.group import SettingsGroup
 
 Precision = Literal["auto", "float32", "mixed_bfloat16", "mixed_float16"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from slipway.components.errors import ComponentError
-from slipway.components.settings import setting
+from slipway.components.setting_fields import setting
 from slipway.components.trainer.settings.group import SettingsGroup
 
 STEP_RANGE = r"^[0-9]+:[0-9]+$"

@@ -52,7 +52,7 @@ class TaskServer(ForkServer):
         from slipway.pipeline.cloud.rehearsal.tasks import Files, Rehearsed
         from slipway.pipeline.cloud.services.kubeflow_job import kubeflow_job
         from slipway.pipeline.cloud.workload_in_image import Target
-        from slipway.pipeline.engine.processes.loopback_only import bind_to_loopback
+        from slipway.pipeline.engine.processes.grpc_on_loopback import bind_to_loopback
         from slipway.pipeline.engine.tfx.beam_caching import cache_beam_lookups
         from slipway.pipeline.errors import UsageError
         from slipway.pipeline.wiring.beam_options import run_in_process_by_default

@@ -136,7 +136,7 @@ class ForkServer:
         """Compile the order. The result has `graph` and `executor_modules()`; `node_process` receives it."""
         check_target(order.target)
 
-        from slipway.pipeline.engine.processes.loopback_only import bind_to_loopback
+        from slipway.pipeline.engine.processes.grpc_on_loopback import bind_to_loopback
         from slipway.pipeline.engine.tfx.beam_caching import cache_beam_lookups
         from slipway.pipeline.engine.tfx.compile import compile_target
         from slipway.pipeline.engine.tfx.resolver_lookup import with_found

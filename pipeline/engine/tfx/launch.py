@@ -17,7 +17,7 @@ from tfx.types.value_artifact import ValueArtifact
 
 from slipway.components.errors import ComponentError
 from slipway.pipeline.engine.failure import Failed
-from slipway.pipeline.engine.processes.loopback_only import watch_no_executions
+from slipway.pipeline.engine.processes.grpc_on_loopback import watch_no_executions
 from slipway.pipeline.engine.tfx.compile import Compiled
 from slipway.pipeline.engine.tfx.read_graph import RESOLVER
 from slipway.pipeline.runs.record import Artifact, NodeOutputs, Outputs, Result

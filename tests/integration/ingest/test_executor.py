@@ -337,7 +337,7 @@ def test_spans_on_s3_are_resolved_as_on_disk_and_fingerprinted_by_etag(tfx, obje
     import obstore
 
     from slipway.components.ingest.driver import Driver
-    from slipway.components.object_store import open_store
+    from slipway.components.s3_and_azure_store import open_store
 
     bucket = object_server.make_bucket()
 

@@ -5,7 +5,7 @@ import pytest
 
 from slipway.components.ingest.blocks import FileError
 from slipway.components.ingest.storage import fetched, find_files, list_files
-from slipway.components.object_store import open_store
+from slipway.components.s3_and_azure_store import open_store
 
 pytestmark = pytest.mark.slow
 

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from slipway.components.pusher import bucket as buckets
-from slipway.components.pusher import model_lock
+from slipway.components.pusher import google_folder, model_lock
 
 
 class Cloud:
@@ -56,7 +55,7 @@ def store():
 def cloud(store, monkeypatch):
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", store.address)
     # Tries and looks follow each other faster: nobody else is in the way here.
-    monkeypatch.setattr(buckets, "FIRST_DELAY_S", 0.01)
+    monkeypatch.setattr(google_folder, "FIRST_DELAY_S", 0.01)
     monkeypatch.setattr(model_lock, "LOOK_S", 0.02)
     store.fail()
     store.forget_requests()
@@ -77,7 +76,7 @@ def contents(base):
     """Looks what the store holds below the base now: objects by name."""
 
     def look():
-        with contextlib.closing(buckets.Folder(base)) as folder:
+        with contextlib.closing(google_folder.Folder(base)) as folder:
             return folder.list()
 
     return look

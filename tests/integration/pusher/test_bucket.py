@@ -15,11 +15,10 @@ from types import SimpleNamespace
 import pytest
 
 from slipway.components.errors import ComponentError
-from slipway.components.pusher import bucket as buckets
-from slipway.components.pusher import model_lock
+from slipway.components.pusher import google_folder, model_lock
 from slipway.components.pusher import publish_to_bucket as publishing
 from slipway.components.pusher.artifact_folder import on_this_machine
-from slipway.components.pusher.bucket import Folder
+from slipway.components.pusher.google_folder import Folder
 from slipway.components.pusher.publish_to_bucket import complete_versions, publish_to_bucket, verify_in_bucket
 from slipway.components.pusher.signature import Trust
 from slipway.components.pusher.signing_keys import SigningSettings, read_signing_key, read_verify_key
@@ -79,8 +78,8 @@ def error_of(work):
 @pytest.fixture
 def impatient(monkeypatch):
     """Gives up soon on what does not pass."""
-    monkeypatch.setattr(buckets, "RETRY_S", 0.2)
-    monkeypatch.setattr(buckets, "FIRST_ANSWER_S", 2.0)
+    monkeypatch.setattr(google_folder, "RETRY_S", 0.2)
+    monkeypatch.setattr(google_folder, "FIRST_ANSWER_S", 2.0)
 
 
 def test_version_is_complete_and_its_manifest_holds_for_every_byte(model, base, contents):
@@ -161,7 +160,7 @@ def test_each_request_in_turn_may_fail_once_and_the_version_is_published(model, 
 def test_store_that_goes_away_at_any_request_leaves_nothing_visible(
     model, base, cloud, impatient, monkeypatch
 ):
-    monkeypatch.setattr(buckets, "RETRY_S", 0.02)  # once it is away, it stays away
+    monkeypatch.setattr(google_folder, "RETRY_S", 0.02)  # once it is away, it stays away
     for number in itertools.count():
         each = f"{base}{number}"
         cloud.fail({"kind": 503, "skip": number, "times": 10_000})
@@ -382,7 +381,7 @@ def test_version_that_was_changed_in_the_bucket_is_pushed_again(model, base):
 @pytest.fixture
 def told_in_time(monkeypatch):
     """The error of work that gets no answer; tries that go on as after an answer would outlast the test."""
-    monkeypatch.setattr(buckets, "RETRY_S", 3600.0)
+    monkeypatch.setattr(google_folder, "RETRY_S", 3600.0)
     return error_of
 
 
@@ -400,7 +399,7 @@ def test_denied_permission_names_what_is_needed(model, base, cloud, told_in_time
 
 
 def test_store_that_does_not_answer_is_reported_in_time(model, base, cloud, told_in_time, monkeypatch):
-    monkeypatch.setattr(buckets, "FIRST_ANSWER_S", 1.0)
+    monkeypatch.setattr(google_folder, "FIRST_ANSWER_S", 1.0)
     cloud.fail({"kind": 503, "times": 10_000})
     assert "cannot be used: RetryError" in told_in_time(lambda: publish_to_bucket(model, base=base)).message
 
@@ -442,7 +441,7 @@ def test_wrong_credentials_are_reported(model, monkeypatch, tmp_path, told_in_ti
     if not answers:
         server.shutdown()
         server.server_close()
-        monkeypatch.setattr(buckets, "FIRST_ANSWER_S", 1.0)
+        monkeypatch.setattr(google_folder, "FIRST_ANSWER_S", 1.0)
     account = {
         "type": "service_account",
         "project_id": "p",

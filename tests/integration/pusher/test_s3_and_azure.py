@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from slipway.components import object_store
+from slipway.components import s3_and_azure_store
 from slipway.components.errors import ComponentError
 from slipway.components.pusher import model_lock
 from slipway.components.pusher import publish_to_bucket as publishing
@@ -361,7 +361,7 @@ def test_store_without_conditional_writes_is_refused_and_nothing_is_published(
     model, base, object_server, kind, monkeypatch
 ):
     monkeypatch.setattr("slipway.components.pusher.s3_and_azure_folder.FIRST_ANSWER_S", 0.5)
-    monkeypatch.setitem(object_store.open_store.__kwdefaults__, "retry_s", 0.5)
+    monkeypatch.setitem(s3_and_azure_store.open_store.__kwdefaults__, "retry_s", 0.5)
     object_server.fail({"kind": kind, "method": "PUT", "times": 100})
     with pytest.raises(
         ComponentError, match=r"has no conditional writes \(If-None-Match and If-Match\)"

@@ -163,7 +163,7 @@ def processes():
 
 def _is_worker(pid):
     try:
-        return b"slipway.components.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        return b"slipway.components.pool_worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:  # it has ended
         return False
 

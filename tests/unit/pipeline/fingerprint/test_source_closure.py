@@ -331,7 +331,7 @@ def test_this_repository_finds_the_modules_that_python_loads():
     root = Path(__file__).parents[4]
     ours = (
         "slipway.pipeline.fingerprint.fingerprint",
-        "slipway.pipeline.fingerprint.difference",
+        "slipway.pipeline.fingerprint.rerun_reasons",
         "slipway.components.errors",
     )
     loaded = {Path(sys.modules[name].__file__).relative_to(root).as_posix() for name in ours}

@@ -11,7 +11,7 @@ from slipway.components.process_pool import ProgressMessage, ResultMessage, Task
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Entry point of `python -m slipway.components.worker DESCRIPTOR`, with a socket to `process_pool`."""
+    """Serve the process pool: `python -m slipway.components.pool_worker DESCRIPTOR`, of its socket."""
     [descriptor] = arguments
     work: Work | None = None
     with Connection(int(descriptor)) as line, suppress(EOFError, BrokenPipeError, ConnectionResetError):

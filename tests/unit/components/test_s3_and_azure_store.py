@@ -5,16 +5,16 @@ import sys
 
 import pytest
 
-from slipway.components import object_store
+from slipway.components import s3_and_azure_store
 from slipway.components.errors import ComponentError
-from slipway.components.object_store import open_store, refusal, words_of
+from slipway.components.s3_and_azure_store import open_store, refusal, words_of
 
 
 @pytest.fixture(autouse=True)
 def _environment_without_account(monkeypatch):
     for name in [name for name in os.environ if name.startswith(("AWS_", "AZURE_"))]:
         monkeypatch.delenv(name)
-    monkeypatch.setattr(object_store, "_used_in", set())
+    monkeypatch.setattr(s3_and_azure_store, "_used_in", set())
 
 
 def test_missing_package_is_named_with_the_command_to_install_it(monkeypatch):
@@ -37,7 +37,7 @@ def test_address_without_tls_is_refused_unless_it_is_allowed(monkeypatch):
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "k")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hidden")
-    with pytest.raises(object_store.failures()) as caught:
+    with pytest.raises(s3_and_azure_store.failures()) as caught:
         obstore.head(open_store("s3://b"), "x")
     told = refusal("s3://b/x", caught.value)
     assert "an address that is not encrypted" in told.message
@@ -132,5 +132,5 @@ def test_words_of_an_error_are_one_line_without_the_queries_of_addresses():
 def test_wrong_region_is_final():
     from obstore.exceptions import GenericError
 
-    assert object_store.is_passing(GenericError("timed out"))
-    assert not object_store.is_passing(GenericError("Received redirect without LOCATION"))
+    assert s3_and_azure_store.is_passing(GenericError("timed out"))
+    assert not s3_and_azure_store.is_passing(GenericError("Received redirect without LOCATION"))

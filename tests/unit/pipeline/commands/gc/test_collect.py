@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from slipway.pipeline.commands.gc import unneeded
+from slipway.pipeline.commands.gc import collect as collecting
+from slipway.pipeline.commands.gc.collect import collect
 from slipway.pipeline.commands.gc.kept_runs import kept_runs
 from slipway.pipeline.commands.gc.removals import Cleanup, Removal
-from slipway.pipeline.commands.gc.unneeded import collect
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.fingerprint.fingerprint import Fingerprint
 from slipway.pipeline.plan.resolver_keys import baseline_key
@@ -555,7 +555,7 @@ def test_wherever_it_is_killed_nothing_points_to_what_is_gone_and_the_next_call_
     for i in range(4):
         folder.run(i, seed=i)
     total = len(collect(folder.path, keep=1, dry_run=True).removals)
-    remove = unneeded._remove
+    remove = collecting._remove
     for survives in range(total):
         done = []
 
@@ -567,10 +567,10 @@ def test_wherever_it_is_killed_nothing_points_to_what_is_gone_and_the_next_call_
 
         copy = Folder(folder.path.with_name(f"killed-{survives}"))
         shutil.copytree(folder.path, copy.path)
-        monkeypatch.setattr(unneeded, "_remove", killed)
+        monkeypatch.setattr(collecting, "_remove", killed)
         with pytest.raises(KeyboardInterrupt):
             collect(copy.path, keep=1)
-        monkeypatch.setattr(unneeded, "_remove", remove)
+        monkeypatch.setattr(collecting, "_remove", remove)
         named = [folder.uri(run).relative_to(folder.path) for run in copy.history.runs()]
         assert all((copy.path / uri / "data").exists() for uri in named)
         collect(copy.path, keep=1)
@@ -611,7 +611,7 @@ def test_what_cannot_be_removed_is_named(folder, monkeypatch):
     def denied(path):
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(unneeded.shutil, "rmtree", denied)
+    monkeypatch.setattr(collecting.shutil, "rmtree", denied)
     with pytest.raises(PipelineError, match=r"runs/.* cannot be removed: Permission denied") as caught:
         collect(folder.path, keep=1)
     assert "gc again" in caught.value.hint

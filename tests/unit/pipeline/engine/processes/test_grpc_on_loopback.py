@@ -6,7 +6,11 @@ from types import SimpleNamespace
 import pytest
 from watched import is_private, listening
 
-from slipway.pipeline.engine.processes.loopback_only import bind_to_loopback, on_loopback, watch_no_executions
+from slipway.pipeline.engine.processes.grpc_on_loopback import (
+    bind_to_loopback,
+    on_loopback,
+    watch_no_executions,
+)
 
 
 @pytest.fixture

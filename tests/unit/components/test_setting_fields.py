@@ -5,7 +5,7 @@ from typing import Literal
 
 import pytest
 
-from slipway.components.settings import broken_rule, setting
+from slipway.components.setting_fields import broken_rule, setting
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,89 @@
+"""A training resumes from its newest intact checkpoint."""
+
+import numpy as np
+import pytest
+
+from slipway.components.event_lines import read_event
+from slipway.components.trainer.checkpoint_files import Checkpoint
+from slipway.components.trainer.devices.devices import Devices
+from slipway.components.trainer.features import Feature
+from slipway.components.trainer.job import TrainingJob
+from slipway.components.trainer.settings.blow_up import BlowUpSettings
+
+DEVICES = Devices(kind="cpu", backend="tensorflow", words="")
+
+
+def job(output, **settings):
+    return TrainingJob(
+        train_files=("none",),
+        eval_files=(),
+        features=(Feature(name="x", dtype="float32"), Feature(name="y", dtype="float32")),
+        label="y",
+        model="none.build_model",
+        hyperparameters={},
+        batch_size=4,
+        epochs=1,
+        seed=1,
+        output_dir=str(output),
+        **settings,
+    )
+
+
+def model(weight):
+    import keras
+
+    built = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, use_bias=False)])
+    built.compile("sgd", "mse")
+    built.optimizer.build(built.trainable_variables)
+    built.set_weights([np.array([[weight]])])
+    return built
+
+
+def weight_of(built):
+    return float(built.get_weights()[0][0, 0])
+
+
+@pytest.mark.parametrize(
+    ("settings", "kept_in"),
+    [
+        ({}, None),
+        ({"blow_up": BlowUpSettings(trials=1)}, "output/checkpoints"),
+        ({"checkpoint_dir": "own"}, "own"),
+    ],
+)
+def test_checkpoints_are_kept_where_told_or_where_a_training_may_go_back(
+    tmp_path, monkeypatch, settings, kept_in
+):
+    from slipway.components.trainer.loop.resume import checkpoint_folder
+
+    monkeypatch.chdir(tmp_path)
+    for name in ("output", "own"):
+        (tmp_path / name).mkdir()
+    folder = checkpoint_folder(job("output", **settings))
+    assert (folder is None) == (kept_in is None)
+    if folder:
+        folder.begin_attempt(0.0)
+        assert [file.name for file in (tmp_path / kept_in).iterdir()] == ["attempts.json"]
+
+
+def test_newest_checkpoint_is_restored_or_the_intact_one_before_it(tmp_path, capsys):
+    from slipway.components.trainer.loop.model_state import snapshot
+    from slipway.components.trainer.loop.resume import checkpoint_folder, restore_newest
+
+    (tmp_path / "kept").mkdir()
+    folder = checkpoint_folder(job(tmp_path, checkpoint_dir=str(tmp_path / "kept")))
+    resumed = model(0.0)
+    assert restore_newest(resumed, folder, DEVICES) == Checkpoint()
+    for step, weight in [(1, 0.25), (2, 0.5)]:
+        folder.save(Checkpoint(step=step, variables=snapshot(model(weight))))
+    begin = restore_newest(resumed, folder, DEVICES)
+    assert (begin.step, begin.variables, weight_of(resumed)) == (2, (), 0.5)
+    assert capsys.readouterr().out == ""
+
+    [newest] = (tmp_path / "kept").glob("*2.npz")
+    newest.write_bytes(newest.read_bytes()[:-1])
+    assert restore_newest(resumed, folder, DEVICES).step == 1
+    assert weight_of(resumed) == 0.25
+    told = read_event(capsys.readouterr().out)
+    assert told["event"] == "damaged"
+    assert "damaged" in told["message"]
