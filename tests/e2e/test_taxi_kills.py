@@ -67,7 +67,7 @@ def _begins(engine, output, node) -> bool:
         record = next(History(output).runs(), None)
         if record and any(n.id == node and n.state == "running" for n in record.nodes):
             return True
-        time.sleep(0.005)
+        time.sleep(0.02)  # nodes of the end take 0.1 s; to read a record takes milliseconds
     return False
 
 
