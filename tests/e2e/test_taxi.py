@@ -173,12 +173,12 @@ def test_pushed_model_answers_raw_tensors_alike_and_never_asks_for_the_label(ans
     assert "tips" not in answers["raw_inputs"]
 
 
-def test_pushed_version_is_what_its_manifest_says_and_is_listed_as_live(first, local_runner, output):
+def test_pushed_version_is_what_its_manifest_says_and_is_listed_as_live(first, warm_runner, output):
     pushed = first["pushed"]
-    verified = local_runner("verify", "--output", str(output))
+    verified = warm_runner("verify", "--output", str(output))
     assert verified.returncode == 0
     assert verified.stdout == f"{pushed['path']}: is what its manifest says\n"
-    [version] = json.loads(local_runner("versions", "--json", "--output", str(output)).stdout)
+    [version] = json.loads(warm_runner("versions", "--json", "--output", str(output)).stdout)
     assert (str(version["version"]), version["live"]) == (pushed["version"], True)
     assert version["metrics"] == first["metrics"]
     assert version["run"] == first["run_id"]
@@ -188,7 +188,7 @@ def test_pushed_version_is_what_its_manifest_says_and_is_listed_as_live(first, l
     assert "payment_type=Cash" in picture
     (Path(pushed["path"]) / "variables/more").touch()
     try:
-        assert local_runner("verify", "--output", str(output)).returncode == 1
+        assert warm_runner("verify", "--output", str(output)).returncode == 1
     finally:
         (Path(pushed["path"]) / "variables/more").unlink()
 
@@ -235,11 +235,11 @@ def ask(url, body=None):
         return json.load(answer)
 
 
-def test_pushed_version_predicts_the_rows_of_a_file(first_run, local_runner, output, tmp_path, taxi_csv):
+def test_pushed_version_predicts_the_rows_of_a_file(first_run, warm_runner, output, tmp_path, taxi_csv):
     lines = taxi_csv.read_text(encoding="utf-8").splitlines()[:101]
     lines[7] = lines[7] + ",more"
     (tmp_path / "trips.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    finished = local_runner(
+    finished = warm_runner(
         "predict",
         "--input",
         str(tmp_path / "trips.csv"),
@@ -257,7 +257,7 @@ def test_pushed_version_predicts_the_rows_of_a_file(first_run, local_runner, out
     assert (json.loads(reject)["row"], json.loads(reject)["reason"]) == (6, "too many fields")
 
 
-def test_two_versions_answer_the_same_logged_requests(first_run, local_runner, output, tmp_path, taxi_csv):
+def test_two_versions_answer_the_same_logged_requests(first_run, warm_runner, output, tmp_path, taxi_csv):
     there, base = output / "serving/taxi", tmp_path / "output/serving/taxi"
     store = version_store_at(str(there))
     first = store.numbers()[-1]
@@ -275,7 +275,7 @@ def test_two_versions_answer_the_same_logged_requests(first_run, local_runner, o
     with taxi_csv.open(encoding="utf-8") as trips, (tmp_path / "logs/requests-1.jsonl").open("w") as log:
         for trip in itertools.islice(csv.DictReader(trips), 100):
             log.write(json.dumps({name: value_of(cell) for name, cell in trip.items()} | LOGGED) + "\n")
-    finished = local_runner(
+    finished = warm_runner(
         "compare", "taxi", str(first), str(again), "--on", str(tmp_path / "logs"), "--json",
         "--output", str(tmp_path / "output"),
     )  # fmt: skip
@@ -309,10 +309,8 @@ def test_training_step_goes_through_the_preflight(first_run, preflight, output, 
     assert found["can_train"] == (found["target"] == "tpu")  # nothing is promised without libtpu
 
 
-def test_unchanged_rerun_is_answered_without_starting_anything(
-    first_run, fewer, local_runner, output, latest
-):
-    finished = local_runner("run", *fewer, "--output", str(output))
+def test_unchanged_rerun_is_answered_without_starting_anything(first_run, fewer, warm_runner, output, latest):
+    finished = warm_runner("run", *fewer, "--output", str(output))
     assert finished.returncode == 0
     record = latest()
     assert {node["state"] for node in record["nodes"]} == {"cached"}
