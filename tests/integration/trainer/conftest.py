@@ -1,4 +1,4 @@
-"""A training on real files that takes a moment, and the second environment."""
+"""A training on real files that takes a moment, and trainings in the second environment that import little."""
 
 import json
 import textwrap
@@ -6,8 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from warm_jax import warm_jax
 
 from slipway.components.event_lines import read_event
+from slipway.components.python_process import ForkedProcess
+from slipway.components.trainer import launch
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.job import TrainingJob
 from slipway.components.trainer.launch import TrainingProcess
@@ -68,6 +71,27 @@ def job(tmp_path):
         seed=3,
         output_dir=str(tmp_path),
     )
+
+
+@pytest.fixture(scope="session")
+def jax_line(jax_python):
+    """The line to the process that trainings on JAX are forked from, see warm_jax.py."""
+    with warm_jax(jax_python) as line:
+        yield line
+
+
+@pytest.fixture
+def jax_forked(jax_line, jax_python, monkeypatch):
+    """The path of the second environment's Python, whose trainings are forked: each saves 7 s of imports."""
+    start = launch.start_module
+
+    def forked(module, arguments, *, environment, interpreter=None, **more):
+        if interpreter == jax_python:
+            return ForkedProcess(jax_line, module, arguments, environment)
+        return start(module, arguments, environment=environment, interpreter=interpreter, **more)
+
+    monkeypatch.setattr(launch, "start_module", forked)
+    return jax_python
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +11,7 @@ import pytest
 
 from slipway.components.errors import ComponentError
 from slipway.components.project import PROJECT_ROOT
+from slipway.components.python_process import ForkedProcess
 from slipway.components.trainer.launch import environment
 from slipway.components.trainer.settings.checkpoint import CheckpointSettings
 from slipway.components.trainer.settings.compute import ComputeSettings
@@ -52,9 +52,9 @@ def test_three_tensorflow_devices_learn_what_one_learns(train):
     require_same(one, three, tolerance=2e-5)
 
 
-def test_eight_jax_devices_learn_what_one_learns_whole_or_divided(train, jax_python):
+def test_eight_jax_devices_learn_what_one_learns_whole_or_divided(train, jax_forked):
     # With JAX the statistics of a normalisation are those of the global batch.
-    job = {"interpreter": jax_python, "hyperparameters": {"normalised": True}}
+    job = {"interpreter": jax_forked, "hyperparameters": {"normalised": True}}
     one = train(**job, compute=ComputeSettings(backend="jax"))
     eight = train(**job, compute=ComputeSettings(backend="jax", cpu_devices=8))
     require_same(one, eight, tolerance=2e-5)
@@ -79,12 +79,12 @@ def test_torch_trains_on_the_cpu(train):
     assert found["weights"].keys() == train()["weights"].keys()
 
 
-def test_pattern_that_matches_no_variable_is_refused(train, jax_python):
+def test_pattern_that_matches_no_variable_is_refused(train, jax_forked):
     compute = ComputeSettings(
         backend="jax", cpu_devices=4, model_parallel=2, layout={"wide": (None, "model")}
     )
     with pytest.raises(ComponentError, match=r"'wide' matches no variable; there are .*wide/kernel"):
-        train(interpreter=jax_python, compute=compute)
+        train(interpreter=jax_forked, compute=compute)
 
 
 @pytest.mark.external  # left to CI: a process of eight devices for a rule that a unit test holds
@@ -96,7 +96,7 @@ def test_uneven_batch_is_refused_before_anything_is_read(train):
 
 
 @pytest.fixture
-def start_two_hosts(job, tmp_path, jax_python):
+def start_two_hosts(job, tmp_path, jax_line):
     """Carries out the job, changed, on two hosts; returns their exit codes and their outputs."""
 
     def call(name, **changes):
@@ -116,11 +116,12 @@ def start_two_hosts(job, tmp_path, jax_python):
                 "PYTHONPATH": os.pathsep.join([str(tmp_path), str(PROJECT_ROOT)]),
             }
             variables = environment(os.environ, import_roots=[tmp_path], backend="jax") | places
-            command = [jax_python, "-m", "slipway.components.trainer.train", str(file)]
-            processes.append(subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, text=True))
+            with (own / "output").open("w") as output:
+                descriptors = [output.fileno(), 2]
+                processes.append(ForkedProcess(jax_line, "warm_jax", [str(file)], variables, descriptors))
         try:
-            outputs = [process.communicate(timeout=TWO_HOSTS_LIMIT_S)[0] for process in processes]
-            return [process.returncode for process in processes], outputs
+            codes = [process.wait(TWO_HOSTS_LIMIT_S) for process in processes]
+            return codes, [(tmp_path / f"{name}-{host}" / "output").read_text() for host in range(2)]
         finally:
             for process in processes:
                 process.kill()
@@ -148,10 +149,10 @@ def kept_alone():
 
 
 @pytest.fixture
-def alone(train, jax_python, kept_alone):
+def alone(train, jax_forked, kept_alone):
     """The history of two epochs on one device of one host, trained once: the rows are the same each time."""
     if not kept_alone:
-        made = train(interpreter=jax_python, compute=ComputeSettings(backend="jax"), epochs=2)
+        made = train(interpreter=jax_forked, compute=ComputeSettings(backend="jax"), epochs=2)
         kept_alone.append(made["history"])
     return kept_alone[0]
 

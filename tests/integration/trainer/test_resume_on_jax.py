@@ -31,7 +31,7 @@ def build_model(features, hyperparameters):
 """
 
 
-def test_killed_and_told_to_end_it_comes_to_the_same(job, train, jax_python, tmp_path):
+def test_killed_and_told_to_end_it_comes_to_the_same(job, train, jax_forked, tmp_path):
     (tmp_path / "stateful_model.py").write_text(MODEL)
     kept = tmp_path / "kept"
     kept.mkdir()
@@ -43,16 +43,16 @@ def test_killed_and_told_to_end_it_comes_to_the_same(job, train, jax_python, tmp
         "compute": ComputeSettings(backend="jax"),
         "checkpoint": CheckpointSettings(steps=4),
     }
-    undisturbed = train(interpreter=jax_python, **changes)
+    undisturbed = train(interpreter=jax_forked, **changes)
     disturbed = replace(job, **changes, checkpoint_dir=str(kept))
     (tmp_path / "job.json").write_text(disturbed.to_json(), encoding="utf-8")
     left_at = 0
     for signum in (signal.SIGTERM, signal.SIGKILL):
         step = left_at + random.randint(1, 60)  # noqa: S311
         print(signum, "after step", step)
-        left_at = _end_it(tmp_path, jax_python, kept, signum=signum, step=step)
+        left_at = _end_it(tmp_path, jax_forked, kept, signum=signum, step=step)
         assert left_at >= step
-    resumed = train(interpreter=jax_python, **changes, checkpoint_dir=str(kept))
+    resumed = train(interpreter=jax_forked, **changes, checkpoint_dir=str(kept))
     assert [event["step"] for event in resumed["events"] if event["event"] == "resumed"] == [left_at]
     assert resumed["history"] == undisturbed["history"]
     assert resumed["weights"].keys() == undisturbed["weights"].keys()
