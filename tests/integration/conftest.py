@@ -175,8 +175,7 @@ def s3_server():
 def azure_server():
     if shutil.which("node") is None or not AZURITE.exists():
         pytest.skip("Azurite is not here: make azurite")
-    command = ["node", AZURITE, "--blobPort", "0", "--inMemoryPersistence", "--silent", "--disableTelemetry",
-               "--skipApiVersionCheck"]  # fmt: skip
+    command = ["node", AZURITE, "--blobPort", "0", "--inMemoryPersistence", "--silent", "--skipApiVersionCheck"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             lines = iter(process.stdout.readline, "")

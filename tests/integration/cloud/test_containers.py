@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -40,9 +41,12 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def storage(tmp_path_factory):
-    """The variables with which Buildah and Podman keep everything in a folder of the test's."""
-    folder = tmp_path_factory.mktemp("containers")
+def storage():
+    """The variables with which Buildah and Podman keep everything in a folder of the test's.
+
+    Its path is short: below one of 60 letters, each container was waited for 20 s after its end.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="containers-"))
     (folder / "storage.conf").write_text(
         f'[storage]\ndriver = "overlay"\ngraphroot = "{folder}/root"\nrunroot = "{folder}/run"\n'
     )

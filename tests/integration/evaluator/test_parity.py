@@ -27,7 +27,7 @@ pytestmark = [
 TOLERANCE = 1e-6
 # A cross with numbers is in the other cases; TFX's executor takes its time over each slice.
 SLICES = [["text"], ["whole"], ["fraction"], ["tags"], ["tags", "text"], ["bucket"]]
-ROWS = 300
+ROWS = 120
 # The one in the process, which is not asked, and another of Beam that needs no server.
 RUNNERS = ("FnApiRunner", "BundleBasedDirectRunner")
 # The other one is external where what it does with rows, and what it says of them, is seen by another test.
@@ -822,7 +822,7 @@ def test_metrics_of_one_s_own_stand_beside_the_others(alone, with_own, evaluate,
             assert (model[name]["gain"], model[name]["above"]) == (pytest.approx(gain), above)
             assert model[name]["example_count"] == len(of_it)
     text = json.loads(shown.read_text())["text"]
-    assert text.startswith("300 rows, 6 slices; gain, above by TFX's own executor, row by row: ")
+    assert text.startswith(f"{ROWS} rows, 6 slices; gain, above by TFX's own executor, row by row: ")
     assert text.endswith(" s")
     assert sorted(path.name for path in folder.iterdir()) == [
         "attributions-00000-of-00001.tfrecord",
