@@ -37,7 +37,7 @@ def top_k(features, hyperparameters):
 
 def embedding(features, hyperparameters):
     inputs = {"x": keras.Input((WIDTH,), name="x", dtype="int32")}
-    hidden = layers.GlobalAveragePooling1D()(layers.Embedding(100_000, 32, name="codes")(inputs["x"]))
+    hidden = layers.GlobalAveragePooling1D()(layers.Embedding(10_000, 32, name="codes")(inputs["x"]))
     return _finish(inputs, layers.Dense(256, name="wide")(hidden))
 
 
