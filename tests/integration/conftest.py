@@ -175,7 +175,8 @@ def s3_server():
 def azure_server():
     if shutil.which("node") is None or not AZURITE.exists():
         pytest.skip("Azurite is not here: make azurite")
-    command = ["node", AZURITE, "--blobPort", "0", "--inMemoryPersistence", "--silent", "--skipApiVersionCheck"]
+    options = ["--inMemoryPersistence", "--silent", "--skipApiVersionCheck"]
+    command = ["node", AZURITE, "--blobPort", "0", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             lines = iter(process.stdout.readline, "")

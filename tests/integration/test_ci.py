@@ -8,12 +8,29 @@ import pytest
 # Closes as pytest does; the second word of the variable is how it ends.
 MAKE = """#!/bin/sh
 case $1 in
+lint) echo "${LINT-nothing wrong}"; [ -z "${LINT+wrong}" ] ;;
 floors) [ "$FLOORS" = held ] ;;
 test) echo "=== 1 $FIRST in 3.01s ==="; [ "$FIRST" = passed ] ;;
 test-external) echo "=== 2 $SECOND in 4.01s (0:00:04) ==="; [ "$SECOND" = passed ] ;;
 esac
 """
 MISSED = "a package lies below its floor"
+
+
+@pytest.fixture
+def run(project, tmp_path):
+    """Runs it with a `make` that only tells how each target ends; returns how it ended."""
+    for name, text in {"make": MAKE, "id": "#!/bin/sh\necho 1000\n"}.items():
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+
+    def call(**told):
+        environment = {**os.environ, **told, "PATH": f"{tmp_path}:/usr/bin:/bin"}
+        return subprocess.run(
+            [project / ".ci" / "run"], env=environment, capture_output=True, text=True, timeout=60
+        )
+
+    return call
 
 
 @pytest.mark.parametrize(
@@ -26,16 +43,14 @@ MISSED = "a package lies below its floor"
         ("passed", "missed", "passed", 1, f"ci: {MISSED} in make floors: === 1 passed in 3.01s ==="),
     ],
 )
-def test_both_halves_run_and_the_last_line_tells_the_truth(
-    project, tmp_path, first, floors, second, code, last
-):
-    for name, text in {"make": MAKE, "id": "#!/bin/sh\necho 1000\n"}.items():
-        (tmp_path / name).write_text(text)
-        (tmp_path / name).chmod(0o755)
-    told = {"FIRST": first, "FLOORS": floors, "SECOND": second}
-    environment = {**os.environ, **told, "PATH": f"{tmp_path}:/usr/bin:/bin"}
-    done = subprocess.run(
-        [project / ".ci" / "run"], env=environment, capture_output=True, text=True, timeout=60
-    )
+def test_both_halves_run_and_the_last_line_tells_the_truth(run, first, floors, second, code, last):
+    done = run(FIRST=first, FLOORS=floors, SECOND=second)
     assert (done.returncode, done.stdout.splitlines()[-1]) == (code, last), done.stderr
+    assert "nothing wrong" in done.stdout
     assert "=== 2 " in done.stdout
+
+
+def test_no_test_begins_where_lint_which_ran_beside_the_rest_has_failed(run):
+    done = run(LINT="an unused import", FIRST="passed")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (1, "an unused import"), done.stderr
+    assert "=== 1 " not in done.stdout

@@ -1,7 +1,7 @@
 """Trainings on JAX, forked from a process of .venv-jax that has imported Keras, JAX and TensorFlow.
 
-As `python -m warm_jax FD PID` it is that process. What it forks opens its devices, and reads its variables, as
-one that is started afresh: nothing of JAX has run before. That such a one starts is seen in test_weights.py.
+As `python -m warm_jax FD PID` it is that process. What it forks opens its devices, and reads its variables,
+as one that is started afresh: nothing of JAX has run before. That one starts is seen in test_weights.py.
 """
 
 import atexit
@@ -24,7 +24,7 @@ _MODULES = ("keras", "tensorflow", "h5py", TRAIN, "slipway.components.trainer.lo
 
 @contextmanager
 def warm_jax(python: str) -> Iterator[socket.socket]:
-    """The line to such a process, as `python_process.ForkedProcess` takes it; the process ends with the block.
+    """The line to such a process, for `python_process.ForkedProcess`; the process ends with the block.
 
     Args:
         python: the interpreter of .venv-jax.

@@ -1,4 +1,4 @@
-"""A training on real files that takes a moment, and trainings in the second environment that import little."""
+"""A training on real files that takes a moment; in the second environment, one that imports little."""
 
 import json
 import textwrap
