@@ -112,10 +112,10 @@ def test_two_task_managers_make_what_the_direct_runner_makes_though_one_is_kille
 
 
 def test_two_task_managers_evaluate_and_predict_as_the_direct_runner_does(
-    shared_run, cluster, on_cluster, local_runner, fewer, output, trips, tmp_path
+    shared_run, cluster, on_cluster, warm_runner, fewer, output, trips, tmp_path
 ):
     predict = ["predict", "taxi", "--input", str(trips), "--output", str(output), "--to"]
-    assert local_runner(*predict, str(tmp_path / "here")).returncode == 0
+    assert warm_runner(*predict, str(tmp_path / "here")).returncode == 0
     before = len(cluster.jobs())
     words = ["run", "taxi", "--from", "Evaluator", "--to", "Evaluator", "--no-cache", "--output", output]
     for command in (
