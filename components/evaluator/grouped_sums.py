@@ -1,6 +1,7 @@
 """Sums by slice and value: histograms whose bins are the values that occur. Pure."""
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -9,6 +10,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 _PENDING = 1 << 20
+_FEWEST_ROWS_OF_A_SLICE = 256  # with fewer, a call for each slice takes longer than it saves
 
 
 class GroupedSums:
@@ -114,10 +116,27 @@ class GroupedSums:
         slices = np.concatenate([self.slices, slices])
         values = np.concatenate([self.values, values])
         sums = np.concatenate([self.sums, sums])
-        order = np.lexsort((values, slices))
-        slices, values, sums = slices[order], values[order], sums[order]
+        order = _order(slices, values)
+        slices, values, sums = slices[order], values[order], np.take(sums, order, axis=0)
         is_first = np.ones(slices.size, bool)
         is_first[1:] = (slices[1:] != slices[:-1]) | (values[1:] != values[:-1])
         starts = np.flatnonzero(is_first)
         self.slices, self.values = slices[starts], values[starts]
         self.sums = np.add.reduceat(sums, starts, axis=0) if starts.size else sums
+
+
+def _order(slices: Ints, values: Floats) -> Ints:
+    """Return what `np.lexsort((values, slices))` returns: up to five times as fast if few slices are large.
+
+    A slice of merged sums is a few sorted runs, which a stable sort only joins; all slices' runs are many.
+    """
+    count = int(slices.max(initial=0)) + 1
+    if count * _FEWEST_ROWS_OF_A_SLICE > slices.size or count > np.iinfo(np.uint16).max:
+        return np.lexsort((values, slices))
+    # Of 16 bits, NumPy sorts by their digits.
+    order = np.argsort(slices.astype(np.uint16), kind="stable")
+    ends = np.cumsum(np.bincount(slices, minlength=count))
+    for start, end in pairwise([0, *ends.tolist()]):
+        rows = order[start:end]
+        order[start:end] = rows[np.argsort(values[rows], kind="stable")]
+    return order

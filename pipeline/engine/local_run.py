@@ -19,7 +19,7 @@ from slipway.pipeline.engine.result_store import CachedResults
 from slipway.pipeline.engine.run_end import Listener, closed_at_end
 from slipway.pipeline.engine.scheduler import Engine, Hopeless
 from slipway.pipeline.engine.signal_handlers import Interruptions
-from slipway.pipeline.plan.make_plan import Plan, is_current, keep_graph, known_graph, make_plan
+from slipway.pipeline.plan.make_plan import Plan, graph_key, is_current, keep_graph, known_graph, make_plan
 from slipway.pipeline.plan.run_request import Request
 from slipway.pipeline.runs.history import History, result_of
 from slipway.pipeline.runs.lock import check_store
@@ -212,8 +212,9 @@ def prepare(
             beside.leave_if_interrupted()
         display.waiting(record, "importing TFX")
 
-    compiled = server.compile(request.order(run_id=attempt, folder=folder), tick=tick)
-    graph = keep_graph(request, history, compiled)
+    server.begin_compiling(request.order(run_id=attempt, folder=folder))
+    key = graph_key(request)
+    graph = keep_graph(request, history, server.compiled(tick=tick), key=key)
     if not request.is_workload and (store := request.store_file(graph.store)) is not None:
         check_store(store)  # of a workload, `at_work` has checked it
     # A run in steps, or beside others, shares the folder with some whose executions may be running.

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from slipway.pipeline.engine.processes.client import ForkServerClient
-from slipway.pipeline.plan.make_plan import Plan, keep_graph, known_graph, make_plan
+from slipway.pipeline.plan.make_plan import Plan, graph_key, keep_graph, known_graph, make_plan
 from slipway.pipeline.plan.run_request import Request
 from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.history import History
@@ -44,8 +44,9 @@ def find_graph(request: Request) -> Graph:
             history.scratch() as folder,
             ForkServerClient(folder, temporary=folder / "tmp", is_ours=request.is_workload) as server,
         ):
-            order = request.order(run_id="plan", folder=folder)
-            graph = keep_graph(request, history, server.compile(order, tick=lambda: None))
+            server.begin_compiling(request.order(run_id="plan", folder=folder))
+            key = graph_key(request)
+            graph = keep_graph(request, history, server.compiled(tick=lambda: None), key=key)
     return graph
 
 

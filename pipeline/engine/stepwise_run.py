@@ -26,7 +26,7 @@ from slipway.pipeline.engine.transitions import passed_on
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.exit_codes import DONE, FAILED, GATE_STOPPED, INTERRUPTED
 from slipway.pipeline.plan.decide import Decision
-from slipway.pipeline.plan.make_plan import Plan, is_current, keep_graph
+from slipway.pipeline.plan.make_plan import Plan, graph_key, is_current, keep_graph
 from slipway.pipeline.plan.run_request import Request
 from slipway.pipeline.runs.diff import read_fingerprints
 from slipway.pipeline.runs.graph import Graph
@@ -150,8 +150,9 @@ def _run(
 ) -> None:
     tick = functools.partial(display.waiting, record, "importing TFX")
     folder = record.folder
-    compiled = server.compile(request.order(run_id=record.run_id, folder=folder), tick=tick)
-    graph = keep_graph(request, history, compiled)
+    server.begin_compiling(request.order(run_id=record.run_id, folder=folder))
+    key = graph_key(request)
+    graph = keep_graph(request, history, server.compiled(tick=tick), key=key)
     prints = read_fingerprints(folder) or {}
     needed = graph.upstream_of([node_id])
     if absent := needed - prints.keys():

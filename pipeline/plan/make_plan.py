@@ -44,20 +44,28 @@ def known_graph(request: Request, history: History) -> Graph | None:
     Only a workload's graph can be known without compiling: the code that builds another pipeline may read
     anything.
     """
-    if not request.is_workload:
+    # The key takes a second: all code that builds the graph is parsed.
+    if not request.is_workload or not history.has_graphs():
         return None
-    graph = history.recall_graph(_graph_key(request))
+    graph = history.recall_graph(graph_key(request))
     return _with_limits(graph, request.nodes) if graph else None
 
 
-def keep_graph(request: Request, history: History, compiled: Graph) -> Graph:
-    """Store a graph that was just compiled for `known_graph`; return it with the request's limits."""
-    if request.is_workload:
-        history.remember(_graph_key(request), compiled.to_json())
+def keep_graph(request: Request, history: History, compiled: Graph, *, key: str) -> Graph:
+    """Store a graph that was just compiled for `known_graph`; return it with the request's limits.
+
+    Args:
+        key: the result of `graph_key` before it was compiled.
+    """
+    if key:
+        history.remember(key, compiled.to_json())
     return _with_limits(compiled, request.nodes)
 
 
-def _graph_key(request: Request) -> str:
+def graph_key(request: Request) -> str:
+    """Return the key of the graph that the request's code now builds; empty if it is not a workload's."""
+    if not request.is_workload:
+        return ""
     builders = ("slipway.pipeline.dag.build_pipeline", "slipway.pipeline.engine.tfx.compile.compile_target")
     parts = {
         "target": plain(request.target),

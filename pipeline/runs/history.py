@@ -232,6 +232,10 @@ class History:
         """Return the graph that `remember` stored under the key; None if there is none, or it is damaged."""
         return self._recall(key, Graph)
 
+    def has_graphs(self) -> bool:
+        """Return whether any compiled graph is stored."""
+        return next(self._cache.glob("graph-*.json"), None) is not None
+
     def _recall(self, key: str, kind: type[_Kind]) -> _Kind | None:
         try:
             return read_document(kind, self._cache / f"{key}.json")

@@ -209,7 +209,20 @@ class ForkServerClient:
         self._send(StartAhead(script.path, dict(script.variables)))
 
     def compile(self, order: Order, *, tick: Callable[[], None]) -> Graph:
-        """Have the server build and compile the pipeline.
+        """Have the server build and compile the pipeline; see `begin_compiling` and `compiled`."""
+        self.begin_compiling(order)
+        return self.compiled(tick=tick)
+
+    def begin_compiling(self, order: Order) -> None:
+        """Have the server import TFX, build the pipeline and compile it, which takes seconds.
+
+        Raises:
+            LauncherLostError: the server is gone.
+        """
+        self._send(Compile(order))
+
+    def compiled(self, *, tick: Callable[[], None]) -> Graph:
+        """Wait for the pipeline that the server compiles, and return its graph.
 
         Args:
             tick: called a few times a second while waiting.
@@ -218,7 +231,6 @@ class ForkServerClient:
             UsageError: there is no such pipeline, or it cannot be run here.
             RefusedError: the pipeline's own code raised; the message is from that code.
         """
-        self._send(Compile(order))
         return self._wait_for(Compiled, tick).graph
 
     def settle(self, runs: str, *, tick: Callable[[], None]) -> None:

@@ -1,6 +1,7 @@
 import pickle
 
 import numpy as np
+import pytest
 
 from slipway.components.evaluator import grouped_sums
 from slipway.components.evaluator.grouped_sums import GroupedSums
@@ -57,3 +58,11 @@ def test_rounding_anywhere_rounds_the_whole_slice():
     few.merge(many, np.array([2]))
     assert content(few) == [(0, 0.75, 1.0), (2, 0.0, 5.0), (2, 1.0, 4.0)]
     assert few.of_slice(2)[1][:, 0].tolist() == [5.0, 4.0]
+
+
+@pytest.mark.parametrize(("many", "rows"), [(3, 2_000), (500, 2_000), (1, 300), (1, 0), (70_000, 100)])
+def test_rows_are_ordered_by_slice_then_value_then_as_they_came(many, rows):
+    random = np.random.default_rng(7)
+    slices, values = random.integers(0, many, rows), random.integers(0, 50, rows) / 7
+    ordered = grouped_sums._order(slices, values)
+    assert ordered.tolist() == np.lexsort((values, slices)).tolist()

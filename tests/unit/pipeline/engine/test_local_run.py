@@ -112,7 +112,8 @@ def test_a_node_that_another_ends_while_a_run_is_planned_is_not_run_again(tmp_pa
         return plans[-1]
 
     monkeypatch.setattr(local_run, "make_plan", make_plan)
-    monkeypatch.setattr(local_run, "keep_graph", lambda *_: graph)
+    monkeypatch.setattr(local_run, "graph_key", lambda _: "")
+    monkeypatch.setattr(local_run, "keep_graph", lambda *_, **__: graph)
     monkeypatch.setattr(local_run, "_begin_nodes", Mock())
     history, server = History(tmp_path), Mock()
     server.reuse.return_value = {}
@@ -126,7 +127,7 @@ def test_a_node_that_another_ends_while_a_run_is_planned_is_not_run_again(tmp_pa
 
 
 def test_a_pipeline_s_own_store_that_is_no_file_is_refused_in_words(tmp_path, monkeypatch):
-    monkeypatch.setattr(local_run, "keep_graph", lambda *_: Graph("toy", (OTHER,), store=str(tmp_path)))
+    monkeypatch.setattr(local_run, "keep_graph", lambda *_, **__: Graph("toy", (OTHER,), store=str(tmp_path)))
     history, server = History(tmp_path / "output"), Mock()
     request = Mock(is_workload=False, store_file=Path)
     with pytest.raises(UsageError, match="is a folder, a pipe or a device"):

@@ -58,5 +58,14 @@ def test_graph_of_a_wheel_that_was_built_anew_is_compiled_anew(asked, monkeypatc
             node_fingerprints, "installed_version", lambda digest=digest: {"slipway": f"0.1.0 ({digest})"}
         )
         monkeypatch.setattr(planning, "stack_versions", node_fingerprints.stack_versions.__wrapped__)
-        keys.append(planning._graph_key(asked))
+        keys.append(planning.graph_key(asked))
     assert keys[0] != keys[1]
+
+
+def test_code_is_not_parsed_for_a_graph_where_none_is_stored(asked, monkeypatch):
+    history = History(asked.output)
+    with monkeypatch.context() as counting:
+        counting.setattr(planning, "graph_key", lambda _: pytest.fail("looked up a key"))
+        assert planning.known_graph(asked, history) is None
+    planning.keep_graph(asked, history, GRAPH, key=planning.graph_key(asked))
+    assert planning.known_graph(asked, history) == GRAPH
