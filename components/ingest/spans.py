@@ -5,6 +5,7 @@ TFX counts days from 1970-01-01: in a source with {YYYY}, {MM} and {DD}, that da
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import date, timedelta
 from typing import Literal
 
@@ -14,6 +15,7 @@ PLACEHOLDER = re.compile(r"\{(?:SPAN|VERSION|YYYY|MM|DD)(?::\d+)?\}")
 """The placeholders in a pattern that TFX fills in."""
 
 _NUMBER = re.compile(r"\{SPAN(?::(\d+))?\}")
+_LETTERS = {"\\*": "[^/]*", "\\?": "[^/]"}
 _DATE = tuple(re.compile(rf"\{{{part}\}}") for part in ("YYYY", "MM", "DD"))
 
 
@@ -52,3 +54,32 @@ def at_span(pattern: str, number: int) -> str:
     for part, value in zip(_DATE, day.isoformat().split("-"), strict=True):
         pattern = part.sub(value, pattern)
     return pattern
+
+
+def span_of(path: str, pattern: str) -> int | None:
+    """Return the number of the span that a file belongs to; None if its path shows none.
+
+    Args:
+        path: the file, an absolute path.
+        pattern: the source that it was found by, with {SPAN} or {YYYY}, {MM} and {DD}.
+    """
+    steps = pattern.split("/")
+    fixed = next(index for index, step in enumerate(steps) if PLACEHOLDER.search(step) or "*" in step)
+    text = re.escape("/".join(steps[fixed:]))
+    for letter, meaning in _LETTERS.items():
+        text = text.replace(letter, meaning)
+    text = re.sub(r"\\{SPAN(?::\d+)?\\}", "(?P<number>[0-9]+)", text, count=1)
+    text = re.sub(r"\\{VERSION(?::\d+)?\\}", "[0-9]+", text)
+    for part, digits in (("YYYY", 4), ("MM", 2), ("DD", 2)):
+        text = text.replace(rf"\{{{part}\}}", f"(?P<{part}>[0-9]{{{digits}}})", 1)
+    match = re.fullmatch(f".*/{text}", path)
+    if match is None:
+        return None
+    named = match.groupdict()
+    with suppress(ValueError):  # not a day, such as 2026-13-01
+        return (
+            int(named["number"])
+            if "number" in named
+            else span_number("-".join(named[part] for part in ("YYYY", "MM", "DD")))
+        )
+    return None

@@ -14,7 +14,7 @@ from slipway.components.errors import ComponentError
 from slipway.components.ingest.csv_heads import check_heads
 from slipway.components.ingest.query.tables import SQL, QueryError
 from slipway.components.ingest.source import SourceError, Sources, resolve_sources
-from slipway.components.ingest.spans import at_span, span_number
+from slipway.components.ingest.spans import at_span, span_kind, span_number, span_of
 from slipway.components.nearest import nearest
 from slipway.components.project import PROJECT_ROOT
 from slipway.pipeline.config import DataConfig, WorkloadChoice, WorkloadConfig, read_assignments
@@ -259,9 +259,14 @@ def _how_made(folder: Path, config: WorkloadConfig) -> str:
 
 
 def _files_taken(data: DataConfig, source: Sources) -> Sequence[Path]:
-    """Return the files of the named span; all files if the latest span is taken."""
-    if data.span is None:
+    """Return the files of the named span, or else of the latest; all files if the source has no spans."""
+    named = source_patterns(data)
+    if span_kind(named.values()) is None or not source.files:
         return source.files
+    if data.span is None:
+        spans = {file: [span_of(file.as_posix(), each) for each in named.values()] for file in source.files}
+        latest = max((span for found in spans.values() for span in found if span is not None), default=None)
+        return [file for file, found in spans.items() if latest in found]
     number = span_number(data.span)
     patterns = {split: at_span(pattern, number) for split, pattern in source_patterns(data).items()}
     return resolve_sources(patterns, root=PROJECT_ROOT, file_format=data.format).files

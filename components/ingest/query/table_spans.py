@@ -1,16 +1,12 @@
 """Chooses the span of a query's tables: the given one, or the latest that all tables have."""
 
-import re
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from slipway.components.ingest.query.tables import QueryError, Table
 from slipway.components.ingest.source import resolve_source
-from slipway.components.ingest.spans import PLACEHOLDER, at_span, span_kind, span_number
-
-_LETTERS = {"\\*": "[^/]*", "\\?": "[^/]"}
+from slipway.components.ingest.spans import PLACEHOLDER, at_span, span_kind, span_number, span_of
 
 
 def at_one_span(
@@ -52,21 +48,5 @@ def at_one_span(
 
 def _spans(table: Table, root: Path) -> set[int]:
     """Return the numbers of the spans for which the table has files."""
-    steps = table.place.split("/")
-    fixed = next(index for index, step in enumerate(steps) if PLACEHOLDER.search(step) or "*" in step)
-    pattern = re.escape("/".join(steps[fixed:]))
-    for letter, meaning in _LETTERS.items():
-        pattern = pattern.replace(letter, meaning)
-    pattern = re.sub(r"\\{SPAN(?::\d+)?\\}", "(?P<number>[0-9]+)", pattern, count=1)
-    for part, digits in (("YYYY", 4), ("MM", 2), ("DD", 2)):
-        pattern = pattern.replace(rf"\{{{part}\}}", f"(?P<{part}>[0-9]{{{digits}}})", 1)
-    found = set()
-    for file in resolve_source(table.place, root=root, file_format="parquet").files:
-        if match := re.fullmatch(f".*/{pattern}", file.as_posix()):
-            named = match.groupdict()
-            with suppress(ValueError):  # not a day, such as 2026-13-01
-                number = named.get("number")
-                found.add(
-                    int(number) if number else span_number(f"{named['YYYY']}-{named['MM']}-{named['DD']}")
-                )
-    return found
+    files = resolve_source(table.place, root=root, file_format="parquet").files
+    return {span for file in files if (span := span_of(file.as_posix(), table.place)) is not None}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from slipway.components.ingest.spans import at_span, span_kind, span_number
+from slipway.components.ingest.spans import at_span, span_kind, span_number, span_of
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,19 @@ def test_what_is_no_span_is_refused(span):
 )
 def test_pattern_is_filled_as_tfx_fills_it(pattern, filled):
     assert at_span(pattern, span_number("2026-11-21")) == filled
+
+
+@pytest.mark.parametrize(
+    ("path", "pattern", "span"),
+    [
+        ("/data/2026-11-21.csv", "data/{YYYY}-{MM}-{DD}.csv", 20778),
+        ("/data/2026/11/21/a.csv", "data/{YYYY}/{MM}/{DD}/*.csv", 20778),
+        ("/data/span-0020778/v3/a.csv", "/data/span-{SPAN:7}/v{VERSION}/*.csv", 20778),
+        ("/data/7.csv", "data/{SPAN}.csv", 7),
+        ("/data/2026-13-01.csv", "data/{YYYY}-{MM}-{DD}.csv", None),
+        ("/data/other.csv", "data/{YYYY}-{MM}-{DD}.csv", None),
+        ("/data/7/a.csv", "data/{SPAN}", None),  # a folder: its files are named nowhere
+    ],
+)
+def test_span_of_a_file_is_read_from_its_path(path, pattern, span):
+    assert span_of(path, pattern) == span

@@ -1,5 +1,6 @@
 """What a run is asked to do."""
 
+import importlib.util
 import json
 from contextlib import nullcontext
 from dataclasses import replace
@@ -11,7 +12,7 @@ from slipway.components import google_credentials
 from slipway.components.errors import ComponentError
 from slipway.components.project import PROJECT_ROOT
 from slipway.pipeline.config import WorkloadChoice, read_assignments
-from slipway.pipeline.errors import ConfigError, UsageError
+from slipway.pipeline.errors import ConfigError, DataSourceError, UsageError
 from slipway.pipeline.plan.run_request import Request, again, pipeline_request, workload_request
 from slipway.pipeline.runs.record import WHY, RunRecord
 from slipway.pipeline.runs.typed_json import DocumentError
@@ -41,6 +42,26 @@ def test_override_travels_with_its_reason_and_survives_a_resume(request_for, tmp
     assert made.target.overrides == made.overrides
     resumed = again(recorded(made.recorded.to_json(), tmp_path), jobs=None)
     assert (resumed.overrides, resumed.target) == (made.overrides, made.target)
+
+
+def test_only_the_files_of_the_latest_span_are_looked_at_where_no_span_is_named(project, tmp_path):
+    first, last = (tmp_path / f"2026-11-{day}.csv" for day in (20, 21))
+    first.write_text("a\n")
+    source = Path(importlib.util.find_spec("tfx").origin).parent
+    head = (source / "examples/chicago_taxi_pipeline/data/simple/data.csv").read_text().splitlines()[:2]
+    last.write_text("\n".join([*head, ""]))
+    sets = [f"data.source={tmp_path}/{{YYYY}}-{{MM}}-{{DD}}.csv"]
+
+    def asked(*more):
+        chosen = WorkloadChoice(project / "workloads/taxi/workload.yaml", read_assignments([*sets, *more]))
+        return workload_request(chosen, output=tmp_path, beam_args=())
+
+    asked()
+    with pytest.raises(DataSourceError, match=r"2026-11-20\.csv"):
+        asked("data.span=2026-11-20")
+    last.write_text(f"{head[0]}\n")
+    with pytest.raises(DataSourceError, match=r"2026-11-21\.csv has a header but no rows"):
+        asked()
 
 
 def test_missing_data_that_a_script_of_the_workload_makes_come_with_its_commands():
