@@ -21,7 +21,7 @@ NOT_IN_IMAGE := $(addprefix --no-emit-package ,jedi jupyterlab-widgets libclang 
 	$(addprefix google-cloud-,bigtable build datastore dlp kms language monitoring pubsub recommendations-ai \
 	secret-manager spanner sql videointelligence vision))
 
-.PHONY: run check test test-external test-all floors fuzz mutants setup jax tpu-compiler airflow mlflow docs lint lock schema image image-base sbom image-check flink spark prism azurite otel-collector marquez clean help
+.PHONY: run check test test-external test-all floors fuzz mutants setup jax tpu-compiler airflow mlflow docs lint lock schema image image-base image-twice sbom image-check flink spark prism azurite otel-collector marquez clean help
 
 run: setup ## The taxi workload, from raw trips to a pushed model
 	@$(PYTHON) local_runner.py run
@@ -191,6 +191,13 @@ image-base: ## A base of this Debian's own packages, where no registry of images
 		printf 'FROM scratch\nADD base.tar /\nENV %s %s\n' PATH=/usr/local/bin:/usr/bin:/bin \
 		'SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt PIP_CERT=/etc/ssl/certs/ca-certificates.crt' >"$$folder/Dockerfile" && \
 		buildah build --isolation=chroot --tag $(or $(BASE),localhost/base) "$$folder"
+
+# From nothing: what a builder has kept would be equal to itself.
+image-twice: ## Builds the image twice with Buildah and compares the digests; make image-twice BASE=localhost/base
+	@for each in first second; do $(MAKE) --no-print-directory image BUILDER=buildah IMAGE=$(IMAGE):$$each \
+		TARGET=$(or $(TARGET),pipeline) BUILD_OPTIONS='$(BUILD_OPTIONS) --no-cache --timestamp 0' || exit 1; done
+	@for each in first second; do buildah inspect --type image --format '{{.FromImageDigest}}' $(IMAGE):$$each; done | \
+		uniq -c | awk '{ print } $$1 == 2 { same = 1 } END { exit !same }'
 
 sbom: setup ## The packages of the image with their hashes, as CycloneDX: sbom.json
 	@$(VENV)/bin/uv tool run --quiet --from cyclonedx-bom==7.5.0 cyclonedx-py requirements --output-reproducible \

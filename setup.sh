@@ -66,7 +66,9 @@ for first in map(Path, sys.argv[2:]):
         if not made.exists() and compiled.exists() and there.exists() and os.path.samefile(source, there):
             made.parent.mkdir(exist_ok=True)
             os.link(compiled, made)
-compiled = partial(compileall.compile_file, quiet=2, invalidation_mode=PycInvalidationMode[sys.argv[1].upper()])
+mode = PycInvalidationMode[sys.argv[1].upper()]
+# By force where it is not by time: pip has compiled itself by the time of its files, which differs from build to build.
+compiled = partial(compileall.compile_file, quiet=2, invalidation_mode=mode, force=mode.name != "TIMESTAMP")
 with ProcessPoolExecutor() as processes:
     list(processes.map(compiled, sources, chunksize=50))
 CODE

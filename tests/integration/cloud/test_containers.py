@@ -9,9 +9,11 @@ import os
 import pwd
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,7 @@ from watched import run_watched
 
 from slipway.components.errors import ComponentError
 from slipway.pipeline.cloud.image_contents import IMAGE_ROOT
+from slipway.pipeline.cloud.rehearsal.container_environment import from_outside
 from slipway.pipeline.cloud.rehearsal.containers import Containers
 
 PROGRAMS = ("buildah", "podman", "runc", "mmdebstrap")
@@ -113,6 +116,15 @@ def test_image_takes_no_more_than_it_may(image, storage):
     assert inspected["Size"] <= LARGEST, size
 
 
+def test_no_bytecode_of_the_image_depends_on_the_time_of_its_build(image, storage):
+    # PEP 552: the second word of a file is 0 where it is compiled by the time of its source.
+    script = (
+        "import pathlib; print(*(each for each in pathlib.Path('/opt').rglob('*.pyc')"
+        " if each.open('rb').read(8)[4:] == bytes(4)))"
+    )
+    assert podman(storage, "run", "--rm", "--network", "none", image, "python", "-c", script).split() == []
+
+
 def test_rehearsal_in_containers_makes_what_the_local_run_made(image, storage, fewer, rehearse, output):
     finished = rehearse(*fewer, "--set", f"cloud.image={image}", "--output", str(output))
     assert finished.returncode == 0, finished.stderr
@@ -158,6 +170,20 @@ def test_a_container_has_the_job_s_memory_no_network_and_writes_only_where_it_ma
     assert abs(int((folder / "memory").read_text()) - 500_000_000) < os.sysconf("SC_PAGE_SIZE")
     assert (folder / "user").read_text().strip() == "10001"
     assert [line.split(":")[0].strip() for line in (folder / "net").read_text().splitlines()[2:]] == ["lo"]
+
+
+def test_a_task_that_needs_a_network_has_one_of_its_own(containers, monkeypatch):
+    for name in from_outside(os.environ):
+        monkeypatch.delenv(name)
+    with socket.create_server(("127.0.0.1", 0)) as here:
+        reached = f"socket.create_connection(('127.0.0.1', {here.getsockname()[1]}), 5)"
+        script = f'cat /proc/net/dev >net; python -c "import socket; {reached}" 2>said'
+        with pytest.raises(ComponentError):
+            run(replace(containers, is_online=True), "online", script)
+    folder = Path(containers.folders[0]) / "online"
+    assert "ConnectionRefusedError" in (folder / "said").read_text()
+    names = [line.split(":")[0].strip() for line in (folder / "net").read_text().splitlines()[2:]]
+    assert len(names) == 2, "loopback, and a way out"
 
 
 def test_want_of_memory_is_reported(containers):
