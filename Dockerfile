@@ -4,7 +4,10 @@
 #   docker build --tag NAME:TAG-beam --target beam-worker .
 #   docker build --tag NAME:TAG-tpu-tensorflow --target training-tpu-tensorflow .
 # Debian 13 (glibc 2.41) with the Python that the tests run on. .dockerignore says what is copied.
+# A tag moves: a release names the base by its digest (.github/workflows/release.yml), and the image's label says which.
 ARG BASE=python:3.11-slim-trixie
+# Beam's own launcher, of the version that requirements.lock holds.
+ARG BEAM=apache/beam_python3.11_sdk:2.77.0
 
 # binutils has strip; its version does not show in what is left of the packages.
 FROM ${BASE} AS tools
@@ -39,8 +42,10 @@ RUN PYTHONDONTWRITEBYTECODE='' python -m compileall -q --invalidation-mode check
         pipeline components schemas slipway workloads && \
     echo 'slipway:x:10001:10001::/tmp:/usr/sbin/nologin' >>/etc/passwd
 USER 10001
+ARG BASE
 ARG REVISION=""
 LABEL org.opencontainers.image.title="Slipway" \
+    org.opencontainers.image.base.name="${BASE}" \
     org.opencontainers.image.licenses="Apache-2.0" \
     org.opencontainers.image.revision="${REVISION}"
 CMD ["python", "cloud_runner.py", "--help"]
@@ -74,8 +79,7 @@ USER 10001
 CMD ["python", "-m", "slipway.components.trainer.remote.worker"]
 
 # Workers of Beam outside the tasks (Dataflow, Flink, Spark): Beam's own launcher, which starts our packages.
-# Of the version that requirements.lock holds.
-FROM apache/beam_python3.11_sdk:2.77.0 AS beam
+FROM ${BEAM} AS beam
 
 FROM pipeline AS beam-worker
 ENV RUN_PYTHON_SDK_IN_DEFAULT_ENVIRONMENT=1

@@ -1,5 +1,6 @@
 """The environment variables of a rehearsed task: the image's, and some of this machine's. Pure."""
 
+import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
@@ -9,7 +10,9 @@ from slipway.pipeline.cloud.image_contents import image_environment, on_this_mac
 _IDENTITY = ("GOOGLE_", "CLOUDSDK_", "NO_GCE_CHECK", "STORAGE_EMULATOR_HOST")
 # A task that is a process of this machine also gets these; an image has its own.
 _OF_MACHINE = ("CURL_CA_BUNDLE", "SSL_CERT_", "TMPDIR")
-_PROXIES = ("http_proxy", "https_proxy", "no_proxy")
+_NOT_PROXIED = "no_proxy"
+_PROXIES = ("http_proxy", "https_proxy", _NOT_PROXIED)
+_LOOPBACK = re.compile(r"(^|//|@)(localhost|127(\.\d+){3}|\[::1\])(:\d+)?(/|$)")
 
 
 def from_outside(here: Mapping[str, str]) -> dict[str, str]:
@@ -17,6 +20,11 @@ def from_outside(here: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value for name, value in here.items() if name.startswith(_IDENTITY) or name.lower() in _PROXIES
     }
+
+
+def names_loopback(variables: Mapping[str, str]) -> bool:
+    """Return True if a variable names a server on this machine's loopback: a store's emulator, or a proxy."""
+    return any(_LOOPBACK.search(value) for name, value in variables.items() if name.lower() != _NOT_PROXIED)
 
 
 def container_environment(

@@ -2,7 +2,7 @@
 
 A container gets what the service would give it: its image's files, read-only, and its variables, the
 artifacts' folder in place of the bucket, its own folder at /tmp, and the job's memory and cores. It has no
-network, unless the workload uses something that is elsewhere.
+network, unless the workload uses something that is elsewhere, and then one of its own.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from pathlib import Path
 from slipway.components.errors import ComponentError, GateStopError
 from slipway.pipeline.cloud.container.failure import FAILURE_VARIABLE, read_failure_file
 from slipway.pipeline.cloud.pipeline_job import PipelineContainerSpec
-from slipway.pipeline.cloud.rehearsal.container_environment import from_outside
+from slipway.pipeline.cloud.rehearsal.container_environment import from_outside, names_loopback
 from slipway.pipeline.engine.processes.os_processes import children
 from slipway.pipeline.exit_codes import GATE_STOPPED
 from slipway.pipeline.runs.run_target import ImageModuleRun, ImageRun
@@ -56,8 +56,7 @@ class Containers:
         user: the user id that the image's commands run as.
         rehearsals: the folder of rehearsals, by which leftover containers are recognised.
         folders: folders of this machine, which are mounted in the containers under the same paths.
-        is_online: whether the containers share this machine's network, including loopback, where tests run
-            their stores.
+        is_online: whether the containers reach what is outside of this machine.
     """
 
     program: str
@@ -128,7 +127,7 @@ class Containers:
         limits = container.get("resources", {})
         is_podman = Path(self.program).name == "podman"
         command = [self.program, "run", *CLOSED, "--name", name, "--label", f"{_LABEL}={self.rehearsals}"]
-        command += ["--security-opt", "label=disable", "--network", "host" if self.is_online else "none"]
+        command += ["--security-opt", "label=disable", "--network", self._network(variables)]
         command += ["--http-proxy=false"] if is_podman else []
         if os.getuid() != 0:
             # The user who rehearses owns what the tasks write.
@@ -148,6 +147,14 @@ class Containers:
         # the command replaces the image's ENTRYPOINT.
         limited = words[1:] if words[:1] == ["timeout"] else ["0", *words]
         return [*command, "--entrypoint", "timeout", self.image, *limited]
+
+    def _network(self, variables: Mapping[str, str]) -> str:
+        """Return none, a network of the container's own, or this machine's if a variable names loopback."""
+        if not self.is_online:
+            return "none"
+        if names_loopback(variables):
+            return "host"
+        return "private" if Path(self.program).name == "podman" else "bridge"
 
     def _bring_account(self, temporary: Path, here: Mapping[str, str]) -> dict[str, str]:
         """Return the variables of a container with network access, and copy the files that they name."""

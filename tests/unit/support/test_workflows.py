@@ -24,6 +24,51 @@ def test_nothing_is_released_before_the_tests_of_the_ci_have_passed(workflow):
     assert "workflow_call" in workflow("ci.yml")[True]
 
 
+@pytest.mark.parametrize(
+    ("base", "code"),
+    [
+        (f"docker.io/library/python:3.11-slim-trixie@sha256:{'a' * 64}", 0),
+        ("python:3.11-slim-trixie", 1),
+        ("", 1),
+    ],
+)
+def test_image_of_a_release_is_built_on_a_base_of_one_digest(workflow, base, code):
+    steps = {step.get("name"): step for step in workflow("release.yml")["jobs"]["wheel"]["steps"]}
+    check = steps["the image's base is named by its digest"]
+    done = subprocess.run(["sh", "-c", check["run"]], env={"BASE": base}, capture_output=True, text=True)
+    assert done.returncode == code
+    assert code == 0 or f"IMAGE_BASE is '{base}'" in done.stdout
+    [build] = [step for step in workflow("release.yml")["jobs"]["image"]["steps"] if "run" in step]
+    assert '--build-arg BASE="$BASE"' in build["run"]
+    assert build["env"]["BASE"] == check["env"]["BASE"]
+
+
+def test_packages_of_a_released_image_are_listed_beside_it(project, workflow):
+    said = [step.get("run", "") for step in workflow("release.yml")["jobs"]["wheel"]["steps"]]
+    [listing] = [words for words in said if "cyclonedx-py requirements" in words]
+    install, command = listing.splitlines()
+    assert install.split()[-1] in (project / "Makefile").read_text(), "the version of make sbom"
+    assert command.endswith("-o sbom.json requirements-image.lock")
+    [release] = [words for words in said if words.startswith("gh release create")]
+    assert " sbom.json " in release
+
+
+def test_no_action_is_named_by_a_tag(project, workflow):
+    files = [
+        *(project / ".github/workflows").glob("*.yml"),
+        *project.glob("pipeline/start/templates/project/*.yml.j2"),
+    ]
+    used = [
+        line.split("uses:")[1].split()
+        for file in files
+        for line in file.read_text().splitlines()
+        if "uses:" in line
+    ]
+    actions = [words[0] for words in used if not words[0].startswith("./")]
+    assert actions
+    assert [action for action in actions if len(action.partition("@")[2]) != 40] == []
+
+
 def test_image_of_a_release_is_labelled_with_its_commit(workflow):
     [build] = [step["run"] for step in workflow("release.yml")["jobs"]["image"]["steps"] if "run" in step]
     assert '--build-arg REVISION="$GITHUB_SHA"' in build

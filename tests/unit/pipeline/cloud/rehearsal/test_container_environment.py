@@ -3,7 +3,13 @@
 import sys
 from pathlib import Path
 
-from slipway.pipeline.cloud.rehearsal.container_environment import container_environment, from_outside
+import pytest
+
+from slipway.pipeline.cloud.rehearsal.container_environment import (
+    container_environment,
+    from_outside,
+    names_loopback,
+)
 
 
 def test_container_has_the_image_s_variables_and_only_the_way_to_the_world_of_ours(tmp_path):
@@ -39,3 +45,19 @@ def test_an_image_keeps_its_own_certificates_and_temporary_folder():
         "A": "1",
     }
     assert from_outside(here) == {"STORAGE_EMULATOR_HOST": "http://127.0.0.1:9"}
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["http://127.0.0.1:9", "localhost:9", "http://me:word@localhost:3128/", "http://[::1]:9/b", "127.0.0.1"],
+)
+def test_what_listens_on_loopback_is_told_by_the_host_alone(value):
+    assert names_loopback({"STORAGE_EMULATOR_HOST": value})
+    assert not names_loopback({"no_proxy": value})
+
+
+@pytest.mark.parametrize(
+    "value", ["http://10.88.0.1:9", "/keys/localhost.json", "localhosts", "https://1270.0.0.1/"]
+)
+def test_a_host_or_a_path_that_only_looks_like_loopback_is_none(value):
+    assert not names_loopback({"STORAGE_EMULATOR_HOST": value})

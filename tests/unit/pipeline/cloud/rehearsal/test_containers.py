@@ -92,12 +92,25 @@ def test_a_bucket_needs_the_network_and_a_copy_of_the_account_but_no_value_is_on
     line = f"ls -ln {own} | tee {seen}; cat {own}/GOOGLE_APPLICATION_CREDENTIALS >>{seen}".replace('\\"', '"')
     replace(containers, program=program(line), is_online=True).run("n", CONTAINER, [], writable=())
     words = (tmp_path / "asked").read_text()
-    assert "--network host" in words
+    assert "--network private" in words
     assert "--env GOOGLE_APPLICATION_CREDENTIALS=/tmp/GOOGLE_APPLICATION_CREDENTIALS" in words
     assert "--env GOOGLE_SECRET " in words
     assert "hush" not in words
     assert '{"private": "hush"}' in seen.read_text()
     assert "-rw-------" in seen.read_text(), "nobody else reads it"
+
+
+@pytest.mark.parametrize(("name", "own"), [("podman", "private"), ("docker", "bridge")])
+def test_a_network_is_the_container_s_own_unless_what_it_is_told_of_listens_on_loopback(
+    containers, name, own
+):
+    online = replace(containers, program=f"/usr/bin/{name}", is_online=True)
+    for variables, network in (
+        ({"GOOGLE_CLOUD_PROJECT": "p", "no_proxy": "localhost,127.0.0.1"}, own),
+        ({"STORAGE_EMULATOR_HOST": "http://127.0.0.1:4443"}, "host"),
+    ):
+        words = online.command("n", CONTAINER, [], temporary=Path("/own"), variables=variables, cores=2)
+        assert following(words, "--network") == [network], variables
 
 
 def test_of_gcloud_s_folder_a_container_gets_no_more_than_the_login_for_programs(
