@@ -18,6 +18,7 @@ import argparse
 import importlib.util
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -47,7 +48,7 @@ SETTINGS = (
     "evaluate.slice_thresholds={payment_type: {binary_accuracy: {max_drop: 0.5}}}",
     "evaluate.beat_trivial=none",
     "evaluate.serving=null",  # two more processes with TensorFlow a day
-    # 500 trips of all years: they differ more from day to day than those of real days, and are not in order.
+    # 500 trips of all years differ more from day to day than those of real days, and are not in order.
     "data_gate={freshness: null, max_drift_l_infinity: 1, max_drift_jensen_shannon: 1, max_scale: 1000}",
     "data_gate={max_missing_rise: 0.3, max_label_shift: 0.3, max_label_score_drop: 0.5}",
     "nodes={Ingest: {retries: 1, backoff_s: 3}}",
@@ -85,6 +86,7 @@ class Month:
         package = importlib.util.find_spec("tfx")
         source = Path(package.origin).parent / "examples/chicago_taxi_pipeline/data/simple/data.csv"
         header, *lines = source.read_text(encoding="utf-8").splitlines()
+        random.Random(1).shuffle(lines)  # noqa: S311 (like trips lie together there: some days would be of one kind)
         rows = [line.split(",") for line in lines[ROWS * (number - 1) : ROWS * number]]
         if number == self.empty:
             rows = []
