@@ -259,16 +259,16 @@ def _how_made(folder: Path, config: WorkloadConfig) -> str:
 
 
 def _files_taken(data: DataConfig, source: Sources) -> Sequence[Path]:
-    """Return the files of the named span, or else of the latest; all files if the source has no spans."""
+    """Return the files of the named span, or else of the latest; all files if a split has no spans."""
     named = source_patterns(data)
-    if span_kind(named.values()) is None or not source.files:
-        return source.files
     if data.span is None:
+        if any(span_kind([pattern]) is None for pattern in named.values()):
+            return source.files
         spans = {file: [span_of(file.as_posix(), each) for each in named.values()] for file in source.files}
         latest = max((span for found in spans.values() for span in found if span is not None), default=None)
         return [file for file, found in spans.items() if latest in found]
     number = span_number(data.span)
-    patterns = {split: at_span(pattern, number) for split, pattern in source_patterns(data).items()}
+    patterns = {split: at_span(pattern, number) for split, pattern in named.items()}
     return resolve_sources(patterns, root=PROJECT_ROOT, file_format=data.format).files
 
 

@@ -64,6 +64,15 @@ def test_only_the_files_of_the_latest_span_are_looked_at_where_no_span_is_named(
         asked()
 
 
+def test_all_files_are_looked_at_where_only_one_split_has_spans(project, tmp_path):
+    for name in ("train-1.csv", "train-2.csv", "eval.csv"):
+        (tmp_path / name).write_text("a\n")
+    sets = [f"data.source={tmp_path}", "data.split_by={files: {train: 'train-{SPAN}.csv', eval: eval.csv}}"]
+    chosen = WorkloadChoice(project / "workloads/taxi/workload.yaml", read_assignments(sets))
+    with pytest.raises(DataSourceError, match=r"train-1\.csv"):
+        workload_request(chosen, output=tmp_path, beam_args=())
+
+
 def test_missing_data_that_a_script_of_the_workload_makes_come_with_its_commands():
     chosen = WorkloadChoice(Path("reviews"), profile="full")
     if (PROJECT_ROOT / "workloads/reviews/reviews.jsonl.bz2").exists():
