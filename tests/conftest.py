@@ -138,16 +138,6 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_sessionfinish() -> None:
-    """Look once for garbage whose end is an error: pytest looks five times.
-
-    For Pythons that count no references; a worker with TensorFlow spent two seconds on it.
-    """
-    gc.collect()
-    gc.freeze()
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
     """Takes down a test that is followed by itself: `--twice` with a single one.
