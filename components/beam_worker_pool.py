@@ -1,7 +1,7 @@
 """Starts the Python processes that a worker of a Beam engine on the same host asks for, its SDK workers.
 
 Each job asks for new ones. They are forked from one process that has imported Beam and TensorFlow, which
-takes 5 s of CPU. What is installed anew they see after a restart of the pool.
+takes 5 s of CPU. Restart the pool to pick up newly installed packages.
 
 Whoever reaches the pool can start processes as its user, so it listens at one named address; Beam's own pool
 listens on all network interfaces.

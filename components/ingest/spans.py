@@ -4,9 +4,11 @@ TFX counts days from 1970-01-01: in a source with {YYYY}, {MM} and {DD}, that da
 """
 
 import re
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from datetime import date, timedelta
+from pathlib import Path
 from typing import Literal
 
 Kind = Literal["number", "date"]
@@ -56,13 +58,22 @@ def at_span(pattern: str, number: int) -> str:
     return pattern
 
 
-def span_of(path: str, pattern: str) -> int | None:
-    """Return the number of the span that a file belongs to; None if its path shows none.
+def by_span(files: Iterable[Path], patterns: Collection[str]) -> dict[int, list[Path]]:
+    """Return a source's files by the numbers of their spans; those whose paths show none are left out.
 
     Args:
-        path: the file, an absolute path.
-        pattern: the source that it was found by, with {SPAN} or {YYYY}, {MM} and {DD}.
+        files: absolute paths, which were found by the patterns.
+        patterns: each with {SPAN}, or with {YYYY}, {MM} and {DD}.
     """
+    found = defaultdict(list)
+    for file in files:
+        for span in {_span_of(file.as_posix(), pattern) for pattern in patterns}:
+            if span is not None:
+                found[span].append(file)
+    return dict(found)
+
+
+def _span_of(path: str, pattern: str) -> int | None:
     steps = pattern.split("/")
     fixed = next(index for index, step in enumerate(steps) if PLACEHOLDER.search(step) or "*" in step)
     text = re.escape("/".join(steps[fixed:]))

@@ -73,7 +73,7 @@ def difference_bounds(metric: str, at: Measured, confidence: float) -> tuple[flo
 
 def _by_formula(metric: str, value: float, at: Measured, confidence: float) -> tuple[float, float] | None:
     if is_mean(metric, at):
-        return None  # the labels of a row stray together or apart: only the spread knows
+        return None  # the labels of a row may be correlated: only the measured spread knows
     kind = metric_of(metric).interval if plain_name(metric) in METRICS else None
     if kind == "proportion" and at.effective_rows > 0:
         return proportion_bounds(min(max(value, 0.0), 1.0), at.effective_rows, confidence=confidence)

@@ -61,7 +61,7 @@ class Measured:
 
     @property
     def _any_labels(self) -> LabelStatistics | None:
-        # By the same weights all outputs are measured.
+        # All outputs share the same weights.
         return self.labels or next(iter(self.labels_of_outputs.values()), None)
 
     @property
@@ -77,7 +77,7 @@ def is_mean(metric: str, at: Measured) -> bool:
 
 
 def is_undefined(metric: str, at: Measured) -> bool:
-    """Whether its labels leave a metric without a meaning; a mean where those of every output do."""
+    """Whether the metric is undefined for these labels; a mean is if it is for those of every output."""
     each = at.labels_of_outputs.values() if is_mean(metric, at) else [at.labels]
     return all(labels is not None and _says_nothing(plain_name(metric), labels) for labels in each)
 

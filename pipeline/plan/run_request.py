@@ -14,7 +14,7 @@ from slipway.components.errors import ComponentError
 from slipway.components.ingest.csv_heads import check_heads
 from slipway.components.ingest.query.tables import SQL, QueryError
 from slipway.components.ingest.source import SourceError, Sources, resolve_sources
-from slipway.components.ingest.spans import at_span, span_kind, span_number, span_of
+from slipway.components.ingest.spans import at_span, by_span, span_kind, span_number
 from slipway.components.nearest import nearest
 from slipway.components.project import PROJECT_ROOT
 from slipway.pipeline.config import DataConfig, WorkloadChoice, WorkloadConfig, read_assignments
@@ -264,9 +264,8 @@ def _files_taken(data: DataConfig, source: Sources) -> Sequence[Path]:
     if data.span is None:
         if any(span_kind([pattern]) is None for pattern in named.values()):
             return source.files
-        spans = {file: [span_of(file.as_posix(), each) for each in named.values()] for file in source.files}
-        latest = max((span for found in spans.values() for span in found if span is not None), default=None)
-        return [file for file, found in spans.items() if latest in found]
+        found = by_span(source.files, named.values())
+        return found[max(found)] if found else ()
     number = span_number(data.span)
     patterns = {split: at_span(pattern, number) for split, pattern in named.items()}
     return resolve_sources(patterns, root=PROJECT_ROOT, file_format=data.format).files

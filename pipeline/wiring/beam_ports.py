@@ -2,7 +2,8 @@
 
 Beam does not authenticate clients: anyone who reaches a port of its engines can run code, or read files, as
 the user who started it. So an engine that listens beyond loopback is used only if the machine's owner
-allows it, and the listening modes of the direct runner, which no run here needs, are rejected.
+allows it, and the listening modes of the direct runner, which no run here needs, are rejected. What Beam and
+TFX open themselves is kept to loopback by `engine/processes/grpc_on_loopback.py`.
 """
 
 import os

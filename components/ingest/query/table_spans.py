@@ -6,7 +6,7 @@ from pathlib import Path
 
 from slipway.components.ingest.query.tables import QueryError, Table
 from slipway.components.ingest.source import resolve_source
-from slipway.components.ingest.spans import PLACEHOLDER, at_span, span_kind, span_number, span_of
+from slipway.components.ingest.spans import PLACEHOLDER, at_span, by_span, span_kind, span_number
 
 
 def at_one_span(
@@ -37,16 +37,14 @@ def at_one_span(
     if span is not None:
         number = span_number(span)
     else:
-        common = set.intersection(*(_spans(table, root) for table in spanned))
+        files = {
+            table.place: resolve_source(table.place, root=root, file_format="parquet").files
+            for table in spanned
+        }
+        common = set.intersection(*(set(by_span(files[place], [place])) for place in files))
         if not common:
             raise QueryError("the tables of the query have no span in common", hint="name one: data.span")
         number = max(common)
     return [
         replace(table, place=at_span(table.place, number)) if table in spanned else table for table in tables
     ], number
-
-
-def _spans(table: Table, root: Path) -> set[int]:
-    """Return the numbers of the spans for which the table has files."""
-    files = resolve_source(table.place, root=root, file_format="parquet").files
-    return {span for file in files if (span := span_of(file.as_posix(), table.place)) is not None}

@@ -1,4 +1,4 @@
-"""Ends a training before its last step if its loss has blown up."""
+"""Ends a fit whose loss is NaN, infinite or too large; `fit` then goes back to a checkpoint."""
 
 import math
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ def require_loss(loss: Any, settings: BlowUpSettings, where: str) -> None:
         raise BlownUpError(
             f"the loss is {value} {where}",
             hint="lower the learning rate, or look for infinite or huge values in the features, and for "
-            "codes beyond the rows of an Embedding",
+            "integers at or above the input_dim of an Embedding",
         )
     if settings.loss_limit is not None and value > settings.loss_limit:
         raise BlownUpError(

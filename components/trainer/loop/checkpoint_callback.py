@@ -84,10 +84,10 @@ class Checkpointing(StepCallback):
             require_loss(loss, self._job.blow_up, where)
         self.reached = replace(self.reached, step=self.step)
         self._keep(metrics=True)
-        self._leave_if_told()
+        self._raise_if_preempted()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        """Record the epoch's metrics, save, and stop if no better epoch is to be expected.
+        """Record the epoch's metrics, save, and stop early once patience is exhausted.
 
         Raises the same errors as `after_step`.
         """
@@ -108,7 +108,7 @@ class Checkpointing(StepCallback):
             ),
         )
         self._keep(metrics=False)
-        self._leave_if_told()
+        self._raise_if_preempted()
         has_stopped = getattr(self.model, "stop_training", False)  # by a callback of the user
         self.model.stop_training = self.is_over or has_stopped
 
@@ -129,7 +129,7 @@ class Checkpointing(StepCallback):
             added_up = metrics_snapshot(self.model) if metrics else ()
             self._writer.write(replace(self.reached, variables=self.state, metrics=added_up))
 
-    def _leave_if_told(self) -> None:
+    def _raise_if_preempted(self) -> None:
         if not self._preemption.is_requested:
             return
         if self._writer is None:

@@ -1,4 +1,7 @@
-"""Fits a compiled model to the batches, from where an earlier attempt stopped, to the end."""
+"""Fits a compiled model to the batches, from where an earlier attempt stopped, to the end.
+
+Goes back to the last checkpoint if the loss blows up.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,8 +1,10 @@
 """Spans of a data source."""
 
+from pathlib import Path
+
 import pytest
 
-from slipway.components.ingest.spans import at_span, span_kind, span_number, span_of
+from slipway.components.ingest.spans import at_span, by_span, span_kind, span_number
 
 
 @pytest.mark.parametrize(
@@ -55,5 +57,14 @@ def test_pattern_is_filled_as_tfx_fills_it(pattern, filled):
         ("/data/7/a.csv", "data/{SPAN}", None),  # a folder: its files are named nowhere
     ],
 )
-def test_span_of_a_file_is_read_from_its_path(path, pattern, span):
-    assert span_of(path, pattern) == span
+def test_by_span_a_file_is_read_from_its_path(path, pattern, span):
+    file = Path(path)
+    assert by_span([file], [pattern]) == ({} if span is None else {span: [file]})
+
+
+def test_files_of_a_span_are_those_of_all_splits():
+    files = [Path(f"/data/{name}.csv") for name in ("train-1", "eval-1", "train-2", "train-x")]
+    assert by_span(files, ["/data/train-{SPAN}.csv", "/data/eval-{SPAN}.csv"]) == {
+        1: files[:2],
+        2: files[2:3],
+    }
