@@ -19,8 +19,9 @@ def test_folder_of_ours_is_not_imported_by_its_bare_name(name):
     assert name not in sys.modules
 
 
-@pytest.mark.parametrize("name", FOLDERS)
-def test_checkout_links_each_folder_into_the_package_by_a_relative_path(project, name):
+@pytest.mark.parametrize("name", [*FOLDERS, "local_runner.py", "cloud_runner.py"])
+def test_checkout_links_folders_and_runners_into_the_package_by_relative_paths(project, name):
+    # A copy of a runner would go into the wheel, and stay as it is when the runner is edited.
     link = project / "slipway" / name
     assert str(link.readlink()) == f"../{name}"
 
