@@ -1,4 +1,4 @@
-"""Ends a fit whose loss is NaN, infinite or too large; `fit` then goes back to a checkpoint."""
+"""Ends a fit whose loss is NaN, infinite or too large; `fit` may then go back to a checkpoint."""
 
 import math
 from collections.abc import Mapping
