@@ -1,15 +1,23 @@
-"""Recognises the addresses of object stores: gs://, s3:// and az://."""
+"""Recognises addresses off this machine: in object stores and on the Hugging Face Hub."""
 
 GS = "gs://"
 S3 = "s3://"
 AZ = "az://"
+HF = "hf://"
 IN_STORES = (GS, S3, AZ)
 """The beginnings of all addresses in object stores."""
+REMOTE = (*IN_STORES, HF)
+"""The beginnings of all addresses that data can be read from; the Hub is only read."""
 
 
 def is_in_store(address: str) -> bool:
     """Return True for an address in Cloud Storage, S3 or Azure; False for a path on this machine."""
     return address.startswith(IN_STORES)
+
+
+def is_elsewhere(address: str) -> bool:
+    """Return True for an address in an object store or on the Hub; False for a path on this machine."""
+    return address.startswith(REMOTE)
 
 
 def bucket_and_path(address: str) -> tuple[str, str]:

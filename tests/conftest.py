@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from called import called, forked_servers
 from copied_run import copy_run
+from hub_double import Hub, running_hub
 from hypothesis import settings
 from made_once import Shared
 from watchdog import Watchdog
@@ -214,6 +215,21 @@ def warm_runner(request: pytest.FixtureRequest) -> Callable[..., Finished]:
             return called("local_runner", *args, cwd=cwd, environment=environment)
 
     return call
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    """A Hugging Face Hub on loopback, which the environment names; nobody waits before trying again."""
+    from slipway.components.ingest import hub_client
+
+    with running_hub() as found:
+        monkeypatch.setenv("HF_ENDPOINT", found.address)
+        monkeypatch.delenv("HF_TOKEN", raising=False)
+        monkeypatch.setattr(hub_client, "_FIRST_WAIT_S", 0.0)
+        hub_client._session_of.cache_clear()
+        yield found
+        hub_client._session().close()
+        hub_client._session_of.cache_clear()
 
 
 @pytest.fixture(scope="session")

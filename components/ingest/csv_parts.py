@@ -10,7 +10,7 @@ from slipway.components.ingest.options import MEBIBYTE, Options
 from slipway.components.ingest.storage import StoredFile, fetched
 from slipway.components.ingest.suffixes import SUFFIXES
 from slipway.components.progress import report as tell
-from slipway.components.store_address import is_in_store
+from slipway.components.store_address import is_elsewhere
 
 PART_BYTES = 16 * MEBIBYTE
 """The least size of a part but the last, which a process converts in about half a second."""
@@ -34,7 +34,7 @@ def divided(files: Sequence[StoredFile], options: Options) -> list[StoredFile]:
 
 def _parts(file: StoredFile, options: Options) -> list[StoredFile]:
     is_compressed = any(file.name.lower().endswith(suffix) for suffix in SUFFIXES)
-    if file.size_bytes < 2 * PART_BYTES or is_compressed or is_in_store(file.name):
+    if file.size_bytes < 2 * PART_BYTES or is_compressed or is_elsewhere(file.name):
         return [file]
     part_bytes = max(PART_BYTES, file.size_bytes // MOST_PARTS)
     parts = [FilePart(0, file.size_bytes)]

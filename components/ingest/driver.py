@@ -1,7 +1,7 @@
 """The local driver of Ingest: TFX's driver, except that it reads object stores through Ingest's own clients.
 
-TFX lists files through TensorFlow's file system, which knows of gs:// only, does not support an emulator and
-needs separate credentials. On Kubeflow and Vertex AI, TFX's own driver runs in a separate container.
+TFX lists files through TensorFlow's file system, which of ours knows gs:// only, does not support an emulator
+and needs separate credentials. On Kubeflow and Vertex AI, TFX's own driver runs in a separate container.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from tfx.dsl.io.filesystem_registry import DEFAULT_FILESYSTEM_REGISTRY
 
 from slipway.components.errors import ComponentError
 from slipway.components.ingest.storage import find_files, list_files
-from slipway.components.store_address import AZ, GS, S3, is_in_store
+from slipway.components.store_address import AZ, GS, HF, S3, is_elsewhere
 
 
 class Driver(FileBasedDriver):
@@ -28,13 +28,13 @@ class Driver(FileBasedDriver):
         """Return the processor for a source: ours for stores (gs:// only without spans), else TFX's."""
         splits, base = list(splits), input_base_uri or ""
         has_spans = range_config is not None or any("{" in split.pattern for split in splits)
-        if is_in_store(base) and not (base.startswith(GS) and has_spans):
+        if is_elsewhere(base) and not (base.startswith(GS) and has_spans):
             return _ObjectProcessor(base, splits, range_config, has_spans=has_spans)
         return super().get_input_processor(splits, range_config, input_base_uri)
 
 
 class _ObjectProcessor(FileBasedInputProcessor):
-    """Resolves spans as TFX does, and fingerprints objects by the checksums that their store reports."""
+    """Resolves spans as TFX does, and fingerprints files by the checksums that are listed with them."""
 
     def __init__(self, base: str, splits: list[Any], range_config: Any, *, has_spans: bool) -> None:
         super().__init__(base, splits, range_config)
@@ -61,17 +61,19 @@ class _ObjectProcessor(FileBasedInputProcessor):
 
 
 def _refuse(path: object, *_args: object, **_options: object) -> NoReturn:
-    address = path.decode() if isinstance(path, bytes) else path
-    raise ComponentError(
-        f"{address}: s3:// and az:// are for data.source and push.destination only.",
-        hint="keep all else on this machine or on gs://",
+    address = path.decode() if isinstance(path, bytes) else str(path)
+    places = (
+        "hf:// is for data.source"
+        if address.startswith(HF)
+        else ("s3:// and az:// are for data.source and push.destination")
     )
+    raise ComponentError(f"{address}: {places} only.", hint="keep all else on this machine or on gs://")
 
 
 class _Listing(Filesystem):
-    """What TFX asks of a file system to resolve spans, for the stores that TensorFlow does not know."""
+    """What TFX asks of a file system to resolve spans, for the places that TensorFlow does not know."""
 
-    SUPPORTED_SCHEMES = [S3, AZ]  # noqa: RUF012
+    SUPPORTED_SCHEMES = [S3, AZ, HF]  # noqa: RUF012
 
     @staticmethod
     def glob(pattern: str) -> list[str]:

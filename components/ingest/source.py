@@ -12,9 +12,10 @@ from typing import Self, TypedDict
 
 from slipway.components.errors import ComponentError
 from slipway.components.ingest.formats import FORMATS
+from slipway.components.ingest.hub_address import data_set_and_path
 from slipway.components.ingest.spans import PLACEHOLDER
 from slipway.components.nearest import nearest
-from slipway.components.store_address import AZ, GS, S3, bucket_and_path, is_in_store
+from slipway.components.store_address import AZ, GS, HF, S3, bucket_and_path, is_elsewhere, is_in_store
 
 PACKAGE_PREFIX = "package://"
 _GLOB_CHARACTERS = re.compile(r"[*?\[]")
@@ -66,9 +67,10 @@ class Sources:
     """The files of a data source whose input splits may have separate patterns.
 
     Attributes:
-        directory: the folder that holds every file: an absolute path, or its address in an object store.
+        directory: the folder that holds every file: an absolute path, or its address in an object store or
+            on the Hugging Face Hub.
         patterns: for each input split, a glob relative to `directory`, in TFX's syntax.
-        files: absolute paths; none in an object store, where files are listed when they are read.
+        files: absolute paths; none elsewhere, where files are listed when they are read.
     """
 
     directory: str
@@ -80,8 +82,8 @@ def resolve_sources(sources: Mapping[str, str], *, root: Path, file_format: str 
     """Find the files of the input splits of a data source.
 
     Args:
-        sources: for each input split, a source as for `resolve_source`, or an address in an object store;
-            empty if no files are read.
+        sources: for each input split, a source as for `resolve_source`, or an address in an object store
+            or on the Hugging Face Hub; empty if no files are read.
         root: the folder that relative paths start from.
         file_format: a key of FORMATS.
 
@@ -90,7 +92,7 @@ def resolve_sources(sources: Mapping[str, str], *, root: Path, file_format: str 
     """
     if not sources:
         return Sources("", {}, ())
-    if any(map(is_in_store, sources.values())):
+    if any(map(is_elsewhere, sources.values())):
         return _remote(sources, file_format)
     found = {
         split: resolve_source(source, root=root, file_format=file_format) for split, source in sources.items()
@@ -139,15 +141,10 @@ def resolve_source(source: str, *, root: Path, file_format: str = "csv") -> Sour
 def _remote(sources: Mapping[str, str], file_format: str) -> Sources:
     split_paths = {}
     for split, source in sources.items():
-        bucket, path = bucket_and_path(source)
-        if not is_in_store(source) or not bucket or source.count("/") < 3:
-            raise SourceError(
-                f"{shown(source)} must be {GS}BUCKET/PATH, {S3}BUCKET/PATH or {AZ}CONTAINER/PATH",
-                hint="an object, a pattern, or a folder with '/' at its end",
-            )
+        top, path = _top_and_path(source)
         if not path or path.endswith("/"):
             path += FORMATS[file_format].in_folder[0]
-        split_paths[split] = [source.partition("://")[0] + "://" + bucket, *path.split("/")]
+        split_paths[split] = [top, *path.split("/")]
     folders = [parts[:-1] for parts in split_paths.values()]
     side_by_side = zip(*folders, strict=False)
     common = [parts[0] for parts in itertools.takewhile(lambda parts: len(set(parts)) == 1, side_by_side)]
@@ -156,10 +153,27 @@ def _remote(sources: Mapping[str, str], file_format: str) -> Sources:
     )
     if not fixed:
         raise SourceError(
-            "all input splits of a source must be in one bucket", hint="see data.split_by.files"
+            "all input splits of a source must be in one bucket or data set", hint="see data.split_by.files"
         )
     patterns = {split: "/".join(parts[fixed:]) for split, parts in split_paths.items()}
     return Sources("/".join(common[:fixed]), patterns, ())
+
+
+def _top_and_path(source: str) -> tuple[str, str]:
+    """Return the address of the bucket or data set, and the path in it."""
+    if source.startswith(HF):
+        try:
+            data_set, path = data_set_and_path(source)
+        except ComponentError as error:
+            raise SourceError(shown(error.message), hint=error.hint) from error
+        return data_set.address, path
+    bucket, path = bucket_and_path(source)
+    if not is_in_store(source) or not bucket or source.count("/") < 3:
+        raise SourceError(
+            f"{shown(source)} must be {GS}BUCKET/PATH, {S3}BUCKET/PATH or {AZ}CONTAINER/PATH",
+            hint="an object, a pattern, or a folder with '/' at its end",
+        )
+    return source.partition("://")[0] + "://" + bucket, path
 
 
 def _package_path(source: str) -> tuple[Path, Path]:

@@ -1,4 +1,4 @@
-"""Lists a source's files on disk or in object stores, pins their content, and brings them to this machine."""
+"""Lists a source's files on disk, in object stores or on the Hugging Face Hub, and brings them here."""
 
 import fnmatch
 import glob
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from slipway.components.ingest.blocks import FileError, FilePart, InputFile
-from slipway.components.store_address import GS, is_in_store
+from slipway.components.store_address import GS, HF, is_elsewhere
 
 GLOB = re.compile(r"[*?\[]")
 QUIET = "run again once nothing is writing there"
@@ -29,7 +29,7 @@ class StoredFile:
         generation: the generation of an object in Cloud Storage; for a file on disk, its modification time in
             nanoseconds.
         checksum: what an object's store reports of its content: the crc32c in Cloud Storage, the ETag on S3
-            and Azure; empty for a file on disk.
+            and Azure, on the Hugging Face Hub a digest of it; empty for a file on disk.
         part: the part of it to read, if not all.
     """
 
@@ -46,7 +46,7 @@ class StoredFile:
 
 
 class ObjectStore(Protocol):
-    """How the objects of one kind of store are listed and downloaded: a module of its own for each."""
+    """How the objects of one kind of store, or of the Hub, are listed and downloaded: a module for each."""
 
     def list_objects(self, pattern: str) -> list[StoredFile]:
         """Return the objects that match a pattern, in any order.
@@ -69,6 +69,10 @@ def _store_of(address: str) -> ObjectStore:
         from slipway.components.ingest import google_objects
 
         return google_objects
+    if address.startswith(HF):
+        from slipway.components.ingest import hub_objects
+
+        return hub_objects
     from slipway.components.ingest import s3_and_azure_objects
 
     return s3_and_azure_objects
@@ -83,7 +87,7 @@ def find_files(pattern: str) -> list[StoredFile]:
     Raises:
         FileError: the folder or bucket cannot be listed.
     """
-    files = _store_of(pattern).list_objects(pattern) if is_in_store(pattern) else _list_paths(pattern)
+    files = _store_of(pattern).list_objects(pattern) if is_elsewhere(pattern) else _list_paths(pattern)
     return sorted(files, key=lambda file: file.name)
 
 
@@ -118,7 +122,7 @@ def fetched(file: StoredFile) -> Iterator[InputFile]:
 
 @contextmanager
 def _fetched(file: StoredFile) -> Iterator[InputFile]:
-    if not is_in_store(file.name):
+    if not is_elsewhere(file.name):
         _check_on_disk(file)
         yield InputFile(name=file.name, path=Path(file.name), part=file.part)
         _check_on_disk(file)  # rows from before and after a change never existed together

@@ -7,7 +7,7 @@ from typing import Self
 
 from slipway.components.ingest.query.tables import SQL
 from slipway.components.ingest.source import SourceError, resolve_sources
-from slipway.components.store_address import GS, is_in_store
+from slipway.components.store_address import GS, HF, is_elsewhere, is_in_store
 from slipway.components.trainer.remote.custom_job import CustomJobRequest
 from slipway.components.trainer.settings.pretrained import KEY as PRETRAINED
 from slipway.components.trainer.settings.pretrained import is_remote
@@ -250,7 +250,7 @@ def _source(request: Request, config: WorkloadConfig, image: Image) -> tuple[str
     refuse_sql(config)
     if config.data.query is not None:
         return source.directory, source.patterns
-    if is_in_store(source.directory):
+    if is_elsewhere(source.directory):
         _refuse_other_store("data.source", source.directory)
         return source.directory, source.patterns
     with raised_as(ConfigError, SourceError):  # files may be gone since the request was checked
@@ -265,12 +265,13 @@ def _source(request: Request, config: WorkloadConfig, image: Image) -> tuple[str
 
 
 def _refuse_other_store(key: str, address: str) -> None:
-    """Reject an address on S3 or Azure: TFX and TensorFlow read there, and they know of gs:// only."""
+    """Reject an address elsewhere than on gs://, which is all that TFX and TensorFlow know."""
     if not address.startswith(GS):
+        fetched = "what `hf download` fetched" if address.startswith(HF) else "from s3://"
         raise ConfigError(
             f"{key}: {address} can be used by a run on this machine, not by one in a cloud, which knows "
             "gs:// only",
-            hint="name gs://BUCKET/PATH in the cloud's profile; `gcloud storage cp -r` copies from s3://",
+            hint=f"name gs://BUCKET/PATH in the cloud's profile; `gcloud storage cp -r` copies {fetched}",
         )
 
 

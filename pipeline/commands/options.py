@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from slipway.components.store_address import IN_STORES
+from slipway.components.store_address import REMOTE
 from slipway.pipeline.commands.completion import (
     complete_node,
     complete_run,
@@ -45,11 +45,11 @@ StepNode = Annotated[str, typer.Argument(metavar="NODE", help="The node's id.", 
 
 def _folder_here(output: Path) -> Path:
     """Refuse an address in an object store, which would be taken for folders of these names."""
-    if str(output).startswith(tuple(each.removesuffix("/") for each in IN_STORES)):
+    if str(output).startswith(tuple(each.removesuffix("/") for each in REMOTE)):
         raise UsageError(
             f"--output {output.parts[0]}//{'/'.join(output.parts[1:])}: TFX keeps metadata and artifacts of "
             "local runs in a folder of this machine.",
-            hint="only data.source and push.destination may be in an object store",
+            hint="only data.source and push.destination may be elsewhere",
         )
     return output
 
@@ -251,7 +251,7 @@ VersionsOf = Annotated[
 Source = Annotated[
     str,
     typer.Option(
-        "--input", help="A file, folder, glob, or gs://, s3:// or az:// address of rows to predict."
+        "--input", help="A file, folder, glob, or gs://, s3://, az:// or hf:// address of rows to predict."
     ),
 ]
 NewFolder = Annotated[Path | None, typer.Option(help="A new folder for the predictions.")]
@@ -332,8 +332,8 @@ Name = Annotated[
 Data = Annotated[
     str,
     typer.Option(
-        help="Rows: a file, folder, glob, or gs://, s3:// or az:// address of CSV, JSON Lines or Parquet. "
-        "Images: a folder with a folder for each class, or an npz like Keras' MNIST file."
+        help="Rows: a file, folder, glob, or gs://, s3://, az:// or hf:// address of CSV, JSON Lines or "
+        "Parquet. Images: a folder with a folder for each class, or an npz like Keras' MNIST file."
     ),
 ]
 Label = Annotated[

@@ -26,7 +26,7 @@ from slipway.components.pusher.version_store import UntrustedError, version_stor
 from slipway.components.request_log.request_log import LogSettings, RequestLog
 from slipway.components.saved_model.class_names import classes_of, names_classes
 from slipway.components.saved_model.signatures import SERVING_DEFAULT
-from slipway.components.store_address import is_in_store
+from slipway.components.store_address import is_elsewhere
 from slipway.pipeline.commands.model_columns import (
     columns_with_types,
     needed_columns,
@@ -326,7 +326,7 @@ def _other_workload(names: Collection[str], source: str, folder: Path) -> str:
 
 def _files(source: str, file_format: str) -> tuple[StoredFile, ...]:
     pattern = source
-    if source.endswith("/") or (not is_in_store(source) and Path(source).is_dir()):
+    if source.endswith("/") or (not is_elsewhere(source) and Path(source).is_dir()):
         pattern = f"{source.rstrip('/')}/{FORMATS[file_format].in_folder[0]}"
     try:
         return tuple(list_files(pattern))

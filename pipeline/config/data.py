@@ -121,9 +121,9 @@ class DataConfig(Section):
     source: PathText | None = Field(
         default=None,
         description="A file, a directory, a glob, gs://BUCKET/PATH, s3://BUCKET/PATH, az://CONTAINER/PATH, "
-        "or package://PACKAGE/PATH inside an installed package; relative to the project's root. Needed by "
-        "every format but bigquery. For sql: a file with the query, such as workloads/taxi/trips.sql, "
-        "unless it is in query.",
+        "hf://datasets/OWNER/NAME@REVISION/PATH, or package://PACKAGE/PATH inside an installed package; "
+        "relative to the project's root. Needed by every format but bigquery. For sql: a file with the "
+        "query, such as workloads/taxi/trips.sql, unless it is in query.",
         examples=["data/trips.csv"],
     )
     span: int | Text | None = Field(

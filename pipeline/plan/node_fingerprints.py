@@ -9,8 +9,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from platform import python_version
 
+from slipway.components.ingest.hub_address import data_set_and_path, without_revision
 from slipway.components.project import installed_version
-from slipway.components.store_address import is_in_store
+from slipway.components.store_address import HF, is_elsewhere
 from slipway.pipeline.fingerprint.data_digests import data_digests
 from slipway.pipeline.fingerprint.fingerprint import Fingerprint, canonical_json
 from slipway.pipeline.fingerprint.source_closure import source_closure
@@ -56,7 +57,8 @@ def own_parts(node: Node, *, roots: Sequence[Path], memo: Path | None) -> dict[s
         memo: the file that remembers digests of data files; see
             `slipway.pipeline.fingerprint.data_digests`.
     """
-    parts = {f"param:{_shown(name)}": value for name, value in node.params.items()}
+    params = _with_commit(node.params)
+    parts = {f"param:{_shown(name)}": value for name, value in params.items()}
     parts["param:component"] = f'"{node.type}"'
     parts |= {f"code:{path}": digest for path, digest in _code(node, roots, memo).items()}
     parts |= {f"data:{name}": digest for name, digest in _data(node, memo).items()}
@@ -121,6 +123,18 @@ def with_found(prints: Mapping[str, Fingerprint], node_id: str, found: str) -> d
     return now
 
 
+def _with_commit(params: Mapping[str, str]) -> dict[str, str]:
+    """Return the parameters, with the commit of a data set on the Hub as one of its own."""
+    base = params.get("input_base", "").strip('"')
+    if not base.startswith(HF):
+        return dict(params)
+    data_set, _ = data_set_and_path(base)
+    if not data_set.is_pinned:
+        return dict(params)
+    commit = {f"the commit of {data_set.name}": canonical_json(data_set.revision)}
+    return {**params, "input_base": canonical_json(without_revision(base)), **commit}
+
+
 def _shown(name: str) -> str:
     # The Trainer's settings are inside TFX's custom_config; the user knows them by the workload's keys.
     name = name.replace("custom_config.", "train.", 1)
@@ -141,14 +155,17 @@ def _code(node: Node, roots: Sequence[Path], memo: Path | None) -> dict[str, str
 
 
 def _data(node: Node, memo: Path | None) -> dict[str, str]:
-    remote = [pattern for pattern in node.data if is_in_store(pattern)]
+    remote = [pattern for pattern in node.data if is_elsewhere(pattern)]
     found = {}
     if remote:
         from slipway.components.ingest.storage import list_files  # imports pyarrow: 0.2 s, needed by few runs
 
         # Uses the stores' own checksums, so that nothing is downloaded to detect changes.
         objects = {file.name: file for pattern in remote for file in list_files(pattern)}
-        found = {name: f"{file.checksum} {file.size_bytes}" for name, file in sorted(objects.items())}
+        found = {
+            without_revision(name) if name.startswith(HF) else name: f"{file.checksum} {file.size_bytes}"
+            for name, file in sorted(objects.items())
+        }
     files = matching_files(pattern for pattern in node.data if pattern not in remote)
     if not files:
         return found

@@ -32,6 +32,7 @@ from slipway.pipeline.runs.run_target import (
 )
 from slipway.pipeline.wiring.beam_engine import beam_args, check_engine
 from slipway.pipeline.wiring.gate_settings import judges_age
+from slipway.pipeline.wiring.hub_commits import at_commits
 from slipway.pipeline.wiring.import_folders import import_folders
 from slipway.pipeline.wiring.ingest_options import ALL, ingest_options, source_patterns
 from slipway.pipeline.wiring.metadata_store import server_of
@@ -237,7 +238,8 @@ def _found(config: WorkloadConfig, output: Path) -> tuple[Sources, tuple[str, ..
 
         rows = query_rows(data, workload=config.name, root=PROJECT_ROOT, output=output)
         return Sources(str(rows.folder), {ALL: rows.pattern}, rows.files), rows.columns
-    source = resolve_sources(source_patterns(data), root=PROJECT_ROOT, file_format=data.format)
+    sources = at_commits(source_patterns(data), workload=config.name)
+    source = resolve_sources(sources, root=PROJECT_ROOT, file_format=data.format)
     options = ingest_options(data)
     return source, check_heads(_files_taken(data, source), label=data.label, options=options)
 

@@ -8,7 +8,7 @@ from slipway.components.ingest.blocks import InputFile
 from slipway.components.ingest.compression import Stream
 from slipway.components.ingest.file_kinds import HEAD_BYTES, other_kind
 from slipway.components.ingest.suffixes import SUFFIXES
-from slipway.components.store_address import is_in_store
+from slipway.components.store_address import is_elsewhere
 from slipway.pipeline.errors import UsageError
 
 _SAMPLE_BYTES = 65_536
@@ -34,7 +34,7 @@ def check_encoding(file: InputFile) -> None:
                 hint=iconv(file.name, f"UTF-16{endian}"),
             )
         path = Path(file.name)
-        is_here = path.suffix.lower() not in SUFFIXES and not is_in_store(file.name)
+        is_here = path.suffix.lower() not in SUFFIXES and not is_elsewhere(file.name)
         is_text = is_here and _is_utf8(head.replace(b"\0", b""))
         # Not the input's name, which the shell would empty, but its suffix, by which `new` knows the format.
         text = shlex.quote(f"{path.stem}-text{path.suffix}")
@@ -57,7 +57,7 @@ def iconv(file: str, encoding: str) -> str:
     convert = f"iconv -f {encoding} -t UTF-8"
     program = _PROGRAMS.get(path.suffix.lower())
     unpack, end = (f"{program} -dc ", Path(path.stem).suffix) if program else ("", path.suffix)
-    if is_in_store(file) or not end or path.is_dir() or any(letter in file for letter in "*?["):
+    if is_elsewhere(file) or not end or path.is_dir() or any(letter in file for letter in "*?["):
         return f"convert its files here, with {convert} or from their encoding, and name those"
     given = shlex.quote(file)
     command = f"{unpack}{given} | {convert}" if unpack else f"{convert} {given}"

@@ -24,7 +24,7 @@ from slipway.components.ingest.quarantine import describe
 from slipway.components.ingest.source import resolve_source
 from slipway.components.ingest.storage import StoredFile, fetched, list_files
 from slipway.components.ingest.typed_rows import typed_rows
-from slipway.components.store_address import is_in_store
+from slipway.components.store_address import is_elsewhere
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start.column_arrays import (
     are_merged,
@@ -163,7 +163,7 @@ def read_table(
         UsageError: its format is not known, or it holds no readable row.
     """
     file_format = _format_of(source, root)
-    if is_in_store(source):
+    if is_elsewhere(source):
         pattern = source
     else:
         found = resolve_source(source, root=root, file_format=file_format)

@@ -411,3 +411,5 @@ def test_what_stores_are_not_for_is_refused_in_words():
 
     with pytest.raises(ComponentError, match=r"s3://b/x: s3:// and az:// are for data\.source and push\."):
         fileio.exists("s3://b/x")
+    with pytest.raises(ComponentError, match=r"hf://datasets/o/n: hf:// is for data\.source only"):
+        fileio.exists("hf://datasets/o/n")

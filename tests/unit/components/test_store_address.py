@@ -1,8 +1,8 @@
-"""Addresses in object stores, and their parts."""
+"""Addresses in object stores and on the Hub, and their parts."""
 
 import pytest
 
-from slipway.components.store_address import bucket_and_path, is_in_store
+from slipway.components.store_address import bucket_and_path, is_elsewhere, is_in_store
 
 
 @pytest.mark.parametrize(
@@ -16,9 +16,16 @@ from slipway.components.store_address import bucket_and_path, is_in_store
 )
 def test_address_in_a_store_has_a_bucket_and_a_path(address, parts):
     assert is_in_store(address)
+    assert is_elsewhere(address)
     assert bucket_and_path(address) == parts
 
 
 @pytest.mark.parametrize("path", ["", "data/x.csv", "/s3://b/x", "package://tfx/x", "http://b/x", "S3://b/x"])
 def test_other_places_are_in_no_store(path):
     assert not is_in_store(path)
+    assert not is_elsewhere(path)
+
+
+def test_hub_is_elsewhere_but_no_store_to_write_to():
+    assert is_elsewhere("hf://datasets/o/n")
+    assert not is_in_store("hf://datasets/o/n")

@@ -295,6 +295,18 @@ def test_splits_with_files_of_their_own_share_a_folder(trips):
         ({"train": "gs://b/a/t.csv", "eval": "gs://b/a/e/*"}, "gs://b/a", {"train": "t.csv", "eval": "e/*"}),
         ({"all": "s3://b/d/*/x-?.csv"}, "s3://b/d", {"all": "*/x-?.csv"}),
         ({"all": "az://b/"}, "az://b", {"all": "*.csv"}),
+        ({"all": "hf://datasets/o/n"}, "hf://datasets/o/n@main", {"all": "*.csv"}),
+        ({"all": "hf://datasets/o/n@v1/d/"}, "hf://datasets/o/n@v1/d", {"all": "*.csv"}),
+        (
+            {"all": "hf://datasets/o/n@refs/convert/parquet/*/x-?.csv"},
+            "hf://datasets/o/n@refs/convert/parquet",
+            {"all": "*/x-?.csv"},
+        ),
+        (
+            {"train": "hf://datasets/o/n/d/t-*", "eval": "hf://datasets/o/n@main/d/e.csv"},
+            "hf://datasets/o/n@main/d",
+            {"train": "t-*", "eval": "e.csv"},
+        ),
     ],
 )
 def test_object_store_is_left_for_the_run_to_list(sources, directory, patterns):
@@ -310,6 +322,8 @@ def test_object_store_is_left_for_the_run_to_list(sources, directory, patterns):
         ({"train": "gs://a/x", "eval": "local.csv"}, "must be gs://BUCKET/PATH"),
         ({"all": "s3://b"}, "must be gs://BUCKET/PATH, s3://BUCKET/PATH or az://CONTAINER/PATH"),
         ({"train": "gs://a/x", "eval": "s3://a/x"}, "must be in one bucket"),
+        ({"train": "hf://datasets/o/n/x", "eval": "hf://datasets/o/n@v1/x"}, "in one bucket or data set"),
+        ({"all": "hf://o/n/x.csv"}, r"hf://o/n/x\.csv must be hf://datasets/OWNER/NAME@REVISION/PATH"),
     ],
 )
 def test_object_store_that_cannot_be_taken_is_refused(sources, message):

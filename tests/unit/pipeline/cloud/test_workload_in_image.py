@@ -151,6 +151,10 @@ def test_push_destination_on_this_machine_is_refused(target, tmp_path):
 def test_data_in_a_store_that_a_cloud_run_does_not_know_is_refused(target):
     with pytest.raises(ConfigError, match=r"data\.source: s3://bucket can be used by a run on this machine"):
         target(**{"data.source": "s3://bucket/trips.csv"})
+    commit = "0" * 40  # which is not asked for
+    with pytest.raises(ConfigError, match=rf"data\.source: hf://datasets/o/n@{commit} can be used") as caught:
+        target(**{"data.source": f"hf://datasets/o/n@{commit}/trips.csv"})
+    assert "`gcloud storage cp -r` copies what `hf download` fetched" in caught.value.hint
     with pytest.raises(ConfigError, match=r"push\.destination: az://box/taxi can be used by a run on this"):
         target(**{"push.destination": "az://box/taxi"})
 

@@ -76,6 +76,7 @@ WRONG = {
     "an unknown slice": (["preflight", "taxi", "--tpu", "v9", *O], "no slice 'v9'"),
     "no price": (["preflight", "taxi", "--price", "x", *O], "--price 'x'"),
     "output in a store": (["runs", "--output", "s3://b/out"], "--output s3://b/out: TFX keeps metadata"),
+    "output on the Hub": (["runs", "--output", "hf://datasets/o/n"], "--output hf://datasets/o/n: TFX keeps"),
     "no data": (["new", "x", "--data", "no.csv"], "no.csv does not exist"),
     "no name": (["new", "Big Name", "--data", "no.csv"], "is not a valid workload name"),
     "no run to take edits from": (["accept-schema", *O], "has no runs yet"),

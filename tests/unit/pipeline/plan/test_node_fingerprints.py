@@ -1,12 +1,14 @@
 """What a node's fingerprint is made of."""
 
+import json
 import os
 
 import pytest
 from fingerprints import fingerprints
 
+from slipway.pipeline.fingerprint.fingerprint import Fingerprint, explain
 from slipway.pipeline.plan import node_fingerprints
-from slipway.pipeline.plan.node_fingerprints import found_key, own_parts_in, with_found
+from slipway.pipeline.plan.node_fingerprints import found_key, own_parts, own_parts_in, with_found
 from slipway.pipeline.runs.graph import Graph, Node
 
 
@@ -164,3 +166,47 @@ def test_resolver_that_found_something_else_changes_itself_and_what_follows(proj
 def test_installed_slipway_counts_by_what_its_installer_noted(monkeypatch):
     monkeypatch.setattr(node_fingerprints, "installed_version", lambda: {"slipway": "0.1.0 (aa)"})
     assert node_fingerprints.stack_versions.__wrapped__()["slipway"] == "0.1.0 (aa)"
+
+
+def ingest_of(address, pattern="*.csv"):
+    params = {"input_base": json.dumps(address), "ingest.format": '"csv"'}
+    return Node("Ingest", "Ingest", (), params=params, data=(f"{address}/{pattern}",))
+
+
+def parts_of(node, tmp_path):
+    return own_parts(node, roots=[tmp_path], memo=None)
+
+
+def test_moved_branch_of_the_hub_is_told_by_its_commits_and_its_changed_files(hub, tmp_path):
+    files = {"d/1.csv": b"a\n1\n", "d/2.csv": b"a\n2\n"}
+    first = hub.commit("o/n", files)
+    second = hub.commit("o/n", {**files, "d/2.csv": b"a\n3\n"})
+    third = hub.commit("o/n", {**hub.data_sets["o/n"].commits[second], "README.md": b"words"})
+    was, now, then = (
+        Fingerprint(parts_of(ingest_of(f"hf://datasets/o/n@{each}/d"), tmp_path))
+        for each in (first, second, third)
+    )
+    moved, changed = explain(now, was)
+    assert moved.startswith(f'the commit of hf://datasets/o/n "{first[:12]}')
+    assert f'-> "{second[:12]}' in moved
+    assert changed == "data changed: 1 of 2 files (hf://datasets/o/n/d/2.csv)"
+    # The commit counts also where no file that is read has changed.
+    [moved] = explain(then, now)
+    assert moved.startswith("the commit of hf://datasets/o/n ")
+
+
+def test_same_commit_of_the_hub_is_the_same_under_any_name_of_it(hub, tmp_path):
+    commit = hub.commit("o/n", {"1.csv": b"a\n1\n"})
+    parts = parts_of(ingest_of(f"hf://datasets/o/n@{commit}"), tmp_path)
+    assert parts["param:the commit of hf://datasets/o/n"] == f'"{commit}"'
+    assert parts["param:input_base"] == '"hf://datasets/o/n"'
+    assert [name for name in parts if name.startswith("data:")] == ["data:hf://datasets/o/n/1.csv"]
+
+
+def test_branch_in_a_pipeline_of_ones_own_counts_by_its_files(hub, tmp_path):
+    hub.commit("o/n", {"1.csv": b"a\n1\n"})
+    before = parts_of(ingest_of("hf://datasets/o/n@main"), tmp_path)
+    hub.commit("o/n", {"1.csv": b"a\n1\n", "README.md": b"words"})
+    assert parts_of(ingest_of("hf://datasets/o/n@main"), tmp_path) == before
+    hub.commit("o/n", {"1.csv": b"a\n2\n"})
+    assert parts_of(ingest_of("hf://datasets/o/n@main"), tmp_path) != before

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hub_double import TOKEN
 
 from slipway.components import google_credentials
 from slipway.components.errors import ComponentError
@@ -15,6 +16,7 @@ from slipway.pipeline.config import WorkloadChoice, read_assignments
 from slipway.pipeline.errors import ConfigError, DataSourceError, UsageError
 from slipway.pipeline.plan.run_request import Request, again, pipeline_request, workload_request
 from slipway.pipeline.runs.record import WHY, RunRecord
+from slipway.pipeline.runs.run_target import Source
 from slipway.pipeline.runs.typed_json import DocumentError
 
 
@@ -262,3 +264,22 @@ def test_record_that_does_not_say_what_was_run_is_refused_in_words(request_for, 
 def test_run_of_which_nobody_knows_what_it_was_is_not_gone_on_with(tmp_path, asked):
     with pytest.raises(UsageError, match="The record of run r does not say what was run"):
         again(recorded(asked, tmp_path), jobs=None)
+
+
+def test_source_on_the_hub_is_pinned_and_the_commit_is_in_the_record(hub, project, tmp_path, monkeypatch):
+    commit = hub.commit("o/n", {"trips.csv": b"tips\n1\n"})
+    sets = read_assignments(["data.source=hf://datasets/o/n/trips.csv"])
+    chosen = WorkloadChoice(project / "workloads/taxi/workload.yaml", sets)
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    asked = workload_request(chosen, output=tmp_path, beam_args=())
+    kept = json.dumps(asked.recorded.to_json())
+    assert asked.target.source == Source(f"hf://datasets/o/n@{commit}", {"all": "trips.csv"})
+    assert f"hf://datasets/o/n@{commit}" in kept
+    assert TOKEN not in kept
+
+
+def test_data_set_that_the_hub_does_not_have_is_an_error_of_the_data(hub, project, tmp_path):
+    sets = read_assignments(["data.source=hf://datasets/o/none/trips.csv"])
+    chosen = WorkloadChoice(project / "workloads/taxi/workload.yaml", sets)
+    with pytest.raises(DataSourceError, match="hf://datasets/o/none: there is no such data set"):
+        workload_request(chosen, output=tmp_path, beam_args=())

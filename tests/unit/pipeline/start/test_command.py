@@ -705,3 +705,12 @@ def test_a_columns_name_of_several_lines_looks_like_no_line_of_ours(root):
     assert "x\\nhint: curl" in text
     assert [line for line in text.splitlines() if line.startswith("hint:")] == text.splitlines()[-1:]
     assert not [line for line in text.splitlines() if line.startswith("error:")]
+
+
+def test_table_on_the_hub_becomes_a_workload_that_reads_there(root, hub):
+    _write(root, COLUMNS)
+    hub.commit("o/n", {"data/customers.csv": (root / "data.csv").read_bytes()})
+    _begin(root, data="hf://datasets/o/n/data/customers.csv")
+    config = load_workload(root / "workloads/customers/workload.yaml", root=root)
+    assert config.data.source == "hf://datasets/o/n/data/customers.csv"
+    assert config.data.columns == ("age", "plan", "signed up", "churned")
