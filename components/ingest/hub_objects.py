@@ -107,9 +107,12 @@ def _file(entry: Any) -> tuple[str, int, str]:
     """
     name, size_bytes, large = entry["path"], entry["size"], entry.get("lfs")
     digest = large["oid"] if large else entry["oid"]
-    is_sound = (_SHA256 if large else _COMMIT).fullmatch(digest) and type(size_bytes) is int
+    is_sound = (
+        (_SHA256 if large else _COMMIT).fullmatch(digest) and type(size_bytes) is int and size_bytes >= 0
+    )
     if not is_sound or any(part in ("", ".", "..") for part in name.split("/")):
         raise ValueError("not a file")
+    name.encode()  # no half of a letter, which JSON can hold
     return name, size_bytes, digest
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -18,12 +19,14 @@ from PIL import Image
 
 from fuzzing.prediction_logs import example, prediction_log, with_content
 from slipway.components.errors import SlipwayError
+from slipway.components.ingest import hub_client
 from slipway.components.ingest.blocks import InputFile
 from slipway.components.ingest.column_types import ColumnType, as_type, merge
 from slipway.components.ingest.convert import Report, convert
 from slipway.components.ingest.example_encoding import ExampleEncoder
 from slipway.components.ingest.example_message import parse_example
 from slipway.components.ingest.formats import format_of
+from slipway.components.ingest.hub_objects import list_objects
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.planning import plan_tasks
 from slipway.components.ingest.storage import fetched, list_files
@@ -78,6 +81,7 @@ def targets() -> dict[str, Target]:
             "prediction_log", _prediction_logs(), _reads_predictions, (b"\x0a\x00", b"\x12\x03\x08\x80\x08")
         ),
         Target("manifest", _manifests(), _believes, _JSON),
+        Target("hub_listing", _listings(), _lists, (*_JSON, b"../", b"-1", b'"lfs"', b'"directory"')),
     )
     return {target.name: target for target in made}
 
@@ -204,6 +208,20 @@ def _believes(data: bytes) -> None:
         raise AssertionError("a changed manifest was believed")
 
 
+def _lists(data: bytes) -> None:
+    try:
+        page = json.loads(data)
+    except (ValueError, RecursionError):
+        return  # which the client itself refuses
+    with patch.object(hub_client, "document", lambda *_: (page, "")):
+        try:
+            files = list_objects(f"hf://datasets/o/n@{'0' * 40}/*/*.csv")
+        except SlipwayError:
+            return
+    if any("/../" in file.name or file.size_bytes < 0 or not file.checksum for file in files):
+        raise AssertionError(f"{data!r} was taken for a listing")
+
+
 def _reads_predictions(data: bytes) -> None:
     with _folder() as folder:
         (folder / "a").write_bytes(frame([data]))
@@ -297,6 +315,14 @@ def _paths() -> tuple[bytes, ...]:
         b"GET /v1/models/taxi/versions/17/metadata",
         b"GET /v1/models/taxi",
     )
+
+
+def _listings() -> tuple[bytes, ...]:
+    small = {"type": "file", "path": "data/a.csv", "size": 12, "oid": "1" * 40}
+    large = {"oid": "2" * 64, "size": 5000, "pointerSize": 130}
+    folder = {"type": "directory", "path": "data", "size": 0, "oid": "3" * 40}
+    page = [folder, small, {**small, "path": "data/b.csv", "size": 5000, "lfs": large, "xetHash": "4" * 64}]
+    return (json.dumps(page).encode(),)
 
 
 def _manifests() -> tuple[bytes, ...]:

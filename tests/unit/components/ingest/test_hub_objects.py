@@ -175,6 +175,8 @@ def test_disk_that_takes_no_file_is_named_rather_than_the_hub(top):
         [{"type": "file", "path": "../a.csv", "size": 4, "oid": "0" * 40}],
         [{"type": "file", "path": "a.csv", "size": 4, "oid": "0" * 40, "lfs": {"oid": "0" * 40}}],
         [{"type": "file", "path": 1, "size": 4, "oid": "0" * 40}],
+        [{"type": "file", "path": "\ud800.csv", "size": 4, "oid": "0" * 40}],
+        [{"type": "file", "path": "a.csv", "size": -1, "oid": "0" * 40}],
     ],
 )
 def test_listing_that_no_hub_would_give_is_told(top, monkeypatch, page):
