@@ -1,7 +1,7 @@
-"""The local driver of Ingest: TFX's driver, except that it reads object stores through Ingest's own clients.
+"""The local driver of Ingest: TFX's driver, except that it lists other places with Ingest's own clients.
 
-TFX lists files through TensorFlow's file system, which of ours knows gs:// only, does not support an emulator
-and needs separate credentials. On Kubeflow and Vertex AI, TFX's own driver runs in a separate container.
+TFX lists files through TensorFlow's file system, which knows of gs:// only, does not support an emulator and
+needs separate credentials. On Kubeflow and Vertex AI, TFX's own driver runs in a separate container.
 """
 
 import hashlib
@@ -62,11 +62,9 @@ class _ObjectProcessor(FileBasedInputProcessor):
 
 def _refuse(path: object, *_args: object, **_options: object) -> NoReturn:
     address = path.decode() if isinstance(path, bytes) else str(path)
-    places = (
-        "hf:// is for data.source"
-        if address.startswith(HF)
-        else ("s3:// and az:// are for data.source and push.destination")
-    )
+    places = "s3:// and az:// are for data.source and push.destination"
+    if address.startswith(HF):
+        places = "hf:// is for data.source"
     raise ComponentError(f"{address}: {places} only.", hint="keep all else on this machine or on gs://")
 
 

@@ -2,6 +2,7 @@
 
 import glob
 import hashlib
+import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -125,9 +126,10 @@ def with_found(prints: Mapping[str, Fingerprint], node_id: str, found: str) -> d
 
 def _with_commit(params: Mapping[str, str]) -> dict[str, str]:
     """Return the parameters, with the commit of a data set on the Hub as one of its own."""
-    base = params.get("input_base", "").strip('"')
-    if not base.startswith(HF):
+    given = params.get("input_base", "")
+    if not given.startswith(f'"{HF}'):
         return dict(params)
+    base = json.loads(given)
     data_set, _ = data_set_and_path(base)
     if not data_set.is_pinned:
         return dict(params)

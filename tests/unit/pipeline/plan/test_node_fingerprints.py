@@ -196,11 +196,11 @@ def test_moved_branch_of_the_hub_is_told_by_its_commits_and_its_changed_files(hu
 
 
 def test_same_commit_of_the_hub_is_the_same_under_any_name_of_it(hub, tmp_path):
-    commit = hub.commit("o/n", {"1.csv": b"a\n1\n"})
-    parts = parts_of(ingest_of(f"hf://datasets/o/n@{commit}"), tmp_path)
+    commit = hub.commit("o/n", {"ü/1.csv": b"a\n1\n"})
+    parts = parts_of(ingest_of(f"hf://datasets/o/n@{commit}/ü"), tmp_path)
     assert parts["param:the commit of hf://datasets/o/n"] == f'"{commit}"'
-    assert parts["param:input_base"] == '"hf://datasets/o/n"'
-    assert [name for name in parts if name.startswith("data:")] == ["data:hf://datasets/o/n/1.csv"]
+    assert json.loads(parts["param:input_base"]) == "hf://datasets/o/n/ü"
+    assert [name for name in parts if name.startswith("data:")] == ["data:hf://datasets/o/n/ü/1.csv"]
 
 
 def test_branch_in_a_pipeline_of_ones_own_counts_by_its_files(hub, tmp_path):
