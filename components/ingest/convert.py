@@ -16,7 +16,7 @@ from slipway.components.ingest.digest import FileDigest, file_digest
 from slipway.components.ingest.example_encoding import ExampleEncoder, bytes_of
 from slipway.components.ingest.formats import format_of
 from slipway.components.ingest.header_names import INDEX
-from slipway.components.ingest.options import MEBIBYTE, SHARD_MB, Options
+from slipway.components.ingest.options import Options
 from slipway.components.ingest.planning import Task
 from slipway.components.ingest.quarantine import QuarantineFile, Tally
 from slipway.components.ingest.splitting import NO_SPLIT, SplitRows, SplitRule, split_rule
@@ -86,14 +86,11 @@ def convert(
     names = list(task.splits)
     fixed = None if task.fixed_split is None else names.index(task.fixed_split)
     rule = split_rule(options, columns) if fixed is None else None
-    target_bytes = options.target_shard_bytes
-    if target_bytes == SHARD_MB * MEBIBYTE:  # the default: the plan may choose smaller shards
-        target_bytes = min(task.shard_bytes or target_bytes, target_bytes)
     writers = [
         ShardWriter(
             f"{folder}/task-{task.index:05d}",
             lanes=task.lanes,
-            target_bytes=target_bytes,
+            target_bytes=options.target_shard_bytes or task.shard_bytes,
             compression=options.compression,
             gzip_level=options.gzip_level,
             open_output=open_output,

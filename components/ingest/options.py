@@ -18,7 +18,6 @@ MEBIBYTE = 1 << 20
 Type = Literal["int", "float", "text"]
 UnlabelledRows = Literal["keep", "leave_out"]
 Compression = Literal["gzip", "zstd", "none"]
-SHARD_MB = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +45,7 @@ class Options:
         split: hash buckets in the order of the splits; for "time" and "parts" only the names count.
         split_by: {} for a hash of the record, or one of {"key": column}, {"time": column, "starts": {split:
             first moment, None for the earliest}}, {"row": True}, {"parts": {split: part}}.
-        target_shard_bytes: size of an output file. The default is an upper limit, below which a source's plan
-            may go (`planning.Task.shard_bytes`); any other value is used as it is.
+        target_shard_bytes: size of an output file; None: as planned, see `planning.Task.shard_bytes`.
         limits: the limits of the source while it is read.
         block_bytes: the number of bytes to read at a time.
         inferred_blocks: the number of blocks of a CSV to infer its types from; 0: all.
@@ -102,7 +100,7 @@ class Options:
         ge=0,
         le=1,
     )
-    target_shard_bytes: int = SHARD_MB * MEBIBYTE
+    target_shard_bytes: int | None = None
     min_shards: int = setting(
         1,
         "Minimum number of example files per split; use at least one per host that reads them.",

@@ -17,9 +17,10 @@ TASK_BYTES = 64 * MEBIBYTE
 MANY_TASKS = 16
 LEAST_TASK_BYTES = 16 * MEBIBYTE
 # A large source becomes about this many shards or more, so that later nodes can divide them among processes,
-# too; but the planned size of a shard is never below the least.
+# too; but the planned size of a shard is never below the least or above the most.
 MANY_SHARDS = 64
 LEAST_SHARD_BYTES = 4 * MEBIBYTE
+MOST_SHARD_BYTES = 100 * MEBIBYTE
 # Opening a file costs more than reading a small one.
 TASK_FILES = 5_000
 
@@ -34,7 +35,7 @@ class Task:
         splits: the output folder of each split, by name; in the order of the split rule.
         quarantine: path of the file for rejected rows.
         lanes: the number of files of each split that are filled in turn.
-        shard_bytes: the size from which a shard is followed by another one; None: as the options say.
+        shard_bytes: the size from which a shard is followed by another one, unless the options name one.
         fixed_split: the split of all rows, if the input files decide it; else None.
         skipped_bytes: size of the files of earlier tasks, for the progress display.
         total_bytes: size of the files of all tasks, for the progress display.
@@ -45,7 +46,7 @@ class Task:
     splits: Mapping[str, str]
     quarantine: str
     lanes: int = 1
-    shard_bytes: int | None = None
+    shard_bytes: int = MOST_SHARD_BYTES
     fixed_split: str | None = None
     skipped_bytes: int = 0
     total_bytes: int = 0
@@ -78,7 +79,7 @@ def plan_tasks(
                 splits=dict(splits) if split is None else {split: splits[split]},
                 quarantine=f"{quarantine}/rows-{index:05d}.jsonl",
                 lanes=math.ceil(min_shards / beside),
-                shard_bytes=max(total // MANY_SHARDS, LEAST_SHARD_BYTES),
+                shard_bytes=min(max(total // MANY_SHARDS, LEAST_SHARD_BYTES), MOST_SHARD_BYTES),
                 fixed_split=split,
                 skipped_bytes=done,
                 total_bytes=total,

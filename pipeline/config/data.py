@@ -7,7 +7,6 @@ from pydantic import Field, field_validator, model_validator
 
 from slipway.components.ingest.formats import FORMATS, WITH_COLUMNS
 from slipway.components.ingest.options import (
-    SHARD_MB,
     Compression,
     NumberFormat,
     Options,
@@ -166,8 +165,11 @@ class DataConfig(Section):
     null_values: Texts = setting_of(Options, "null_values")
     numbers: dict[Column, NumberFormatConfig] = setting_of(Options, "numbers")
     dates: dict[Column, Text] = setting_of(Options, "dates")
-    shard_mb: int = Field(
-        default=SHARD_MB, ge=1, description="Approximate size of a file of examples in megabytes."
+    shard_mb: int | None = Field(
+        default=None,
+        ge=1,
+        description="Approximate size of a file of examples in megabytes; null: about a 64th of the source, "
+        "4 to 100.",
     )
     min_shards: int = setting_of(Options, "min_shards")
     compression: Compression = setting_of(Options, "compression")

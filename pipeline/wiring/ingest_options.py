@@ -34,7 +34,7 @@ def ingest_options(data: DataConfig) -> Options:
         split_by=split_by,
         unlabelled_rows=data.unlabelled_rows,
         max_bad_share=data.max_bad_share,
-        target_shard_bytes=data.shard_mb * MEBIBYTE,
+        target_shard_bytes=data.shard_mb and data.shard_mb * MEBIBYTE,
         min_shards=data.min_shards,
         compression=data.compression,
         gzip_level=data.gzip_level,

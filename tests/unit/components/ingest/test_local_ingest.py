@@ -155,7 +155,7 @@ def test_no_more_processes_than_tasks_work_and_wish():
     assert worker_count(small, at_most=8) == 1
 
 
-@pytest.mark.parametrize(("asked", "several_files"), [({}, True), ({"target_shard_bytes": 1 << 30}, False)])
+@pytest.mark.parametrize(("asked", "several_files"), [({}, True), ({"target_shard_bytes": 100 << 20}, False)])
 def test_files_of_examples_are_as_large_as_asked_and_else_as_planned(write, tmp_path, asked, several_files):
     path = write("n,s\n" + "".join(f"{i},row\n" for i in range(500)))
     (tmp_path / "out").mkdir()

@@ -27,6 +27,7 @@ from slipway.components.ingest.planning import (
     LEAST_SHARD_BYTES,
     LEAST_TASK_BYTES,
     MANY_TASKS,
+    MOST_SHARD_BYTES,
     TASK_BYTES,
     final_names,
     plan_tasks,
@@ -332,7 +333,12 @@ def test_small_files_share_a_task_and_large_ones_do_not():
 
 
 def test_a_large_file_becomes_several_that_are_not_small():
-    for size, shard_bytes in ((1, LEAST_SHARD_BYTES), (128 * LEAST_SHARD_BYTES, 2 * LEAST_SHARD_BYTES)):
+    sizes = {
+        1: LEAST_SHARD_BYTES,
+        128 * LEAST_SHARD_BYTES: 2 * LEAST_SHARD_BYTES,
+        65 * MOST_SHARD_BYTES: MOST_SHARD_BYTES,
+    }
+    for size, shard_bytes in sizes.items():
         [task] = plan_tasks({None: [StoredFile("f", size)]}, {"all": "a"}, quarantine="q", min_shards=1)
         assert task.shard_bytes == shard_bytes
 

@@ -7,7 +7,7 @@ import pytest
 
 from slipway.components.data_gate.rule_limits import Freshness, Limits
 from slipway.components.ingest.formats import FORMATS
-from slipway.components.ingest.options import SHARD_MB, NumberFormat, Options
+from slipway.components.ingest.options import NumberFormat, Options
 from slipway.components.ingest.source_limits import SourceLimits
 from slipway.components.model_gate.serving_rules import ServingLimits
 from slipway.components.model_gate.threshold_rules import Threshold
@@ -52,9 +52,9 @@ def test_format_that_can_be_chosen_is_one_that_is_read():
     ]
 
 
-def test_size_of_a_file_of_examples_is_the_same_in_both():
+def test_size_of_a_file_of_examples_is_left_to_the_source_s_plan_in_both():
     keys = workload_schema()["$defs"]["DataConfig"]["properties"]
-    assert Options().target_shard_bytes == keys["shard_mb"]["default"] * 2**20 == SHARD_MB * 2**20
+    assert Options().target_shard_bytes is keys["shard_mb"]["default"] is None
 
 
 def default_of(setting):
