@@ -96,6 +96,10 @@ class Metric:
     labels: Labels | None = None
     skips_zeros: bool = False
 
+    def is_better(self, value: float, *, than: float) -> bool:
+        """Return True if a value is better than another one; never where neither side is, or one is NaN."""
+        return value > than if self.better == "higher" else self.better == "lower" and value < than
+
     @property
     def needs_both_classes(self) -> bool:
         """Whether it says nothing of rows of one class, as an area or a share of the positives does."""

@@ -25,16 +25,16 @@ def reference_checks(
         )
         if name is None:
             continue
-        higher = metric_of(name).better == "higher"
+        metric = metric_of(name)
         got, theirs = metrics[name], scores[name]
         checks.append(
             Check(
                 metric=f"{name} against {model}",
                 slice=OVERALL,
-                required=f"{'above' if higher else 'below'} {theirs:.4g}",
+                required=f"{'above' if metric.better == 'higher' else 'below'} {theirs:.4g}",
                 got=got,
                 baseline=None,
-                passed=got > theirs if higher else got < theirs,
+                passed=metric.is_better(got, than=theirs),
                 stops=False,
                 note=f"the model does not earn its cost: {model} does "
                 f"{'as well' if got == theirs else 'better'}",

@@ -138,7 +138,7 @@ def _is_worse(check: Check, labels: LabelStatistics) -> bool:
     value = trivial_value(check.metric, labels)
     if value is None or check.got is None or math.isclose(check.got, value, rel_tol=_ROUNDING):
         return False
-    return check.got < value if metric_of(check.metric).better == "higher" else check.got > value
+    return metric_of(check.metric).is_better(value, than=check.got)
 
 
 def _beats(name: str, at: Measured, labels: LabelStatistics, classes: Sequence[str]) -> Check | None:

@@ -154,7 +154,7 @@ def is_better(name: str, change: float) -> bool | None:
     known = METRICS.get(plain_name(name))
     if known is None or known.better is None or change == 0 or math.isnan(change):
         return None
-    return (change > 0) == (known.better == "higher")
+    return known.is_better(change, than=0)
 
 
 def _run_facts(record: RunRecord) -> list[Fact]:

@@ -44,15 +44,13 @@ class LiveMetric:
     @property
     def is_worse(self) -> bool:
         """Whether even the better bound is worse than the value at the push, or the value has become NaN."""
-        better = metric_of(self.name).better
+        metric = metric_of(self.name)
         low, high = self.bounds
-        if self.at_push is None or better is None:
+        if self.at_push is None or metric.better is None:
             return False
         if math.isnan(self.value):
             return not math.isnan(self.at_push)
-        if low == high:
-            return False
-        return high < self.at_push if better == "higher" else low > self.at_push
+        return low != high and all(metric.is_better(self.at_push, than=bound) for bound in self.bounds)
 
     @property
     def text(self) -> str:

@@ -40,13 +40,18 @@ class PairedMetric:
 
         NaN is worse than any number.
         """
-        better = metric_of(self.name).better
-        if better is None or math.isnan(self.champion):
+        metric = metric_of(self.name)
+        if metric.better is None or math.isnan(self.champion):
             return "no difference shown"
         if math.isnan(self.challenger):
             return "worse"
-        low, high = self.bounds if better == "higher" else (-self.bounds[1], -self.bounds[0])
-        return "better" if low > 0 else "worse" if high < 0 else "no difference shown"
+        if all(metric.is_better(bound, than=0) for bound in self.bounds):
+            return "better"
+        return (
+            "worse"
+            if all(metric.is_better(0, than=bound) for bound in self.bounds)
+            else "no difference shown"
+        )
 
     @property
     def text(self) -> str:

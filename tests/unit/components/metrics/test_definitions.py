@@ -31,6 +31,25 @@ def test_a_name_may_have_an_output_s_before_it():
     assert metric_of("sold/auc") is METRICS["auc"]
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "than", "better"),
+    [
+        ("auc", 0.9, 0.8, True),
+        ("auc", 0.8, 0.9, False),
+        ("auc", 0.9, 0.9, False),
+        ("auc", float("nan"), 0.9, False),
+        ("sold/binary_crossentropy", 0.2, 0.3, True),
+        ("binary_crossentropy", 0.3, 0.2, False),
+        ("binary_crossentropy", 0.3, 0.3, False),
+        ("binary_crossentropy", 0.3, float("nan"), False),
+        ("interval_coverage", 0.9, 0.8, False),
+        ("interval_coverage", 0.8, 0.9, False),
+    ],
+)
+def test_a_value_is_better_on_the_metric_s_own_side(name, value, than, better):
+    assert metric_of(name).is_better(value, than=than) is better
+
+
 def test_no_two_metrics_are_of_one_class():
     assert len(BY_CLASS) == len(METRICS)
 
