@@ -23,15 +23,17 @@ from slipway.components.counted_words import counted
 from slipway.components.errors import ComponentError
 from slipway.components.in_process_runner import IN_PROCESS
 from slipway.components.process_pool import (
+    ProcessPool,
     Progress,
     ResultMessage,
     Task,
     Work,
+    Workers,
     WorkersTraceError,
     lacks_memory,
 )
 from slipway.components.progress import report as tell
-from slipway.components.shards import MOST_SHARDS, MOST_SHARDS_ELSEWHERE
+from slipway.components.shards import MOST_SHARDS, MOST_SHARDS_ELSEWHERE, Shard, process_count
 
 
 def runs_elsewhere(beam_args: Sequence[str] | None) -> bool:
@@ -43,6 +45,26 @@ def runs_elsewhere(beam_args: Sequence[str] | None) -> bool:
 def most_shards(beam_args: Sequence[str] | None) -> int:
     """Return the approximate number of shards per split for the engine that Beam's options name."""
     return MOST_SHARDS_ELSEWHERE if runs_elsewhere(beam_args) else MOST_SHARDS
+
+
+def make_workers(executor: Any, *readings: Sequence[Shard], folder: str, bytes_per_process: int) -> Workers:
+    """Return what works on an executor's shards: processes on this machine, or the engine its options name.
+
+    Args:
+        executor: a TFX executor with Beam's options.
+        readings: the shards of each pass over the data; the one that pays for the most processes decides.
+        folder: see `BeamEngineWorkers`.
+        bytes_per_process: see `process_count`.
+
+    Raises:
+        ComponentError: see `process_count`.
+    """
+    beam_args = executor._beam_pipeline_args or ()
+    if runs_elsewhere(beam_args):
+        return BeamEngineWorkers(executor._make_beam_pipeline, folder)
+    return ProcessPool(
+        max(process_count(shards, beam_args, bytes_per_process=bytes_per_process) for shards in readings)
+    )
 
 
 class BeamEngineWorkers:

@@ -24,7 +24,7 @@ from tfx.types import artifact_utils, standard_component_specs
 from tfx.types.standard_artifacts import ModelEvaluation
 from tfx.utils import io_utils, json_utils, path_utils, proto_utils
 
-from slipway.components.beam_engine_workers import BeamEngineWorkers, most_shards, runs_elsewhere
+from slipway.components.beam_engine_workers import make_workers, most_shards
 from slipway.components.counted_words import counted
 from slipway.components.errors import ComponentError
 from slipway.components.evaluator.metric_files import merge_evaluation, result_names, write_evaluation
@@ -37,10 +37,10 @@ from slipway.components.evaluator.stock_executor import KINDS, CheckedExecutor, 
 from slipway.components.evaluator.tally import Tally
 from slipway.components.model_gate.eval_config import CANDIDATE
 from slipway.components.model_gate.trivial_scores import LABEL_PREFIX
-from slipway.components.process_pool import ProcessPool, TaskProgress, Workers
+from slipway.components.process_pool import TaskProgress
 from slipway.components.progress import report as tell
 from slipway.components.saved_model.digest_files import require_as_exported
-from slipway.components.shards import Rows, Shard, process_count, redone_in_words, shards_of, with_place
+from slipway.components.shards import Rows, Shard, redone_in_words, shards_of, with_place
 
 _EVAL = "eval"
 _FORMATS = (example_gen_pb2.FORMAT_TF_EXAMPLE, example_gen_pb2.FORMAT_UNSPECIFIED)
@@ -175,18 +175,13 @@ class Executor(CheckedExecutor):
         shards = shards_of("", work.files, sizes, most=most_shards(self._beam_pipeline_args))
         count = Count(work.request, work.models, work.schema)
         tally = Tally(work.request)
-        with self._workers(shards, f"{work.folder}/{_TEMPORARY}") as workers:
+        with make_workers(
+            self, shards, folder=f"{work.folder}/{_TEMPORARY}", bytes_per_process=_BYTES_PER_PROCESS
+        ) as workers:
             found = workers.map(count, shards, progress=Rows(shards).tell, again=count.in_smaller_batches)
             for each in found:
                 tally.merge(each)
         return _write(work, tally, redone_in_words(workers.redone))
-
-    def _workers(self, shards: Sequence[Shard], folder: str) -> Workers:
-        if runs_elsewhere(self._beam_pipeline_args):
-            return BeamEngineWorkers(self._make_beam_pipeline, folder)
-        return ProcessPool(
-            process_count(shards, self._beam_pipeline_args or (), bytes_per_process=_BYTES_PER_PROCESS)
-        )
 
 
 def _require_stock(properties: Mapping[str, object], reason: NotOursError) -> None:

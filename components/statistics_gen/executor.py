@@ -15,11 +15,11 @@ from tfx.proto import example_gen_pb2
 from tfx.types import artifact_utils, standard_component_specs
 from tfx.utils import io_utils, json_utils, stats_utils
 
-from slipway.components.beam_engine_workers import BeamEngineWorkers, most_shards, runs_elsewhere
+from slipway.components.beam_engine_workers import make_workers, most_shards
 from slipway.components.counted_words import counted
-from slipway.components.process_pool import ProcessPool, TaskProgress, Workers
+from slipway.components.process_pool import TaskProgress
 from slipway.components.progress import report as tell
-from slipway.components.shards import Rows, Shard, process_count, redone_in_words, shards_of
+from slipway.components.shards import Rows, Shard, redone_in_words, shards_of
 from slipway.components.statistics_gen.executor_choice import OPTIONS, reason_for_stock_executor
 from slipway.components.statistics_gen.reading import batches
 from slipway.components.statistics_gen.tally import States, Tally
@@ -107,7 +107,9 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
         dealt = list(itertools.chain.from_iterable(shards.values()))
         work = Count(options.to_json(), samples)
         rows = 0
-        with self._workers(dealt, f"{statistics.uri}/{_TEMPORARY}") as workers:
+        with make_workers(
+            self, dealt, folder=f"{statistics.uri}/{_TEMPORARY}", bytes_per_process=_BYTES_PER_PROCESS
+        ) as workers:
             results = workers.map(work, dealt, progress=Rows(dealt).tell, again=replace(work, parts=_SMALLER))
             for split in samples:
                 tally = Tally(options)
@@ -116,13 +118,6 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
                 rows += tally.rows
                 _write(tally.result(), artifact_utils.get_split_uri([statistics], split))
             tell(counted(rows, "row") + redone_in_words(workers.redone))
-
-    def _workers(self, dealt: Sequence[Shard], folder: str) -> Workers:
-        if runs_elsewhere(self._beam_pipeline_args):
-            return BeamEngineWorkers(self._make_beam_pipeline, folder)
-        return ProcessPool(
-            process_count(dealt, self._beam_pipeline_args, bytes_per_process=_BYTES_PER_PROCESS)
-        )
 
     def _reason_for_stock_executor(
         self,

@@ -19,11 +19,11 @@ from tfx.types import artifact_utils, standard_component_specs
 from tfx.utils import io_utils
 
 from slipway.components.accelerators import keep_to_cpu
-from slipway.components.beam_engine_workers import BeamEngineWorkers, most_shards, runs_elsewhere
+from slipway.components.beam_engine_workers import make_workers, most_shards, runs_elsewhere
 from slipway.components.errors import ComponentError
 from slipway.components.process_pool import ProcessPool, Workers
 from slipway.components.progress import report as tell
-from slipway.components.shards import Rows, Shard, process_count, redone_in_words, shards_of
+from slipway.components.shards import Rows, Shard, redone_in_words, shards_of
 from slipway.components.transform.analysis import Reading, analyze
 from slipway.components.transform.examples import Columns
 from slipway.components.transform.executor_choice import reason_for_stock_executor
@@ -111,8 +111,7 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
             wanted = traced.transformed_columns()
             if not wanted:
                 raise UnknownOperationError("outputs that are made of no column")
-            is_elsewhere = runs_elsewhere(self._beam_pipeline_args)
-            if is_elsewhere and not traced.can_be_shared:
+            if runs_elsewhere(self._beam_pipeline_args) and not traced.can_be_shared:
                 raise UnknownOperationError(
                     "Python functions or random numbers in the graph, with a beam.runner other than direct"
                 )
@@ -121,28 +120,16 @@ class Executor(tfx_executor.Executor):  # type: ignore[misc]
                 shard for split in splits.analyze for shard in shards_of(split, *files[split], most=most)
             ]
             written = [shard for split in prefixes for shard in _one_each(split, *files[split])]
-            workers = (
-                BeamEngineWorkers(self._make_beam_pipeline, f"{graph}/{_ENGINE}")
-                if is_elsewhere
-                else self._processes(analyzed, written, can_be_shared=traced.can_be_shared)
+            # The data is read twice; the larger reading decides, since often only some splits are analyzed.
+            workers = make_workers(
+                self, analyzed, written, folder=f"{graph}/{_ENGINE}", bytes_per_process=_BYTES_PER_PROCESS
             )
-            with workers:
+            with workers if traced.can_be_shared else ProcessPool(1) as workers:
                 serialized = schema.SerializeToString()
                 reading = Reading(analyzed, workers, serialized, traced.analyzed_columns())
                 _write_graph(traced, reading, schema, folder)
                 work = Materialize(workers.reachable(folder), serialized, wanted, prefixes)
                 _materialize(work, written, workers)
-
-    def _processes(
-        self, analyzed: Sequence[Shard], written: Sequence[Shard], *, can_be_shared: bool
-    ) -> ProcessPool:
-        """Return workers on this machine, with as many processes as the amount of data is worth."""
-        # The data is read twice; the larger reading decides, since often only some splits are analyzed.
-        worth = max(
-            process_count(shards, self._beam_pipeline_args or (), bytes_per_process=_BYTES_PER_PROCESS)
-            for shards in (analyzed, written)
-        )
-        return ProcessPool(worth if can_be_shared else 1)
 
     def _function(self, exec_properties: Mapping[str, object], schema_file: str) -> Any:
         """Return the user's preprocessing_fn, found as TFX finds it."""

@@ -494,12 +494,11 @@ def alone(saved, tmp_path_factory):
 @pytest.fixture(scope="module")
 def in_shards(alone, evaluate):
     """What all metrics are where each file is a shard of its own, in one process."""
-    from slipway.components import shards
-    from slipway.components.evaluator import executor
+    from slipway.components import beam_engine_workers, shards
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shards, "LEAST_BYTES", 1)
-        patch.setattr(executor, "process_count", lambda *_, **__: 1)
+        patch.setattr(beam_engine_workers, "process_count", lambda *_, **__: 1)
         return evaluate(alone[0], config_of("binary"), alone[1])
 
 
@@ -516,11 +515,10 @@ def test_an_engine_of_beam_gives_the_same_to_the_last_bit(alone, in_shards, eval
 
 
 def test_two_processes_give_the_same_to_the_last_bit(alone, in_shards, evaluate, monkeypatch, forked, beside):
-    from slipway.components import shards
-    from slipway.components.evaluator import executor
+    from slipway.components import beam_engine_workers, shards
 
     monkeypatch.setattr(shards, "LEAST_BYTES", 1)
-    monkeypatch.setattr(executor, "process_count", lambda *_, **__: 2)
+    monkeypatch.setattr(beam_engine_workers, "process_count", lambda *_, **__: 2)
     by_two = evaluate(alone[0], config_of("binary"), alone[1])
     assert len(beside) == 1
     # NaN is there, too.
@@ -963,8 +961,7 @@ def test_own_metrics_are_taken_out_and_what_applies_to_them_stays(tfx):
 
 
 def test_a_part_that_is_done_again_is_asked_of_the_models_that_are_there(alone, evaluate, tfx, monkeypatch):
-    from slipway.components import shards
-    from slipway.components.evaluator import executor
+    from slipway.components import beam_engine_workers, shards
     from slipway.components.evaluator.reading import LoadedModels
 
     load, tally, loaded, asked = tfx.tf.saved_model.load, LoadedModels.tally, [], []
@@ -980,7 +977,7 @@ def test_a_part_that_is_done_again_is_asked_of_the_models_that_are_there(alone, 
         yield from tally(models, file, place, into)
 
     monkeypatch.setattr(shards, "LEAST_BYTES", 1)
-    monkeypatch.setattr(executor, "process_count", lambda *_, **__: 1)
+    monkeypatch.setattr(beam_engine_workers, "process_count", lambda *_, **__: 1)
     whole = content(evaluate(alone[0], config_of("binary", []), alone[1]))
     monkeypatch.setattr(tfx.tf.saved_model, "load", counted)
     monkeypatch.setattr(LoadedModels, "tally", short_of_memory)

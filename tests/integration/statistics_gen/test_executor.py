@@ -368,7 +368,7 @@ def test_link_to_a_dashboard_that_fails_does_not_fail_the_node(made, tmp_path, m
 def test_two_processes_give_the_same_bytes_and_what_one_cannot_do_is_done_again(
     made, tmp_path, monkeypatch, forked, beside
 ):
-    from slipway.components import shards
+    from slipway.components import beam_engine_workers, shards
     from slipway.components.progress import PROGRESS_VARIABLE
     from slipway.components.statistics_gen import executor
 
@@ -378,7 +378,7 @@ def test_two_processes_give_the_same_bytes_and_what_one_cannot_do_is_done_again(
     asked = options(num_quantiles_histogram_buckets=100)
     found = []
     for processes in (1, 2):
-        monkeypatch.setattr(executor, "process_count", lambda *_, n=processes, **__: n)
+        monkeypatch.setattr(beam_engine_workers, "process_count", lambda *_, n=processes, **__: n)
         statistics = computed(executor.Executor, made, tmp_path / str(processes), stats_options_json=asked)
         found.append([Path(statistics.uri, f"Split-{split}/FeatureStats.pb").read_bytes() for split in FILES])
         assert len(beside) == processes - 1
@@ -391,7 +391,7 @@ def test_two_processes_give_the_same_bytes_and_what_one_cannot_do_is_done_again(
         return batches(batch_of, sample, parts=parts)
 
     batches = executor.batches
-    monkeypatch.setattr(executor, "process_count", lambda *_, **__: 1)
+    monkeypatch.setattr(beam_engine_workers, "process_count", lambda *_, **__: 1)
     monkeypatch.setattr(executor, "batches", no_memory)
     statistics = computed(executor.Executor, made, tmp_path / "again", stats_options_json=asked)
     again = [Path(statistics.uri, f"Split-{split}/FeatureStats.pb").read_bytes() for split in FILES]

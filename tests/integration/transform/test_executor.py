@@ -126,14 +126,14 @@ def function(request):
 @pytest.fixture(scope="module")
 def by_ours(made, project, tmp_path_factory):
     """The output of our executor for a function, in one process; each file is its own shard."""
-    from slipway.components import shards
+    from slipway.components import beam_engine_workers, shards
     from slipway.components.transform import executor
 
     @functools.cache
     def result(function):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(shards, "LEAST_BYTES", 1)
-            patch.setattr(executor, "process_count", lambda *_, **__: 1)
+            patch.setattr(beam_engine_workers, "process_count", lambda *_, **__: 1)
             patch.syspath_prepend(project / "tests/integration/transform")
             return transform(
                 executor.Executor, made, tmp_path_factory.mktemp("ours"), preprocessing_fn=function
@@ -196,14 +196,14 @@ def test_all_analyzers_find_what_numpy_finds(by_ours, made):
 def test_function_without_tables_is_traced_once_more_only_for_what_needs_a_result(
     made, project, tmp_path, monkeypatch, forked, processes
 ):
-    from slipway.components import shards
+    from slipway.components import beam_engine_workers, shards
     from slipway.components.transform import executor
 
     monkeypatch.syspath_prepend(project / "tests/integration/transform")
     import many_analyzers
 
     monkeypatch.setattr(shards, "LEAST_BYTES", 1)
-    monkeypatch.setattr(executor, "process_count", lambda *_, **__: processes)
+    monkeypatch.setattr(beam_engine_workers, "process_count", lambda *_, **__: processes)
     many_analyzers.TRACED.clear()
     transform(executor.Executor, made, tmp_path, preprocessing_fn="many_analyzers.only_numbers")
     assert len(many_analyzers.TRACED) == 2
@@ -271,11 +271,11 @@ def test_rows_are_the_same_to_the_last_bits_where_the_graph_is(both, made, tmp_p
 def test_two_processes_give_the_same_values_to_the_last_bit(
     by_ours, function, made, project, tmp_path, monkeypatch, forked, beside
 ):
-    from slipway.components import shards
+    from slipway.components import beam_engine_workers, shards
     from slipway.components.transform import executor
 
     monkeypatch.setattr(shards, "LEAST_BYTES", 1)
-    monkeypatch.setattr(executor, "process_count", lambda *_, **__: 2)
+    monkeypatch.setattr(beam_engine_workers, "process_count", lambda *_, **__: 2)
     monkeypatch.syspath_prepend(project / "tests/integration/transform")
     by_two = transform(executor.Executor, made, tmp_path, preprocessing_fn=function)
     assert len(beside) == 1

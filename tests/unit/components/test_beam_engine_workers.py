@@ -112,3 +112,45 @@ def test_where_work_is_done_is_reported_by_the_runner(args, elsewhere):
     from slipway.components.beam_engine_workers import runs_elsewhere
 
     assert runs_elsewhere(args) is elsewhere
+
+
+class ExecutorWith:
+    """What `make_workers` asks of an executor: Beam's options and pipelines of them."""
+
+    def __init__(self, *beam_args):
+        self._beam_pipeline_args = list(beam_args) or None
+        self._make_beam_pipeline = None
+
+
+@pytest.mark.parametrize(
+    ("readings", "options", "others"),
+    [
+        ([8, 8], (), 1),
+        ([8], (), 0),
+        ([8, 8, 8], ("--direct_num_workers=2",), 1),
+        ([8, 8], ("--runner=FnApiRunner",), 1),
+    ],
+)
+def test_processes_work_on_this_machine_as_many_as_the_largest_reading_pays_for(
+    readings, options, others, monkeypatch
+):
+    from slipway.components import beam_engine_workers, python_process, shards
+    from slipway.components.process_pool import ProcessPool
+
+    monkeypatch.setattr(shards.os, "sched_getaffinity", lambda _: range(8))
+    monkeypatch.setattr(python_process, "fork_channel", 0)
+    large = [shards.Shard("train", i, len(readings), (f"f{i}",), size) for i, size in enumerate(readings)]
+    made = beam_engine_workers.make_workers(
+        ExecutorWith(*options), large[:1], large, folder="unused", bytes_per_process=8
+    )
+    assert isinstance(made, ProcessPool)
+    assert made.others == others
+
+
+def test_another_engine_that_the_options_name_works_in_the_folder(tmp_path):
+    from slipway.components.beam_engine_workers import BeamEngineWorkers, make_workers
+
+    asked = ExecutorWith("--runner=FlinkRunner")
+    with make_workers(asked, [], folder=str(tmp_path / "engine"), bytes_per_process=1) as workers:
+        assert isinstance(workers, BeamEngineWorkers)
+        assert (tmp_path / "engine").is_dir()
