@@ -1,7 +1,6 @@
 """Rules of the global batch: how it is divided and padded, and what follows from its size."""
 
 import math
-from typing import Literal
 
 from slipway.components.errors import ComponentError
 
@@ -14,8 +13,6 @@ EXECUTION_LIMIT_S = 0.5
 """Seconds that one call of the compiled function may take: callbacks run only between calls."""
 LEFT_OUT_SHARE = 0.02
 """Share of an epoch that may be left out to make it a multiple of the steps of an execution."""
-
-Scale = Literal["none", "linear", "sqrt"]
 
 
 def require_divisible(batch_size: int, *, replicas: int, hosts: int = 1) -> None:
@@ -86,19 +83,6 @@ def padding_advice(batch_size: int, *, replicas: int) -> str:
         f"{each} examples a core are padded to {padded}, {1 - each / padded:.0%} in vain; "
         f"best is train.batch_size {padded * replicas}"
     )
-
-
-def learning_rate_factor(scale: Scale, *, batch_size: int, base_batch_size: int) -> float:
-    """Return the factor for the model's learning rate.
-
-    Args:
-        scale: "none"; "linear" (Goyal et al. 2017, arXiv:1706.02677); "sqrt" (Krizhevsky 2014,
-            arXiv:1404.5997), which suits Adam.
-        batch_size: examples per update of the weights.
-        base_batch_size: the batch size that the rate was chosen for.
-    """
-    quotient = batch_size / base_batch_size
-    return {"none": 1.0, "linear": quotient, "sqrt": math.sqrt(quotient)}[scale]
 
 
 def choose_steps_per_execution(steps_per_epoch: int, *, step_s: float, limit: int | None = None) -> int:

@@ -4,7 +4,6 @@ from typing import Any
 
 import keras
 
-from slipway.components.trainer.global_batch import learning_rate_factor
 from slipway.components.trainer.settings.learning_rate import LearningRateSettings
 
 
@@ -19,11 +18,7 @@ def scale_learning_rate(
         batch_size: examples per update.
         accumulate_steps: steps per update, >= 1.
     """
-    factor = learning_rate_factor(
-        settings.scale,
-        batch_size=batch_size,
-        base_batch_size=settings.base_batch_size,
-    )
+    factor = settings.factor(batch_size)
     if factor == 1.0 and not settings.warmup_steps:
         return factor
     optimizer = inner_optimizer(model)

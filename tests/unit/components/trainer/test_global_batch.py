@@ -8,7 +8,6 @@ from slipway.components.errors import ComponentError
 from slipway.components.trainer.global_batch import (
     LEFT_OUT_SHARE,
     choose_steps_per_execution,
-    learning_rate_factor,
     padding_advice,
     require_divisible,
     require_evaluation,
@@ -51,11 +50,6 @@ def test_eval_split_that_makes_no_batch_is_refused_with_the_number_that_would():
 )
 def test_padding_is_reported_in_numbers(batch_size, advice):
     assert padding_advice(batch_size, replicas=8) == advice
-
-
-@pytest.mark.parametrize(("scale", "factor"), [("none", 1.0), ("linear", 16.0), ("sqrt", 4.0)])
-def test_learning_rate_follows_the_batch_by_rule(scale, factor):
-    assert learning_rate_factor(scale, batch_size=4096, base_batch_size=256) == factor
 
 
 @pytest.mark.parametrize(
