@@ -7,11 +7,11 @@ shard. So the result does not depend on the number of processes, to the last bit
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from threading import Lock
 
 from slipway.components import python_process
 from slipway.components.available_memory import available_memory_bytes
+from slipway.components.beam_args import most_workers
 from slipway.components.counted_words import counted
 from slipway.components.errors import ComponentError
 from slipway.components.progress import report as tell
@@ -33,8 +33,6 @@ WORKER_MEMORY_BYTES = 1 << 30
 BYTES_PER_PROCESS_VARIABLE = "SLIPWAY_WORKER_BYTES"
 """Environment variable that overrides each node's number of input bytes for which one more process pays off,
 for tests and measurements. A value below LEAST_BYTES also lowers the minimum size of a shard."""
-
-_WORKERS_OPTION = "--direct_num_workers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +89,7 @@ def process_count(shards: Sequence[Shard], beam_args: Sequence[str], *, bytes_pe
     """
     bytes_per_process = _bytes_per_process(bytes_per_process)
     cores = len(os.sched_getaffinity(0))
-    given = " ".join(beam_args).replace("=", " ").split()
-    named = [value for option, value in pairwise(given) if option == _WORKERS_OPTION]
-    at_most = int(named[-1]) if named else cores
+    at_most = most_workers(beam_args)
     if python_process.fork_channel is None:
         bytes_per_process *= _AFRESH
     worth = sum(shard.size_bytes for shard in shards) // bytes_per_process

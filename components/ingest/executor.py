@@ -8,7 +8,6 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
-from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions
 from google.protobuf import text_format
 from tensorflow_metadata.proto.v0 import schema_pb2
 from tfx.components.example_gen import utils
@@ -20,10 +19,11 @@ from tfx.types import artifact_utils, standard_component_specs
 from tfx.utils import proto_utils
 from tfx.utils.io_utils import copy_dir
 
+from slipway.components.beam_args import most_workers
+from slipway.components.beam_engine_workers import runs_elsewhere
 from slipway.components.counted_words import counted
 from slipway.components.errors import ComponentError, SlipwayError
 from slipway.components.failure_files import left_folder
-from slipway.components.in_process_runner import IN_PROCESS
 from slipway.components.ingest.blocks import check_columns
 from slipway.components.ingest.column_types import Columns, ColumnType, merge
 from slipway.components.ingest.convert import Report, convert
@@ -96,26 +96,18 @@ class Executor(BaseBeamExecutor):
         examples_utils.set_file_format(examples, "tfrecords_gzip")
 
     def _run(self, tasks: Sequence[Task], options: Options, known: Columns, folders: Sequence[str]) -> Report:
-        args = PipelineOptions(self._beam_pipeline_args)
         is_on_disk = not any("://" in folder for folder in folders)
-        if (
-            is_on_disk
-            and (args.view_as(StandardOptions).runner or StandardOptions.DEFAULT_RUNNER) == IN_PROCESS
-        ):
+        if is_on_disk and not runs_elsewhere(self._beam_pipeline_args):
             # On one machine, Beam's own parallelism costs more than it gains.
-            at_most = args.view_as(DirectOptions).direct_num_workers
             return run_tasks(
                 tasks,
                 options,
                 known,
-                workers=worker_count(tasks, at_most=at_most if self._names_workers() else None),
+                workers=worker_count(tasks, at_most=most_workers(self._beam_pipeline_args or ())),
                 clear=lambda: _make_anew(folders),
             )
         self._run_with_beam(tasks, options, known)
         return _collect(tasks)
-
-    def _names_workers(self) -> bool:
-        return any(arg.startswith("--direct_num_workers") for arg in self._beam_pipeline_args or ())
 
     def _run_with_beam(self, tasks: Sequence[Task], options: Options, known: Columns) -> None:
         with self._make_beam_pipeline() as pipeline:

@@ -60,11 +60,11 @@ def run_tasks(
         return _run(tasks, options, known, workers, infer_by=options)
 
 
-def worker_count(tasks: Sequence[Task], *, at_most: int | None) -> int:
+def worker_count(tasks: Sequence[Task], *, at_most: int) -> int:
     """Return the number of processes that pay off, including this one.
 
     Args:
-        at_most: the maximum that the user gave; None: the number of cores.
+        at_most: the maximum that the user gave; 0: the number of cores.
     """
     cores = len(os.sched_getaffinity(0))
     worth = sum(file.read_bytes for task in tasks for file in task.files) // WORKER_BYTES

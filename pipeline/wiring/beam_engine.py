@@ -9,13 +9,14 @@ import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from slipway.components.beam_args import read_options
 from slipway.components.nearest import nearest
 from slipway.components.project import PROJECT_ROOT
 from slipway.pipeline.config import BeamConfig, CloudConfig
 from slipway.pipeline.config.beam import RUNNERS
 from slipway.pipeline.errors import ConfigError
 from slipway.pipeline.terminal.invocation import image_command
-from slipway.pipeline.wiring.beam_ports import IN_PROCESS, check_running_mode, read_options, without_ports
+from slipway.pipeline.wiring.beam_ports import IN_PROCESS, check_running_mode, without_ports
 
 ENGINES = PROJECT_ROOT / ".engines"
 """The folder into which `make` puts the engines' programs."""

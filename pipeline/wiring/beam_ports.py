@@ -10,6 +10,7 @@ import os
 from collections.abc import Sequence
 
 from slipway.components import in_process_runner
+from slipway.components.beam_args import read_options
 from slipway.pipeline.errors import ConfigError
 
 OPEN_PORTS_VARIABLE = "SLIPWAY_OPEN_PORTS"
@@ -63,19 +64,6 @@ def check_running_mode(mode: str) -> None:
             hint="leave it out; where a pipeline's own code sets it: "
             f"--beam=--{_MODE_OPTION}={_MODE_WITHOUT_PORTS}",
         )
-
-
-def read_options(args: Sequence[str]) -> dict[str, str]:
-    """Return option values by name, given as `--NAME=VALUE` or `--NAME VALUE`; empty for a switch."""
-    found: dict[str, str] = {}
-    name = ""
-    for arg in args:
-        if arg.startswith("--"):
-            name, _, value = arg.removeprefix("--").partition("=")
-            found[name] = value
-        elif name and not found[name]:
-            found[name] = arg
-    return found
 
 
 def _check_open_ports(runner: str) -> None:

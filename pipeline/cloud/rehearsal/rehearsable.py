@@ -8,11 +8,11 @@ import json
 import shlex
 from collections.abc import Iterator, Mapping
 
+from slipway.components.beam_args import read_options
 from slipway.components.nearest import nearest
 from slipway.pipeline.cloud.complete_job import component_of, container_tasks, tasks_of, title_of
 from slipway.pipeline.cloud.pipeline_job import PipelineContainerSpec, PipelineJob, PipelineSpec
 from slipway.pipeline.errors import UsageError
-from slipway.pipeline.wiring.beam_ports import read_options
 
 _EXECUTOR_FLAG = "--executor_class_path"
 _STOCK_PUSHER = "tfx.components.pusher.executor.Executor"

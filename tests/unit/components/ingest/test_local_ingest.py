@@ -148,7 +148,7 @@ def test_process_that_dies_is_reported(run, several, monkeypatch):
 def test_no_more_processes_than_tasks_work_and_wish():
     tasks = [Task(index=i, files=[StoredFile("f", TASK_BYTES)], splits={}, quarantine="") for i in range(3)]
     cores = len(os.sched_getaffinity(0))
-    assert worker_count(tasks, at_most=None) == min(3, cores)
+    assert worker_count(tasks, at_most=0) == min(3, cores)
     assert worker_count(tasks, at_most=1) == 1
     assert worker_count(tasks[:1], at_most=8) == 1
     small = [Task(index=i, files=[StoredFile("f", 1000)], splits={}, quarantine="") for i in range(9)]

@@ -3,7 +3,7 @@
 import pytest
 
 from slipway.pipeline.errors import ConfigError
-from slipway.pipeline.wiring.beam_ports import IN_PROCESS, OPEN_PORTS_VARIABLE, read_options, without_ports
+from slipway.pipeline.wiring.beam_ports import IN_PROCESS, OPEN_PORTS_VARIABLE, without_ports
 
 
 @pytest.fixture(autouse=True)
@@ -65,8 +65,3 @@ def test_beams_default_becomes_the_runner_inside_the_process(args):
 @pytest.mark.parametrize("runner", ["FnApiRunner", "BundleBasedDirectRunner", "my.own.FlinkRunner"])
 def test_what_opens_no_port_and_what_is_somebodys_own_stays(runner):
     assert without_ports([f"--runner={runner}"]) == [f"--runner={runner}"]
-
-
-def test_options_are_read_as_beam_reads_them():
-    args = ["--runner", "flink", "--update", "--parallelism=4", "--parallelism", "8"]
-    assert read_options(args) == {"runner": "flink", "update": "", "parallelism": "8"}
