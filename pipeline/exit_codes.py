@@ -1,6 +1,6 @@
 """The exit codes of both command lines, as documented in their help and stored in `run.json`.
 
-`engine/run_end.exit_code` decides which of them a run ends with.
+`runs/outcome.exit_code` decides which of them a run ends with.
 """
 
 DONE = 0

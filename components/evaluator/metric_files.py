@@ -139,7 +139,7 @@ def _with_intervals(record: Any, spreads: Spreads) -> Any:
             interval.lower_bound.double_value.value = value - half
             interval.upper_bound.double_value.value = value + half
             interval.standard_error.double_value.value = spread.error
-            interval.degrees_of_freedom.value = spread.freedom
+            interval.degrees_of_freedom.value = spread.degrees_of_freedom
     return record
 
 

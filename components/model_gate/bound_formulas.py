@@ -19,23 +19,23 @@ class Spread:
 
     Attributes:
         error: the standard error, in the unit of the value, >= 0.
-        freedom: degrees of freedom of the measurement, >= 1.
+        degrees_of_freedom: of the measurement, >= 1.
     """
 
     error: float
-    freedom: int
+    degrees_of_freedom: int
 
     def half(self, confidence: float) -> float:
         """Return the distance between the value and its one-sided bounds."""
-        return student_quantile(confidence, self.freedom) * self.error
+        return student_quantile(confidence, self.degrees_of_freedom) * self.error
 
 
 @functools.lru_cache(maxsize=4096)
-def student_quantile(confidence: float, freedom: int) -> float:
+def student_quantile(confidence: float, degrees_of_freedom: int) -> float:
     """Return the t of a one-sided bound: 1.669 for 0.95 and 63 degrees of freedom."""
     from scipy.special import stdtrit  # imported here because the command line never needs a quantile
 
-    return float(stdtrit(freedom, confidence))
+    return float(stdtrit(degrees_of_freedom, confidence))
 
 
 def normal_quantile(confidence: float) -> float:

@@ -60,7 +60,7 @@ def difference_bounds(metric: str, at: Measured, confidence: float) -> tuple[flo
     if spread is not None:
         half = spread.half(confidence)
         on_same_rows = got - baseline - half, got - baseline + half
-        if spread.freedom >= FEW_FREEDOM:
+        if spread.degrees_of_freedom >= FEW_FREEDOM:
             return on_same_rows
     # On the same rows chance moves a baseline's value about as far as the candidate's.
     ours = (got, *bounds(metric, got, at, confidence, at.spreads.get(metric)))

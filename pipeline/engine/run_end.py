@@ -13,7 +13,7 @@ from slipway.pipeline.engine.signal_handlers import raise_interrupt, signals_han
 from slipway.pipeline.errors import PipelineError, UsageError, of_the_machine
 from slipway.pipeline.exit_codes import DONE, FAILED, GATE_STOPPED, INTERRUPTED
 from slipway.pipeline.runs.history import History
-from slipway.pipeline.runs.outcome import complete_outcome
+from slipway.pipeline.runs.outcome import complete_outcome, exit_code
 from slipway.pipeline.runs.record import RunRecord, RunState
 from slipway.pipeline.screen.display import RunDisplay
 from slipway.pipeline.screen.wording import resume_command
@@ -103,14 +103,6 @@ def conclude(record: RunRecord, *, interrupted: bool = False, pruned: bool = Fal
     record.state = _STATES[record.exit_code]
     if pruned and record.exit_code == DONE:
         record.exit_code, record.state = INTERRUPTED, "pruned"
-
-
-def exit_code(record: RunRecord) -> int:
-    """Return the exit code: 0 done; 1 a node failed; 3 a gate stopped the run."""
-    failed = [node for node in record.nodes if node.state == "failed"]
-    if any(not node.is_stop for node in failed):
-        return FAILED
-    return GATE_STOPPED if failed or record.blessed is False else DONE
 
 
 def _end(journal: Journal, listeners: Sequence[Listener]) -> None:

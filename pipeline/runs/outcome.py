@@ -1,11 +1,9 @@
-"""Reads what a run achieved from its nodes' outputs: metrics, blessing, pushed version, the gates' verdicts.
-
-`engine/run_end.py` decides its state and exit code.
-"""
+"""Reads what a run achieved from its nodes: metrics, blessing, pushed version, verdicts and exit code."""
 
 from pathlib import Path
 from typing import cast
 
+from slipway.pipeline.exit_codes import DONE, FAILED, GATE_STOPPED
 from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.record import (
     Artifact,
@@ -41,6 +39,14 @@ def complete_outcome(record: RunRecord) -> None:
             live = live_beside(path)
             if live not in ("", Path(path).name):
                 record.pushed["live"] = live
+
+
+def exit_code(record: RunRecord) -> int:
+    """Return the exit code: 0 done; 1 a node failed; 3 a gate stopped the run."""
+    failed = [node for node in record.nodes if node.state == "failed"]
+    if any(not node.is_stop for node in failed):
+        return FAILED
+    return GATE_STOPPED if failed or record.blessed is False else DONE
 
 
 def _complete_blessing(record: RunRecord) -> None:

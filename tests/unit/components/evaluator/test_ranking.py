@@ -113,7 +113,7 @@ def test_bounds_are_those_of_groups_and_differences_are_on_the_same():
     each = np.array([ndcg(group, None) for group in range(GROUPS)])
     expected = np.nanstd(each, ddof=1) / math.sqrt((~np.isnan(each)).sum())
     assert found["candidate", "ndcg", False].error == pytest.approx(expected, rel=0.3)
-    assert found["candidate", "ndcg", False].freedom == 63
+    assert found["candidate", "ndcg", False].degrees_of_freedom == 63
     same = spreads(ASKED, tallied(scores=(SCORES, SCORES)))[()]
     assert same["candidate", "ndcg", True].error == 0.0
 

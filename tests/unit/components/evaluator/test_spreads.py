@@ -152,7 +152,7 @@ def test_every_metric_has_a_spread_in_every_slice_for_each_model_and_their_diffe
         for key in ((), (("group", 0),), (("group", 2),)):
             assert found[key].keys() == wanted
             assert all(0 <= spread.error < math.inf for spread in found[key].values())
-            assert {spread.freedom for spread in found[key].values()} == {REPLICATES - 1}
+            assert {spread.degrees_of_freedom for spread in found[key].values()} == {REPLICATES - 1}
 
 
 def test_sharding_and_batches_change_nothing():
@@ -211,7 +211,7 @@ def test_few_rows_that_all_speak_for_the_baseline_do_not_make_it_sure(
     found = spreads(asked, tallied(asked, rows=len(labels), labels=labels, answers=answers, groups=groups))
     spread = found[()]["candidate", name, True]
     assert spread.error >= error * 0.99
-    assert spread.freedom == freedom
+    assert spread.degrees_of_freedom == freedom
 
 
 @pytest.mark.parametrize("heavy", [0, 1])
@@ -247,8 +247,11 @@ def test_what_one_class_weighs_says_nothing_about_how_sure_the_other_is(heavy):
         found.append(spreads(asked, tally)[()])
     alike, unlike = ([each["candidate", name, False] for name in names] for each in found)
     for name, mine, theirs in zip(names[:3], alike, unlike, strict=False):
-        assert (mine.error, mine.freedom) == (pytest.approx(theirs.error), theirs.freedom), name
-    assert [spread.freedom for spread in unlike[:3]] == [9, 9, 9]
+        assert (mine.error, mine.degrees_of_freedom) == (
+            pytest.approx(theirs.error),
+            theirs.degrees_of_freedom,
+        ), name
+    assert [spread.degrees_of_freedom for spread in unlike[:3]] == [9, 9, 9]
     assert unlike[0].error == pytest.approx(2 / 10)
     # Of a count two rows of the class that it is counted over, as heavy as they are.
     assert unlike[3].error >= 2 * (1.0 if heavy else 100.0)
@@ -262,7 +265,7 @@ def test_precision_of_few_answers_above_the_line_is_as_unsure_as_they_are_few():
         asked, tallied(asked, rows=180, labels=labels, answers=answers, groups=np.zeros(180, int))
     )
     spread = found[()]["candidate", "precision", True]
-    assert (spread.error, spread.freedom) == (2, 1)
+    assert (spread.error, spread.degrees_of_freedom) == (2, 1)
 
 
 def shares_told_worse(positives, *, by, slices=300, rows=200):
@@ -317,7 +320,7 @@ def test_what_is_no_number_and_a_single_row_have_no_spread():
     found = spreads(asked, tally)
     # Nothing is above one half, and -0.4 has no logarithm.
     assert {name for _, name, _ in found[()]} == {"mean_absolute_error"}
-    assert found[("group", 0),]["candidate", "poisson", False].freedom == 2
+    assert found[("group", 0),]["candidate", "poisson", False].degrees_of_freedom == 2
     assert found[("group", 1),] == {}
     assert spreads(asked, Tally(asked)) == {}
 

@@ -121,7 +121,7 @@ def test_a_new_share_needs_no_entry_but_that_in_the_table(specificity):
     value, spread = evaluated(labels, answers)
     assert value == 0.95
     # Decided by the negatives, of which there are many; of the ten positives the freedom would be 9.
-    assert spread.freedom == 63
+    assert spread.degrees_of_freedom == 63
     assert spread.error == pytest.approx(np.sqrt(0.95 * 0.05 / 400), rel=0.3)
     assert evaluated(labels, np.full(410, 0.1))[1].error == 2 / 400
     assert specificity.needs_both_classes

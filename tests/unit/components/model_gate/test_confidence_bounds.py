@@ -22,7 +22,7 @@ def test_bounds_are_those_of_the_formula_for_the_rows_and_labels_of_the_slice():
 
 
 def test_bounds_end_where_the_metric_ends():
-    at, wide = Measured({}, {}, None), Spread(error=2.0, freedom=50.0)
+    at, wide = Measured({}, {}, None), Spread(error=2.0, degrees_of_freedom=50.0)
     assert bounds("precision", 0.1, at, 0.95, wide) == (0.0, 1.0)
     assert bounds("cosine_similarity", 0.1, at, 0.95, wide) == (-1, 1)
     low, high = bounds("mean_squared_error", 0.1, at, 0.95, wide)

@@ -5,10 +5,9 @@ import pytest
 from slipway.pipeline.engine.journal import Journal
 from slipway.pipeline.engine.launcher import LauncherLostError
 from slipway.pipeline.engine.processes.client import RefusedError
-from slipway.pipeline.engine.run_end import closed_at_end, exit_code, give_up
+from slipway.pipeline.engine.run_end import closed_at_end, give_up
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.runs.history import History
-from slipway.pipeline.runs.record import NodeRecord, RunRecord
 from slipway.pipeline.screen.display import RunDisplay
 
 
@@ -53,28 +52,6 @@ def test_run_that_was_refused_is_forgotten_and_its_hint_stays(history, record):
 def test_step_of_another_program_is_reported_no_command_of_ours(history, record):
     record.in_steps = True
     assert given_up(history, record, PipelineError("no", hint="see x")).hint == "see x"
-
-
-@pytest.mark.parametrize(
-    ("states", "blessed", "code"),
-    [
-        (["complete", "cached"], True, 0),
-        (["complete"], None, 0),
-        (["complete", "failed"], None, 1),
-        (["complete", "failed"], False, 1),
-        (["complete"], False, 3),
-    ],
-)
-def test_exit_code_tells_failure_before_gate_before_success(states, blessed, code):
-    nodes = [NodeRecord(str(number), state=state) for number, state in enumerate(states)]
-    assert exit_code(RunRecord("run-1", "taxi", nodes=nodes, blessed=blessed)) == code
-
-
-@pytest.mark.parametrize(("others", "code"), [([], 3), (["complete"], 3), (["failed"], 1)])
-def test_gate_that_stops_is_distinguished_from_a_node_that_fails(others, code):
-    nodes = [NodeRecord("Gate", state="failed", is_stop=True)]
-    nodes += [NodeRecord(str(number), state=state) for number, state in enumerate(others)]
-    assert exit_code(RunRecord("run-1", "taxi", nodes=nodes)) == code
 
 
 class Shown(RunDisplay):

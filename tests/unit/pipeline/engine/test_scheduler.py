@@ -13,7 +13,7 @@ from slipway.pipeline.engine import scheduler as engines
 from slipway.pipeline.engine.journal import Journal
 from slipway.pipeline.engine.launcher import Exited, LauncherLostError, Start, Started
 from slipway.pipeline.engine.result_store import CachedResults
-from slipway.pipeline.engine.run_end import conclude, exit_code
+from slipway.pipeline.engine.run_end import conclude
 from slipway.pipeline.engine.scheduler import Engine
 from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.fingerprint.fingerprint import Fingerprint
@@ -23,6 +23,7 @@ from slipway.pipeline.plan.node_fingerprints import found_key
 from slipway.pipeline.plan.state_folders import KeptStates
 from slipway.pipeline.runs.graph import Graph, Node
 from slipway.pipeline.runs.history import History
+from slipway.pipeline.runs.outcome import exit_code
 from slipway.pipeline.runs.record import NodeRecord
 
 LOST = LauncherLostError("The process that starts the nodes was ended by SIGKILL.", hint="see engine.log")

@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from slipway.pipeline.engine.run_end import exit_code
-from slipway.pipeline.runs.outcome import complete_outcome, read_stops
+from slipway.pipeline.runs.outcome import complete_outcome, exit_code, read_stops
 from slipway.pipeline.runs.record import NodeRecord, RunRecord, verdict_path
 
 
@@ -147,3 +146,25 @@ def test_a_gates_metrics_count_more_than_the_evaluators(tmp_path):
     outputs = {"evaluation": [artifact("ModelEvaluation", metrics='{"auc": 0.5}')]}
     evaluator = NodeRecord("Evaluator", state="complete", outputs=outputs)
     assert outcome(evaluator, gate(tmp_path, blessed=True)).metrics == {"auc": 0.95}
+
+
+@pytest.mark.parametrize(
+    ("states", "blessed", "code"),
+    [
+        (["complete", "cached"], True, 0),
+        (["complete"], None, 0),
+        (["complete", "failed"], None, 1),
+        (["complete", "failed"], False, 1),
+        (["complete"], False, 3),
+    ],
+)
+def test_exit_code_tells_failure_before_gate_before_success(states, blessed, code):
+    nodes = [NodeRecord(str(number), state=state) for number, state in enumerate(states)]
+    assert exit_code(RunRecord("run-1", "taxi", nodes=nodes, blessed=blessed)) == code
+
+
+@pytest.mark.parametrize(("others", "code"), [([], 3), (["complete"], 3), (["failed"], 1)])
+def test_gate_that_stops_is_distinguished_from_a_node_that_fails(others, code):
+    nodes = [NodeRecord("Gate", state="failed", is_stop=True)]
+    nodes += [NodeRecord(str(number), state=state) for number, state in enumerate(others)]
+    assert exit_code(RunRecord("run-1", "taxi", nodes=nodes)) == code
