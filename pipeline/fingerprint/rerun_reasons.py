@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 from slipway.components.escaped_text import escaped
 
@@ -12,13 +11,14 @@ _ANOTHER_VERSION = "its earlier result was kept by an older version, which did n
 _SHOWN_PARAMS = 8  # for more, `diff` is the better tool
 
 
-class _Difference(NamedTuple):
-    """The names that differ within one kind of part, each list sorted, and the number of names now."""
+class _Difference:
+    """The parts of one kind, now and before, and the names that differ, each list sorted."""
 
-    changed: list[str]
-    added: list[str]
-    removed: list[str]
-    total: int
+    def __init__(self, now: Mapping[str, str], before: Mapping[str, str]) -> None:
+        self.now, self.before = now, before
+        self.changed = sorted(name for name in now.keys() & before.keys() if now[name] != before[name])
+        self.added = sorted(now.keys() - before.keys())
+        self.removed = sorted(before.keys() - now.keys())
 
 
 def reasons(new: Mapping[str, str], old: Mapping[str, str]) -> list[str]:
@@ -32,8 +32,7 @@ def reasons(new: Mapping[str, str], old: Mapping[str, str]) -> list[str]:
         return [_ANOTHER_VERSION]  # it is unknown which node a result under such a key belongs to
     lines: list[str] = []
     for kind, tell in _TELLERS.items():
-        now, before = _of_kind(kind, new), _of_kind(kind, old)
-        lines += tell(_difference(now, before), now, before)
+        lines += tell(_Difference(_of_kind(kind, new), _of_kind(kind, old)))
     return [escaped(line) for line in lines]
 
 
@@ -42,20 +41,11 @@ def _of_kind(kind: str, parts: Mapping[str, str]) -> dict[str, str]:
     return {name.removeprefix(start): value for name, value in parts.items() if name.startswith(start)}
 
 
-def _difference(now: Mapping[str, str], before: Mapping[str, str]) -> _Difference:
-    return _Difference(
-        changed=sorted(name for name in now.keys() & before.keys() if now[name] != before[name]),
-        added=sorted(now.keys() - before.keys()),
-        removed=sorted(before.keys() - now.keys()),
-        total=len(now),
-    )
-
-
-def _tell_code(found: _Difference, _now: Mapping[str, str], _before: Mapping[str, str]) -> Iterator[str]:
+def _tell_code(found: _Difference) -> Iterator[str]:
     if len(found.changed) == 1:
         yield f"{found.changed[0]} changed"
     elif found.changed:
-        yield f"code changed: {len(found.changed)} of {found.total} files ({_first(found.changed)})"
+        yield f"code changed: {len(found.changed)} of {len(found.now)} files ({_first(found.changed)})"
     if found.added:
         yield f"{_told(found.added, 'newly')} ({_first(found.added)})"
     if found.removed:
@@ -69,9 +59,9 @@ def _told(names: list[str], how: str) -> str:
     return f"{_count(names)} {how} read"
 
 
-def _tell_data(found: _Difference, _now: Mapping[str, str], _before: Mapping[str, str]) -> Iterator[str]:
+def _tell_data(found: _Difference) -> Iterator[str]:
     if found.changed:
-        yield f"data changed: {len(found.changed)} of {_files(found.total)} ({_first(found.changed)})"
+        yield f"data changed: {len(found.changed)} of {_files(len(found.now))} ({_first(found.changed)})"
     if found.added and found.removed:
         yield f"data: {_count(found.added)} added, {len(found.removed)} removed"
     elif found.added:
@@ -80,38 +70,38 @@ def _tell_data(found: _Difference, _now: Mapping[str, str], _before: Mapping[str
         yield f"data: {_count(found.removed)} removed ({_first(found.removed)})"
 
 
-def _tell_params(found: _Difference, now: Mapping[str, str], before: Mapping[str, str]) -> Iterator[str]:
+def _tell_params(found: _Difference) -> Iterator[str]:
     names = [*found.changed, *found.added, *found.removed]
     for name in names[:_SHOWN_PARAMS]:
-        if name not in before:
-            yield f"{name} set to {_shorten(_readable(now[name]))}"
-        elif name not in now:
-            yield f"{name} no longer set (was {_shorten(_readable(before[name]))})"
+        if name not in found.before:
+            yield f"{name} set to {_shorten(_readable(found.now[name]))}"
+        elif name not in found.now:
+            yield f"{name} no longer set (was {_shorten(_readable(found.before[name]))})"
         else:
-            was, is_ = _shorten_pair(_readable(before[name]), _readable(now[name]))
+            was, is_ = _shorten_pair(_readable(found.before[name]), _readable(found.now[name]))
             yield f"{name} {was} -> {is_}"
     hidden = len(names) - _SHOWN_PARAMS
     if hidden > 0:
         yield f"{hidden} more parameter{'s' if hidden > 1 else ''} changed"
 
 
-def _tell_external(found: _Difference, _now: Mapping[str, str], _before: Mapping[str, str]) -> Iterator[str]:
+def _tell_external(found: _Difference) -> Iterator[str]:
     for names, verb in ((found.changed, "changed"), (found.added, "is new"), (found.removed, "is gone")):
         for name in names:
             yield f"the {name.replace('_', ' ')} {verb}"
 
 
-def _tell_stack(found: _Difference, now: Mapping[str, str], before: Mapping[str, str]) -> Iterator[str]:
+def _tell_stack(found: _Difference) -> Iterator[str]:
     for name in found.changed:
-        was, is_ = _shorten_pair(before[name], now[name])
+        was, is_ = _shorten_pair(found.before[name], found.now[name])
         yield f"{name} {was} -> {is_}"
     for name in found.added:
-        yield f"{name} {_shorten(now[name])} added"
+        yield f"{name} {_shorten(found.now[name])} added"
     for name in found.removed:
-        yield f"{name} {_shorten(before[name])} removed"
+        yield f"{name} {_shorten(found.before[name])} removed"
 
 
-def _tell_upstream(found: _Difference, _now: Mapping[str, str], _before: Mapping[str, str]) -> Iterator[str]:
+def _tell_upstream(found: _Difference) -> Iterator[str]:
     for name in found.changed:
         yield f"{name}'s result changed"
     for name in found.added:
