@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -28,7 +28,7 @@ from slipway.pipeline.plan.state_folders import KeptStates, key_of
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import alone, check_store
 from slipway.pipeline.runs.outcome import pushed_to
-from slipway.pipeline.runs.record import RunRecord, artifacts_in
+from slipway.pipeline.runs.record import Result, RunRecord, artifacts_in
 from slipway.pipeline.terminal.invocation import DEFAULT_KEEP, command
 
 # A cached result is named by its cache key; the folder also holds compiled graphs and digests.
@@ -95,15 +95,11 @@ def find_unneeded(output: Path, *, keep: int) -> Cleanup:
     keys = {node.key for run in runs if run.run_id in kept for node in run.nodes}
     entries = list(_entries(output / "cache"))
     # The cache entry for a kept run's key may name another run's results, made again by `--no-cache`.
-    answers = [found for path in entries if path.stem in keys and (found := history.recall(path.stem))]
+    cached = [found for path in entries if path.stem in keys and (found := history.recall(path.stem))]
     store = read_store(output / "metadata.db")
     dropped = [run for run in runs if run.run_id not in kept]
-    named = _uris(run for run in runs if run.run_id in kept) | store.found
-    named |= {artifact["uri"] for answer in answers for artifact in artifacts_in(answer["outputs"])}
-    # A pushed model may still be served, even if the run that pushed it is gone.
-    named |= store.pushed | set(_destinations(runs))
     artifacts = ArtifactFolders(
-        needed=places.all(named),
+        needed=places.all(_needed_uris(runs, kept, cached, store)),
         dropped=places.all(_uris(dropped)),
         nodes=_executions(runs, store),
         runs={run.run_id for run in dropped},
@@ -178,6 +174,16 @@ def _unneeded_states(output: Path, runs: Iterable[RunRecord], kept: Collection[s
     resumable = [run for run in runs if run.run_id in kept and is_resumable(run)]
     keys = {node.key for run in resumable for node in run.nodes}
     return (path for path in children(KeptStates(output).root) if key_of(path) not in keys)
+
+
+def _needed_uris(
+    runs: Sequence[RunRecord], kept: Collection[str], cached: Iterable[Result], store: StoreFacts
+) -> set[str]:
+    """Return what must stay: of the kept runs and their cached results, of resolvers, and what was pushed."""
+    of_runs = _uris(run for run in runs if run.run_id in kept)
+    of_cache = {artifact["uri"] for result in cached for artifact in artifacts_in(result["outputs"])}
+    # A pushed model may still be served, even if the run that pushed it is gone.
+    return of_runs | of_cache | store.found | store.pushed | set(_destinations(runs))
 
 
 def _uris(runs: Iterable[RunRecord]) -> set[str]:
