@@ -122,26 +122,22 @@ class ExecutorWith:
         self._make_beam_pipeline = None
 
 
-@pytest.mark.parametrize(
-    ("readings", "options", "others"),
-    [
-        ([8, 8], (), 1),
-        ([8], (), 0),
-        ([8, 8, 8], ("--direct_num_workers=2",), 1),
-        ([8, 8], ("--runner=FnApiRunner",), 1),
-    ],
-)
-def test_processes_work_on_this_machine_as_many_as_the_largest_reading_pays_for(
-    readings, options, others, monkeypatch
+@pytest.mark.parametrize(("readings", "workers", "others"), [((1, 3), 0, 2), ((3, 1), 2, 1), ((1, 1), 0, 0)])
+def test_processes_of_this_machine_are_as_many_as_the_largest_reading_pays_for(
+    readings, workers, others, monkeypatch
 ):
     from slipway.components import beam_engine_workers, python_process, shards
+    from slipway.components.in_process_runner import IN_PROCESS
     from slipway.components.process_pool import ProcessPool
 
-    monkeypatch.setattr(shards.os, "sched_getaffinity", lambda _: range(8))
-    monkeypatch.setattr(python_process, "fork_channel", 0)
-    large = [shards.Shard("train", i, len(readings), (f"f{i}",), size) for i, size in enumerate(readings)]
+    monkeypatch.setattr(shards, "available_memory_bytes", lambda: 100 << 30)
+    monkeypatch.setattr(shards.os, "sched_getaffinity", lambda _: set(range(4)))
+    monkeypatch.setattr(python_process, "fork_channel", object())
     made = beam_engine_workers.make_workers(
-        ExecutorWith(*options), large[:1], large, folder="unused", bytes_per_process=8
+        ExecutorWith(f"--runner={IN_PROCESS}", f"--direct_num_workers={workers}"),
+        *([shards.Shard("train", place, of, (f"f{place}",), 8) for place in range(of)] for of in readings),
+        folder="unused",
+        bytes_per_process=8,
     )
     assert isinstance(made, ProcessPool)
     assert made.others == others
