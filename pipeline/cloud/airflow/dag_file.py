@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from zoneinfo import ZoneInfo
 
 from slipway.components.project import IS_CHECKOUT
@@ -22,131 +23,6 @@ AROUND_S = 900
 _RUNNER = '"local_runner.py"' if IS_CHECKOUT else '"-m", "slipway"'
 _AIRFLOW = "cloud_runner.py airflow" if IS_CHECKOUT else "slipway cloud airflow"
 
-_HEAD = '''\
-"""The workload {name} as an Airflow DAG: one task for each node of the pipeline.
-
-Written by `{airflow}`: to change it, edit the workload file and write it again.
-Airflow's own environment needs no TensorFlow: each task calls the project's interpreter.
-"""
-
-import os
-from datetime import timedelta
-
-import pendulum
-from airflow.providers.standard.hooks.subprocess import SubprocessHook
-from airflow.sdk import DAG, BaseOperator, CronTriggerTimetable, Param
-from airflow.sdk.exceptions import AirflowException, AirflowFailException
-
-PROJECT = {project}
-PYTHON = {python}
-OUTPUT = {output}
-WORKLOAD = {workload}
-TIME_ZONE = {time_zone}
-# Exit codes after which a retry would end the same.
-FINAL = {{{wrong_usage}: "wrong usage or a wrong workload file", {gate_stopped}: "a gate stopped the run"}}
-# On the form of a trigger, and in its --conf: for this run only, the reason is kept with what it pushes.
-PARAMS = {{
-    "accept_data": Param("", type="string", description="Why the data may pass despite its findings."),
-    "bless": Param("", type="string", description="Why the model may pass despite failed checks."),
-}}
-'''
-_OPERATORS = '''\
-
-
-class Step(BaseOperator):
-    """One step of a run, in a process of the project's own interpreter."""
-
-    process = None
-
-    def words(self, context):
-        """The step and its arguments."""
-        raise NotImplementedError
-
-    def execute(self, context):
-        """Runs it; what it says goes to the task's log."""
-        # Airflow's settings hold its secrets, and its Python path is not the project's.
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("AIRFLOW_", "_AIRFLOW_", "PYTHON"))}
-        self.process = SubprocessHook()
-        command = [PYTHON, __RUNNER__, "step", *self.words(context), "--output", OUTPUT]
-        ended = self.process.run_command(command, cwd=PROJECT, env=kept)
-        if ended.exit_code in FINAL:
-            raise AirflowFailException(f"{FINAL[ended.exit_code]}: the log above says more")
-        if ended.exit_code != 0:
-            raise AirflowException(f"it ended with code {ended.exit_code}: the log above says more")
-        return ended.output
-
-    def on_kill(self):
-        """Passes on that the task is to end: what it has begun is saved."""
-        if self.process is not None:
-            self.process.send_sigterm()
-
-
-class Begin(Step):
-    """Makes and plans a run; its id is the task's result."""
-
-    def words(self, context):
-        """With what is run, as on the command line."""
-        return ["begin", *WORKLOAD, *span(context), *overrides(context), f"--airflow={again(context)}"]
-
-
-class Node(Step):
-    """Runs one node of the run; one that is cached is done at once."""
-
-    def words(self, context):
-        """With the node, which the task is named after."""
-        return ["node", context["ti"].xcom_pull(task_ids="begin"), self.task_id]
-
-
-class Finish(Step):
-    """Closes the run, and fails where it did not achieve what it should."""
-
-    def words(self, context):
-        """With the run, if it has begun."""
-        run = context["ti"].xcom_pull(task_ids="begin")
-        if not run:
-            raise AirflowFailException("there is no run to close: the task begin did not succeed")
-        return ["finish", run]
-
-
-def overrides(context):
-    """Why this run may pass a gate despite its findings."""
-    given = {"--accept-data": context["params"]["accept_data"], "--bless": context["params"]["bless"]}
-    return [f"{option}={reason}" for option, reason in given.items() if reason]
-'''
-
-
-_LATEST = '''\
-
-
-def span(context):
-    """Every run takes the latest data there is."""
-    return []
-
-
-def again(context):
-    """Airflow's command that begins such a run again, up to the JSON of its parameters."""
-    return f"airflow dags trigger {context['dag'].dag_id} --conf"
-'''
-_OF_THE_DAY = '''\
-
-
-def span(context):
-    """The span of the day{less} for which the run is scheduled; by hand, the latest."""
-    day = context.get("logical_date")
-    if day is None:
-        return []
-    day = day.in_timezone(TIME_ZONE){subtracted}
-    return ["--set", f"data.span={value}"]
-
-
-def again(context):
-    """Airflow's command that begins such a run again, up to the JSON of its parameters."""
-    dag_id, day = context["dag"].dag_id, context.get("logical_date")
-    if day is None:
-        return f"airflow dags trigger {{dag_id}} --conf"
-    dates = f"--from-date {{day.isoformat()}} --to-date {{day.isoformat()}}"
-    return f"airflow backfill create --dag-id {{dag_id}} {{dates}} --reprocess-behavior failed --dag-run-conf"
-'''
 # TFX numbers the days from 1970-01-01, whose ordinal in Python is 719163.
 _SPANS = {"date": "'{day.to_date_string()}'", "number": "{day.toordinal() - 719163}"}
 
@@ -182,83 +58,52 @@ def dag_text(
     Raises:
         ConfigError: see `scheduled_kind`.
     """
-    schedule = config.cloud.schedule
-    head = _HEAD.format(
-        name=config.name,
+    import jinja2  # imported here because each command of cloud_runner imports this module
+
+    schedule, ingest = config.cloud.schedule, [node for node in graph.nodes if node.id == "Ingest"]
+    kind = scheduled_kind(config)
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader(__package__),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701  (Python, not HTML: `quoted` makes literals of texts)
+    )
+    moment = partial(_moment, time_zone=schedule.time_zone)
+    environment.filters |= {"quoted": _quoted, "variable": _variable, "moment": moment}
+    return environment.get_template("dag.py.j2").render(
+        name=name,
+        config=config,
+        schedule=schedule,
+        place=place,
+        workload=workload,
         airflow=_AIRFLOW,
-        project=_quoted(place.project),
-        python=_quoted(place.python),
-        output=_quoted(place.output),
-        workload=_list([_quoted(word) for word in workload]),
-        time_zone=_quoted(schedule.time_zone),
+        runner=_RUNNER,
         wrong_usage=WRONG_USAGE,
         gate_stopped=GATE_STOPPED,
-    )
-    return (
-        head
-        + _OPERATORS.replace("__RUNNER__", _RUNNER)
-        + _span_function(config)
-        + "".join(f"{line}\n" for line in _dag_lines(graph, config, name))
-    )
-
-
-def _span_function(config: WorkloadConfig) -> str:
-    kind, lag_days = scheduled_kind(config), config.cloud.schedule.lag_days
-    if kind is None:
-        return _LATEST
-    return _OF_THE_DAY.format(
-        less=f" (less {lag_days})" if lag_days else "",
-        subtracted=f".subtract(days={lag_days})" if lag_days else "",
-        value=_SPANS[kind],
+        day_as_span=_SPANS[kind] if kind else "",
+        tasks=[
+            _Task("begin", "Begin", [], [limit for node in ingest for limit in _retries(node)]),
+            *(
+                _Task(node.id, "Node", _direct(node, graph) or ["begin"], list(_limits(node)))
+                for node in graph.nodes
+            ),
+        ],
     )
 
 
-def _dag_lines(graph: Graph, config: WorkloadConfig, name: str) -> Iterator[str]:
-    schedule = config.cloud.schedule
-    yield from ("", "")
-    yield "with DAG("
-    yield f"    dag_id={_quoted(name)},"
-    yield f"    description={_quoted(config.description)},"
-    yield f"    schedule=CronTriggerTimetable({_quoted(schedule.cron)}, timezone=TIME_ZONE),"
-    for key, moment in (("start_date", schedule.starts_at), ("end_date", schedule.ends_at)):
-        if moment is not None:
-            yield f"    {key}={_moment(moment, schedule.time_zone)},"
-    yield f"    catchup={schedule.catch_up},"
-    yield f"    max_active_runs={schedule.max_concurrent_runs},"
-    yield "    # Whatever Airflow's own default is: the workload says what is tried again."
-    yield '    default_args={"retries": 0},'
-    yield "    params=PARAMS,"
-    yield '    tags=["slipway"],'
-    yield ") as dag:"
-    yield from _task_lines("begin", "Begin", _retries(_ingest(graph)))
-    for node in graph.nodes:
-        yield from _task_lines(node.id, "Node", _limits(node))
-    yield "    # Whatever has become of the others."
-    yield '    finish = Finish(task_id="finish", trigger_rule="all_done")'
-    yield ""
-    for node in graph.nodes:
-        before = [_variable(up) for up in _direct(node, graph)] or ["begin"]
-        yield f"    {before[0] if len(before) == 1 else _list(before)} >> {_variable(node.id)}"
-    yield "    [task for task in dag.tasks if task is not finish] >> finish"
+@dataclass(frozen=True)
+class _Task:
+    """A task: its id, its operator's class, the ids of those it waits for, and its limits as arguments."""
+
+    id: str
+    operator: str
+    upstream: Sequence[str]
+    limits: Sequence[str]
 
 
-def _task_lines(task_id: str, operator: str, settings: Iterator[str]) -> Iterator[str]:
-    given = list(settings)
-    if not given:
-        yield f"    {_variable(task_id)} = {operator}(task_id={_quoted(task_id)})"
-        return
-    yield f"    {_variable(task_id)} = {operator}("
-    yield f"        task_id={_quoted(task_id)},"
-    yield from (f"        {each}," for each in given)
-    yield "    )"
-
-
-def _ingest(graph: Graph) -> Node | None:
-    return next((node for node in graph.nodes if node.id == "Ingest"), None)
-
-
-def _retries(node: Node | None) -> Iterator[str]:
-    if node is not None and node.retries:
+def _retries(node: Node) -> Iterator[str]:
+    if node.retries:
         yield f"retries={node.retries}"
         yield f"retry_delay=timedelta(seconds={node.backoff_s:g})"
         yield "retry_exponential_backoff=2"
@@ -295,7 +140,3 @@ def _variable(node_id: str) -> str:
 def _quoted(text: str) -> str:
     """Return text as a Python string literal, so that nothing in it can become code."""
     return json.dumps(text, ensure_ascii=False)
-
-
-def _list(items: Sequence[str]) -> str:
-    return f"[{', '.join(items)}]"
