@@ -14,7 +14,7 @@ from slipway.components.evaluator.request import RANKS, Request
 from slipway.components.evaluator.slices import SliceKey
 from slipway.components.evaluator.tally import COARSE_BUCKETS, ModelTally, Tally, squares_of
 from slipway.components.metrics.definitions import BY_CLASS, CONFUSION, CURVES, Cells, of_output, output_of
-from slipway.components.model_gate.bound_formulas import FEW_FREEDOM, Spread
+from slipway.components.model_gate.interval_formulas import FEW_FREEDOM, Spread
 
 Spreads = dict[tuple[str, str, bool], Spread]
 """Spreads by model, metric, and whether the value is the difference to the baseline."""

@@ -69,7 +69,7 @@ class Metric:
             compute nonsense: `categorical_accuracy` of one output is always 1.
         trivial: the statistic of the labels that a constant answer, or a random order, scores; see
             `trivial_scores.py`.
-        interval: the formula of its confidence bounds; see `bound_formulas.py`. None: they come from the
+        interval: the formula of its confidence bounds; see `interval_formulas.py`. None: they come from the
             spread that the Evaluator measures.
         at_most: the highest possible value, as for a share, an area or a cosine; None: there is no limit.
         at_least: the lowest possible value; None for a loss that takes logarithms, or whose labels need not

@@ -21,9 +21,9 @@ from slipway.components.data_profile.profile import (
 )
 from slipway.components.data_profile.sample import read_sample
 from slipway.components.data_profile.single_scores import single_scores
-from slipway.components.model_gate.confidence_bounds import intervals
 from slipway.components.model_gate.evaluation import read_evaluation
 from slipway.components.model_gate.measured import Measured
+from slipway.components.model_gate.metric_bounds import intervals
 from slipway.components.model_gate.quantile_rules import quantile_checks
 from slipway.components.model_gate.reference_model_rules import reference_checks
 from slipway.components.model_gate.serving_rules import ServingLimits, serving_checks

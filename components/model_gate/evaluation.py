@@ -9,8 +9,8 @@ import tensorflow_model_analysis as tfma
 from tensorflow_model_analysis.proto import metrics_for_slice_pb2
 
 from slipway.components.metrics.definitions import of_output, output_of, plain_name
-from slipway.components.model_gate.bound_formulas import Spread
 from slipway.components.model_gate.eval_config import BASELINE, CANDIDATE
+from slipway.components.model_gate.interval_formulas import Spread
 from slipway.components.model_gate.measured import Measured
 from slipway.components.model_gate.prediction_counts import PlainCounts
 from slipway.components.model_gate.prediction_counts_metric import PREDICTION_COUNTS

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from slipway.components.metrics.definitions import METRICS, is_of_groups, output_of, plain_name
-from slipway.components.model_gate.bound_formulas import Spread
+from slipway.components.model_gate.interval_formulas import Spread
 from slipway.components.model_gate.trivial_scores import LabelStatistics
 
 

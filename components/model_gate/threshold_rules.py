@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from slipway.components.metrics.definitions import output_of
-from slipway.components.model_gate.confidence_bounds import bounds, difference_bounds, is_unbounded
 from slipway.components.model_gate.measured import Measured, is_undefined
+from slipway.components.model_gate.metric_bounds import bounds, difference_bounds, is_unbounded
 from slipway.components.model_gate.trivial_scores import slice_columns
 from slipway.components.model_gate.verdict import OVERALL, Check
 from slipway.components.setting_fields import setting

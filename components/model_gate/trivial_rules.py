@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Literal
 
 from slipway.components.metrics.definitions import metric_of, output_of
-from slipway.components.model_gate.bound_formulas import auc_of_chance
-from slipway.components.model_gate.confidence_bounds import bounds, is_unbounded
+from slipway.components.model_gate.interval_formulas import auc_of_chance
 from slipway.components.model_gate.measured import Measured
+from slipway.components.model_gate.metric_bounds import bounds, is_unbounded
 from slipway.components.model_gate.threshold_rules import Threshold, not_sure
 from slipway.components.model_gate.trivial_scores import (
     LabelStatistics,

@@ -23,8 +23,8 @@ from slipway.components.serving.connection_limit import Places
 from slipway.components.serving.limits import AT_ONCE, CALLS_AT_ONCE, MAX_BODY_BYTES, MAX_ROWS, PATIENCE_S
 from slipway.components.serving.live_model import LiveModel, Served
 from slipway.components.serving.request_decoding import RequestError, answer, parse_request
+from slipway.components.serving.rest_api import Route, metadata_document, route, status_document
 from slipway.components.serving.strict_json import read_json, refuse_overflow
-from slipway.components.serving.url_paths import Route, metadata_document, route, status_document
 
 _ONCE = ("Host", "Content-Length", "Transfer-Encoding", "Authorization")
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")

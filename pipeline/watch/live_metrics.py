@@ -14,8 +14,8 @@ from slipway.components.evaluator.request import ModelRequest, Request
 from slipway.components.evaluator.spreads import spreads
 from slipway.components.evaluator.tally import Judged, Tally
 from slipway.components.metrics.definitions import metric_of
-from slipway.components.model_gate.confidence_bounds import bounds
 from slipway.components.model_gate.measured import Measured
+from slipway.components.model_gate.metric_bounds import bounds
 from slipway.pipeline.watch.late_labels import Labelled
 
 CONFIDENCE = 0.95

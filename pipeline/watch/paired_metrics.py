@@ -10,8 +10,8 @@ from slipway.components.evaluator.metric_values import results
 from slipway.components.evaluator.request import ModelRequest, Request
 from slipway.components.evaluator.spreads import spreads
 from slipway.components.metrics.definitions import metric_of
-from slipway.components.model_gate.confidence_bounds import difference_bounds
 from slipway.components.model_gate.measured import Measured
+from slipway.components.model_gate.metric_bounds import difference_bounds
 from slipway.pipeline.watch.live_metrics import finite, tallied
 
 CONFIDENCE = 0.95

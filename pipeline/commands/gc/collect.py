@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from slipway.pipeline.commands.gc.artifact_folders import ArtifactFolders, children
 from slipway.pipeline.commands.gc.kept_runs import is_resumable, kept_runs, newest
 from slipway.pipeline.commands.gc.removals import Cleanup, Kind, Removal
 from slipway.pipeline.commands.gc.store_facts import StoreFacts, read_store
+from slipway.pipeline.commands.gc.unneeded_artifacts import ArtifactFolders, children
 from slipway.pipeline.engine.processes.os_processes import end_leftovers
 from slipway.pipeline.engine.processes.temporary import remove_left
 from slipway.pipeline.errors import PipelineError, UsageError

@@ -36,8 +36,8 @@ from slipway.components.request_log.prediction_log import read_predictions
 from slipway.components.request_log.request_log import logged_line, logged_time
 from slipway.components.saved_model.signatures import SERVING_DEFAULT, Signature, TensorInfo
 from slipway.components.serving.request_decoding import RequestError, parse_request
+from slipway.components.serving.rest_api import route
 from slipway.components.serving.strict_json import read_json, refuse_overflow
-from slipway.components.serving.url_paths import route
 from slipway.pipeline.config import load_workload
 
 PROJECT = Path(__file__).resolve().parents[3]

@@ -86,7 +86,7 @@ REASONS = {
         "slipway.pipeline.config.tune",
         "slipway.pipeline.fingerprint.rerun_reasons",
         "slipway.pipeline.wiring.ingest_options",
-        "slipway.pipeline.commands.gc.artifact_folders",
+        "slipway.pipeline.commands.gc.unneeded_artifacts",
         "slipway.pipeline.screen.display",
         "slipway.pipeline.tracking.tracker",
         "slipway.pipeline.engine.signal_handlers",

@@ -18,8 +18,8 @@ from slipway.components.evaluator.slices import column_of
 from slipway.components.evaluator.spreads import spreads
 from slipway.components.evaluator.tally import Judged, Tally
 from slipway.components.metrics.definitions import METRICS
-from slipway.components.model_gate.confidence_bounds import bounds
 from slipway.components.model_gate.measured import Measured
+from slipway.components.model_gate.metric_bounds import bounds
 
 NAMES = ("ndcg", "ndcg_5", "ndcg_10", "mean_reciprocal_rank")
 ROWS, GROUPS = 3000, 200

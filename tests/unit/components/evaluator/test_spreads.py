@@ -16,7 +16,7 @@ from slipway.components.evaluator.slices import column_of
 from slipway.components.evaluator.spreads import spreads
 from slipway.components.evaluator.tally import Judged, Tally
 from slipway.components.metrics.definitions import METRICS
-from slipway.components.model_gate.bound_formulas import auc_bounds
+from slipway.components.model_gate.interval_formulas import auc_bounds
 from slipway.components.model_gate.measured import Measured
 from slipway.components.model_gate.threshold_rules import Threshold, threshold_checks
 from slipway.components.model_gate.trivial_scores import LabelStatistics

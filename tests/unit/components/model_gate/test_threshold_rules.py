@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from slipway.components.model_gate.bound_formulas import Spread
+from slipway.components.model_gate.interval_formulas import Spread
 from slipway.components.model_gate.measured import Measured
 from slipway.components.model_gate.threshold_rules import Threshold, threshold_checks
 from slipway.components.model_gate.trivial_scores import LabelStatistics

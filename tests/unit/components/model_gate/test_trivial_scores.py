@@ -10,7 +10,7 @@ import pytest
 from sklearn.metrics import mean_pinball_loss
 
 from slipway.components.metrics.definitions import METRICS
-from slipway.components.model_gate.bound_formulas import Spread, auc_of_chance
+from slipway.components.model_gate.interval_formulas import Spread, auc_of_chance
 from slipway.components.model_gate.measured import Measured
 from slipway.components.model_gate.threshold_rules import Threshold, threshold_checks
 from slipway.components.model_gate.trivial_rules import (

@@ -1,11 +1,11 @@
 """Confidence bounds of a slice's values and of their differences from the baseline. Pure.
 
-The formulas and Student's t are in `bound_formulas.py`; the Evaluator measures the spreads, in
+The formulas and Student's t are in `interval_formulas.py`; the Evaluator measures the spreads, in
 `evaluator/spreads.py`.
 """
 
 from slipway.components.metrics.definitions import METRICS, metric_of, output_of, plain_name
-from slipway.components.model_gate.bound_formulas import (
+from slipway.components.model_gate.interval_formulas import (
     FEW_FREEDOM,
     Spread,
     auc_bounds,

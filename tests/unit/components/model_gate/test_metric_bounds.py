@@ -2,9 +2,9 @@
 
 import pytest
 
-from slipway.components.model_gate.bound_formulas import Spread, auc_bounds, proportion_bounds
-from slipway.components.model_gate.confidence_bounds import bounds, intervals
+from slipway.components.model_gate.interval_formulas import Spread, auc_bounds, proportion_bounds
 from slipway.components.model_gate.measured import Measured
+from slipway.components.model_gate.metric_bounds import bounds, intervals
 from slipway.components.model_gate.trivial_scores import LabelStatistics
 
 LABELS = LabelStatistics.of_counts({0: 800, 1: 200})

@@ -3,7 +3,7 @@
 import pytest
 
 from slipway.components.serving.request_decoding import RequestError
-from slipway.components.serving.url_paths import Route, route
+from slipway.components.serving.rest_api import Route, route
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from slipway.components.model_gate.bound_formulas import (
+from slipway.components.model_gate.interval_formulas import (
     Spread,
     auc_bounds,
     auc_of_chance,
