@@ -140,5 +140,5 @@ def with_place(shard: Shard) -> Iterator[tuple[int, str]]:
 
 
 def redone_in_words(count: int) -> str:
-    """Return a phrase for a node's message about shards that were done again; empty if there are none."""
+    """Return how many shards were redone, as the end of a node's message; empty if none was."""
     return f"; {counted(count, 'part')} redone by one process, in smaller batches" if count else ""

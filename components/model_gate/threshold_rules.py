@@ -106,7 +106,7 @@ def not_sure(unsure: Sequence[tuple[str, str]]) -> list[str]:
         by_metric.setdefault(metric, []).append(name)
     return [
         f"{metric} is judged without the confidence asked for on {names[0]}"
-        f"{f' and {len(names) - 1} more' if names[1:] else ''}: the evaluation holds no bounds of it there"
+        f"{f' and {len(names) - 1} more' if names[1:] else ''}: the evaluation has no bounds for it there"
         for metric, names in by_metric.items()
     ]
 

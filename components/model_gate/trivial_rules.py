@@ -151,7 +151,7 @@ def _beats(name: str, at: Measured, labels: LabelStatistics, classes: Sequence[s
         if not labels.is_binary:
             return None  # with several classes it averages areas, whose distribution by chance is unknown
         limit = auc_of_chance(*labels.rows_by_class, confidence=CONFIDENCE)
-        required = f"above {limit:.4g}, which chance stays below in {100 * CONFIDENCE:g} of 100"
+        required = f"above {limit:.4g}, which {CONFIDENCE:.0%} of random models stay below"
         return Check(name, OVERALL, required, got, None, got is not None and got > limit)
     low = high = got
     if got is not None and got == got:
@@ -180,14 +180,14 @@ def _accuracy_says_little(
     others = "auc, " if labels.is_binary and "auc" in metrics else ""
     majority = class_name(labels.majority, classes)
     if overall.has_weights:
-        share = f"{labels.majority_share:.2%} of what {overall.rows_in_words}, weigh"
+        share = f"{labels.majority_share:.2%}, by weight, of {overall.rows_in_words}"
     else:
         share = f"{round(labels.majority_share * labels.rows):,} of {labels.rows:,.0f} rows"
     return [
         Check(
             metric="label",
             slice=OVERALL,
-            required=f"at most {_SKEWED_SHARE:.0%} of one class for {shares[0]} to say much",
+            required=f"at most {_SKEWED_SHARE:.0%} of one class, or {shares[0]} says little",
             got=None,
             baseline=None,
             passed=False,

@@ -47,7 +47,7 @@ def dialect_of(head: bytes, *, name: str) -> Dialect:
     spaced = [re.sub(" +", " ", line.strip()) for line in lines]
     if _has_table(spaced, " ", quote) or _has_unnamed_numbers(spaced, quote):
         reading = f"pd.read_csv({name!r}, sep=r'\\s+', quotechar={quote!r})"
-        # The index is written, too: it is the column for which the header has no name.
+        # The index is written too: it holds the column that has no name in the header.
         code = f"import pandas as pd; {reading}.to_csv('commas.csv')"
         raise UsageError(
             f"{name}: its columns are separated by several spaces.",

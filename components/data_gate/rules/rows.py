@@ -85,7 +85,7 @@ def find_duplicates(
             rule="duplicates",
             feature="",
             splits=(),
-            what=f"{share(repeated, looked_at)} repeat another row in every column",
+            what=f"{share(repeated, looked_at)} are identical to another row",
             measured=measured,
             limit=limits.max_duplicate_share,
             key=key("max_duplicate_share"),

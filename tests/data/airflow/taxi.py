@@ -17,7 +17,7 @@ PYTHON = "/opt/slipway/.venv/bin/python"
 OUTPUT = "/data/slipway"
 WORKLOAD = ["workloads/taxi/workload.yaml", "--profile", "prod"]
 TIME_ZONE = "Europe/Berlin"
-# Exit codes after which a retry would end the same.
+# Exit codes after which a retry would fail in the same way.
 FINAL = {2: "wrong usage or a wrong workload file", 3: "a gate stopped the run"}
 # On the form of a trigger, and in its --conf: for this run only, the reason is kept with what it pushes.
 PARAMS = {
@@ -32,11 +32,11 @@ class Step(BaseOperator):
     process = None
 
     def words(self, context):
-        """The step and its arguments."""
+        """Return the step and its arguments."""
         raise NotImplementedError
 
     def execute(self, context):
-        """Runs it; what it says goes to the task's log."""
+        """Run the step; its output goes to the task's log."""
         # Airflow's settings hold its secrets, and its Python path is not the project's.
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("AIRFLOW_", "_AIRFLOW_", "PYTHON"))}
         self.process = SubprocessHook()
@@ -49,32 +49,32 @@ class Step(BaseOperator):
         return ended.output
 
     def on_kill(self):
-        """Passes on that the task is to end: what it has begun is saved."""
+        """Forward the signal to end, on which the step saves its progress."""
         if self.process is not None:
             self.process.send_sigterm()
 
 
 class Begin(Step):
-    """Makes and plans a run; its id is the task's result."""
+    """Begins and plans a run, and returns its id."""
 
     def words(self, context):
-        """With what is run, as on the command line."""
+        """Return the step with the workload, as on the command line."""
         return ["begin", *WORKLOAD, *span(context), *overrides(context), f"--airflow={again(context)}"]
 
 
 class Node(Step):
-    """Runs one node of the run; one that is cached is done at once."""
+    """Runs one node of the run; a cached node ends at once."""
 
     def words(self, context):
-        """With the node, which the task is named after."""
+        """Return the step with the run and the node, which the task is named after."""
         return ["node", context["ti"].xcom_pull(task_ids="begin"), self.task_id]
 
 
 class Finish(Step):
-    """Closes the run, and fails where it did not achieve what it should."""
+    """Closes the run, and fails if the run failed."""
 
     def words(self, context):
-        """With the run, if it has begun."""
+        """Return the step with the run, if it has begun."""
         run = context["ti"].xcom_pull(task_ids="begin")
         if not run:
             raise AirflowFailException("there is no run to close: the task begin did not succeed")
@@ -82,13 +82,13 @@ class Finish(Step):
 
 
 def overrides(context):
-    """Why this run may pass a gate despite its findings."""
+    """Return the reasons to let this run pass a gate despite its findings."""
     given = {"--accept-data": context["params"]["accept_data"], "--bless": context["params"]["bless"]}
     return [f"{option}={reason}" for option, reason in given.items() if reason]
 
 
 def span(context):
-    """The span of the day (less 1) for which the run is scheduled; by hand, the latest."""
+    """Return the span of the day (less 1) that the run is for; none, for the latest data, if begun by hand."""
     day = context.get("logical_date")
     if day is None:
         return []
@@ -97,7 +97,7 @@ def span(context):
 
 
 def again(context):
-    """Airflow's command that begins such a run again, up to the JSON of its parameters."""
+    """Return Airflow's command that repeats such a run, up to the JSON of its parameters."""
     dag_id, day = context["dag"].dag_id, context.get("logical_date")
     if day is None:
         return f"airflow dags trigger {dag_id} --conf"
@@ -112,7 +112,7 @@ with DAG(
     start_date=pendulum.datetime(2027, 1, 1, tz=TIME_ZONE),
     catchup=True,
     max_active_runs=1,
-    # Whatever Airflow's own default is: the workload says what is tried again.
+    # Whatever Airflow's own default is: the workload says what is retried.
     default_args={"retries": 0},
     params=PARAMS,
     tags=["slipway"],
@@ -141,7 +141,7 @@ with DAG(
     evaluator = Node(task_id="Evaluator")
     serving_check = Node(task_id="ServingCheck")
     pusher = Node(task_id="Pusher")
-    # Whatever has become of the others.
+    # However the others ended.
     finish = Finish(task_id="finish", trigger_rule="all_done")
 
     begin >> ingest

@@ -142,7 +142,7 @@ SPOILED = {
     ),
     "duplicated rows": (
         lambda trips: pd.concat([trips, trips]),
-        ("duplicates", "", "repeat another row in every column"),
+        ("duplicates", "", "are identical to another row"),
     ),
     "two thirds of the rows lost": (
         lambda trips: trips[: len(trips) // 3],

@@ -244,7 +244,7 @@ def test_confidence_that_nothing_is_known_of_is_noted():
     slices = {name: measured({"hinge": 0.5, "auc": 0.9}) for name in ("overall", "pay=Cash", "pay=Card")}
     limits = {"hinge": Threshold(max=1, confidence=0.9), "auc": Threshold(min=0.5, confidence=0.9)}
     _, notes = threshold_checks({"overall": limits}, slices, min_slice_rows=1)
-    words = "the confidence asked for on overall: the evaluation holds no bounds of it there"
+    words = "the confidence asked for on overall: the evaluation has no bounds for it there"
     assert notes == [f"hinge is judged without {words}"]
     _, notes = threshold_checks({"overall": limits, "pay": limits}, slices, min_slice_rows=1)
     assert notes[0].startswith("hinge is judged without the confidence asked for on overall and 2 more: ")

@@ -216,8 +216,8 @@ FEW = LabelStatistics.of_counts({0: 30, 1: 10})
     [
         (TAXI, "binary_accuracy", 0.9, "above 0.775 (always answering 0)", None),
         (TAXI, "binary_accuracy", 0.775, "above 0.775 (always answering 0)", ""),
-        (TAXI, "auc", 0.9, "above 0.536, which chance stays below in 95 of 100", None),
-        (TAXI, "auc", 0.53, "above 0.536, which chance stays below in 95 of 100", ""),
+        (TAXI, "auc", 0.9, "above 0.536, which 95% of random models stay below", None),
+        (TAXI, "auc", 0.53, "above 0.536, which 95% of random models stay below", ""),
         (TAXI, "mean_squared_error", 0.1, "below 0.1744 (always answering 0.225, the mean)", None),
         (TAXI, "mean_squared_error", 0.2, "below 0.1744 (always answering 0.225, the mean)", ""),
         (TAXI, "root_mean_squared_error", 0.1, "below 0.4176 (always answering 0.225, the mean)", None),
@@ -293,8 +293,8 @@ def test_value_without_bounds_is_judged_by_itself_and_that_is_reported():
     checks, notes = trivial_checks(["mean_squared_error", "auc", "hinge"], {}, at, beat="one")
     assert [check.metric for check in checks if check.passed] == ["mean_squared_error", "auc"]
     assert notes == [
-        "mean_squared_error is judged without the confidence asked for on overall: the evaluation holds no "
-        "bounds of it there"
+        "mean_squared_error is judged without the confidence asked for on overall: the evaluation has no "
+        "bounds for it there"
     ]
 
 
@@ -378,8 +378,8 @@ def test_accuracy_of_a_rare_class_is_told_to_say_little(metrics, look):
     [told] = [each for each in check(metrics, labels=rare, classes=("no", "yes")) if each.metric == "label"]
     assert told.is_warning
     assert told.reason == (
-        "label is no in 9,990 of 10,000 rows, needs at most 95% of one class for binary_accuracy to say "
-        f"much ({look})"
+        "label is no in 9,990 of 10,000 rows, needs at most 95% of one class, or binary_accuracy says "
+        f"little ({look})"
     )
 
 
@@ -469,7 +469,7 @@ def test_rows_and_what_they_are_worth_are_both_told_where_they_differ():
         "more rows in the eval split help",
         "look at precision and recall, which the report draws",
     ]
-    assert checks[1].found == "is 0 in 99.45% of what 100 rows, worth 91 by their weights, weigh"
+    assert checks[1].found == "is 0 in 99.45%, by weight, of 100 rows, worth 91 by their weights"
     assert Measured({"example_count": 1000.0}, {}, TAXI).rows_in_words == "1,000 rows"
     of_outputs = Measured({"example_count": 100.0}, {}, None, labels_of_outputs={"tip": labels})
     assert of_outputs.rows_in_words == "100 rows, worth 91 by their weights"
