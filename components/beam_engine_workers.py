@@ -1,7 +1,7 @@
-"""Runs tasks on an external Beam engine instead of in processes on this machine.
+"""Runs tasks on an external Beam runner instead of in processes on this machine.
 
-Each task is an element of a Beam pipeline. Its result is a file in a folder that the engine and the caller
-share, since an engine returns no elements to the process that started it.
+Each task is an element of a Beam pipeline. Its result is a file in a folder that the runner and the caller
+share, since a runner returns no elements to the process that started it.
 """
 
 import hashlib
@@ -37,18 +37,18 @@ from slipway.components.shards import MOST_SHARDS, MOST_SHARDS_ELSEWHERE, Shard,
 
 
 def runs_elsewhere(beam_args: Sequence[str] | None) -> bool:
-    """Return True if Beam's options name an engine other than the in-process runner."""
+    """Return True if Beam's options name a runner other than the in-process runner."""
     options = PipelineOptions(beam_args).view_as(StandardOptions)
     return bool((options.runner or StandardOptions.DEFAULT_RUNNER) != IN_PROCESS)
 
 
 def most_shards(beam_args: Sequence[str] | None) -> int:
-    """Return the approximate number of shards per split for the engine that Beam's options name."""
+    """Return the approximate number of shards per split for the runner that Beam's options name."""
     return MOST_SHARDS_ELSEWHERE if runs_elsewhere(beam_args) else MOST_SHARDS
 
 
 def make_workers(executor: Any, *readings: Sequence[Shard], folder: str, bytes_per_process: int) -> Workers:
-    """Return what works on an executor's shards: processes on this machine, or the engine its options name.
+    """Return what works on an executor's shards: processes on this machine, or the runner its options name.
 
     Args:
         executor: a TFX executor with Beam's options.
@@ -68,16 +68,16 @@ def make_workers(executor: Any, *readings: Sequence[Shard], folder: str, bytes_p
 
 
 class BeamEngineWorkers:
-    """A Beam engine that works on tasks, with the interface of `process_pool.ProcessPool`.
+    """A Beam runner that works on tasks, with the interface of `process_pool.ProcessPool`.
 
     Args:
-        make_pipeline: returns a new pipeline on that engine.
-        folder: holds results, and files that the engine reads, until the context ends. The engine's workers
+        make_pipeline: returns a new pipeline on that runner.
+        folder: holds results, and files that the runner reads, until the context ends. The runner's workers
             must be able to read and write there.
 
     Attributes:
         others: the least number of worker processes besides this one, which does no work itself.
-        redone: the number of tasks that were done again: always 0, since an engine does not report it.
+        redone: the number of tasks that were done again: always 0, since a runner does not report it.
     """
 
     others = 1
@@ -99,7 +99,7 @@ class BeamEngineWorkers:
             fileio.rmtree(self._folder)
 
     def reachable(self, folder: str) -> str:
-        """Return a folder of the same content that the engine can read: a copy if results go to a bucket."""
+        """Return a folder of the same content that the runner can read: a copy if results go to a bucket."""
         if "://" in folder or "://" not in self._folder:
             return folder
         there = f"{self._folder}/{PurePosixPath(folder).name}"
@@ -123,9 +123,9 @@ class BeamEngineWorkers:
             again: replaces `work` for a task that ran out of memory.
 
         Raises:
-            ComponentError: a result is missing from the folder: the engine's workers see a different one.
+            ComponentError: a result is missing from the folder: the runner's workers see a different one.
             Exception: an error of Slipway's own that a task raised; of several, that of the first task. Any
-                other error fails the task on the engine, which retries it and in the end fails the pipeline.
+                other error fails the task on the runner, which retries it and in the end fails the pipeline.
         """
         self._rounds += 1
         folder = f"{self._folder}/results-{self._rounds}"
@@ -145,7 +145,7 @@ class BeamEngineWorkers:
         path = _path(folder, place)
         if not fileio.exists(path):
             raise ComponentError(
-                f"the Beam engine has finished, but left no result in {folder}",
+                f"the Beam runner has finished, but left no result in {folder}",
                 hint="its workers must see that folder: keep artifacts where all can write (a bucket, "
                 "a shared disk), or work on this machine: --set beam.runner=direct",
             )
@@ -174,7 +174,7 @@ class _Do(beam.DoFn):
         place, task = numbered
         pickled = pickle.dumps(self._result_of(task))
         path = _path(self._folder, place)
-        own = f"{path}-{secrets.token_hex(8)}"  # an engine may run a task twice, even at the same time
+        own = f"{path}-{secrets.token_hex(8)}"  # a runner may run a task twice, even at the same time
         with fileio.open(own, "wb") as file:
             file.write(_signature(self._key, path, pickled) + pickled)
         fileio.rename(own, path, overwrite=True)
@@ -197,7 +197,7 @@ class _Do(beam.DoFn):
 
 
 def _ignore_progress(rows: int, done_bytes: int) -> None:
-    """Ignore progress, which an engine's worker cannot report to the caller."""
+    """Ignore progress, which a runner's worker cannot report to the caller."""
 
 
 def _path(folder: str, place: int) -> str:

@@ -1,4 +1,4 @@
-"""Starts the Python processes that a worker of a Beam engine on the same host asks for, its SDK workers.
+"""Starts the Python processes that a worker of a Beam runner on the same host asks for, its SDK workers.
 
 Each job asks for new ones. They are forked from one process that has imported Beam and TensorFlow, which
 takes 5 s of CPU. Restart the pool to pick up newly installed packages.

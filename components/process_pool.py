@@ -66,7 +66,7 @@ class WorkersTraceError(Exception):
 
 
 class Workers(Protocol):
-    """The interface of what works on tasks: processes on this machine, or an external Beam engine.
+    """The interface of what works on tasks: processes on this machine, or an external Beam runner.
 
     Attributes:
         others: the least number of processes that work besides this one; 0: none.

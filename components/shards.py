@@ -21,7 +21,7 @@ MOST_SHARDS = 8
 slow to merge."""
 
 MOST_SHARDS_ELSEWHERE = 64
-"""Approximate maximum per split on an external Beam engine, which may have many workers and whose results are
+"""Approximate maximum per split on an external Beam runner, which may have many workers and whose results are
 files."""
 
 LEAST_BYTES = 2 << 20

@@ -185,7 +185,7 @@ def predict(
             if it names one.
 
     Raises:
-        UsageError: the Beam engine is not installed; there is no such version, or it is not trusted; there
+        UsageError: the Beam runner is not installed; there is no such version, or it is not trusted; there
             is no file, or one cannot be read or lacks a column; or `to` is not empty or cannot be created.
         ComponentError: the version is damaged, or the model refuses every row.
     """

@@ -171,7 +171,7 @@ def is_all_known(plan: Plan | None, request: Request, journal: Journal, display:
         plan: the result of `known_plan`.
 
     Raises:
-        UsageError: the Beam engine, or the destination that the model is pushed to, cannot be used.
+        UsageError: the Beam runner, or the destination that the model is pushed to, cannot be used.
     """
     due = {i for i, d in plan.decisions.items() if d.action == "run"} if plan else None
     if plan is None or due:

@@ -112,7 +112,7 @@ class Request(RecordedRequest):
 
     @property
     def beam_runner(self) -> str:
-        """The workload's Beam engine."""
+        """The workload's Beam runner."""
         return self._config.beam.runner
 
     @property
@@ -122,7 +122,7 @@ class Request(RecordedRequest):
         return is_whole and self._config.evaluate.serving is not None
 
     def check_engine(self) -> None:
-        """Reject a Beam engine that could not run the steps.
+        """Reject a Beam runner that could not run the steps.
 
         Raises:
             ConfigError: as `beam_engine.check_engine`.

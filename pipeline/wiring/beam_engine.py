@@ -73,7 +73,7 @@ def completed_args(own: Sequence[str], more: Sequence[str]) -> list[str]:
 
 
 def check_engine(args: Sequence[str]) -> None:
-    """Reject a local run whose Beam engine could not run its steps.
+    """Reject a local run whose Beam runner could not run its steps.
 
     Args:
         args: the options of every Beam component; the last value of an option counts, as in Beam.
@@ -129,7 +129,7 @@ def _check_runner(runner: str) -> None:
 
 
 def check_cloud_engine(beam: BeamConfig, cloud: CloudConfig) -> None:
-    """Reject a cloud job whose Beam engine could not run its steps.
+    """Reject a cloud job whose Beam runner could not run its steps.
 
     Raises:
         ConfigError: an option is missing, refers to something on this machine only, or opens ports.

@@ -1,4 +1,4 @@
-"""Keeps Beam's engines from listening on the network without permission.
+"""Keeps Beam's runners from listening on the network without permission.
 
 Beam does not authenticate clients: anyone who reaches a port of its engines can run code, or read files, as
 the user who started it. So an engine that listens beyond loopback is used only if the machine's owner
@@ -14,7 +14,7 @@ from slipway.components.beam_args import read_options
 from slipway.pipeline.errors import ConfigError
 
 OPEN_PORTS_VARIABLE = "SLIPWAY_OPEN_PORTS"
-"""The variable that a machine's owner sets to 1 to let Beam's engines listen on all network interfaces."""
+"""The variable that a machine's owner sets to 1 to let Beam's runners listen on all network interfaces."""
 IN_PROCESS = f"--runner={in_process_runner.IN_PROCESS}"
 """Selects Beam's runner inside each node's process, which opens no port."""
 

@@ -1,4 +1,4 @@
-"""Stands for slipway.components.beam_sdk_worker where none of Beam's engines is."""
+"""Stands for slipway.components.beam_sdk_worker where no Beam runner is."""
 
 import time
 from pathlib import Path

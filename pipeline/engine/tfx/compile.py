@@ -73,7 +73,7 @@ def compile_target(order: Order) -> Compiled:
     """Build a pipeline, or read one that was handed over, and compile it for one run.
 
     Raises:
-        ConfigError: a Beam engine would listen on the network; see `beam_ports.without_ports`.
+        ConfigError: a Beam runner would listen on the network; see `beam_ports.without_ports`.
         UsageError: there is no such pipeline; a runtime parameter is unknown, lacks a value or has a value
             of the wrong type; the pipeline holds another pipeline, or a loop that cannot run; or its
             metadata store cannot be used.

@@ -88,7 +88,7 @@ def overrides(context):
 
 
 def span(context):
-    """Return the span of the day (less 1) that the run is for; none, for the latest data, if begun by hand."""
+    """Return the span of the run's day (less 1); none, for the latest data, if it was begun by hand."""
     day = context.get("logical_date")
     if day is None:
         return []

@@ -1,4 +1,4 @@
-"""Tasks on another engine of Beam: what comes back, in which order, and what happens when one fails."""
+"""Tasks on another Beam runner: what comes back, in which order, and what happens when one fails."""
 
 import pytest
 

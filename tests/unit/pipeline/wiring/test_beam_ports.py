@@ -1,4 +1,4 @@
-"""No engine of Beam's listens on the network unasked."""
+"""No Beam runner listens on the network unasked."""
 
 import pytest
 
