@@ -36,7 +36,7 @@ def results(request: Request, tally: Tally) -> dict[SliceKey, Values]:
     """Return the values of all metrics, by slice.
 
     Raises:
-        ComponentError: a metric cannot be computed from a model's answers.
+        ComponentError: a metric cannot be computed from a model's predictions.
     """
     for asked, model in zip(request.models, tally.models, strict=True):
         if model.lost:

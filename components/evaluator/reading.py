@@ -92,7 +92,7 @@ class LoadedModels:
     def _judged(
         self, batch: list[bytes]
     ) -> Iterator[tuple[list[bytes], list[tuple[Judged, dict[str, np.ndarray]]]]]:
-        """Yield a batch with the answers of each model; in parts if memory runs out over the whole."""
+        """Yield a batch with the predictions of each model; in parts if memory runs out over the whole."""
         rows = len(batch)
         if rows <= self.most_rows:
             try:
@@ -134,7 +134,7 @@ class LoadedModels:
 
 
 class _Model:
-    """One SavedModel; it computes answers and labels in one call, so that rows are parsed once."""
+    """One SavedModel; it computes predictions and labels in one call, so that rows are parsed once."""
 
     def __init__(self, heads: Sequence[ModelRequest], folder: str, columns: Sequence[str]) -> None:
         request = heads[0]
@@ -198,7 +198,7 @@ class _Model:
         self._judge = judge.get_concrete_function()
 
     def judge(self, batch: Any) -> list[tuple[Judged, dict[str, np.ndarray]]]:
-        """Return the labels and answers of a batch for each output, with the columns to slice by."""
+        """Return the labels and predictions of a batch for each output, with the columns to slice by."""
         try:
             answers, found = self._judge(batch)
         except tf.errors.ResourceExhaustedError:

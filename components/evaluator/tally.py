@@ -25,7 +25,7 @@ BUCKETS = 10_000
 
 COARSE_BUCKETS = 128
 """Number of buckets of a replicate's curve: by chance about as many rows share a bucket as with ten thousand.
-The buckets are finer near 0 and 1, where the answers of a model of rare events lie."""
+The buckets are finer near 0 and 1, where the predictions of a model of rare events lie."""
 
 MOST_SLICES_WITH_BOUNDS = 1000
 """With more slices, replicates would take gigabytes; then only the slice of all rows has bounds."""
@@ -35,7 +35,7 @@ _OVERALL = repr(())
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One model's labels and answers for a batch.
+    """One model's labels and predictions for a batch.
 
     Attributes:
         labels: [rows, 1] or [rows, outputs], numbers.
@@ -239,7 +239,7 @@ class Tally:
 
         Args:
             columns: the columns to slice by.
-            judged: the labels and answers of each model.
+            judged: the labels and predictions of each model.
             first: the number of the batch's first row, see `bootstrap.row_number`.
 
         Raises:
@@ -425,7 +425,7 @@ def _cells(labels: Floats, answers: Floats, finite: Array) -> tuple[Floats, Arra
 
 
 def check_shapes(request: Request, judged: Judged, asked: ModelRequest) -> None:
-    """Check that the metrics support the shapes of labels and answers.
+    """Check that the metrics support the shapes of labels and predictions.
 
     Args:
         asked: the model and output of the rows.

@@ -75,7 +75,7 @@ class Metric:
         at_least: the lowest possible value; None for a loss that takes logarithms, or whose labels need not
             be a share.
         confusion: how the metric is computed from the confusion matrix; None if it is not.
-        is_curve: whether the metric needs the distribution of the answers to positives and to negatives.
+        is_curve: whether the metric needs the distributions of predictions for positives and for negatives.
         labels: the shape of the labels, if the metric takes only one: `one` number per row, or
             `one_an_answer`; None: any.
         skips_zeros: whether rows with the label 0 are left out.
@@ -241,7 +241,7 @@ CONFUSION = {name: metric.confusion for name, metric in BY_CLASS.items() if metr
 """By the class of metric, how it is computed from the confusion matrix."""
 
 CURVES = {name for name, metric in BY_CLASS.items() if metric.is_curve}
-"""Classes of metrics that need the answers' distribution."""
+"""Classes of metrics that need the predictions' distribution."""
 
 
 def is_of_quantiles(name: str) -> bool:

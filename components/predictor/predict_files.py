@@ -326,7 +326,7 @@ def _number_or_text(value: Any, kind: type) -> Any:
 
 
 def predict_rows(model: LoadedModel, records: list[bytes]) -> list[Any]:
-    """Return the model's answer to each record, as plain values; a WrongInputError for a refused record.
+    """Return the model's prediction for each record, as plain values; a WrongInputError for a refused record.
 
     A batch with a record that the model refuses is halved until the record is alone.
     """

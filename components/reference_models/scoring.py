@@ -1,4 +1,4 @@
-"""Scores a reference model's answers with Keras' metrics, in the same way as the Evaluator."""
+"""Scores a reference model's predictions with Keras' metrics, in the same way as the Evaluator."""
 
 from collections.abc import Mapping
 
@@ -42,7 +42,7 @@ def scores(
 
 
 def _has_value(metric: Metric, wanted: np.ndarray, answered: np.ndarray) -> bool:
-    """Return True if what a metric divides by occurs among the labels and answers, each a yes or no."""
+    """Return True if what a metric divides by occurs among the labels and predictions, each a yes or no."""
     if metric.is_curve:
         return bool(wanted.any() and not wanted.all())
     if metric.skips_zeros:
@@ -54,7 +54,7 @@ def _has_value(metric: Metric, wanted: np.ndarray, answered: np.ndarray) -> bool
 
 
 def _as_taken(metric: Metric, answers: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return answers and labels in a metric's form: labels as classes, or as a yes or no for each class."""
+    """Return predictions and labels in a metric's form: labels as classes, or as yes or no for each."""
     of_classes = metric.outputs == "classes"
     if of_classes and answers.shape[1] == 1:
         answers = np.concatenate([1 - answers, answers], axis=1)

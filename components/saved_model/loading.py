@@ -45,7 +45,7 @@ class LoadedModel:
             ) from error
 
     def call(self, signature: str, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """Return the model's answers to a batch.
+        """Return the model's predictions for a batch.
 
         Args:
             signature: one of `signatures`.

@@ -136,12 +136,12 @@ class ServedModel(tf.Module):  # type: ignore[misc]
 
 
 def _asked(model: Any, inputs: Mapping[str, tf.Tensor]) -> Any:
-    """Return a model's answers; with AutoGraph, as in training: a user's layer may give branches to a map."""
+    """Return a model's predictions; with AutoGraph, as in training: a user's layer may map over branches."""
     return model(inputs, training=False)
 
 
 def named_answers(answers: Any, label: Label) -> dict[str, tf.Tensor]:
-    """Name a model's answers as the outputs of a signature. A single output is always called "outputs".
+    """Name a model's predictions as the outputs of a signature. A single output is always called "outputs".
 
     Args:
         answers: for one batch; [rows, labels] for several labels side by side.

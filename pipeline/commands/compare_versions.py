@@ -44,7 +44,7 @@ def compare(
     on: Path | None,
     late: LateLabels | None = None,
 ) -> Compared:
-    """Compare the answers of two versions to the same logged rows, whichever version served these rows.
+    """Compare the predictions of two versions for the same logged rows, whichever version served these rows.
 
     Args:
         champion: a pushed version.
@@ -98,7 +98,7 @@ class _Rows:
 
     Attributes:
         file, number: the index of each row's file, and the row's number in that file, from 0.
-        champion, challenger: the answers of each version, of shape [rows, outputs].
+        champion, challenger: the predictions of each version, of shape [rows, outputs].
     """
 
     file: Ints

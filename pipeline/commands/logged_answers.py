@@ -1,4 +1,4 @@
-"""Computes a pushed version's answers to logged rows."""
+"""Computes a pushed version's predictions for logged rows."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AnsweredFile:
-    """A version's answers to the rows of one file.
+    """A version's predictions for the rows of one file.
 
     Attributes:
         rows: ascending row numbers in the file, counted from 0.
@@ -86,7 +86,7 @@ def files_with_needed_columns(
 def answers_to(
     workload: str, store: VersionStore, number: int, logs: Logs, left_out_counts: Counter[str]
 ) -> list[AnsweredFile]:
-    """Return a version's answers to the rows of each file.
+    """Return a version's predictions for the rows of each file.
 
     A file that the log has meanwhile removed to make room has no rows in the result.
 

@@ -76,7 +76,7 @@ def read_labels(file: Path, *, key: str, label: str, classes: Sequence[str]) -> 
 
 
 def join(logs: Logs, *, key: str, version: int, labels: Mapping[str, float]) -> Labelled:
-    """Return a version's answers to the rows that have a label, with the labels.
+    """Return a version's predictions for the rows that have a label, with the labels.
 
     Raises:
         UsageError: the log lacks the key, no row has a label, or the answers are not arrays of numbers of

@@ -86,7 +86,7 @@ def live_metrics(
         at_push: the metrics in the version's evaluation.
 
     Raises:
-        ComponentError: a metric is not defined for these labels and answers.
+        ComponentError: a metric is not defined for these labels and predictions.
     """
     request = Request(
         models=(ModelRequest("", "label", is_baseline=False),),
@@ -114,10 +114,10 @@ def tallied(request: Request, labels: Floats, answers: Sequence[Floats]) -> Tall
 
     Args:
         labels: the labels, [rows, 1].
-        answers: the answers of each of the request's models, [rows, outputs].
+        answers: the predictions of each of the request's models, [rows, outputs].
 
     Raises:
-        ComponentError: a metric is not defined for these labels and answers.
+        ComponentError: a metric is not defined for these labels and predictions.
     """
     for each in answers:
         _check_codes(labels, each, request.metrics)

@@ -81,12 +81,12 @@ def paired_metrics(
 
     Args:
         labels: the labels, [rows, 1].
-        champion: the champion's answers, [rows, outputs].
-        challenger: the challenger's answers, of the same shape.
+        champion: the champion's predictions, [rows, outputs].
+        challenger: the challenger's predictions, of the same shape.
         names: the names of metrics, for one output.
 
     Raises:
-        ComponentError: a metric is not defined for these labels and answers.
+        ComponentError: a metric is not defined for these labels and predictions.
     """
     request = Request(
         models=(

@@ -23,7 +23,7 @@ class Difference:
 
     Attributes:
         rows: the number of rows that both versions have answered.
-        not_finite: the number of these rows for which either version's answer is infinite or NaN; they are
+        not_finite: the number of these rows for which one version's prediction is infinite or NaN; they are
             left out of everything below.
         otherwise: the number of rows with different most probable classes; None if answers are not classes.
         mean: the mean absolute difference; of several outputs, the largest difference counts.
@@ -49,8 +49,8 @@ def difference_of(champion: Floats, challenger: Floats, *, are_classes: bool) ->
     """Return how far the answers to the same rows differ.
 
     Args:
-        champion: the champion's answers, [rows, outputs]; at least one row has finite answers of both.
-        challenger: the challenger's answers, of the same shape.
+        champion: the champion's predictions, [rows, outputs]; at least one row has finite ones of both.
+        challenger: the challenger's predictions, of the same shape.
         are_classes: whether each answer holds the probabilities of classes, or that of the second of two.
     """
     finite = np.isfinite(champion).all(1) & np.isfinite(challenger).all(1)

@@ -12,7 +12,7 @@ from slipway.components.trainer.boosting.texts import ROOM, Words
 
 @keras.saving.register_keras_serializable(package="slipway")
 class Trees(keras.layers.Layer):  # type: ignore[misc]
-    """Sums the answers of boosted trees: float32 [rows, columns] -> float32 [rows, outputs].
+    """Sums the predictions of boosted trees: float32 [rows, columns] -> float32 [rows, outputs].
 
     The trees are the layer's weights, with room for `max_trees`; gradients do not change them. Computes with
     TensorFlow only.
