@@ -136,7 +136,7 @@ class ServedModel(tf.Module):  # type: ignore[misc]
 
 
 def _asked(model: Any, inputs: Mapping[str, tf.Tensor]) -> Any:
-    """Return a model's predictions; with AutoGraph, as in training: a user's layer may map over branches."""
+    """Return a model's predictions; AutoGraph is on, as in training, for layers that branch in a map."""
     return model(inputs, training=False)
 
 

@@ -1,4 +1,4 @@
-"""Quantiles of a number as a model's prediction: the loss that they minimise, and predictions that cannot cross.
+"""Quantiles of a number as a model's prediction: the loss that they minimise, and outputs that cannot cross.
 
 answers = rising(keras.layers.Dense(3)(hidden))                 # [rows, 3], each at least the one before
 model.compile("adam", loss=PinballLoss([0.1, 0.5, 0.9]))        # evaluate.quantiles names the same
