@@ -145,9 +145,9 @@ def _beats(name: str, at: Measured, labels: LabelStatistics, classes: Sequence[s
     value = trivial_value(name, labels)
     if value is None:
         return None
-    got = at.metrics.get(name)
+    metric, got = metric_of(name), at.metrics.get(name)
     answer = trivial_answer(name, labels, classes)
-    if metric_of(name).interval == "auc":
+    if metric.interval == "auc":
         if not labels.is_binary:
             return None  # with several classes it averages areas, whose distribution by chance is unknown
         limit = auc_of_chance(*labels.rows_by_class, confidence=CONFIDENCE)
@@ -156,18 +156,12 @@ def _beats(name: str, at: Measured, labels: LabelStatistics, classes: Sequence[s
     low = high = got
     if got is not None and got == got:
         low, high = bounds(name, got, at, CONFIDENCE, at.spreads.get(name))
+    side, end, bound = ("above", "lower", low) if metric.better == "higher" else ("below", "upper", high)
+    passed = bound is not None and metric.is_better(bound, than=value)
     note = ""
-    if metric_of(name).better == "higher":
-        passed = low is not None and low > value
-        required = f"above {value:.4g} ({answer})"
-        if got is not None and got > value and not passed:
-            note = f"its lower bound is {low:.4g} with {at.rows_in_words}; more rows in the eval split help"
-    else:
-        passed = high is not None and high < value
-        required = f"below {value:.4g} ({answer})"
-        if got is not None and got < value and not passed:
-            note = f"its upper bound is {high:.4g} with {at.rows_in_words}; more rows in the eval split help"
-    return Check(name, OVERALL, required, got, None, passed, note=note)
+    if got is not None and metric.is_better(got, than=value) and not passed:
+        note = f"its {end} bound is {bound:.4g} with {at.rows_in_words}; more rows in the eval split help"
+    return Check(name, OVERALL, f"{side} {value:.4g} ({answer})", got, None, passed, note=note)
 
 
 def _accuracy_says_little(
@@ -205,13 +199,10 @@ def _means_something(
     value = trivial_value(name, labels)
     if value is None:
         return []
-    if metric_of(name).better == "higher":
-        key, side, limit = "min", "above", limits.min
-        met = limit is not None and limit <= value
-    else:
-        key, side, limit = "max", "below", limits.max
-        met = limit is not None and limit >= value
-    if not met:
+    metric = metric_of(name)
+    is_min = metric.better == "higher"
+    key, side, limit = ("min", "above", limits.min) if is_min else ("max", "below", limits.max)
+    if limit is None or metric.is_better(limit, than=value):
         return []
     return [
         Check(

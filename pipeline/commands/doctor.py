@@ -120,26 +120,21 @@ def _machine(output: Path, environment: Mapping[str, str]) -> Iterator[Finding]:
     )
     bfloat16 = "with bfloat16" if cpu_has_bfloat16() else "without bfloat16"
     yield Finding(group=group, name="cores", state="ok", found=f"{usable_cores()} usable, {bfloat16}")
-    free = available_memory_bytes()
-    enough = free >= MIN_FREE_MEMORY_BYTES
-    yield Finding(
-        group=group,
-        name="memory",
-        state="ok" if enough else "missing",
-        found=f"{_size(free)} free",
-        remedy="" if enough else f"end other programs; a run takes up to {_size(MIN_FREE_MEMORY_BYTES)}",
-    )
     there = next(folder for folder in (output.absolute(), *output.absolute().parents) if folder.exists())
-    disk = shutil.disk_usage(there).free
-    enough = disk >= MIN_FREE_DISK_BYTES
-    yield Finding(
-        group=group,
-        name="disk",
-        state="ok" if enough else "missing",
-        found=f"{_size(disk)} free at {there}",
-        remedy="" if enough else f"{command('gc')}, or another --output",
-    )
-
+    memory, disk = available_memory_bytes(), shutil.disk_usage(there).free
+    end = f"end other programs; a run takes up to {_size(MIN_FREE_MEMORY_BYTES)}"
+    for name, free, least, at, remedy in (
+        ("memory", memory, MIN_FREE_MEMORY_BYTES, "", end),
+        ("disk", disk, MIN_FREE_DISK_BYTES, f" at {there}", f"{command('gc')}, or another --output"),
+    ):
+        is_enough = free >= least
+        yield Finding(
+            group=group,
+            name=name,
+            state="ok" if is_enough else "missing",
+            found=f"{_size(free)} free{at}",
+            remedy="" if is_enough else remedy,
+        )
     yield _warm_process(group, environment)
 
 
