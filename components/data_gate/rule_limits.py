@@ -74,7 +74,7 @@ class Limits:
     max_row_change: float = setting(
         0.5, "How far the number of rows may differ from the reference's, as a share of it.", ge=0
     )
-    max_duplicate_share: float = _share(0.1, "Share of the rows that may be identical to another row.")
+    max_duplicate_share: float = _share(0.1, "Share of the rows that may repeat an earlier row.")
     max_label_missing_share: float = _share(0.0, "Share of the rows that may lack the label.")
     max_label_shift: float = _share(
         0.05,

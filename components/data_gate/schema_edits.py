@@ -61,12 +61,7 @@ def _set_range(text: str, edit: Edit) -> str:
 
 def _set_presence(text: str, edit: Edit) -> str:
     text = _without_fixed_shape(text, _feature(text, edit.feature))
-    feature = _feature(text, edit.feature)
-    presence = _inner(text, feature, "presence")
-    number = _number(edit.number)
-    if presence is None:
-        return _insert_last(text, feature, [f"presence {{ min_fraction: {number} min_count: 1 }}"])
-    return _set_scalar(text, presence, "min_fraction", number)
+    return _set_number(text, edit, "presence", "min_fraction", beside=" min_count: 1")
 
 
 def _without_fixed_shape(text: str, feature: _Block) -> str:
@@ -78,12 +73,16 @@ def _without_fixed_shape(text: str, feature: _Block) -> str:
 
 
 def _set_mass(text: str, edit: Edit) -> str:
-    feature = _feature(text, edit.feature)
-    constraints = _inner(text, feature, "distribution_constraints")
-    number = _number(edit.number)
-    if constraints is None:
-        return _insert_last(text, feature, [f"distribution_constraints {{ min_domain_mass: {number} }}"])
-    return _set_scalar(text, constraints, "min_domain_mass", number)
+    return _set_number(text, edit, "distribution_constraints", "min_domain_mass")
+
+
+def _set_number(text: str, edit: Edit, block: str, field: str, *, beside: str = "") -> str:
+    """Set a number in a block of a feature; a block that is missing is made, with what belongs beside it."""
+    feature, number = _feature(text, edit.feature), _number(edit.number)
+    there = _inner(text, feature, block)
+    if there is None:
+        return _insert_last(text, feature, [f"{block} {{ {field}: {number}{beside} }}"])
+    return _set_scalar(text, there, field, number)
 
 
 def _add_feature(text: str, edit: Edit) -> str:

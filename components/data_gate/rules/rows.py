@@ -85,7 +85,7 @@ def find_duplicates(
             rule="duplicates",
             feature="",
             splits=(),
-            what=f"{share(repeated, looked_at)} are identical to another row",
+            what=f"{share(repeated, looked_at)} repeat an earlier row",
             measured=measured,
             limit=limits.max_duplicate_share,
             key=key("max_duplicate_share"),

@@ -142,7 +142,7 @@ SPOILED = {
     ),
     "duplicated rows": (
         lambda trips: pd.concat([trips, trips]),
-        ("duplicates", "", "are identical to another row"),
+        ("duplicates", "", "repeat an earlier row"),
     ),
     "two thirds of the rows lost": (
         lambda trips: trips[: len(trips) // 3],
