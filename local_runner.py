@@ -17,8 +17,6 @@ import typer
 
 from slipway.components.project import PROJECT_ROOT
 from slipway.pipeline.commands import options as o
-from slipway.pipeline.commands import run as running
-from slipway.pipeline.commands import show as showing
 from slipway.pipeline.commands.command_line import Profile, Sets, Verbose, Workload, call
 from slipway.pipeline.errors import DataSourceError, PipelineError, raised_as
 from slipway.pipeline.terminal import questions
@@ -43,6 +41,8 @@ app = typer.Typer(
 def default(context: typer.Context) -> None:
     """Run the default workload when no command is given."""
     if context.invoked_subcommand is None:
+        from slipway.pipeline.commands import run as running
+
         raise typer.Exit(running.run(running.request(DEFAULT_WORKLOAD, output=DEFAULT_OUTPUT)))
 
 
@@ -65,6 +65,8 @@ def run(
     verbose: Verbose = False,
 ) -> None:
     """Run the pipeline, with live progress."""
+    from slipway.pipeline.commands import run as running
+
     profiled = [f"train.profile_steps={profile_steps}"] if profile_steps is not None else []
     asked = running.request(
         workload,
@@ -100,6 +102,8 @@ def plan(
     verbose: Verbose = False,
 ) -> None:
     """Show what would run and why. Nothing is executed."""
+    from slipway.pipeline.commands import run as running
+
     asked = running.request(
         workload,
         sets=sets or [],
@@ -124,6 +128,8 @@ def resume(
     verbose: Verbose = False,
 ) -> None:
     """Continue a failed, interrupted or killed run from the first node that did not complete."""
+    from slipway.pipeline.commands import run as running
+
     raise typer.Exit(running.resume(run, output=output, jobs=jobs))
 
 
@@ -160,6 +166,8 @@ def step_begin(
     verbose: Verbose = False,
 ) -> None:
     """Create and plan a run, and print its id. Cached nodes are done at once."""
+    from slipway.pipeline.commands import run as running
+
     # Data that is late is no wrong usage: exit code 1, which a scheduler may try again.
     with raised_as(PipelineError, DataSourceError):
         asked = running.request(
@@ -182,12 +190,16 @@ def step_node(
     verbose: Verbose = False,
 ) -> None:
     """Run one node of a run once; the nodes it depends on must be done."""
+    from slipway.pipeline.commands import run as running
+
     raise typer.Exit(running.run_node(run, node, output=output))
 
 
 @step.command("finish")
 def step_finish(run: o.StepRun, output: o.Output = DEFAULT_OUTPUT, verbose: Verbose = False) -> None:
     """Close a run and say what it achieved."""
+    from slipway.pipeline.commands import run as running
+
     raise typer.Exit(running.finish(run, output=output))
 
 
@@ -201,6 +213,8 @@ def runs(
     verbose: Verbose = False,
 ) -> None:
     """List the runs, the newest first; with a workload, --by or --since, compare them."""
+    from slipway.pipeline.commands import show as showing
+
     if (workload, by, since) != (None, None, None):
         from slipway.pipeline.commands.compare_runs import compared
 
@@ -221,6 +235,8 @@ def show(
     run: o.Run = None, output: o.Output = DEFAULT_OUTPUT, as_json: o.Json = False, verbose: Verbose = False
 ) -> None:
     """Show one run: nodes, times, metrics, blessing, pushed version."""
+    from slipway.pipeline.commands import show as showing
+
     record = showing.find(run, output)
     _print(record.to_json() if as_json else showing.show_text(record, width=_screen_width()))
 

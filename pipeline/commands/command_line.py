@@ -70,6 +70,8 @@ def call(app: typer.Typer, *, first: Callable[[], None] | None = None) -> NoRetu
     prepare_streams()
     sys.argv[1:] = map(_with_home, sys.argv[1:])
     mend_completion_scripts()
+    if "--help" not in sys.argv:
+        _import_ahead()
     try:
         leave_to_command()
         if first is not None:
@@ -91,6 +93,16 @@ def call(app: typer.Typer, *, first: Callable[[], None] | None = None) -> NoRetu
             raise
         told = of_the_machine(error)
         _end(told.message, told.hint or _other_hint(app, FAILED), FAILED)
+
+
+def _import_ahead() -> None:
+    """Import what is slow to import and what nearly every command needs, while Ctrl-C still ends it at once.
+
+    Left to the commands, Ctrl-C would end them without a word meanwhile.
+    """
+    import pydantic  # noqa: F401  # by which Typer reads the words
+
+    from slipway.pipeline.commands import run  # noqa: F401
 
 
 def _with_home(word: str) -> str:

@@ -1,4 +1,4 @@
-"""Shell completions from the files on this machine. Imports nothing that is slow.
+"""Shell completions from the files on this machine. Every command imports this, so it imports nothing slow.
 
 Missing or damaged files give no completions: a shell that waits for an answer cannot show an error.
 """
@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import typer
-import yaml
 
 from slipway.components.project import OWN_FOLDER, PROJECT_ROOT
 from slipway.pipeline.terminal.invocation import DEFAULT_OUTPUT, DEFAULT_WORKLOAD
@@ -79,6 +78,8 @@ def _runs(context: typer.Context) -> list[Path]:
 
 
 def _read_workload(context: typer.Context) -> JsonObject:
+    import yaml
+
     file = PROJECT_ROOT / "workloads" / _workload(context) / "workload.yaml"
     try:
         found = yaml.safe_load(file.read_text(encoding="utf-8"))

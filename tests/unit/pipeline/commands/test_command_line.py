@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from slipway.components.errors import ComponentError, GateStopError
+from slipway.pipeline.commands import run, show
 from slipway.pipeline.errors import PipelineError, UsageError
 
 O = ["--output", "{out}"]  # noqa: E741
@@ -122,11 +123,11 @@ def test_wrong_words_are_an_error_a_hint_and_2(local_runner, words, message):
         ),
     ],
 )
-def test_an_error_ends_with_its_code_and_a_hint(local_runner, runner, monkeypatch, error, code, hint):
+def test_an_error_ends_with_its_code_and_a_hint(local_runner, monkeypatch, error, code, hint):
     def fail(output):
         raise error
 
-    monkeypatch.setattr(runner.showing, "listed", fail)
+    monkeypatch.setattr(show, "listed", fail)
     ended, _, err = local_runner("runs")
     assert ended == code
     assert err.splitlines()[0].rstrip(".") == "error: no"
@@ -135,8 +136,8 @@ def test_an_error_ends_with_its_code_and_a_hint(local_runner, runner, monkeypatc
 
 
 @pytest.mark.parametrize("code", [0, 1, 2, 3, 130])
-def test_the_exit_code_is_that_of_the_run(local_runner, runner, monkeypatch, code):
-    monkeypatch.setattr(runner.running, "resume", lambda *_, **__: code)
+def test_the_exit_code_is_that_of_the_run(local_runner, monkeypatch, code):
+    monkeypatch.setattr(run, "resume", lambda *_, **__: code)
     assert local_runner("resume")[0] == code
 
 
@@ -166,11 +167,11 @@ def test_a_fast_preflight_looks_for_no_batch_unless_it_is_asked(
     assert asked == [(is_fast, search_s)]
 
 
-def test_ctrl_c_ends_with_130(local_runner, runner, monkeypatch):
+def test_ctrl_c_ends_with_130(local_runner, monkeypatch):
     def interrupt(output):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(runner.showing, "listed", interrupt)
+    monkeypatch.setattr(show, "listed", interrupt)
     assert local_runner("runs")[0] == 130
 
 
@@ -191,21 +192,36 @@ def test_every_command_that_shows_something_takes_json(runner):
     assert without == others
 
 
-@pytest.mark.parametrize("words", [["--help"], ["runs", "--json"]])
-def test_a_command_that_reads_no_workload_file_does_not_wait_for_what_reads_one(project, tmp_path, words):
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", str(project / "local_runner.py"), *words],
-        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True,
-    )  # fmt: skip
-    assert " slipway.pipeline.runs.history\n" in done.stderr
-    for slow in (
-        "slipway.pipeline.config",
-        "slipway.pipeline.plan.run_request",
-        "slipway.components.pusher",
-        "tensorflow",
-        "tfx",
-    ):
-        assert f" {slow}\n" not in done.stderr
+@pytest.fixture
+def imported(project, tmp_path):
+    """Gives the names of the modules that a command of local_runner.py imports, in a process of its own."""
+
+    def names(*words):
+        done = subprocess.run(
+            [sys.executable, "-X", "importtime", str(project / "local_runner.py"), *words],
+            cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True,
+        )  # fmt: skip
+        return [line.rpartition("|")[2].strip() for line in done.stderr.splitlines()]
+
+    return names
+
+
+def test_a_command_that_reads_no_workload_file_does_not_wait_for_what_reads_one(imported):
+    names = imported("runs", "--json")
+    assert "slipway.pipeline.runs.history" in names
+    slow = {"slipway.pipeline.config", "slipway.pipeline.plan.run_request", "slipway.components.pusher"}
+    assert not {*slow, "tensorflow", "tfx"} & {*names}
+
+
+@pytest.mark.parametrize("command", [[], ["run"], ["gc"], ["show"]])
+def test_help_waits_for_no_command(imported, command):
+    """What all commands share is 30 modules; the commands themselves are hundreds."""
+    names = imported(*command, "--help")
+    assert "slipway.pipeline.commands.options" in names
+    ours = [name for name in names if name.startswith("slipway")]
+    assert len(ours) <= 30
+    assert not {"rich", "slipway.pipeline.runs", "yaml"} & {*names}
+    assert command or "pydantic" not in names
 
 
 @pytest.mark.parametrize("words", [["--data", "~/rows.csv"], ["--data=~/rows.csv"]])

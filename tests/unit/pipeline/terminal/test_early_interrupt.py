@@ -17,13 +17,13 @@ class Finder:
 # Whatever the shell of the tests does with it: one that starts them in the background has it ignored.
 signal.signal(signal.SIGINT, signal.SIG_IGN if {ignored} else signal.default_int_handler)
 sys.meta_path.insert(0, Finder())
-sys.argv = [{runner!r}, "--help"]
+sys.argv = [{runner!r}, {word!r}]
 runpy.run_path({runner!r}, run_name="__main__")
 """
 
 
-def _ends(project, module, runner, *, ignored=False):
-    code = INTERRUPTED_AT.format(module=module, runner=str(project / runner), ignored=ignored)
+def _ends(project, module, runner, *, word="--help", ignored=False):
+    code = INTERRUPTED_AT.format(module=module, runner=str(project / runner), word=word, ignored=ignored)
     return subprocess.run(
         [sys.executable, "-c", code], cwd=project, capture_output=True, text=True, check=False
     )
@@ -33,6 +33,15 @@ def _ends(project, module, runner, *, ignored=False):
 @pytest.mark.parametrize("module", ["typer", "slipway.pipeline.commands.command_line"])
 def test_an_interrupt_during_the_imports_is_one_line_and_130(project, module, runner):
     ended = _ends(project, module, runner)
+    assert ended.returncode == 130
+    assert (ended.stdout, ended.stderr) == ("", "error: interrupted before anything began\n")
+
+
+@pytest.mark.parametrize(
+    "module", ["pydantic", "slipway.pipeline.commands.run", "slipway.pipeline.engine.run_end"]
+)
+def test_so_is_one_during_the_imports_that_only_commands_need(project, module):
+    ended = _ends(project, module, "local_runner.py", word="run")
     assert ended.returncode == 130
     assert (ended.stdout, ended.stderr) == ("", "error: interrupted before anything began\n")
 
