@@ -575,6 +575,7 @@ def compare_versions(
     on: o.Logged = None,
     labels: o.LateLabels = None,
     key: o.JoinKey = None,
+    verify_key: o.VerifyKey = None,
     output: o.Output = DEFAULT_OUTPUT,
     profile: Profile = None,
     as_json: o.Json = False,
@@ -586,7 +587,15 @@ def compare_versions(
 
     config = _config(workload, profile)
     late = late_labels(labels, key)
-    found = compare(config, output, champion=champion, challenger=challenger, on=on, late=late)
+    found = compare(
+        config,
+        output,
+        champion=champion,
+        challenger=challenger,
+        on=on,
+        late=late,
+        verify_key=verify_key,
+    )
     _print(found.to_json() if as_json else found.text())
     raise typer.Exit(found.exit_code)
 

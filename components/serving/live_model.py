@@ -1,9 +1,10 @@
 """The version being served: the newest valid one, replaced automatically by newer ones."""
 
+import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Protocol
 
 from slipway.components.errors import ComponentError
 from slipway.components.saved_model.class_names import classes_of
+from slipway.components.saved_model.digest import MANIFEST
 from slipway.components.saved_model.loading import LoadedModel
 
 POLL_S = 2.0
@@ -21,14 +23,6 @@ LONGEST_PAUSE_S = 300.0
 _log = logging.getLogger(__name__)
 
 
-class ManifestOfVersion(Protocol):
-    """A version's manifest, as in `slipway.components.pusher.manifest`."""
-
-    @property
-    def provenance(self) -> Mapping[str, object]:
-        """Plain data by name."""
-
-
 class Versions(Protocol):
     """The versions of a base, as in `slipway.components.pusher.version_store`."""
 
@@ -37,11 +31,9 @@ class Versions(Protocol):
     def numbers(self) -> list[int]:
         """Return the versions, in order."""
 
-    def manifest(self, version: int) -> "ManifestOfVersion | None":
-        """Return the version's manifest; None if it cannot be read."""
-
     def fetched(self, version: int) -> AbstractContextManager[Path]:
-        """Yield a version as a folder, complete and verified; raise ComponentError if it is damaged."""
+        """Yield a version as a folder, complete and verified, with its manifest; raise ComponentError if it
+        is damaged."""
 
 
 @dataclass(frozen=True)
@@ -147,8 +139,9 @@ class LiveModel:
 
     def _loaded(self, version: int) -> Served:
         with self._versions.fetched(version) as folder:
-            manifest = self._versions.manifest(version)
-            return Served(version, self._load(folder), classes_of(manifest.provenance) if manifest else ())
+            # The manifest beside the model that was verified: the one in the base may be another by now.
+            manifest = json.loads((folder / MANIFEST).read_bytes())
+            return Served(version, self._load(folder), classes_of(manifest))
 
     def _refuse(self, version: int, error: Exception) -> None:
         # The version may still be being copied, or the store may have been unavailable for a moment.

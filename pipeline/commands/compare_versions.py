@@ -28,7 +28,7 @@ from slipway.pipeline.watch.version_comparison import (
     DifferingRow,
     difference_of,
 )
-from slipway.pipeline.wiring.pushed_versions import serving_base
+from slipway.pipeline.wiring.pushed_versions import serving_base, trusted_versions
 from slipway.pipeline.wiring.request_log import request_folder
 
 Ints = npt.NDArray[np.int64]
@@ -43,6 +43,7 @@ def compare(
     challenger: int,
     on: Path | None,
     late: LateLabels | None = None,
+    verify_key: Path | None = None,
 ) -> Compared:
     """Compare the predictions of two versions for the same logged rows, whichever version served these rows.
 
@@ -51,14 +52,17 @@ def compare(
         challenger: the pushed version to compare with it.
         on: the folder of the requests; None: the folder that `request_log` writes to.
         late: labels that arrived later; None if there are none.
+        verify_key: the public key whose private key must have signed both versions; None: the workload's
+            key, if it names one.
 
     Raises:
-        UsageError: a version does not exist, the log lacks a column that one takes, or there are too few
-            rows.
+        UsageError: a version does not exist or is not trusted, the log lacks a column that one takes, or
+            there are too few rows.
         ComponentError: a version is damaged, or a metric is not defined for the labels.
     """
     output = output.absolute()
-    store = _version_store(config, output, champion, challenger)
+    store = version_store_at(serving_base(config, output), trusted_versions(config, verify_key))
+    _check_versions(config, output, store, champion, challenger)
     names, labels = metrics_and_labels(config, late) if late is not None else ([], {})
     numbers = (champion, challenger)
     taken = [name for number in numbers for name in taken_columns(store.manifest(number))]
@@ -123,15 +127,15 @@ class _Rows:
             yield DifferingRow(file.name, line, number, *answers)
 
 
-def _version_store(config: WorkloadConfig, output: Path, champion: int, challenger: int) -> VersionStore:
-    store = version_store_at(serving_base(config, output))
+def _check_versions(
+    config: WorkloadConfig, output: Path, store: VersionStore, champion: int, challenger: int
+) -> None:
     for number in (champion, challenger):
         pushed_version(store, number, config.name, output)
     if champion == challenger:
         raise UsageError(
             f"Version {champion} is both champion and challenger.", hint="name two different versions"
         )
-    return store
 
 
 def _in_both(champion: Sequence[AnsweredFile], challenger: Sequence[AnsweredFile]) -> _Rows:

@@ -15,7 +15,8 @@ from slipway.components.ingest.options import Options
 from slipway.components.ingest.typed_rows import ExampleRows, example_rows
 from slipway.components.large_imports import large_imports
 from slipway.components.predictor.input_columns import InputColumns
-from slipway.components.pusher.version_store import VersionStore
+from slipway.components.pusher.manifest import read_manifest
+from slipway.components.pusher.version_store import UntrustedError, VersionStore
 from slipway.components.saved_model.signatures import SERVE_RAW, SERVING_DEFAULT
 from slipway.pipeline.commands.model_columns import (
     columns_with_types,
@@ -95,17 +96,20 @@ def answers_to(
         left_out_counts: counts the rows that have no answer, by reason.
 
     Raises:
-        UsageError: a file cannot be read, or the version does not answer every row with the same number of
-            values.
+        UsageError: a file cannot be read, the version is not trusted, or it does not answer every row with
+            the same number of values.
         ComponentError: the version is damaged.
     """
     from slipway.components.saved_model.loading import LoadedModel
 
-    schema = schema_types(store.manifest(number))
     found = []
     doing = f"{workload} version {number}: answers the rows in {logs.folder}"
-    with sign_of_life(doing), store.fetched(number) as folder, raised_as(UsageError, FileError):
-        model = LoadedModel(folder)
+    with (
+        sign_of_life(doing),
+        raised_as(UsageError, FileError, UntrustedError),
+        store.fetched(number) as folder,
+    ):
+        model, schema = LoadedModel(folder), schema_types(read_manifest(folder))
         _check_signatures(model, number)
         for file in logs.files:
             options = Options(format="jsonl" if file.path.suffix == JSON_LINES else "parquet")

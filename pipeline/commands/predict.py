@@ -21,7 +21,7 @@ from slipway.components.ingest.storage import StoredFile, fetched, list_files
 from slipway.components.ingest.typed_rows import example_rows
 from slipway.components.large_imports import large_imports
 from slipway.components.predictor.input_columns import InputColumns, InputError
-from slipway.components.pusher.manifest import Manifest
+from slipway.components.pusher.manifest import Manifest, read_manifest
 from slipway.components.pusher.version_store import UntrustedError, version_store_at
 from slipway.components.request_log.request_log import LogSettings, RequestLog
 from slipway.components.saved_model.class_names import classes_of, names_classes
@@ -196,15 +196,15 @@ def predict(
     usual = ingest_options(config.data).format
     files = _files(source, file_format or usual)
     options = _options(config, file_format or _format_of(files[0].name, usual))
-    manifest = store.manifest(number)
     with raised_as(UsageError, FileError, InputError):
-        _check_columns(manifest, files[0], options, others=Path(store.base).parent)
+        _check_columns(store.manifest(number), files[0], options, others=Path(store.base).parent)
     target = (to or output / "predictions" / config.name / _now()).absolute()
     doing = f"{config.name} version {number}: predicts {source}"
     # SIGTERM, for instance from a system that shuts down, must not leave anything half done either.
     with unfinished(target) as partial, signals_handled_by(raise_interrupt):
         wrong_input = raised_as(UsageError, FileError, InputError, UntrustedError)
         with sign_of_life(doing), wrong_input, store.fetched(number) as model:
+            manifest = read_manifest(model)  # of what was verified, not of what lies in the base by now
             reading = _Reading(files, options, config.transform.copied)
             log = _Logged(log_settings(config, output, manifest), number)
             counts = _predict(manifest, model, reading, partial, engine, log)

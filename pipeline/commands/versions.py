@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -160,7 +160,8 @@ def rollback(config: WorkloadConfig, output: Path, *, to: int | None, reason: st
             raised_as(UsageError, UntrustedError),
             version_store_at(base, trust).fetched(target.version) as folder,
         ):
-            checked = read_manifest(folder)
+            # From here on what was checked counts, not what lies in the base by now.
+            target = replace(target, manifest=read_manifest(folder))
             again: Republished = {
                 "version": target.copy_of,
                 "instead_of": found[0].version,
@@ -169,7 +170,7 @@ def rollback(config: WorkloadConfig, output: Path, *, to: int | None, reason: st
             }
             if reason:
                 again["reason"] = reason
-            provenance: Provenance = {**(checked.provenance if checked else {}), "republished": again}
+            provenance: Provenance = {**target.provenance, "republished": again}
             published = push(folder, base=base, provenance=provenance, extras=Extras(key, read_sbom(folder)))
         done = RolledBack(published, target.version, found[0].version)
         unnoted = _record(History(output.absolute()), target, done, again, began)

@@ -114,7 +114,7 @@ class PushConfig(Section):
     verify_key: PathText | None = Field(
         default=None,
         description="File of the public key (PEM), relative to the project's root: `serve`, `predict`, "
-        "`rollback` and `verify` then take only versions signed with its private key. null: all.",
+        "`compare`, `rollback` and `verify` then take only versions signed with its private key. null: all.",
         examples=["keys/signing.pub"],
     )
 

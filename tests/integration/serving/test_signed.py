@@ -1,15 +1,21 @@
-"""From a signed push to a refused change: `verify`, `predict` and `serve` hold a model to its key."""
+"""From a signed push to a refused change: what uses a model holds it to its key."""
 
 import json
+import shutil
 
 import pytest
 
+from slipway.components.pusher import version_store
 from slipway.components.pusher.signing_keys import SigningSettings, read_signing_key
 from slipway.components.pusher.version_files import Extras
+from slipway.components.pusher.version_store import version_store_at
+from slipway.components.serving.live_model import LiveModel
+from slipway.pipeline.commands.compare_versions import compare
 from slipway.pipeline.commands.predict import predict
 from slipway.pipeline.commands.serve import serve
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import UsageError
+from slipway.pipeline.wiring.pushed_versions import trusted_versions
 
 pytestmark = pytest.mark.slow
 
@@ -32,12 +38,50 @@ def config(key_files):
 def signed(config, pushed, tmp_path):
     """Pushes the model with that factor, signed."""
     key = read_signing_key(SigningSettings(str(tmp_path / "signing.pem")))
-    return lambda factor: pushed(factor, extras=Extras(key))
+    return lambda factor, **more: pushed(factor, extras=Extras(key), **more)
 
 
 @pytest.fixture
-def answers(config, tmp_path):
+def swap(signed, monkeypatch):
+    """Signs two versions; the manifest and signature of one stand in the other before or after its check."""
+    others = signed(2, classes=["yes", "no"]).path
+    version = signed(3, classes=["no", "yes"]).path
+    own = version.parent / "own"
+
+    def put(folder):
+        for name in ("manifest.json", "model.sig"):
+            shutil.copy(folder / name, version / name)
+
+    def call(*, before):
+        shutil.copytree(version, own)
+        name = "_early_problem" if before else "_problem"
+        check = getattr(version_store, name)
+
+        def check_and_swap(there, trust):
+            if before:
+                put(own)
+            found = check(there, trust)
+            if not before:
+                put(others)
+            return found
+
+        monkeypatch.setattr(version_store, name, check_and_swap)
+        if before:
+            put(others)
+        return version
+
+    return call
+
+
+@pytest.fixture
+def answers(answered):
     """Predicts one row of a fare of 2."""
+    return lambda **options: answered(**options)["prediction"]
+
+
+@pytest.fixture
+def answered(config, tmp_path):
+    """Predicts one row of a fare of 2; returns the whole line."""
 
     def call(**options):
         source = tmp_path / "in.csv"
@@ -45,7 +89,7 @@ def answers(config, tmp_path):
         defaults = {"to": None, "version": None, "file_format": None, "beam_args": []}
         done = predict(config, tmp_path / "output", source=str(source), **{**defaults, **options})
         [file] = done.folder.glob("predictions-*")
-        return json.loads(file.read_text(encoding="utf-8"))["prediction"]
+        return json.loads(file.read_text(encoding="utf-8"))
 
     return call
 
@@ -94,3 +138,24 @@ def test_missing_key_is_wrong_usage_before_anything_is_loaded(config, signed, an
     signed(3)
     with pytest.raises(UsageError, match=r"The public key .*nope\.pub cannot be read: No such file"):
         answers(verify_key=tmp_path / "nope.pub")
+
+
+def test_served_class_names_are_those_that_were_checked_with_the_model(swap, config):
+    base = str(swap(before=False).parent)
+    live = LiveModel(version_store_at(base, trusted_versions(config)), tell=lambda line: None)
+    live.close()
+    assert live.served.classes == ("no", "yes")
+
+
+def test_predicted_class_is_named_as_was_checked_with_the_model(swap, answered):
+    swap(before=True)
+    assert answered()["class"] == "yes"
+
+
+def test_unsigned_version_answers_no_logged_requests(config, signed, pushed, key_files, tmp_path):
+    versions = {"champion": signed(1).version, "challenger": pushed(5).version}
+    (tmp_path / "requests-1.jsonl").write_text('{"fare": 1.0, "company": "a"}\n', encoding="utf-8")
+    with pytest.raises(UsageError, match=f"Version {versions['challenger']} .* is not signed"):
+        compare(config, tmp_path / "output", on=tmp_path, **versions)
+    with pytest.raises(UsageError, match=f"Version {versions['champion']} .* is signed with the key"):
+        compare(config, tmp_path / "output", on=tmp_path, verify_key=key_files("other")[1], **versions)

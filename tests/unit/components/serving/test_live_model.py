@@ -1,9 +1,8 @@
 """Following a base: what cannot be loaded is tried again, and the follower never ends."""
 
+import json
 from contextlib import contextmanager
 from itertools import pairwise
-from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -13,25 +12,31 @@ from slipway.components.serving.live_model import LONGEST_PAUSE_S, POLL_S, LiveM
 
 
 class Base:
-    """Versions in memory: what each one's fetch raises, or None; counts the fetches."""
+    """Versions that hold a manifest: what each one's fetch raises, or None; counts the fetches."""
 
     base = "memory"
 
-    def __init__(self, **provenance):
-        self.faults, self.fetches, self.provenance = {1: None}, [], provenance
+    def __init__(self, folder, **provenance):
+        self.faults, self.fetches = {1: None}, []
+        self.folder, self.provenance = folder, provenance
 
     def numbers(self):
         return sorted(self.faults)
-
-    def manifest(self, version):
-        return SimpleNamespace(provenance=self.provenance)
 
     @contextmanager
     def fetched(self, version):
         self.fetches.append(version)
         if self.faults[version] is not None:
             raise self.faults[version]
-        yield Path(str(version))
+        there = self.folder / str(version)
+        there.mkdir(exist_ok=True)
+        (there / "manifest.json").write_text(json.dumps(self.provenance))
+        yield there
+
+
+@pytest.fixture
+def base(tmp_path):
+    return Base(tmp_path)
 
 
 @pytest.fixture
@@ -51,8 +56,7 @@ def follow(monkeypatch):
 @pytest.mark.parametrize(
     "fault", [ComponentError("saved_model.pb is missing"), ConnectionResetError("reset"), KeyError("odd")]
 )
-def test_version_that_failed_once_is_served_when_it_can_be(follow, fault):
-    base = Base()
+def test_version_that_failed_once_is_served_when_it_can_be(follow, base, fault):
     live = follow(base)
     base.faults[2] = fault
     live.follow_once()
@@ -65,8 +69,7 @@ def test_version_that_failed_once_is_served_when_it_can_be(follow, fault):
     assert "Not serving version 2" in live.told[1]
 
 
-def test_pauses_double_up_to_the_longest_and_the_same_words_are_reported_once(follow):
-    base = Base()
+def test_pauses_double_up_to_the_longest_and_the_same_words_are_reported_once(follow, base):
     live = follow(base)
     base.faults[2] = ComponentError("damaged")
     tried_at = []
@@ -82,8 +85,7 @@ def test_pauses_double_up_to_the_longest_and_the_same_words_are_reported_once(fo
     assert live.told == ["Serving version 1.", "Not serving version 2, will retry: damaged"]
 
 
-def test_version_that_is_gone_is_forgotten_and_tried_at_once_when_it_is_there_again(follow):
-    base = Base()
+def test_version_that_is_gone_is_forgotten_and_tried_at_once_when_it_is_there_again(follow, base):
     live = follow(base)
     base.faults[2] = ComponentError("damaged")
     live.follow_once()
@@ -95,16 +97,15 @@ def test_version_that_is_gone_is_forgotten_and_tried_at_once_when_it_is_there_ag
 
 
 @pytest.mark.parametrize("classes", [None, 7, "ab", {"a": 1}, [1, 2], []])
-def test_classes_that_are_no_list_of_names_end_nothing(follow, classes):
-    assert follow(Base(classes=classes)).served.classes == ()
+def test_classes_that_are_no_list_of_names_end_nothing(follow, tmp_path, classes):
+    assert follow(Base(tmp_path, classes=classes)).served.classes == ()
 
 
-def test_classes_that_are_named_are_kept(follow):
-    assert follow(Base(classes=["no", "yes"])).served.classes == ("no", "yes")
+def test_classes_that_are_named_are_kept(follow, tmp_path):
+    assert follow(Base(tmp_path, classes=["no", "yes"])).served.classes == ("no", "yes")
 
 
-def test_follower_outlives_a_base_that_raises_anything(monkeypatch, caplog):
-    base = Base()
+def test_follower_outlives_a_base_that_raises_anything(base, monkeypatch, caplog):
     looks = iter([[1], RuntimeError("the store's client broke"), [1, 2]])
 
     def numbers():
