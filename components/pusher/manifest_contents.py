@@ -1,7 +1,18 @@
 """The description of a model in a version's manifest: plain data, in which any key may be missing."""
 
 from collections.abc import Mapping
-from typing import NotRequired, TypedDict, TypeGuard, get_origin, get_type_hints
+from types import UnionType
+from typing import (
+    Any,
+    NotRequired,
+    TypedDict,
+    TypeGuard,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 from slipway.components.saved_model.signatures import PlainSignature
 
@@ -130,19 +141,39 @@ class Provenance(TypedDict, total=False):
 def is_provenance(document: Mapping[str, object]) -> TypeGuard[Provenance]:
     """Return True if every known key has a text, a list or a mapping where `Provenance` has one.
 
-    Metrics must be numbers. What the other lists and mappings hold is not looked at.
+    The model, the schema, the metrics and a republication, which commands use, are checked to the last value;
+    what the other lists and mappings hold is not looked at.
     """
-    metrics = document.get("metrics", {})
-    return (
-        all(isinstance(document[key], kind) for key, kind in _kinds().items() if key in document)
-        and isinstance(metrics, dict)
-        and all(isinstance(value, int | float) for value in metrics.values())
+    hints = get_type_hints(Provenance)
+    return all(
+        _fits(hints[key] if key in _USED else _plain_type(hints[key]), value)
+        for key, value in document.items()
+        if key in hints
     )
 
 
-def _kinds() -> dict[str, type]:
-    """Return the type of each key's value in JSON: `str`, `list` or `dict`."""
-    hints = get_type_hints(Provenance)
-    return {
-        key: str if kind is str else list if get_origin(kind) is list else dict for key, kind in hints.items()
-    }
+_USED = ("model", "schema", "metrics", "republished")
+
+
+def _fits(kind: Any, value: object) -> bool:
+    """Return True if a value in JSON is of that type; keys may be missing, and there may be more."""
+    arguments = get_args(kind)
+    if get_origin(kind) in (Union, UnionType):
+        return any(_fits(each, value) for each in arguments)
+    if is_typeddict(kind):
+        hints = get_type_hints(kind)
+        return isinstance(value, dict) and all(_fits(hints.get(key, object), value[key]) for key in value)
+    plain = _plain_type(kind)
+    if plain is dict and arguments:
+        return isinstance(value, dict) and all(_fits(arguments[1], each) for each in value.values())
+    if plain is list and arguments:
+        return isinstance(value, list) and all(_fits(arguments[0], each) for each in value)
+    if plain is int and isinstance(value, bool):
+        return False
+    return isinstance(value, int | float if plain is float else plain)
+
+
+def _plain_type(kind: Any) -> Any:
+    """Return the type in JSON: `list` for a list of anything, `dict` for a mapping."""
+    origin = get_origin(kind) or kind
+    return dict if is_typeddict(origin) or origin is Mapping else origin

@@ -77,14 +77,36 @@ def test_manifest_that_was_edited_is_none(version, change):
         ({}, {"republished": [1, 2]}),
         ({}, {"pushed_at": {}}),
         ({}, {"classes": "no, yes"}),
+        ({}, {"republished": {"version": "1"}}),
+        ({}, {"republished": {"version": True}}),
+        ({}, {"schema": {"columns": ["fare"]}}),
+        ({}, {"schema": {"columns": {"fare": 1}}}),
+        ({}, {"schema": {"needed": "fare"}}),
+        ({}, {"model": {"signatures": 3}}),
+        ({}, {"model": {"signatures": {"serve_raw": {"inputs": ["fare"]}}}}),
+        ({}, {"model": {"signatures": {"serve_raw": {"inputs": {"fare": {"shape": ["any"]}}}}}}),
     ],
 )
 def test_manifest_whose_values_are_of_other_types_is_none(files, provenance):
     assert Manifest.from_bytes(Manifest(files, provenance).to_bytes()) is None
 
 
-def test_keys_that_a_later_release_adds_are_kept():
-    provenance = {**PROVENANCE, "weather": [1]}
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"weather": [1]},
+        {"schema": {"digest": "a", "weather": [1]}},
+        {
+            "model": {
+                "signatures": {"serve_raw": {"inputs": {"fare": {"shape": [None, 1]}, "b": {"shape": None}}}}
+            }
+        },
+        {"gate": {"reasons": 3}},
+    ],
+    ids=["a key", "a key within", "shapes that vary", "what no command reads"],
+)
+def test_keys_that_a_later_release_adds_are_kept(more):
+    provenance = {**PROVENANCE, **more}
     assert Manifest.from_bytes(Manifest({}, provenance).to_bytes()).provenance == provenance
 
 
