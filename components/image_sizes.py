@@ -1,5 +1,6 @@
-"""Counts the pixels that an image has once decoded, from its headers alone. Pure."""
+"""Counts the pixels that an image has once decoded, and a JPEG's scans, from its headers alone. Pure."""
 
+import re
 import struct
 from collections.abc import Callable, Iterator
 
@@ -14,6 +15,13 @@ _PNG_SIZES = 16
 # JPEG markers without a length field; and those that begin a frame: SOF0 to SOF15, without DHT, JPG and DAC.
 _JPEG_BARE = frozenset({0x01, *range(0xD0, 0xD9)})
 _JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+_JPEG_SCAN, _JPEG_END = 0xDA, 0xD9
+# What ends the coded pixels of a scan, and what decoders look for between segments.
+_JPEG_MARKER = re.compile(rb"\xff([^\x00\xff])", re.DOTALL)
+
+MOST_SCANS = 100
+"""The most scans of a JPEG that is decoded. Each goes over all pixels again, 0.1 s for 50 million, and may
+take a dozen bytes: a small file could keep a decoder at work for hours. Progressive files have about ten."""
 
 
 def _no_limit() -> None:
@@ -40,6 +48,28 @@ def decoded_pixels(data: bytes, begin: int = 0, *, step: Callable[[], None] = _n
     except (struct.error, IndexError):
         return 0
     return _gif_pixels(data, begin, step) if data.startswith(GIF_BEGIN, begin) else 0
+
+
+def has_too_many_scans(data: bytes, begin: int = 0, *, step: Callable[[], None] = _no_limit) -> bool:
+    """Return True if a JPEG has more than `MOST_SCANS` scans.
+
+    Args:
+        data, begin, step: as for `decoded_pixels`; bytes after the image are ignored.
+    """
+    if (
+        data.count(b"\xff\xda", begin) <= MOST_SCANS
+    ):  # what is no marker may look like one, but not the reverse
+        return False
+    scans, position = 0, begin + 2
+    while (found := _JPEG_MARKER.search(data, position)) and scans <= MOST_SCANS:
+        step()
+        marker, position = found[1][0], found.end()
+        if marker == _JPEG_END:
+            break
+        scans += marker == _JPEG_SCAN
+        if marker not in _JPEG_BARE:
+            position += int.from_bytes(data[position : position + 2], "big")
+    return scans > MOST_SCANS
 
 
 def gif_frames(

@@ -10,6 +10,7 @@ import pyarrow as pa
 from PIL import Image, UnidentifiedImageError
 from PIL.ImageFile import ImageFile
 
+from slipway.components.image_sizes import MOST_SCANS, has_too_many_scans
 from slipway.components.ingest.blocks import Block, FileError, InputFile, Place, Reject
 from slipway.components.ingest.column_types import Columns, ColumnType
 from slipway.components.ingest.image_damage import (
@@ -28,6 +29,7 @@ PILLOW_FORMATS = ("JPEG", "PNG", "GIF", "BMP")
 """Pillow's names for the formats that TensorFlow decodes. For others, Pillow may start programs, such as
 Ghostscript for EPS."""
 _UNREADABLE = "unreadable image"
+_JPEGS = ("JPEG", "MPO")
 
 
 def infer(file: InputFile, options: Options, known: Columns) -> dict[str, ColumnType]:  # noqa: ARG001
@@ -91,6 +93,8 @@ def _problem_of(image: ImageFile, data: bytes, name: str, limits: SourceLimits) 
     width, height = image.size
     if width * height > limits.image_pixels:
         return TOO_LARGE, f"{width:,}x{height:,} pixels, {limits.exceeded('image_pixels')}"
+    if kind in _JPEGS and has_too_many_scans(data):
+        return TOO_LARGE, f"more than {MOST_SCANS} scans; {_remedy(name)}"
     if why := find_damage(data, kind):
         return _UNREADABLE, why
     if kind == "GIF" and (pixels := frame_pixels(data)) > limits.image_pixels:

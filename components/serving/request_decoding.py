@@ -13,7 +13,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from slipway.components.image_sizes import GIF_BEGIN, JPEG_BEGIN, PNG_BEGIN, decoded_pixels
+from slipway.components.image_sizes import (
+    GIF_BEGIN,
+    JPEG_BEGIN,
+    MOST_SCANS,
+    PNG_BEGIN,
+    decoded_pixels,
+    has_too_many_scans,
+)
 from slipway.components.saved_model.signatures import SERVE_RAW, SERVING_DEFAULT, Signature, TensorInfo
 from slipway.components.serving.limits import (
     MAX_DIMENSIONS,
@@ -115,7 +122,8 @@ def check_images(arrays: Mapping[str, Array]) -> None:
         arrays: by input. Images are searched for in each cell of bytes, including inside a tf.Example.
 
     Raises:
-        RequestError: the images have more than `MAX_PIXELS` together, or more than `MAX_PARTS`.
+        RequestError: the images have more than `MAX_PIXELS` together, or more than `MAX_PARTS`; or one is a
+            JPEG of more than `MOST_SCANS`.
     """
     pixels = 0
     step = _countdown(MAX_PARTS)
@@ -147,6 +155,10 @@ def _pixels_within(name: str, cell: bytes, begin: bytes, step: Callable[[], None
         raise RequestError(f"A cell of the input {name!r} holds more than {MAX_IMAGES} images.", status=413)
     pixels, at = 0, cell.find(begin)
     while at >= 0:
+        if begin == JPEG_BEGIN and has_too_many_scans(cell, at, step=step):
+            raise RequestError(
+                f"An image of the input {name!r} has more than {MOST_SCANS} scans.", status=413
+            )
         pixels += decoded_pixels(cell, at, step=step)
         at = cell.find(begin, at + 1)
     return pixels

@@ -5,7 +5,8 @@ import io
 import pytest
 from PIL import Image
 
-from slipway.components.image_sizes import decoded_pixels
+from slipway.components import image_sizes
+from slipway.components.image_sizes import MOST_SCANS, decoded_pixels, has_too_many_scans
 
 SIZE = (321, 123)
 
@@ -59,3 +60,31 @@ def test_an_image_within_other_bytes_is_found_and_its_parts_are_few(kind):
     data = b"before " + file_of(kind) + b" behind"
     assert decoded_pixels(data, 7, step=lambda: steps.append(1)) == 321 * 123
     assert len(steps) < 20
+
+
+def progressive(*, scans, thumbnail=b""):
+    """A JPEG of that many scans: its last one, which changes nothing, is repeated."""
+    data = file_of("JPEG", progressive=True, exif=b"Exif\0\0" + thumbnail)
+    last, end = data.rfind(b"\xff\xda"), data.rfind(b"\xff\xd9")
+    more = scans - (data.count(b"\xff\xda") - thumbnail.count(b"\xff\xda"))
+    return data[:end] + data[last:end] * more + data[end:]
+
+
+def test_scans_of_a_jpeg_are_counted_up_to_its_end():
+    assert not has_too_many_scans(progressive(scans=MOST_SCANS))
+    assert has_too_many_scans(progressive(scans=MOST_SCANS + 1))
+    assert has_too_many_scans(b"before " + progressive(scans=MOST_SCANS + 1), 7)
+
+
+def test_what_only_looks_like_a_scan_is_none():
+    looks = b"\xff\xda" * (MOST_SCANS + 1)
+    data = progressive(scans=MOST_SCANS, thumbnail=looks)
+    assert data.count(b"\xff\xda") == 2 * MOST_SCANS + 1
+    assert not has_too_many_scans(data)
+    assert not has_too_many_scans(data + looks)
+
+
+def test_scans_that_are_cut_anywhere_are_no_error(monkeypatch):
+    monkeypatch.setattr(image_sizes, "MOST_SCANS", 2)
+    data = progressive(scans=4)
+    assert {has_too_many_scans(data[:end]) for end in range(len(data))} == {False, True}

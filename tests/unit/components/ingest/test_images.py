@@ -174,6 +174,15 @@ def test_image_above_a_limit_is_refused_with_the_key_that_raises_it(monkeypatch,
     assert problem(data, **limits) == ("larger than the limit", detail)
 
 
+def test_jpeg_of_very_many_scans_is_refused_before_its_pixels_are_unpacked(monkeypatch):
+    monkeypatch.setattr("PIL.ImageFile.ImageFile.load", lambda _: pytest.fail("its pixels are unpacked"))
+    data = saved(PICTURE, "JPEG", progressive=True)
+    last, end = data.rfind(b"\xff\xda"), data.rfind(b"\xff\xd9")
+    reason, detail = problem(data[:end] + data[last:end] * 100 + data[end:])
+    assert reason == "larger than the limit"
+    assert detail.startswith("more than 100 scans; convert it: magick ")
+
+
 def test_bad_image_is_quarantined_beside_the_good_one(ingest, write):
     write(PNG, "cat/1.png")
     path = write(saved(PICTURE, "WEBP"), "cat/2.png")

@@ -305,14 +305,23 @@ def test_whole_numbers_beyond_64_bits_are_numbers_for_fractions_alone():
         parse_request(raw(hour=[10**30]), SIGNATURES)
 
 
+def test_jpeg_of_very_many_scans_is_refused_before_it_is_decoded():
+    scan = b"\xff\xda\0\6\0\0\0\0"
+    cell = b"an image: \xff\xd8\xff\xc2\0\x09\x08\0\1\0\1\0\0" + scan * 101 + b"\xff\xd9"
+    with pytest.raises(RequestError, match=r"An image of the input .* has more than 100 scans") as refused:
+        parse_request({"instances": [{"b64": base64.b64encode(cell).decode()}]}, SIGNATURES)
+    assert refused.value.status == 413
+
+
 @pytest.mark.parametrize(
     "cell",
     [
         b"\xff\xd8\xff" * 64,
         b"\xff\xd8\xff" * 60 + b"\xff" * 4000,
+        b"\xff\xd8\xff" * 60 + b"\xff\xda" * 101 + b"\xff\xd0" * 4000,
         b"GIF89a\1\0\1\0\xf7\0\0\0\0" * 50 + bytes(100) + b"!\xf9\0" * 4000,
     ],
-    ids=["begins", "fill bytes", "blocks"],
+    ids=["begins", "fill bytes", "restarts", "blocks"],
 )
 def test_files_that_only_pretend_to_be_images_cost_a_bounded_time(cell, monkeypatch):
     monkeypatch.setattr(request_decoding, "MAX_PARTS", 2000)
