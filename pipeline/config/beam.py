@@ -6,7 +6,7 @@ from pydantic import Field, field_validator
 
 from slipway.components.in_process_runner import IN_PROCESS
 from slipway.pipeline.config.section import OneOf, Section, SnakeName, Text, Texts
-from slipway.pipeline.config.settings_errors import KeyRuleError
+from slipway.pipeline.config.settings_errors import NAMES_SECRET, KeyRuleError
 
 RUNNERS = {
     "direct": IN_PROCESS,  # Beam's own default first tries to download another runner
@@ -19,6 +19,23 @@ RUNNERS = {
 BeamRunner = Annotated[str, OneOf(RUNNERS)]
 StockNode = Literal["StatisticsGen", "Transform", "Evaluator"]
 BeamOption = Annotated[bool | int | float | Text | Texts, Field(union_mode="left_to_right")]
+
+
+# The variables from which Beam's own clients take them.
+_SECRET_VARIABLES = {
+    "s3_secret_access_key": "AWS_SECRET_ACCESS_KEY",
+    "s3_session_token": "AWS_SESSION_TOKEN",
+    "azure_connection_string": "AZURE_STORAGE_CONNECTION_STRING",
+}
+
+
+def secret_option(name: str) -> str:
+    """Describe why an option of Beam is not allowed if its value is a secret; empty if it is none."""
+    if not NAMES_SECRET.search(name):
+        return ""
+    variable = _SECRET_VARIABLES.get(name)
+    remedy = f"export {variable}" if variable else "give it to the engine through its environment"
+    return f"is a secret, and options are written into records; {remedy} instead"
 
 
 class BeamConfig(Section):
@@ -47,4 +64,7 @@ class BeamConfig(Section):
     def _runner_has_its_own_key(cls, options: dict[str, object]) -> dict[str, object]:
         if "runner" in options:
             raise KeyRuleError("is not allowed here; set beam.runner", "runner")
+        for name in options:
+            if problem := secret_option(name):
+                raise KeyRuleError(problem, name)
         return options

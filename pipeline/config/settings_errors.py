@@ -1,5 +1,6 @@
 """Words the errors in a workload's settings: place, key, value, rule and remedy."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from types import UnionType
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 MAX_PROBLEMS = 10
 # The suffix of keys that name environment variables. A secret pasted there by mistake must not be shown.
 _NAMES_VARIABLE = "_env"
+NAMES_SECRET = re.compile(r"secret|password|token|connection_string")
+"""Found in the names of keys whose values are secrets, and must not be shown or kept."""
 # Addresses, such as a webhook's, must not be shown either, whatever the key.
 _ADDRESSES = ("https://", "http://")
 
@@ -125,7 +128,8 @@ def _may_be_shown(key: str, value: object) -> bool:
     text = str(value).lower().lstrip()
     user, at, _ = text.partition("@")
     has_password = bool(at) and ":" in user
-    is_secret = key.endswith(_NAMES_VARIABLE) or text.startswith(_ADDRESSES) or has_password
+    names_secret = key.endswith(_NAMES_VARIABLE) or NAMES_SECRET.search(key)
+    is_secret = names_secret or text.startswith(_ADDRESSES) or has_password
     return not is_secret and not isinstance(value, dict | list)
 
 

@@ -13,7 +13,7 @@ from slipway.components.beam_args import read_options
 from slipway.components.nearest import nearest
 from slipway.components.project import PROJECT_ROOT
 from slipway.pipeline.config import BeamConfig, CloudConfig
-from slipway.pipeline.config.beam import RUNNERS
+from slipway.pipeline.config.beam import RUNNERS, secret_option
 from slipway.pipeline.errors import ConfigError
 from slipway.pipeline.terminal.invocation import image_command
 from slipway.pipeline.wiring.beam_ports import IN_PROCESS, check_running_mode, without_ports
@@ -80,9 +80,12 @@ def check_engine(args: Sequence[str]) -> None:
 
     Raises:
         ConfigError: Java, a program or a server is missing, the engine cannot reach this machine's files,
-            or it opens ports, see `beam_ports.without_ports`.
+            or it opens ports, see `beam_ports.without_ports`; or an option is a secret.
     """
     options = read_options(args)
+    for name in options:
+        if problem := secret_option(name):
+            raise ConfigError(f"--{name} {problem}")
     runner = options.get("runner", "")
     _check_runner(runner)
     if runner == "DataflowRunner":

@@ -195,6 +195,25 @@ def test_wrong_key_in_the_workload_is_refused(project, setting, words):
         )
 
 
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("s3_secret_access_key", "export AWS_SECRET_ACCESS_KEY instead"),
+        ("azure_connection_string", "export AZURE_STORAGE_CONNECTION_STRING instead"),
+        ("some_password", "give it to the engine through its environment instead"),
+    ],
+)
+def test_secret_among_the_options_is_refused_and_not_repeated(project, name, remedy):
+    taxi = project / "workloads/taxi/workload.yaml"
+    for setting in (f"beam.options.{name}=hunter2", f"beam.options={{{name}: hunter2}}"):
+        with pytest.raises(ConfigError, match=remedy) as refused:
+            load_workload(taxi, sets=read_assignments([setting]), root=project)
+        assert "hunter2" not in refused.value.message
+    with pytest.raises(ConfigError, match=f"--{name} is a secret, .*{remedy}") as refused:
+        check_engine([f"--{name}=hunter2"])
+    assert "hunter2" not in refused.value.message
+
+
 @pytest.mark.parametrize("runner", ["Flnk", "nope"])
 def test_a_runner_that_beam_does_not_know_is_refused_before_anything_runs(runner):
     with pytest.raises(ConfigError, match=f"--runner={runner}: Beam has no such runner") as refused:
