@@ -69,17 +69,10 @@ def _copied(opened: "AbstractContextManager[Batches]", folder: Path) -> Relation
 
 
 def _arrow(table: Table, paths: Sequence[Path]) -> Any:
-    import pyarrow as pa
     import pyarrow.dataset as ds
 
-    try:
-        schemas = [ds.dataset(str(path), format="ipc").schema for path in paths]
-        found = ds.dataset([str(path) for path in paths], format="ipc")
-    except (pa.ArrowException, OSError) as error:
-        raise QueryError(
-            f"data.tables.{table.name}: not an Arrow IPC file: {str(error).splitlines()[0][:200]}",
-            hint="write it with pyarrow.ipc.new_file, or as Feather; a stream of batches is not a file",
-        ) from error
+    schemas = [_checked_schema(path, table) for path in paths]
+    found = ds.dataset([str(path) for path in paths], format="ipc")
     columns = [{field.name: field.type for field in schema} for schema in schemas]
     for path, here in zip(paths, columns, strict=True):
         if here != columns[0]:
@@ -90,3 +83,29 @@ def _arrow(table: Table, paths: Sequence[Path]) -> Any:
                 hint="give the files the same columns, or make several tables and use UNION ALL BY NAME",
             )
     return found
+
+
+def _checked_schema(path: Path, table: Table) -> Any:
+    """Return the schema of an Arrow file, after reading all of it.
+
+    Arrow uses the file's buffers as they are, and checks offsets, indices and texts only on request: of a
+    damaged file, DuckDB would read memory beyond them.
+
+    Raises:
+        QueryError: the file is damaged, or of another format.
+    """
+    import pyarrow as pa
+
+    try:
+        with pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as reader:
+            for index in range(reader.num_record_batches):
+                reader.get_batch(index).validate(full=True)
+            return reader.schema
+    except MemoryError:
+        raise
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise QueryError(
+            f"data.tables.{table.name}: {path.name} is damaged, or not an Arrow IPC file: "
+            f"{str(error).splitlines()[0][:200]}",
+            hint="write it with pyarrow.ipc.new_file, or as Feather; a stream of batches is not a file",
+        ) from error

@@ -1,6 +1,7 @@
 """Tables as relations that DuckDB scans."""
 
 import sqlite3
+import struct
 
 import pyarrow as pa
 import pyarrow.feather as feather
@@ -71,5 +72,28 @@ def test_what_is_no_file_of_arrow_is_refused(tmp_path):
     path = tmp_path / "a.arrow"
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, pa.schema({"id": pa.int64()})) as stream:
         stream.write_batch(pa.record_batch({"id": [1]}))
-    with pytest.raises(QueryError, match=r"data\.tables\.t: not an Arrow IPC file"):
+    with pytest.raises(QueryError, match=r"data\.tables\.t: a\.arrow is damaged, or not an Arrow IPC file"):
+        of_files(table(path), [path])
+
+
+@pytest.mark.parametrize(
+    ("column", "right", "wrong"),
+    [
+        (pa.array(["aaaa", "bbbb"]), (0, 4, 8), (0, 4, 1 << 20)),
+        (pa.array([[5], [6, 7]]), (0, 1, 3), (0, 1, 1 << 20)),
+        (pa.array(["a", "b", "b", "a"]).dictionary_encode(), (0, 1, 1, 0), (0, 1, 1 << 20, 0)),
+    ],
+    ids=["a text's end", "a list's end", "an index"],
+)
+def test_file_of_arrow_that_points_outside_of_itself_is_refused(tmp_path, column, right, wrong):
+    path = tmp_path / "a.arrow"
+    feather.write_feather(pa.table({"t": column}), path, compression="uncompressed")
+    content, right, wrong = (
+        path.read_bytes(),
+        struct.pack(f"<{len(right)}i", *right),
+        struct.pack(f"<{len(wrong)}i", *wrong),
+    )
+    assert content.count(right) == 1
+    path.write_bytes(content.replace(right, wrong))
+    with pytest.raises(QueryError, match=r"data\.tables\.t: a\.arrow is damaged"):
         of_files(table(path), [path])
