@@ -29,6 +29,7 @@ from slipway.components.serving.strict_json import read_json, refuse_overflow
 _ONCE = ("Host", "Content-Length", "Transfer-Encoding", "Authorization")
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 _NAME = re.compile(r"[!-~]{1,128}")
+_TOKEN = re.compile(r"[!-~]([ -~]*[!-~])?")  # what a header can hold
 _Array = npt.NDArray[Any]
 _log = logging.getLogger(__name__)
 
@@ -57,7 +58,8 @@ class ModelServer(ThreadingHTTPServer):
         log: records answered requests; None: they are not recorded.
 
     Raises:
-        ComponentError: the address cannot be bound, or is reachable from other machines without a token.
+        ComponentError: the address cannot be bound, or is reachable from other machines without a token; or
+            no header can hold the token.
     """
 
     daemon_threads = True
@@ -80,6 +82,12 @@ class ModelServer(ThreadingHTTPServer):
             raise ComponentError(
                 f"{host} can be reached from other machines, and they would not be authenticated.",
                 hint="set SLIPWAY_SERVE_TOKEN to a secret that clients send as Authorization: Bearer ...",
+            )
+        if token and not _TOKEN.fullmatch(token):
+            raise ComponentError(
+                "SLIPWAY_SERVE_TOKEN begins or ends with a space or a line break, or is not plain ASCII: "
+                "no client could send it.",
+                hint="make one: export SLIPWAY_SERVE_TOKEN=$(openssl rand -hex 32)",
             )
         self.name, self.token, self.most_rows, self.log = name, token, most_rows, log
         self.places = Places(AT_ONCE)

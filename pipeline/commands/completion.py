@@ -26,7 +26,8 @@ def complete_workload(incomplete: str) -> list[str]:
 
 def complete_profile(context: typer.Context, incomplete: str) -> list[str]:
     """Return the profiles of the workload on the command line."""
-    return _beginning(incomplete, _read_workload(context).get("profiles") or {})
+    profiles = _read_workload(context).get("profiles")
+    return _beginning(incomplete, profiles if isinstance(profiles, dict) else ())
 
 
 def complete_setting(incomplete: str) -> list[str]:
@@ -44,8 +45,10 @@ def complete_node(context: typer.Context, incomplete: str) -> list[str]:
     name = _workload(context)
     for folder in _runs(context):
         record = _read_json(folder / "run.json")
-        if record.get("workload") == name and record.get("nodes"):
-            return _beginning(incomplete, (node["id"] for node in record["nodes"]), in_order=True)
+        nodes = record.get("nodes")
+        if record.get("workload") == name and nodes and isinstance(nodes, list):
+            ids = (node.get("id") for node in nodes if isinstance(node, dict))
+            return _beginning(incomplete, ids, in_order=True)
     return []
 
 
@@ -59,7 +62,7 @@ def complete_version(context: typer.Context, incomplete: str) -> list[str]:
 def _beginning(
     incomplete: str, names: Any, *, newest_first: bool = False, in_order: bool = False
 ) -> list[str]:
-    found = [name for name in names if str(name).startswith(incomplete)]
+    found = [name for name in names if isinstance(name, str) and name.startswith(incomplete)]
     return found if in_order else sorted(found, reverse=newest_first)
 
 
@@ -83,7 +86,7 @@ def _read_workload(context: typer.Context) -> JsonObject:
     file = PROJECT_ROOT / "workloads" / _workload(context) / "workload.yaml"
     try:
         found = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError):
+    except (OSError, ValueError, RecursionError, yaml.YAMLError):
         return {}
     return found if isinstance(found, dict) else {}
 
@@ -91,7 +94,7 @@ def _read_workload(context: typer.Context) -> JsonObject:
 def _read_json(file: Path) -> JsonObject:
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -248,6 +248,13 @@ def test_token_is_asked_for_and_compared(serve, pushed):
     assert client.ask("GET", "/v1/models/toy", Authorization="Bearer geheim")[0] == 200
 
 
+@pytest.mark.parametrize("token", ["geheim\n", " geheim", "geh\xe9im", "\udcff"])
+def test_token_that_no_client_can_send_is_refused_and_not_repeated(token):
+    with pytest.raises(ComponentError, match="no client could send it") as raised:
+        ModelServer(name="toy", host="127.0.0.1", port=0, token=token)
+    assert "geh" not in raised.value.message
+
+
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])  # noqa: S104
 def test_host_beyond_this_machine_needs_a_token(host):
     assert not is_loopback(host)

@@ -2,9 +2,11 @@ import json
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
+from slipway.pipeline.commands import completion
 from slipway.pipeline.runs.record import RunRecord
 
 
@@ -53,3 +55,31 @@ def test_keys_profiles_and_commands_are_offered(complete):
     assert complete("run", "--set", "train.batch") == ["train.batch_size="]
     assert complete("run", "digits", "--profile", "m") == ["mnist"]
     assert complete("rollb") == ["rollback"]
+
+
+@pytest.fixture
+def context(tmp_path, monkeypatch):
+    monkeypatch.setattr(completion, "PROJECT_ROOT", tmp_path)
+    (tmp_path / "runs/20260101-000000-abcd").mkdir(parents=True)
+    (tmp_path / "workloads/toy").mkdir(parents=True)
+    return SimpleNamespace(params={"output": tmp_path, "workload": "toy"}, args=[])
+
+
+@pytest.mark.parametrize(
+    ("record", "expected"),
+    [
+        ('{"workload": "toy", "nodes": 5}', []),
+        ('{"workload": "toy", "nodes": [1, {}, {"id": 3}, {"id": "Trainer"}]}', ["Trainer"]),
+        ("[" * 100_000, []),
+    ],
+    ids=["no list", "no nodes", "nested"],
+)
+def test_damaged_record_of_a_run_is_no_error_after_tab(context, tmp_path, record, expected):
+    (tmp_path / "runs/20260101-000000-abcd/run.json").write_text(record, encoding="utf-8")
+    assert completion.complete_node(context, "") == expected
+
+
+@pytest.mark.parametrize("content", ["profiles: 3", "profiles: [small]", "profiles: {1: {}}", "[" * 5000])
+def test_wrong_workload_file_is_no_error_after_tab(context, tmp_path, content):
+    (tmp_path / "workloads/toy/workload.yaml").write_text(content, encoding="utf-8")
+    assert completion.complete_profile(context, "") == []
