@@ -16,7 +16,7 @@ EMPTY_END_NOTE = (
     "rows end with a delimiter and nothing after it, which adds no column; a row with a value "
     "there is in the quarantine"
 )
-_NUMBER = re.compile(r"-?\d*\.?\d+")
+_NUMBER = re.compile(r"-?(\d++(\.\d++)?|\.\d++)")  # in one pass, however long a name is
 
 
 def with_index(header: Sequence[str]) -> tuple[str, ...]:

@@ -35,7 +35,9 @@ from slipway.pipeline.start.writing import files_of, write_files, written_lines
 from slipway.pipeline.terminal.invocation import command
 
 # A number or a date, which hardly any column has for a name.
-_VALUE = re.compile(r"[-+]?\d*\.?\d+([eE][-+]?\d+)?|\d{1,4}[./-]\d{1,2}[./-]\d{1,4}([T ][0-9:.+-]*Z?)?")
+_VALUE = re.compile(
+    r"[-+]?(\d++(\.\d++)?|\.\d++)([eE][-+]?\d+)?|\d{1,4}[./-]\d{1,2}[./-]\d{1,4}([T ][0-9:.+-]*Z?)?"
+)
 _KEY = re.compile(r"\bdata\.(?:columns|limits|encoding|types|delimiter|max_bad_share)\b")
 _SHOWN_CELLS = 5
 _SKEWED = 1.1

@@ -164,6 +164,12 @@ def test_ids_plain_dates_and_texts_stay_what_they_are(values):
     assert not _forms(values).words
 
 
+@pytest.mark.parametrize("text", ["1" * 200_000 + "x", "1, " * 70_000 + "#"], ids=["digits", "groups"])
+def test_long_text_that_begins_like_a_date_is_seen_through_in_one_pass(text):
+    """One that is split in each possible way takes longer than a test may."""
+    assert not _forms([text, "2021-01-01"]).words
+
+
 def test_only_whole_numbers_that_are_all_dates_are_days():
     day = [20240131, 20240229, 19990101, 20501231, 20010203]
     columns = {
