@@ -10,6 +10,8 @@ import pytest
 
 from slipway.components.errors import ComponentError
 from slipway.components.pusher import publish_to_folder as publishing
+from slipway.components.pusher import version_store
+from slipway.components.pusher.manifest import Manifest, read_manifest
 from slipway.components.pusher.manifest import verify as problem_of
 from slipway.components.pusher.publish_to_folder import publish
 from slipway.components.pusher.version_store import thin_out, version_store_at
@@ -295,6 +297,29 @@ def test_rollback_signs_anew_where_versions_are_signed(config, output, base, pus
         f"signed with the key {found.signed_by[:16]}, not verified: no --verify-key"
     )
     assert unasked.to_json()["signature_verified"] is False
+
+
+def test_rollback_repeats_what_was_checked_and_not_what_was_listed(
+    config, output, base, pushed, key_files, monkeypatch
+):
+    private, public = key_files()
+    push = {"sign": SignConfig(key=str(private)), "verify_key": None}
+    config = config.model_copy(update={"push": config.push.model_copy(update=push)})
+    first, _ = pushed("a", "b")
+    signed = rollback(config, output, to=first).published
+    pushed("c")
+    file = signed.path / "manifest.json"
+    own, listed = file.read_bytes(), read_manifest(signed.path)
+    again = {**listed.provenance["republished"], "version": 7}
+    file.write_bytes(Manifest(listed.files, {**listed.provenance, "republished": again}).to_bytes())
+    check = version_store._early_problem
+    monkeypatch.setattr(
+        version_store, "_early_problem", lambda there, trust: file.write_bytes(own) and check(there, trust)
+    )
+    push["verify_key"] = str(public)
+    config = config.model_copy(update={"push": config.push.model_copy(update=push)})
+    done = rollback(config, output, to=signed.version)
+    assert read_manifest(done.published.path).provenance["republished"]["version"] == first
 
 
 def test_verify_takes_a_version_or_all_of_a_base(base, pushed):
