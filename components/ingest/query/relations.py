@@ -71,9 +71,8 @@ def _copied(opened: "AbstractContextManager[Batches]", folder: Path) -> Relation
 def _arrow(table: Table, paths: Sequence[Path]) -> Any:
     import pyarrow.dataset as ds
 
-    schemas = [_checked_schema(path, table) for path in paths]
+    columns = [_checked_columns(path, table) for path in paths]
     found = ds.dataset([str(path) for path in paths], format="ipc")
-    columns = [{field.name: field.type for field in schema} for schema in schemas]
     for path, here in zip(paths, columns, strict=True):
         if here != columns[0]:
             differ = sorted(name for name in here | columns[0] if here.get(name) != columns[0].get(name))
@@ -85,14 +84,14 @@ def _arrow(table: Table, paths: Sequence[Path]) -> Any:
     return found
 
 
-def _checked_schema(path: Path, table: Table) -> Any:
-    """Return the schema of an Arrow file, after reading all of it.
+def _checked_columns(path: Path, table: Table) -> dict[str, Any]:
+    """Return the types of an Arrow file's columns by name, after reading all of it.
 
     Arrow uses the file's buffers as they are, and checks offsets, indices and texts only on request: of a
     damaged file, DuckDB would read memory beyond them.
 
     Raises:
-        QueryError: the file is damaged, or of another format.
+        QueryError: the file is damaged, of another format, or has two columns of one name.
     """
     import pyarrow as pa
 
@@ -100,7 +99,8 @@ def _checked_schema(path: Path, table: Table) -> Any:
         with pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as reader:
             for index in range(reader.num_record_batches):
                 reader.get_batch(index).validate(full=True)
-            return reader.schema
+            names = reader.schema.names
+            columns = dict(zip(names, reader.schema.types, strict=True))
     except MemoryError:
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -109,3 +109,9 @@ def _checked_schema(path: Path, table: Table) -> Any:
             f"{str(error).splitlines()[0][:200]}",
             hint="write it with pyarrow.ipc.new_file, or as Feather; a stream of batches is not a file",
         ) from error
+    if len(columns) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise QueryError(
+            f"data.tables.{table.name}: {path.name} has two columns {twice!r}", hint="rename one of them"
+        )
+    return columns

@@ -29,6 +29,9 @@ from slipway.components.ingest.formats import format_of
 from slipway.components.ingest.hub_objects import list_objects
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.planning import plan_tasks
+from slipway.components.ingest.query.duck import write_rows
+from slipway.components.ingest.query.relations import of_files
+from slipway.components.ingest.query.tables import Table
 from slipway.components.ingest.storage import fetched, list_files
 from slipway.components.ingest.tfrecord import frame, read_records
 from slipway.components.pusher.manifest import FileEntry, Manifest
@@ -67,6 +70,7 @@ def targets() -> dict[str, Target]:
         Target("csv_gz", (gzip.compress(_csv()[0], mtime=0),), _ingests("csv", "in.csv.gz")),
         Target("jsonl", _json_lines(), _ingests("jsonl", "in.jsonl"), _JSON),
         Target("parquet", _parquet(), _ingests("parquet", "in.parquet"), (b"PAR1", b"\x15\x00", b"\x19\x1c")),
+        Target("arrow", _arrow_files(), _scans, (b"ARROW1", b"\xff\xff\xff\xff", b"\x10\0\0\0\0\0\0\0")),
         Target("tfrecord", _records(), _ingests("tfrecord", "in.tfrecord"), (b"\n\x00", b"\x12\xff\xff")),
         Target(
             "npz", _arrays(), _ingests("npz", "in.npz"), (b"PK\x03\x04", b"'<i8'", b"(9999999,)", b"'|O'")
@@ -143,6 +147,19 @@ def _ingest(pattern: str, options: Options, out: Path) -> None:
         read = [parse_example(record) for shard in shards for record in _records_of(Path(shard.name))]
         if len(read) != tally.rows_out[split]:
             raise AssertionError(f"{tally.rows_out[split]} rows told in {split}, {len(read)} written")
+
+
+def _scans(data: bytes) -> None:
+    """A query reads an Arrow file, or it is refused; what lies beyond the file's buffers ends the process."""
+    with _folder() as folder:
+        path, out = folder / "t.arrow", folder / "out"
+        path.write_bytes(data)
+        out.mkdir()
+        try:
+            relation = of_files(Table(name="t", kind="files", place=path.name), [path])
+            write_rows("SELECT * FROM t", {"t": relation}, folder=out, spill=folder / "spill")
+        except SlipwayError:
+            return
 
 
 def _opened(path: str) -> io.BufferedWriter:
@@ -261,6 +278,15 @@ def _parquet() -> tuple[bytes, ...]:
         pq.write_table(table, stream, **options)
         made.append(stream.getvalue())
     return tuple(made)
+
+
+def _arrow_files() -> tuple[bytes, ...]:
+    table = pa.table({"id": [1, 2, 3], "t": ["a", "b", None], "l": [[1], [], [2, 3]], "c": ["x", "y", "x"]})
+    table = table.set_column(3, "c", table["c"].dictionary_encode())
+    stream = io.BytesIO()
+    with pa.ipc.new_file(stream, table.schema) as file:
+        file.write_table(table)
+    return (stream.getvalue(),)
 
 
 def _records() -> tuple[bytes, ...]:

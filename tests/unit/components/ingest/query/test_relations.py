@@ -97,3 +97,12 @@ def test_file_of_arrow_that_points_outside_of_itself_is_refused(tmp_path, column
     path.write_bytes(content.replace(right, wrong))
     with pytest.raises(QueryError, match=r"data\.tables\.t: a\.arrow is damaged"):
         of_files(table(path), [path])
+
+
+def test_file_of_arrow_with_two_columns_of_one_name_is_refused(tmp_path):
+    path = tmp_path / "a.arrow"
+    schema = pa.schema([("id", pa.int64()), ("id", pa.int64())])
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema) as writer:
+        writer.write_batch(pa.record_batch([[1], [2]], schema=schema))
+    with pytest.raises(QueryError, match=r"data\.tables\.t: a\.arrow has two columns 'id'"):
+        of_files(table(path), [path])
