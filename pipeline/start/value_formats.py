@@ -42,8 +42,8 @@ _UNIT = re.compile(r"[$€£¥₹₩₽%]|\b(?:USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|C
 _THOUSANDS_BY_POINT = (",", ".")
 # An ID, a telephone number or a code.
 _NO_NUMBER = r"^\+|^[-(]?0[0-9]|[0-9]{16}"
-# A zero before a separator, which is then the decimal point or comma.
-_LONE_ZERO = r"^[-(]?0[.,]"
+# A zero before a separator, which is then the decimal point or comma and no thousands separator.
+_LONE_ZERO = {".": r"^[-(]?0\.", ",": r"^[-(]?0,"}
 # Signs that Ingest takes for a minus only in a column with a number format of its own.
 _OTHER_MINUS = re.compile("[(\u2212]")
 _ISO_DATE = r"^[12][0-9]{3}-[01][0-9]-[0-3][0-9]"
@@ -152,12 +152,14 @@ def _number(present: pa.Array) -> _ColumnFormat | None:
     unit = money.group() if money else _unit_of_all(present)
     shown = shown or (present[0].as_py() if unit else "")
     named = {"unit": unit} if unit else {}
-    has_lone_zero = pc.any(pc.match_substring_regex(present, _LONE_ZERO)).as_py()
+    decimal_signs = [
+        sign for sign, lone in _LONE_ZERO.items() if pc.any(pc.match_substring_regex(present, lone)).as_py()
+    ]
     fitting = []
     for decimal, thousands in _SEPARATORS:
         number_format = NumberFormat(decimal, thousands, named.get("unit", ""))
         if (
-            not (has_lone_zero and thousands in (",", "."))
+            thousands not in decimal_signs
             and pc.all(written_numbers(present, number_format)[1]).as_py()
         ):
             fitting.append((decimal, thousands))
