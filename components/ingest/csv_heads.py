@@ -136,7 +136,7 @@ def _head(file: Path) -> tuple[str, bool]:
         line = head.count(b"\n", 0, error.start) + 1
         raise SourceError(
             f"{shown(file)} is not UTF-8 text (line {line})",
-            hint="set data.encoding, for example latin-1 or utf-16; compressed files must be named .gz, .bz2 "
+            hint="set data.encoding, for example cp1252 or utf-16; compressed files must be named .gz, .bz2 "
             "or .zst",
         ) from error
     if "\0" in text:

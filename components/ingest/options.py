@@ -24,7 +24,8 @@ Compression = Literal["gzip", "zstd", "none"]
 class NumberFormat:
     """The notation of a column's numbers.
 
-    In every format, a number in parentheses is negative, as accountants write it, and U+2212 is a minus.
+    In every format, a number in parentheses is negative, as accountants write it, and so is one with a minus
+    after it, as SAP writes it; U+2212 is a minus.
     """
 
     decimal: str = setting(".", "The sign before the fraction.")

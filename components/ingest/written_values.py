@@ -18,6 +18,7 @@ _SPACES = "[ \u00a0\u202f]"
 _ZEROS_BEFORE = r"\b0+([0-9])"
 _MINUS = "\u2212"
 _IN_PARENTHESES = r"^\(([^()+-]+)\)$"
+_MINUS_AT_END = r"^([^()+-]+)-$"
 # Also matches pandas' form, 0 days 01:02:33. With so few digits, the seconds fit into 64 bits.
 _CLOCK = (
     r"^(?P<sign>-?)(?:(?P<days>[0-9]{1,6}) days?,? )?"
@@ -101,6 +102,7 @@ def written_numbers(cells: pa.Array, form: NumberFormat) -> tuple[pa.Array, pa.A
     )
     texts = pc.replace_substring(pc.utf8_trim_whitespace(cells), _MINUS, "-")
     texts = pc.replace_substring_regex(texts, _IN_PARENTHESES, r"-\1")
+    texts = pc.replace_substring_regex(texts, _MINUS_AT_END, r"-\1")
     if form.unit:
         unit = re.escape(form.unit)
         texts = pc.replace_substring_regex(texts, rf"^{unit}\s*\(([^()+-]+)\)$", r"-\1")  # $(5) for ($5)

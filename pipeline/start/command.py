@@ -22,7 +22,7 @@ from slipway.components.nearest import nearest
 from slipway.pipeline.config.section import PATTERN_WORDS, SnakeName
 from slipway.pipeline.errors import UsageError, raised_as
 from slipway.pipeline.start.deciding import Plan, Role, Task, check_rows, decide
-from slipway.pipeline.start.encoding import iconv
+from slipway.pipeline.start.encoding import WINDOWS, iconv
 from slipway.pipeline.start.facts import Facts, facts_of, facts_of_lists
 from slipway.pipeline.start.images.command import BegunImages, new_images
 from slipway.pipeline.start.images.inspection import check_folder, existing_splits, holds_images
@@ -230,7 +230,7 @@ def new(
 def _without_keys(hint: str, data: str) -> str:
     """Adapt the hint of a failed run to a user who has no workload file yet in which to set a key."""
     if "data.encoding" in hint:
-        return iconv(data, "LATIN1")
+        return iconv(data, WINDOWS)
     if not _KEY.search(hint):
         return hint
     return f"{hint}. There is no workload file yet: change the data, or start with a copy of workloads/taxi"

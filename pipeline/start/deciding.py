@@ -96,6 +96,8 @@ _ROWS_PER_CATEGORY = 10
 # Whole numbers with fewer rows each, such as ages, are numbers: categories would lose their order.
 _ROWS_PER_WHOLE_NUMBER = 30
 _MOSTLY_MISSING = 0.95
+# A column with one value says something by its empty cells, unless they are so few that they may be slips.
+_LEAST_EMPTY = 0.05
 # With this many rows, the probability that all fall into one split is about 1 in 3,000.
 LEAST_ROWS = 20
 _CODE_GAP, _LEAST_CODE = 50, 10_000
@@ -243,6 +245,9 @@ def _list_feature(column: Facts) -> Decision:
 def _feature(column: Facts) -> Decision:
     if column.is_list:
         return _list_feature(column)
+    if _is_mark(column):
+        mark = f"{next(iter(column.counts))!s:.40}"
+        return _category(column, f"{mark} in {column.present:,} of {column.rows:,} rows, empty in the others")
     if column.moment:
         words = {"date": "dates", "time": "dates with times", "seconds": "seconds since 1970"}
         return Decision(column, Role.MOMENT, f"{words[column.moment]}, split into their parts")
@@ -287,8 +292,9 @@ def _reason_against(column: Facts, leaks: Mapping[str, str]) -> str:
     if column.is_too_large:
         span = f"from {column.least:g} to {column.greatest:g}"
         return f"{span}, beyond what 32-bit numbers hold: empty these cells, or name them with --null-value"
-    if column.distinct == 1:
-        return f"the same in every row: {next(iter(column.counts))!s:.40}"
+    if column.distinct == 1 and not _is_mark(column):
+        row = "row that has a value" if column.missing else "row"
+        return f"the same in every {row}: {next(iter(column.counts))!s:.40}"
     is_unique = column.distinct >= _ID_SHARE * column.present
     if column.kind == "text" and not column.moment:
         if all(_OTHER_DATE.match(str(value)) for value in column.counts):
@@ -308,6 +314,11 @@ def _reason_against(column: Facts, leaks: Mapping[str, str]) -> str:
     if column.is_whole and is_unique and (_ID_NAME.search(column.name) or _counts_rows(column)):
         return f"an id: {column.distinct:,} different numbers in {column.present:,} rows"
     return ""
+
+
+def _is_mark(column: Facts) -> bool:
+    """Whether a cell is either marked, such as with an x or a 1, or empty."""
+    return column.distinct == 1 and column.missing_share >= _LEAST_EMPTY
 
 
 def _units(column: Facts) -> str:

@@ -11,6 +11,9 @@ from slipway.components.ingest.suffixes import SUFFIXES
 from slipway.components.store_address import is_elsewhere
 from slipway.pipeline.errors import UsageError
 
+WINDOWS = "CP1252"
+"""The likely encoding of a text that is not Unicode: Latin-1 as Windows writes it, with letters and signs such
+as the euro where Latin-1 has control characters. iconv refuses a byte that it does not have."""
 _SAMPLE_BYTES = 65_536
 _PROGRAMS = {".gz": "gzip", ".bz2": "bzip2", ".zst": "zstd", ".zstd": "zstd"}  # each takes -dc
 
@@ -44,7 +47,7 @@ def check_encoding(file: InputFile) -> None:
             hint=without if is_text else "name a CSV, JSON Lines or Parquet file with --data",
         )
     if not _is_utf8(head):
-        known = "UTF-16" if is_utf16 else "LATIN1"
+        known = "UTF-16" if is_utf16 else WINDOWS
         raise UsageError(
             f"{file.name} is not UTF-8 text.",
             hint=iconv(file.name, known),

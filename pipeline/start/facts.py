@@ -14,13 +14,13 @@ import numpy.typing as npt
 Values = npt.NDArray[Any]
 
 # 2024-03-01, 2024-03-01 10:20, 2024-03-01T10:20:30.5Z and similar forms, which TensorFlow ops can parse, too.
-# BigQuery writes 2024-03-01 10:20:30 UTC.
+# BigQuery writes 2024-03-01 10:20:30 UTC, PostgreSQL 2024-03-01 10:20:30+00.
 _MOMENT = re.compile(
-    r"\d{4}-\d{2}-\d{2}(?P<time>[T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?( ?(?:Z|UTC|GMT)|[+-]\d{2}:?\d{2})?)?"
+    r"\d{4}-\d{2}-\d{2}(?P<time>[T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?( ?(?:Z|UTC|GMT)|[+-]\d{2}(:?\d{2})?)?)?"
 )
-# 12, -1,234.50, ($5), 12 %; not a code with leading zeros.
+# 12, -1,234.50, ($5), 5-, 12 %; not a code with leading zeros.
 _NUMBER = re.compile(
-    r"[-+(\u2212]?\s?[$€£¥]?\s?(?!0\d)\d{1,3}([.,' ]?\d{3})*([.,]\d+)?([eE]-?\d+)?\s?[%$€£¥]?\)?"
+    r"[-+(\u2212]?\s?[$€£¥]?\s?(?!0\d)\d{1,3}([.,' ]?\d{3})*([.,]\d+)?([eE]-?\d+)?\s?[%$€£¥]?[)-]?"
 )
 # If at least this share of the texts are numbers, the other texts are reported.
 _MOSTLY = 0.9

@@ -17,26 +17,14 @@ from slipway.components.ingest.options import NumberFormat
 from slipway.components.ingest.written_values import plain_dates, written_numbers
 from slipway.pipeline.start.facts import with_unit
 
-# Words that people and programs write into a cell without a value.
+# What people and programs write into a cell without a value: \N is what databases do, #DIV/0! what sheets do.
 _MISSING_WORDS = frozenset(
     [
-        "na",
-        "n/a",
-        "n.a.",
-        "#n/a",
-        "nan",
-        "nil",
-        "none",
-        "null",
-        "missing",
-        "unknown",
-        "-",
-        "--",
-        "?",
-        ".",
-        "*",
+        "na", "n/a", "n.a.", "nan", "nat", "<na>", "nil", "none", "null", "(null)", "<null>", "[null]", "\\n",
+        "missing", "unknown", "-", "--", "?", ".", "*",
+        "#n/a", "#div/0!", "#value!", "#ref!", "#name?", "#num!", "#null!",
     ]
-)
+)  # fmt: skip
 _SEPARATORS = ((".", ""), (".", ","), (",", ""), (",", "."), (",", " "), (".", " "), (".", "'"))
 _UNIT = re.compile(r"[$€£¥₹₩₽%]|\b(?:USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|SEK|NOK|DKK|PLN)\b")
 _THOUSANDS_BY_POINT = (",", ".")
@@ -45,7 +33,9 @@ _NO_NUMBER = r"^\+|^[-(]?0[0-9]|[0-9]{16}"
 # A zero before a separator, which is then the decimal point or comma and no thousands separator.
 _LONE_ZERO = {".": r"^[-(]?0\.", ",": r"^[-(]?0,"}
 # Signs that Ingest takes for a minus only in a column with a number format of its own.
-_OTHER_MINUS = re.compile("[(\u2212]")
+_OTHER_MINUS = re.compile("[(\u2212]|-$")
+# Numbering such as (1), (2), or 1-, 2-.
+_NUMBERING = re.compile(r"\(.*|.*-")
 _ISO_DATE = r"^[12][0-9]{3}-[01][0-9]-[0-3][0-9]"
 _PLAIN_DATE = _ISO_DATE + "(?: [0-9:]{8})?$"
 _OF_12_HOURS = "[AaPp][Mm]$"
@@ -59,6 +49,7 @@ _DAYS = (
 )  # fmt: skip
 _TIMES = (
     "", " %H:%M", " %H:%M:%S", "T%H:%M:%S", " %I:%M %p", " %I:%M:%S %p", " %I:%M%p", " %I:%M:%S%p",
+    ", %H:%M", ", %H:%M:%S", ", %I:%M %p", ", %I:%M:%S %p",
 )  # fmt: skip
 _OTHER_ORDER = {"%m/%d/": "%d/%m/", "%m-%d-": "%d-%m-"}
 # 20240131. Few numbers are dates by chance: one in 27 of the eight-digit numbers that begin with 19 or 20.
@@ -170,8 +161,8 @@ def _number(present: pa.Array) -> _ColumnFormat | None:
     decimal, thousands = fitting[0]
     texts = present.to_pylist()
     negative = [text for text in texts if _OTHER_MINUS.search(text)]
-    if negative and all(text.startswith("(") for text in texts):
-        return None  # numbering such as (1), (2)
+    if negative and all(map(_NUMBERING.fullmatch, texts)):
+        return None
     if (decimal, thousands) == (".", "") and not unit and not negative:
         return _ColumnFormat("", {})
     others = [text for text in texts if text not in negative] or texts

@@ -45,6 +45,7 @@ def test_an_empty_column_has_no_value(kind):
         (["2024-03-01", "1999-12-31"], "date"),
         (["2024-03-01 10:20", "2024-03-02"], "time"),
         (["2024-03-01T10:20:30.5Z", "2024-03-01T10:20:30+01:00"], "time"),
+        (["2024-03-01 10:20:30.123456+00", "2024-03-01 10:20:30+05:30"], "time"),
         (["2024-03-01 10:20:30 UTC", "2024-03-01 10:20:30.123 UTC"], "time"),
         (["2024-03-01", "soon"], ""),
         (["01.03.2024"], ""),
@@ -72,6 +73,7 @@ def test_numbers_are_moments_only_where_name_and_range_agree(name, values, momen
     ("values", "others"),
     [
         ([*(f"${row},000.50" for row in range(1, 40)), "Total", "n/a?"], ("Total", "n/a?")),
+        ([*(f"{row}.000,50-" for row in range(1, 40)), "Summe?"], ("Summe?",)),
         ([*(f"{row}" for row in range(100, 140)), "007"], ()),
         ([*"abcdefgh", "1"], ()),
         (["1.2.3.4"] * 30, ()),

@@ -46,6 +46,12 @@ def _forms(values, *, has_types=False, **others):
         (["1:05 PM", "12:10 am"], {"clock": True}, "written as 12:10 am, read as 600 seconds"),
         (["7", "(5)"], {}, "written as 7, negative ones as (5)"),
         (["3.1", "\u22125.2"], {}, "written as 3.1, negative ones as \u22125.2"),
+        (
+            ["1.234,56-", "12,00"],
+            {"decimal": ",", "thousands": "."},
+            "written as 12,00, negative ones as 1.234,56-",
+        ),
+        (["7", "5.5-"], {}, "written as 7, negative ones as 5.5-"),
         (["(0,5)", "1,25"], {"decimal": ","}, "negative ones as (0,5)"),
         (["CHF 5", "7 CHF"], {"unit": "CHF"}, "written as CHF 5"),
         ([f"{n},5 °C" for n in range(-5, 9)], {"decimal": ",", "unit": "°C"}, "written as -5,5 °C"),
@@ -107,6 +113,12 @@ def test_a_word_for_no_value_among_numbers_is_named_and_holds_for_the_whole_csv(
     }
 
 
+@pytest.mark.parametrize("word", ["\\N", "<NA>", "NaT", "(null)", "[NULL]", "#DIV/0!", "#VALUE!", "#REF!"])
+def test_what_databases_pandas_and_sheets_write_is_a_word_for_no_value(word):
+    found = _forms(["1", "2.5", word])
+    assert (found.null_values, found.words) == ((word,), {"x": f"{word} for no value"})
+
+
 def test_numbers_in_quotes_are_named_where_files_have_types():
     assert _forms(["1", "2.5"], has_types=True).numbers == {"x": {}}
     assert not _forms(["1", "2.5"]).words
@@ -129,6 +141,9 @@ def test_numbers_in_quotes_are_named_where_files_have_types():
         (["Mar 2020", "May 2021"], "%b %Y"),
         (["Mar-20"], "%b-%y"),
         (["2021-1-3"], "%Y-%m-%d"),
+        (["3/14/2021, 5:06 AM", "12/31/2021, 11:59 PM"], "%m/%d/%Y, %I:%M %p"),
+        (["3/14/2021, 5:06:07 AM"], "%m/%d/%Y, %I:%M:%S %p"),
+        (["14.3.2021, 05:06:07"], "%d.%m.%Y, %H:%M:%S"),
         (["3/14/2021 5:06 pm", "3/15/2021 11:06 am"], "%m/%d/%Y %I:%M %p"),
         (["2021-03-14 05:06PM"], "%Y-%m-%d %I:%M%p"),
         (["20240131", "20240229", "19990101", "20501231", "20010203"], "%Y%m%d"),
@@ -156,6 +171,7 @@ def test_dates_that_could_be_read_in_two_orders_are_reported_with_the_other_one(
         ["a", "1"],
         ["1.2.3.4"],
         ["(1)", "(2)"],
+        ["1-", "2-"],
         ["(07)", "7"],
         ["NA"],
         [],
