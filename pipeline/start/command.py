@@ -27,7 +27,7 @@ from slipway.pipeline.start.facts import Facts, facts_of, facts_of_lists
 from slipway.pipeline.start.images.command import BegunImages, new_images
 from slipway.pipeline.start.images.inspection import check_folder, existing_splits, holds_images
 from slipway.pipeline.start.label import OneCsv, decide_task
-from slipway.pipeline.start.notes import placeholder_notes, totals_note, width_notes
+from slipway.pipeline.start.notes import placeholder_notes, second_header_note, totals_note, width_notes
 from slipway.pipeline.start.reading import Table, read_table
 from slipway.pipeline.start.rendering import utf8
 from slipway.pipeline.start.splitting import Split, decide_split
@@ -209,6 +209,7 @@ def new(
         told.append(
             "Fields are quoted with apostrophes (data.quote); if these are part of the text, remove that key."
         )
+    told += second_header_note(table.columns, [each for each in columns if each.name in table.columns])
     told += totals_note(table.columns) if table.is_whole else []
     told += [*placeholder_notes(used, is_csv=table.file_format == "csv"), *width_notes(len(used) - 1)]
     plan = replace(plan, notes=(*plan.notes, *told))

@@ -107,7 +107,13 @@ _ID_SHARE = 0.95
 _ID_NAME = re.compile(r"(^|_)(id|uuid|guid|key|index|nr|no|number)$|^unnamed|^$|^row", re.IGNORECASE)
 # Ingest's name for an index column in a CSV, and pandas' name in Parquet.
 _INDICES = (INDEX, "__index_level_0__")
-_OTHER_DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\b")
+_OTHER_DATE = re.compile(
+    r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\b"
+    r"|(\d{1,2}[ .-]+)?(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[ .,-]+\d{1,4}\b",
+    re.IGNORECASE,
+)
+# $1.2M, €350, 5 £: one notation of them all would be read as numbers.
+_MONEY = re.compile(r"[-+(]?\s?[$€£¥]\s?\d.*|[-+(]?\d[^$€£¥]*[$€£¥]\)?")
 _AMOUNT_SPAN = 30.0
 # What Keras calls the layers and operations of the generated network, which its inputs cannot be called.
 _LAYER_NAME = re.compile(
@@ -298,7 +304,15 @@ def _reason_against(column: Facts, leaks: Mapping[str, str]) -> str:
     is_unique = column.distinct >= _ID_SHARE * column.present
     if column.kind == "text" and not column.moment:
         if all(_OTHER_DATE.match(str(value)) for value in column.counts):
-            return "dates in an unknown format: write them as YYYY-MM-DD, or name their format in data.dates"
+            return (
+                "dates in several formats or in an unknown one: write them as YYYY-MM-DD; one format can be "
+                "named in data.dates"
+            )
+        if column.distinct > _MOST_CATEGORIES and all(_MONEY.fullmatch(text) for text in column.counts):
+            return (
+                f"amounts in several currencies or notations, such as {few(tuple(column.counts)[:2])}; write "
+                "them as numbers, and start again"
+            )
         if column.units and column.distinct > _MOST_CATEGORIES:
             return f"numbers in several units: {_units(column)}; write them in one unit, and start again"
         if column.is_of_two_kinds and column.distinct > _MOST_CATEGORIES:

@@ -20,6 +20,8 @@ _MANY_FEATURES, _TRANSFORM_S = 500, 0.1
 _SHOWN_SHARE = 0.001
 # A total is at least of so many rows, and may be rounded.
 _LEAST_SUMMED, _ROUNDED = 10, 1e-5
+# One cell without a number may be a slip; in two columns, the row is of another kind.
+_LEAST_ODD = 2
 # The first or last word in rows of totals. Other rows may have it, too, so such a row must hold a sum.
 _TOTALS = {
     "total", "totals", "subtotal", "subtotals", "sum", "sums", "summe", "gesamt", "insgesamt", "ergebnis",
@@ -158,6 +160,21 @@ def totals_note(columns: Mapping[str, npt.NDArray[Any]]) -> list[str]:
             "learn from it: remove that row, and create the workload again."
         )
     return notes
+
+
+def second_header_note(columns: Mapping[str, npt.NDArray[Any]], facts: Sequence[Facts]) -> list[str]:
+    """Return a note about a first row that is no row but units, or other words below the column names.
+
+    Args:
+        columns: all rows of the data, in order: float64 with NaN, or texts.
+    """
+    odd = [f"{c.name} {c.others[0]!r}" for c in facts if c.others and c.others == (columns[c.name][0],)]
+    if len(odd) < _LEAST_ODD:
+        return []
+    return [
+        f"The first row is the only one without a number in {' and '.join(odd)}: it seems to belong to the "
+        "column names, such as units. Remove that row, and create the workload again."
+    ]
 
 
 def _called_totals(columns: Mapping[str, npt.NDArray[Any]]) -> dict[int, tuple[str, str]]:

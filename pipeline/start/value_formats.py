@@ -149,10 +149,7 @@ def _number(present: pa.Array) -> _ColumnFormat | None:
     fitting = []
     for decimal, thousands in _SEPARATORS:
         number_format = NumberFormat(decimal, thousands, named.get("unit", ""))
-        if (
-            thousands not in decimal_signs
-            and pc.all(written_numbers(present, number_format)[1]).as_py()
-        ):
+        if thousands not in decimal_signs and pc.all(written_numbers(present, number_format)[1]).as_py():
             fitting.append((decimal, thousands))
     if not fitting:
         return None

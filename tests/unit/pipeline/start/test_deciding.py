@@ -59,7 +59,21 @@ def _role(column, **options):
             "joined",
             [f"{1 + row % 28}/05/2021 06:28" for row in range(ROWS)],
             Role.LEFT_OUT,
-            "name their format",
+            "one format can be named",
+        ),
+        (
+            "signed_up",
+            _cycle(
+                *(day for n in range(1, 28) for day in (f"{n}/12/2021", f"{n} Dec 2021", f"May {n}, 2022"))
+            ),
+            Role.LEFT_OUT,
+            "dates in several formats",
+        ),
+        (
+            "valuation",
+            [f"${row / 10}M" if row % 2 else f"€{row}" for row in range(ROWS)],
+            Role.LEFT_OUT,
+            "amounts in several currencies or notations, such as '$0.1M' and '$0.3M'",
         ),
         ("customer_id", list(range(5000, 5000 + 7 * ROWS, 7)), Role.LEFT_OUT, "an id"),
         ("line", list(range(1, ROWS + 1)), Role.LEFT_OUT, "an id"),

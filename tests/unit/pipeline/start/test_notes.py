@@ -1,13 +1,40 @@
 import numpy as np
 import pytest
 
-from slipway.pipeline.start.notes import totals_note
+from slipway.pipeline.start.facts import facts_of
+from slipway.pipeline.start.notes import second_header_note, totals_note
 
 SOLD = np.arange(1.0, 40.0)
 
 
 def _with_last(last):
     return {"shop": np.array(["A"] * 40, dtype=object), "sold": np.append(SOLD, last)}
+
+
+def _second_header(**columns):
+    arrays = {name: np.array(values, dtype=object) for name, values in columns.items()}
+    return second_header_note(arrays, [facts_of(name, "text", each) for name, each in arrays.items()])
+
+
+SPEEDS = list(map(str, range(100, 140)))
+
+
+def test_a_first_row_of_units_is_told():
+    [note] = _second_header(speed=["[m/s]", *SPEEDS], price=["EUR", *SPEEDS], kind=["-", *"ab" * 20])
+    assert "only one without a number in speed '[m/s]' and price 'EUR': it seems" in note
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"speed": ["slow", *SPEEDS], "price": [*SPEEDS, "140"]},
+        {"speed": [*SPEEDS, "[m/s]"], "price": [*SPEEDS, "EUR"]},
+        {"speed": ["[m/s]", *SPEEDS[1:], "fast"], "price": ["EUR", *SPEEDS[1:], "high"]},
+        {"kind": ["-", *"ab" * 20], "name": ["-", *"cd" * 20]},
+    ],
+)
+def test_other_first_rows_are_rows(columns):
+    assert _second_header(**columns) == []
 
 
 @pytest.mark.parametrize("last", [SOLD.sum(), SOLD.sum() + 0.004])
