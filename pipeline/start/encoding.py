@@ -12,7 +12,7 @@ from slipway.components.store_address import is_elsewhere
 from slipway.pipeline.errors import UsageError
 
 WINDOWS = "CP1252"
-"""The likely encoding of a text that is not Unicode: Latin-1 as Windows writes it, with signs such as the euro
+"""The likely encoding of a text that is not Unicode: Latin-1 as Windows writes it, with signs such as €
 where Latin-1 has control characters. iconv refuses a byte that it does not have."""
 _SAMPLE_BYTES = 65_536
 _PROGRAMS = {".gz": "gzip", ".bz2": "bzip2", ".zst": "zstd", ".zstd": "zstd"}  # each takes -dc

@@ -32,6 +32,10 @@ SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 ABSENT_CLASS_SCORE = -10.0
 """Added to the lowest score, for a class that no training row has."""
 _RIDGE_WEIGHT = 1.0
+# A leaf answers with the sum of its rows' gradients, divided by the sum of p (1 - p), p the class's share. With
+# a rare class, one of its rows makes a small leaf far too sure, and the next trees overshoot further. XGBoost's
+# default, lambda = 1, added to the divisor, prevents that; without a rare class it matters little.
+_RARE_CLASS, _RARE_CLASS_DIVISOR = 0.05, 1.0
 
 
 @dataclass(frozen=True)
@@ -205,8 +209,9 @@ def _grown(
     losses = {share: total / tried for share, total in losses.items()}
     share = min(losses, key=lambda each: losses[each])
     tell(f"all rows, {round(np.mean(rounds))} rounds")
-    model = _trees(growth, columns, rounds=max(1, round(np.mean(rounds)))) if share > 0 else None
-    if model is not None:
+    model = None
+    if share > 0:
+        model = _trees(growth, columns, labels, rounds=max(1, round(np.mean(rounds))))
         model.fit(matrix, labels, sample_weight=weights)
     kernel = (linear.kernel, linear.bias) if linear is not None else None
     if share < 1 and hot is not None:
@@ -287,7 +292,7 @@ def _rounds(
     weights: Weights,
 ) -> tuple[int, Scores]:
     """Return the best number of rounds for the held-out rows, and their scores [rows, outputs] after it."""
-    model = _trees(growth, columns, rounds=min(STEP_ROUNDS, growth.max_rounds))
+    model = _trees(growth, columns, labels, rounds=min(STEP_ROUNDS, growth.max_rounds))
     best, best_loss, scores = 0, np.inf, np.zeros((int(held.sum()), growth.outputs))
     while True:
         model.fit(matrix[~held], labels[~held], sample_weight=of_rows(weights, ~held))
@@ -319,7 +324,7 @@ def _all_classes(found: Any, present: Any, growth: Growth) -> Scores:
     return every
 
 
-def _trees(growth: Growth, columns: Columns, *, rounds: int) -> Any:
+def _trees(growth: Growth, columns: Columns, labels: npt.NDArray[Any], *, rounds: int) -> Any:
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
     kind = HistGradientBoostingRegressor if growth.classes is None else HistGradientBoostingClassifier
@@ -329,11 +334,17 @@ def _trees(growth: Growth, columns: Columns, *, rounds: int) -> Any:
         max_leaf_nodes=growth.max_leaves,
         max_depth=growth.max_depth,
         min_samples_leaf=growth.min_leaf_rows,
+        l2_regularization=_RARE_CLASS_DIVISOR if has_rare_class(labels, growth) else 0.0,
         categorical_features=list(range(len(columns.categories))) or None,
         early_stopping=False,
         warm_start=True,
         random_state=growth.seed,
     )
+
+
+def has_rare_class(labels: npt.NDArray[Any], growth: Growth) -> bool:
+    """Whether one of two classes has fewer than one row in twenty."""
+    return growth.classes == 2 and min(np.mean(labels), 1 - np.mean(labels)) < _RARE_CLASS
 
 
 def _linear(hot: Matrix, labels: npt.NDArray[Any], growth: Growth, weights: Weights) -> tuple[Scores, Scores]:

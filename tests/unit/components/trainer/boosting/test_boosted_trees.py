@@ -5,7 +5,14 @@ import pytest
 
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.boosting.arrays import floor32, in_the_middle, laid_out, words_of
-from slipway.components.trainer.boosting.growing import Growth, grow, loss_of, part_of, scores_of
+from slipway.components.trainer.boosting.growing import (
+    Growth,
+    grow,
+    has_rare_class,
+    loss_of,
+    part_of,
+    scores_of,
+)
 from slipway.components.trainer.boosting.matrix import Columns
 from slipway.components.trainer.boosting.rounding import merge_rounding_duplicates
 from slipway.components.trainer.boosting.texts import fit_texts, scaled_others
@@ -116,6 +123,47 @@ def test_blocks_of_neighbours_are_held_out_together_and_a_person_is_not_learned_
         losses[held_out] = loss_of(scores, truth, None)
     assert rounds["blocks"] < rounds["rows"] / 4
     assert losses["blocks"] < 0.95 * losses["rows"]
+
+
+def _rare(rows, seed):
+    """About one row in 300 is of the second class, which is likelier the greater the size."""
+    values = _values(rows, seed)
+    odds = np.exp(3 * values["size"][:, 0] - 9.5)
+    return values, (np.random.default_rng(seed).random(rows) < odds / (1 + odds)).astype(np.float32)
+
+
+def test_trees_are_not_too_sure_of_a_rare_class():
+    columns, growth = Columns.of(FEATURES), _growth(2, learning_rate=0.1, min_leaf_rows=20)
+    values, labels = _rare(20_000, seed=1)
+    grown = grow(columns.matrix(values), labels, columns, growth)
+    others, truth = _rare(20_000, seed=2)
+    constant = np.full((len(truth), 1), np.log(labels.mean() / (1 - labels.mean())))
+    loss = loss_of(scores_of(grown.trees, columns.matrix(others), growth), truth, 2)
+    assert loss < 0.8 * loss_of(constant, truth, 2)
+
+
+def test_a_rare_class_that_a_few_rows_tell_exactly_is_still_told():
+    columns, growth = Columns.of(FEATURES), _growth(2, learning_rate=0.1, min_leaf_rows=20, max_rounds=100)
+    values = _values(8_000, seed=1)
+    labels = np.zeros(8_000, np.float32)
+    labels[::200], values["size"][::200] = 1, 9.0
+    grown = grow(columns.matrix(values), labels, columns, growth)
+    scores = scores_of(grown.trees, columns.matrix(values), growth)[:, 0]
+    assert scores[labels == 1].min() > scores[labels == 0].max() + 3
+
+
+@pytest.mark.parametrize(
+    ("classes", "labels", "is_rare"),
+    [
+        (2, [0] * 19 + [1], False),
+        (2, [0] * 20 + [1], True),
+        (2, [0, *[1] * 20], True),
+        (3, [0] * 99 + [1], False),
+        (None, [0.0] * 99 + [1.0], False),
+    ],
+)
+def test_a_class_of_two_is_rare_below_one_row_in_twenty(classes, labels, is_rare):
+    assert has_rare_class(np.array(labels), _growth(classes)) == is_rare
 
 
 def test_a_block_is_of_neighbours_and_each_part_has_some_from_everywhere():
