@@ -32,9 +32,9 @@ SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 ABSENT_CLASS_SCORE = -10.0
 """Added to the lowest score, for a class that no training row has."""
 _RIDGE_WEIGHT = 1.0
-# A leaf answers with the sum of its rows' gradients, divided by the sum of p (1 - p), p the share of the class.
-# With a rare class, one of its rows makes a small leaf far too sure, and the next trees overshoot further.
-# XGBoost's default, lambda = 1, added to the divisor, prevents that.
+# A leaf answers with the sum of its rows' gradients, divided by the sum of p (1 - p), where p is the class's
+# share. With a rare class, one of its rows makes a small leaf far too sure, and the next trees overshoot
+# further. XGBoost's default, lambda = 1, added to the divisor, prevents that.
 _RARE_CLASS, _RARE_CLASS_DIVISOR = 0.05, 1.0
 
 
