@@ -60,6 +60,7 @@ class Begun:
     Attributes:
         files: the written files, relative to the project's root.
         rows: the number of rows examined.
+        is_whole: whether these are all rows of the data.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Begun:
     rows: int
     rejected: int
     first_reject: str = ""
+    is_whole: bool = True
 
     def text(self) -> str:
         """Return the message for the user: decisions with reasons, the written files, the next command."""
@@ -78,7 +80,10 @@ class Begun:
         if self.plan.task == "binary":
             no, yes = map(short, self.plan.classes)
             kinds["binary"] = f"the probability that it is {yes}, not {no}"
-        lines = [f"{counted(self.rows, 'row')}, {counted(len(self.plan.decisions), 'column')}."]
+        columns = counted(len(self.plan.decisions), "column")
+        lines = [f"{counted(self.rows, 'row')}, {columns}."]
+        if not self.is_whole:
+            lines = [f"{columns}. Only the first {counted(self.rows, 'row')} were looked at."]
         if self.rejected:
             them = "it" if self.rejected == 1 else "them"
             lines.append(
@@ -225,6 +230,7 @@ def new(
         rows=table.rows,
         rejected=table.rejected,
         first_reject=table.first_reject,
+        is_whole=table.is_whole,
     )
 
 

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,7 @@ from tensorflow_metadata.proto.v0 import schema_pb2
 from slipway.pipeline.config import load_workload
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start.command import new
+from slipway.pipeline.start.reading import read_table
 
 HOSTILE = [
     'quote " and \\ backslash',
@@ -61,6 +63,14 @@ COLUMNS = {
 def _begin(root, name="customers", ask=_refuse, **options):
     given = {"data": "data.csv", "label": "churned", "task": "auto", "keep": (), **options}
     return new(name, root=root, ask=ask, **given)
+
+
+def test_a_table_that_is_not_read_to_its_end_is_not_given_out_as_whole(root, monkeypatch):
+    _write(root, COLUMNS)
+    few = partial(read_table, most_rows=100)
+    monkeypatch.setattr("slipway.pipeline.start.command.read_table", few)
+    first = _begin(root).text().splitlines()[0]
+    assert first == f"{len(COLUMNS)} columns. Only the first 300 rows were looked at."  # a block at a time
 
 
 def test_a_table_becomes_a_workload_that_loads(root):
