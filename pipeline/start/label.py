@@ -1,5 +1,6 @@
 """Decides the kind of prediction for a label, and rejects columns that cannot be a label. Pure."""
 
+import itertools
 import shlex
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ _MOST_CLASSES = 100
 # Spellings of no and yes by programs and people. If all are single letters, they may be codes.
 _NO = frozenset(["0", "0.0", "false", "f", "no", "n", "off"])
 _YES = frozenset(["1", "1.0", "true", "t", "yes", "y", "on"])
+_SHOWN_ANSWERS = 3
 
 
 @dataclass(frozen=True)
@@ -54,8 +56,8 @@ def decide_task(label: Facts, asked: str, *, file: OneCsv | None = None) -> Task
             f"{label.name} holds {label.distinct} different values; binary needs two.",
             hint="leave --task out, or add --task multiclass",
         )
-    if asked == "auto" and (spellings := _two_answers(label)):
-        raise _many_spellings(label, *spellings, file)
+    if asked == "auto" and (spellings := _two_answers(label) or _spelt_alike(label)):
+        raise _many_spellings(label, spellings, file)
     if asked in ("binary", "multiclass") or (asked == "auto" and label.kind == "text"):
         if label.distinct > _MOST_CLASSES:
             raise _too_many_classes(label)
@@ -78,23 +80,41 @@ def decide_task(label: Facts, asked: str, *, file: OneCsv | None = None) -> Task
     return "regression" if label.kind == "float" else None  # written with fractions: 10.0, 20.0
 
 
-def _two_answers(label: Facts) -> tuple[list[str], list[str]] | None:
+def _two_answers(label: Facts) -> dict[str, list[str]]:
     """Return the spellings of no and of yes, most frequent first, if the label holds nothing else.
 
-    The result is None if there are other values, or only one spelling of each.
+    The result is empty if there are other values, or only one spelling of each.
     """
-    if label.kind != "text" or label.distinct <= 2 or label.distinct > len(label.counts):
-        return None
+    plain = _plain_texts(label)
+    found = {
+        answer: [text for text, word in plain.items() if word in words]
+        for answer, words in (("no", _NO), ("yes", _YES))
+    }
+    is_all = all(found.values()) and sum(map(len, found.values())) == len(plain)
+    return found if is_all and label.distinct > 2 else {}
+
+
+def _spelt_alike(label: Facts) -> dict[str, list[str]]:
+    """Return the spellings of each answer, most frequent first, if some differ in case or spaces only."""
+    found: dict[str, list[str]] = {}
+    for text, word in _plain_texts(label).items():
+        found.setdefault(word, []).append(text)
+    return found if 1 < len(found) < label.distinct else {}
+
+
+def _plain_texts(label: Facts) -> dict[str, str]:
+    """Return the label's texts without case and outer spaces; none if they are single letters."""
+    if label.kind != "text" or label.distinct > len(label.counts):
+        return {}
     plain = {text: text.strip().casefold() for text in label.counts}
-    if all(word.isalpha() and len(word) == 1 for word in plain.values()):
-        return None  # single letters may be codes
-    no, yes = ([text for text, word in plain.items() if word in words] for words in (_NO, _YES))
-    return (no, yes) if no and yes and len(no) + len(yes) == len(plain) else None
+    return {} if all(word.isalpha() and len(word) == 1 for word in plain.values()) else plain
 
 
-def _many_spellings(label: Facts, no: list[str], yes: list[str], file: OneCsv | None) -> UsageError:
-    written = {text: each[0] for each in (no, yes) for text in each[1:]}
-    remedy = f"write {no[0]!r} and {yes[0]!r} only"
+def _many_spellings(label: Facts, spellings: dict[str, list[str]], file: OneCsv | None) -> UsageError:
+    written = {text: first for first, *others in spellings.values() for text in others}
+    several = {answer: texts for answer, texts in spellings.items() if len(texts) > 1}
+    shown = spellings if len(spellings) == 2 else dict(itertools.islice(several.items(), _SHOWN_ANSWERS))
+    remedy = f"write {_listed([texts[0] for texts in shown.values()])} only"
     if file:
         how = f", sep={file.delimiter!r}" if file.delimiter != "," else ""
         how += f", quotechar={file.quote!r}" if file.quote != '"' else ""
@@ -103,12 +123,15 @@ def _many_spellings(label: Facts, no: list[str], yes: list[str], file: OneCsv | 
         code = (
             f"import pandas as pd; t = pd.read_csv({file.path!r}, {reading}); "
             f"t[{label.name!r}] = t[{label.name!r}].replace({written!r}); "
-            f"t.to_csv('two-answers.csv', index=False{how})"
+            f"t.to_csv('one-spelling.csv', index=False{how})"
         )
         remedy = f"python -c {shlex.quote(code)}"
+    count = "two" if len(spellings) == 2 else len(spellings)
+    told = ", ".join(f"{_listed(texts)} for {answer}" for answer, texts in shown.items())
+    more = ", and more" if len(several) > len(shown) else ""
     return UsageError(
-        f"{label.name} holds two answers in {label.distinct} spellings: {_listed(no)} for no, {_listed(yes)} "
-        "for yes. A model would learn each spelling as a separate class.",
+        f"{label.name} holds {count} answers in {label.distinct} spellings: {told}{more}. A model would "
+        "learn each spelling as a separate class.",
         hint=f"{remedy}   # then name that file; or add --task multiclass if all are different classes",
     )
 

@@ -242,7 +242,44 @@ def test_two_answers_in_several_spellings_are_refused_with_both(values, words):
 
 
 @pytest.mark.parametrize(
-    "values", [["N", "Y", "T"], ["yes", "no", "unknown"], ["1", "true", "t"], ["0", "false", "-1"]]
+    ("values", "words"),
+    [
+        (
+            [
+                "churned",
+                "CHURNED",
+                "Churned ",
+                "churned",
+                "churned",
+                "CHURNED",
+                "stays",
+                "stays",
+                "Stays",
+                "moved",
+            ],
+            "3 answers in 6 spellings: 'churned' and 'CHURNED' and 'Churned ' for churned, "
+            "'stays' and 'Stays' for stays. A model",
+        ),
+        (
+            ["Male", "female", "male"],
+            "two answers in 3 spellings: 'Male' and 'male' for male, 'female' for female",
+        ),
+        (
+            [f"{n}{end}" for n in "abcde" for end in ("x", "X")],
+            "for ax, 'bX' and 'bx' for bx, 'cX' and 'cx' for cx, and more",
+        ),
+    ],
+)
+def test_answers_that_differ_only_in_case_and_spaces_are_refused(values, words):
+    with pytest.raises(UsageError) as refused:
+        decide_task(_facts("state", values), "auto")
+    assert words in str(refused.value)
+    assert decide_task(_facts("state", values), "multiclass") == "multiclass"
+
+
+@pytest.mark.parametrize(
+    "values",
+    [["a", "A", "b"], ["N", "Y", "T"], ["yes", "no", "unknown"], ["1", "true", "t"], ["0", "false", "-1"]],
 )
 def test_codes_and_third_answers_are_classes(values):
     assert decide_task(_facts("paid", values), "auto") == "multiclass"
@@ -255,7 +292,7 @@ def test_typed_remedy_makes_two_answers_of_a_table(tmp_path):
         decide_task(_facts("it's paid", ["0", "true", "false"]), "auto", file=OneCsv(str(table), ";"))
     command = shlex.split(refused.value.hint.partition("   #")[0])
     subprocess.run([sys.executable, *command[1:]], cwd=tmp_path, check=True)
-    written = (tmp_path / "two-answers.csv").read_text(encoding="utf-8")
+    written = (tmp_path / "one-spelling.csv").read_text(encoding="utf-8")
     assert written == "x;it's paid\n007;0\nNA;true\n;0\n"
 
 
@@ -266,7 +303,7 @@ def test_typed_remedy_keeps_the_columns_of_rows_that_end_with_a_delimiter(tmp_pa
         decide_task(_facts("label", ["0", "true", "false"]), "auto", file=OneCsv(str(table)))
     command = shlex.split(refused.value.hint.partition("   #")[0])
     subprocess.run([sys.executable, *command[1:]], cwd=tmp_path, check=True)
-    written = (tmp_path / "two-answers.csv").read_text(encoding="utf-8")
+    written = (tmp_path / "one-spelling.csv").read_text(encoding="utf-8")
     assert written == "x,c,label\n0,c,0\n1,a,true\n2,b,0\n"
 
 
