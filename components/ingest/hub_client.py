@@ -25,6 +25,9 @@ RETRY_S = 300.0
 """How long transient failures of one request are retried: as long as the Hub counts requests together."""
 AWAY_S = 15.0
 """The same for the first questions to a Hub that cannot be reached at all."""
+MOST_ANSWER_BYTES = 16 << 20
+"""The most bytes of an answer of the API; a page that lists a thousand files takes a few hundred kB."""
+_PIECE_BYTES = 1 << 20
 _FIRST_WAIT_S, _MOST_WAIT_S = 1.0, 30.0
 _TIMEOUT_S = (10.0, 60.0)  # to connect, and between two bytes
 _SHOWN_LETTERS = 200
@@ -89,7 +92,11 @@ def _document(data_set: DataSet, path: str, query: str) -> tuple[Any, str]:
     with answered(
         data_set, f"/api/datasets/{data_set.repository}/{path}" + (f"?{query}" if query else "")
     ) as answer:
-        content = answer.content
+        content = b""
+        for chunk in answer.iter_content(_PIECE_BYTES):
+            content += chunk
+            if len(content) > MOST_ANSWER_BYTES:
+                raise not_the_hub(data_set)
         try:
             found = json.loads(content)
         except (ValueError, RecursionError) as error:

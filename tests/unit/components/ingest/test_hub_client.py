@@ -201,3 +201,9 @@ def test_token_that_no_header_can_hold_is_refused_without_showing_it(refusal, mo
 def test_hub_is_the_public_one_where_nothing_is_set(monkeypatch):
     monkeypatch.setenv("HF_ENDPOINT", "")
     assert hub_client._endpoint() == "https://huggingface.co"
+
+
+def test_answer_without_an_end_is_not_the_hubs(hub, refusal, monkeypatch):
+    hub.commit("o/n", {})
+    monkeypatch.setattr(hub_client, "MOST_ANSWER_BYTES", 10)
+    assert "answers something else than the Hub's API would" in refusal().message
