@@ -22,11 +22,13 @@ from datetime import UTC, datetime
 from itertools import cycle, islice
 from pathlib import Path
 
-from slipway.components.example_records import records
-from slipway.components.ingest.tfrecord import frame
-from slipway.components.request_log.prediction_log_message import MESSAGES
-
 PROJECT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(PROJECT))
+
+from slipway.components.example_records import records  # noqa: E402
+from slipway.components.ingest.tfrecord import frame  # noqa: E402
+from slipway.components.request_log.prediction_log_message import MESSAGES  # noqa: E402
+
 BAR_S = 60.0
 GATE_STOPPED = 3  # something has drifted
 _LABEL = "tips"
