@@ -56,9 +56,8 @@ def has_too_many_scans(data: bytes, begin: int = 0, *, step: Callable[[], None] 
     Args:
         data, begin, step: as for `decoded_pixels`; bytes after the image are ignored.
     """
-    if (
-        data.count(b"\xff\xda", begin) <= MOST_SCANS
-    ):  # what is no marker may look like one, but not the reverse
+    # Other bytes may look like this marker, but no marker looks otherwise.
+    if data.count(b"\xff\xda", begin) <= MOST_SCANS:
         return False
     scans, position = 0, begin + 2
     while (found := _JPEG_MARKER.search(data, position)) and scans <= MOST_SCANS:

@@ -47,11 +47,8 @@ class PairedMetric:
             return "worse"
         if all(metric.is_better(bound, than=0) for bound in self.bounds):
             return "better"
-        return (
-            "worse"
-            if all(metric.is_better(0, than=bound) for bound in self.bounds)
-            else "no difference shown"
-        )
+        is_worse = all(metric.is_better(0, than=bound) for bound in self.bounds)
+        return "worse" if is_worse else "no difference shown"
 
     @property
     def text(self) -> str:
