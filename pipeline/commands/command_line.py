@@ -2,6 +2,7 @@
 
 import re
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -58,15 +59,16 @@ Verbose = Annotated[
 
 
 def call(app: typer.Typer, *, first: Callable[[], None] | None = None) -> NoReturn:
-    """Run a command line; user errors are reported in two lines and an exit code.
+    """Run a command line; user errors are reported in two lines and an exit code, after --verbose's traceback.
 
     Args:
         first: called before the command; its errors are reported in the same way.
 
     Raises:
-        SlipwayError: a user error, if --verbose is given.
-        SystemExit: in all other cases, with the command's exit code.
+        SystemExit: with the command's exit code.
     """
+    global _verbose
+    _verbose = False  # until the words say otherwise
     prepare_streams()
     sys.argv[1:] = map(_with_home, sys.argv[1:])
     mend_completion_scripts()
@@ -80,8 +82,7 @@ def call(app: typer.Typer, *, first: Callable[[], None] | None = None) -> NoRetu
         sys.stdout.flush()  # a failure can still be reported here
         sys.exit(code)
     except SlipwayError as error:
-        if _verbose:
-            raise
+        _tell_origin()
         code = getattr(error, "exit_code", FAILED)
         _end(error.message, error.hint or _other_hint(app, code), code)
     except TyperException as error:  # a malformed command line
@@ -89,8 +90,7 @@ def call(app: typer.Typer, *, first: Callable[[], None] | None = None) -> NoRetu
     except typer.Abort:
         _end("No answer; nothing was done.", "give the answer as an option", INTERRUPTED)
     except (OSError, MemoryError) as error:  # an error of the machine, wherever it occurred
-        if _verbose:
-            raise
+        _tell_origin()
         told = of_the_machine(error)
         _end(told.message, told.hint or _other_hint(app, FAILED), FAILED)
 
@@ -109,6 +109,11 @@ def _with_home(word: str) -> str:
     """Expand `~/` in a command-line argument, also in quotes and after `--option=`."""
     option, equals, value = word.partition("=") if word.startswith("--") else ("", "", word)
     return f"{option}{equals}{at_home(value)}"
+
+
+def _tell_origin() -> None:
+    if _verbose:
+        traceback.print_exc()
 
 
 def _end_of_words(error: TyperException) -> NoReturn:

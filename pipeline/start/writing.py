@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,7 +90,8 @@ def write_files(files: Mapping[str, str | bytes], root: Path) -> None:
     if there := [path for path in files if (root / path).exists()]:
         raise UsageError(
             f"{', '.join(there)} already {'exists' if len(there) == 1 else 'exist'}; nothing is written.",
-            hint="choose another name, or move these files away",
+            hint="choose another name; or, to write them anew without what you edited: "
+            f"{shlex.join(['rm', *(str(root / path) for path in there)])}",
         )
     target = root
     written: list[Path] = []

@@ -107,6 +107,15 @@ def test_wrong_words_are_an_error_a_hint_and_2(local_runner, words, message):
     assert "Traceback" not in err
 
 
+@pytest.mark.parametrize("words", [["show", "nope", *O], ["run", "no-such-workload", *O]], ids=" ".join)
+def test_verbose_shows_the_traceback_above_the_same_lines_and_code(local_runner, words):
+    code, _, lines = local_runner(*words)
+    verbose_code, out, err = local_runner(*words, "--verbose")
+    assert (verbose_code, out) == (code, "")
+    assert err.startswith("Traceback (most recent call last):\n")
+    assert err.endswith(f"\n{lines}")
+
+
 @pytest.mark.parametrize(
     ("error", "code", "hint"),
     [

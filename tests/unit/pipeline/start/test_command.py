@@ -1,10 +1,12 @@
 import ast
 import csv
 import json
+import shlex
 import subprocess
 import sys
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -336,6 +338,20 @@ def test_nothing_is_ever_overwritten(root):
     with pytest.raises(UsageError, match="already exist; nothing is written"):
         _begin(root)
     assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
+
+
+def test_hint_beside_files_that_exist_makes_room_for_them_to_be_written_anew(root):
+    _write(root, COLUMNS)
+    _begin(root)
+    first = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    with pytest.raises(UsageError) as refused:
+        _begin(root)
+    program, *files = shlex.split(refused.value.hint.partition("edited: ")[2])
+    assert program == "rm"
+    for file in files:
+        Path(file).unlink()
+    _begin(root)
+    assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == first
 
 
 @pytest.mark.parametrize(
