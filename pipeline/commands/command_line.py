@@ -59,7 +59,9 @@ Verbose = Annotated[
 
 
 def call(app: typer.Typer, *, first: Callable[[], None] | None = None) -> NoReturn:
-    """Run a command line; user errors are reported in two lines and an exit code, after --verbose's traceback.
+    """Run a command line; user errors are reported in two lines and an exit code.
+
+    With --verbose an error's traceback stands above the two lines.
 
     Args:
         first: called before the command; its errors are reported in the same way.

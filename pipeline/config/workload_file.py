@@ -18,9 +18,11 @@ from slipway.pipeline.config.schema_file import find_schema_problem
 from slipway.pipeline.config.section import PATTERN_WORDS
 from slipway.pipeline.config.settings_errors import Problem, find_problems, problem_at, raise_problems
 from slipway.pipeline.config.workload import NOT_IN_A_PROFILE, WorkloadConfig
+from slipway.pipeline.config.written_secrets import written_secrets
 from slipway.pipeline.errors import ConfigError, UsageError
 
 _SHOWN_WORKLOADS = 5
+_NO_SECRETS = "settings are written into records and reports; have what needs it read an environment variable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +90,15 @@ def read_parameters(texts: Iterable[str]) -> dict[str, str]:
     """Parse each `--set` of a pipeline without a workload file, `parameter=value`; the last one counts.
 
     Raises:
-        UsageError: a text has no `=`.
+        UsageError: a text has no `=`, or a value has the form of a secret.
     """
     parameters = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals:
             raise UsageError(f"--set {text}: must be parameter=value")
+        for _, what in written_secrets(value):
+            raise UsageError(f"--set {name}: looks like {what}: {_NO_SECRETS}")
         parameters[name] = value
     return parameters
 
@@ -150,6 +154,10 @@ def _find_problems(layers: Layers, *, root: Path, only: Layer | None = None) -> 
         value = layers.value(path)
         if isinstance(value, str) and path not in wrong and (words := check(value, root=root)):
             found.append(problem_at(path, words, layers))
+    found += [
+        problem_at(path, f"looks like {what}: {_NO_SECRETS}", layers, echo=False)
+        for path, what in written_secrets(layers.data)
+    ]
     own = layers.value(("evaluate", "own_metrics"))
     for name in own if isinstance(own, dict) else ():
         path = ("evaluate", "own_metrics", name, "class")

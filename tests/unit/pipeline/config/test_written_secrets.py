@@ -1,0 +1,84 @@
+import pytest
+
+from slipway.pipeline.config import load_workload
+from slipway.pipeline.config.workload_file import read_assignments, read_parameters
+from slipway.pipeline.config.written_secrets import written_secrets
+from slipway.pipeline.errors import ConfigError, UsageError
+
+# In parts, so that a scanner of secrets finds none in this file.
+SECRETS = {
+    "AccountKey at Azure": ("az://box/rows.csv?sv=2022&" + "sig=abc%3D", "a signed address"),
+    "S3": ("https://b.example/rows?X-Amz-" + "Signature=0a1b", "a signed address"),
+    "database": ("postgres://reader:" + "hunter22@db.example/rows", "an address with a password"),
+    "password alone": ("redis://:" + "hunter22@cache.example", "an address with a password"),
+    "address": ("https://example.com/done?run=1&" + "token=0a1b2c3d", "an address with a token"),
+    "address's key": ("https://example.com/done?" + "api_key=0a1b2c3d", "an address with a token"),
+    "webhook": ("https://hooks.slack.com/" + "services/T0/B0/x", "the address of a webhook"),
+    "header": ("Authorization: " + "Bearer 0a1b2c3d", "a header with a token"),
+    "option": ("--password=" + "hunter22", "an option with a secret"),
+    "GitHub": ("ghp_" + "a" * 36, "a token"),
+    "Hub": ("hf_" + "a" * 34, "a token"),
+    "AWS": ("AKIA" + "ABCDEFGHIJKLMNOP", "a token"),
+    "file": ("-----BEGIN EC PRIVATE" + " KEY-----\nMHcC", "a private key"),
+}
+NO_SECRETS = [
+    "gs://box/rows-?key=*.csv",
+    "https://example.com/done?run=1&page=token",
+    "postgres://reader@db.example/rows",
+    "postgres://${USER}:${PASSWORD}@db.example/rows",
+    "Authorization: Bearer $TOKEN",
+    "https://example.com/?token={token}",
+    "--password=$PASSWORD",
+    "--token=/run/secrets/token",
+    "--token",
+    "--max-tokens=4096",
+    "sig=1 is the first signal",
+    "00:11:22@noon",
+    "a: b@c",
+    "tokens, keys and passwords of a text",
+    "2026-11-27T10:20:30",
+    "hf_dataset",
+]
+
+
+@pytest.mark.parametrize(("text", "what"), SECRETS.values(), ids=SECRETS)
+def test_secret_is_recognised_wherever_it_stands(text, what):
+    assert list(written_secrets({"a": [{"b": "x"}, {"c": text}], "d": 1})) == [(("a", 1, "c"), what)]
+
+
+@pytest.mark.parametrize("text", NO_SECRETS)
+def test_names_of_places_and_plain_words_are_no_secrets(text):
+    assert list(written_secrets([text, "and", text])) == []
+
+
+def test_option_and_its_value_are_taken_together():
+    assert list(written_secrets(["mail", "--user", "anna1234", "--password", "hunter22"])) == [
+        ((4,), "an option with a secret")
+    ]
+    assert (
+        list(written_secrets(["mail", "--password", "$MAIL_PASSWORD", "--token", "--user", "anna1234"])) == []
+    )
+
+
+@pytest.mark.parametrize(
+    "assignment",
+    [
+        "push.hook=[curl, -H, '{}']".format(SECRETS["header"][0]),
+        "notify.command=[mail, --password, {}]".format("hunter22"),
+        "train.hyperparameters.model_source={}".format(SECRETS["database"][0]),
+        "data.source={}".format(SECRETS["AccountKey at Azure"][0]),
+    ],
+)
+def test_workload_with_a_secret_is_refused_without_showing_it(project, assignment):
+    with pytest.raises(ConfigError) as refused:
+        load_workload(
+            project / "workloads/taxi/workload.yaml", sets=read_assignments([assignment]), root=project
+        )
+    assert "settings are written into records and reports" in str(refused.value)
+    assert not any(secret in str(refused.value) for secret in ("0a1b", "hunter22", "abc%3D"))
+
+
+def test_parameter_of_a_pipeline_with_a_secret_is_refused_without_showing_it():
+    with pytest.raises(UsageError, match="--set address: looks like an address with a password") as refused:
+        read_parameters(["name=x", f"address={SECRETS['database'][0]}"])
+    assert "hunter22" not in str(refused.value)
