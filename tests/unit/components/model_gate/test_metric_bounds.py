@@ -4,7 +4,7 @@ import pytest
 
 from slipway.components.model_gate.interval_formulas import Spread, auc_bounds, proportion_bounds
 from slipway.components.model_gate.measured import Measured
-from slipway.components.model_gate.metric_bounds import bounds, intervals
+from slipway.components.model_gate.metric_bounds import bounds, difference_bounds, intervals
 from slipway.components.model_gate.trivial_scores import LabelStatistics
 
 LABELS = LabelStatistics.of_counts({0: 800, 1: 200})
@@ -85,6 +85,22 @@ def test_weights_that_differ_tell_less_than_the_rows_that_there_are():
     )
     assert low == pytest.approx(proportion_bounds(0.9, 250, confidence=0.95)[0])
     assert low < sure
+
+
+def test_of_few_rows_a_difference_lies_in_the_wider_bounds_on_either_side():
+    metrics = {"example_count": 100.0, "binary_accuracy": 0.7}
+    labels = LabelStatistics.of_counts({0: 60, 1: 40})
+
+    def found(spread):
+        spreads = {"binary_accuracy": spread} if spread else {}
+        at = Measured(metrics, {"binary_accuracy": 0.95}, labels, difference_spreads=spreads)
+        return difference_bounds("binary_accuracy", at, 0.95)
+
+    on_different_rows = found(None)
+    assert on_different_rows[0] < -0.25 < on_different_rows[1]
+    assert found(Spread(0.001, 5)) == on_different_rows
+    half = Spread(1.0, 5).half(0.95)
+    assert found(Spread(1.0, 5)) == (pytest.approx(-0.25 - half), pytest.approx(-0.25 + half))
 
 
 def test_every_value_with_a_formula_or_a_spread_has_an_interval():

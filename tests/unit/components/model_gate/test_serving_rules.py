@@ -207,11 +207,15 @@ def test_slow_model_is_refused_with_its_time_and_the_limit():
     ("metric", "outputs", "found"),
     [
         ("binary_accuracy", 1, None),
+        ("binary_accuracy", 2, "2 outputs, needs one output"),
         ("binary_accuracy", 10, "10 outputs, needs one output"),
+        ("sparse_categorical_accuracy", 2, None),
         ("sparse_categorical_accuracy", 10, None),
         ("sparse_categorical_accuracy", 1, "1 output, needs one output for each class"),
         ("auc", 1, None),
         ("auc", 10, None),
+        ("pinball_loss", 1, None),
+        ("pinball_loss", 3, None),
     ],
 )
 def test_metric_must_fit_the_number_of_outputs(metric, outputs, found):
@@ -228,6 +232,22 @@ def test_metric_of_an_output_must_fit_that_output():
     )
     [told] = reasons(metrics=["many/mean_squared_error", "one/auc"], **given)
     assert told.startswith("metric many/mean_squared_error 10 outputs, needs one output")
+
+
+@pytest.mark.parametrize(
+    ("shape", "fits"), [([None], True), ([None, None], True), ([None, 4, 1], True), ([None, 1, 4], False)]
+)
+def test_an_answer_has_as_many_numbers_as_the_last_dimension_of_its_shape(shape, fits):
+    served = {"one": ["float32", shape, "a:0"], "two": ["float32", [None, 2], "b:0"]}
+    given = {"outputs": 3, "signatures": {"serving_default": {"outputs": served}}}
+    assert (reasons(metrics=["one/binary_accuracy"], **given) == []) is fits
+
+
+def test_metric_of_an_output_that_is_not_served_is_held_against_all_numbers_of_a_row():
+    served = {name: ["float32", [None, 1], f"{name}:0"] for name in ("music", "sport")}
+    given = {"outputs": 2, "signatures": {"serving_default": {"outputs": served}}}
+    [told] = reasons(metrics=["gone/binary_accuracy"], **given)
+    assert told.startswith("metric gone/binary_accuracy 2 outputs, needs one output")
 
 
 def test_mean_over_labels_must_fit_each_of_them():

@@ -406,6 +406,43 @@ def test_every_output_must_be_worth_its_answers():
     assert told["slices"]["tip/binary_accuracy"] == {"day=1": 0.775}
 
 
+def test_a_model_of_one_output_is_checked_as_it_is():
+    overall = Measured({"binary_accuracy": 0.9, "auc": 0.8}, {}, TAXI)
+    given = ["binary_accuracy", "auc"], {"auc": Threshold(min=0.4)}, overall
+    for beat in ("one", "all", "none"):
+        for classes in ((), ("no", "yes")):
+            of_outputs = checks_of_outputs(*given, beat=beat, classes=classes)
+            assert of_outputs == trivial_checks(*given, beat=beat, classes=classes)
+
+
+def test_each_output_is_checked_by_its_own_metrics_and_thresholds():
+    labels = {"tip": TAXI, "paid": LabelStatistics.of_counts({0: 400, 1: 600})}
+    overall = Measured({"tip/auc": 0.9, "example_count": 1000.0}, {}, None, labels_of_outputs=labels)
+    names, thresholds = (
+        ["tip/auc"],
+        {"tip/auc": Threshold(min=0.6), "paid/binary_accuracy": Threshold(min=0.5)},
+    )
+    checks, notes = checks_of_outputs(names, thresholds, overall, beat="none", classes=("no", "yes"))
+    assert [(check.metric, check.stops) for check in checks] == [
+        ("tip/auc", False),
+        ("threshold paid/binary_accuracy.min", False),
+    ]
+    assert "always answering yes" in checks[1].reason
+    assert notes == ["paid: none of evaluate.metrics has a known trivial value to compare with"]
+    unknown = replace(overall, labels_of_outputs={"tip": TAXI, "paid": TAXI, "cost": TAXI})
+    _, notes = checks_of_outputs(names, {}, unknown, beat="one")
+    assert [note.partition(": ")[0] for note in notes] == ["paid", "cost"]
+
+
+def test_document_is_empty_only_where_no_labels_are_known():
+    nothing = {"overall": {}, "slices": {}}
+    assert trivial_document(["recall"], {"overall": Measured({}, {}, TAXI)}) == nothing
+    of_outputs = Measured({}, {}, None, labels_of_outputs={"tip": TAXI})
+    assert trivial_document(["tip/recall"], {"overall": of_outputs}) == nothing
+    assert trivial_document(["auc"], {"overall": Measured({"auc": 0.9}, {}, None)}) == {}
+    assert trivial_document(["auc"], {"day=1": Measured({}, {}, TAXI)}) == {}
+
+
 def test_an_output_whose_labels_are_all_equal_is_named():
     labels = {"tip": TAXI, "cost": LabelStatistics.of_counts({2.0: 1000})}
     overall = Measured({"tip/auc": 0.9, "example_count": 1000.0}, {}, None, labels_of_outputs=labels)

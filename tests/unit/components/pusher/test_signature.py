@@ -103,7 +103,10 @@ def test_unsigned_version_is_used_where_nobody_asks_and_else_refused(push, probl
         UntrustedError, match=f"Version {version} in .* is not used: it is not signed"
     ) as refused:
         store.fetched(version).__enter__()
-    assert "push.sign" in refused.value.hint
+    assert refused.value.hint == (
+        "push again with push.sign, or choose a version that is signed; if another key is the right "
+        "one, name it: --verify-key FILE"
+    )
 
 
 def test_signature_of_another_key_is_reported_by_both_fingerprints(push, problem, key, other_key):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from slipway.pipeline.plan.resolver_keys import baseline_key, reference_key
+from slipway.pipeline.plan.resolver_keys import baseline_key, key_of_maker, reference_key
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
 
 
@@ -28,6 +28,11 @@ def blessed_run(run_id, key, *, blessed=True, workload="taxi"):
 )
 def test_baseline_is_the_latest_blessed_model_other_than_the_candidate(runs, expected):
     assert baseline_key(runs, workload="taxi", candidate="me") == expected
+
+
+def test_artifact_is_known_by_the_first_node_that_made_one_of_its_type():
+    assert key_of_maker(blessed_run("1", "a"), "Model") == "a"
+    assert key_of_maker(blessed_run("1", "a"), "Schema") == ""
 
 
 def test_baseline_of_a_known_candidate_is_that_of_its_run_without_reading_further():

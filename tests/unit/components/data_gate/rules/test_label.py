@@ -221,6 +221,22 @@ def test_split_that_got_one_label_only_is_reported_with_where_the_others_are(
         assert "data.split_by" in each.remedy
 
 
+def test_finding_about_a_split_of_one_label_shows_the_rows_and_says_what_to_do(split):
+    values = {"train": {"no": 90}, "eval": {"no": 50, "yes": 3}, "test": {"no": 9, "yes": 1}}
+    found = find_label_faults({name: split(y=each) for name, each in values.items()}, {}, "y", Limits())
+    assert list(found) == [
+        Finding(
+            rule="label",
+            feature="y",
+            splits=("train",),
+            what='all 90 labels are "no"; rows with another label all fell into eval and test',
+            remedy="split the rows differently, with data.split_by (as {row: true}) or data.split; or "
+            "collect more rows of the other label",
+            query=RowQuery("y"),
+        )
+    ]
+
+
 def test_only_splits_that_hold_another_label_are_named_for_one_that_got_a_single_one(split):
     values = {"train": {"no": 90}, "eval": {"no": 50, "yes": 3}, "test": {"no": 10}}
     found = find_label_faults({name: split(y=each) for name, each in values.items()}, {}, "y", Limits())
