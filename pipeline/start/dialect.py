@@ -10,6 +10,9 @@ from slipway.pipeline.errors import UsageError
 
 _DELIMITERS = ",;\t|"
 _MOST_LINES = 20
+# The line below the names in a table of Markdown, psql or MySQL's client.
+_RULER = re.compile(r"[|+]?\s*:?-{2,}[-:|+\s]*")
+_LIBSVM = re.compile(r"[-+.\d]+(?: \d+:[-+.\de]+)+ ?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -30,14 +33,15 @@ def dialect_of(head: bytes, *, name: str) -> Dialect:
         head: the file's first bytes; the first 20 lines are examined, and all lines for single quotes.
 
     Raises:
-        UsageError: the columns are aligned with several spaces, or each row begins with a number for which
-            the header has no name.
+        UsageError: the columns are aligned with several spaces, each row begins with a number for which the
+            header has no name, or the file is no CSV: a table drawn with lines, or libsvm's format.
     """
     # The last line of a longer head may be cut, and would then have too few fields.
     whole = head if head.count(b"\n") < 2 else head[: head.rfind(b"\n")]
     written = whole.decode("utf-8", "replace").removeprefix("\ufeff").split("\n")
     every = [line.rstrip("\r") for line in written if line.strip()]
     lines = every[:_MOST_LINES]
+    _refuse_other_formats(lines, name=name)
     first = lines[0] if lines else ""
     quote = "'" if _has_single_quotes(every) else '"'
     if delimiter := _usual_delimiter(first, quote):
@@ -54,6 +58,25 @@ def dialect_of(head: bytes, *, name: str) -> Dialect:
             hint=f"python -c {shlex.quote(code)}   # then name that file",
         )
     return Dialect(",", quote)
+
+
+def _refuse_other_formats(lines: Sequence[str], *, name: str) -> None:
+    if any(_RULER.fullmatch(line.strip()) and {"|", "+"} & set(line) for line in lines[:3]):
+        raise UsageError(
+            f"{name} is a table drawn with lines, not a CSV.",
+            hint="export it as CSV: psql --csv, or mysql --batch, which separates by tabs; of a table in "
+            "Markdown remove the line of dashes and the outer | of each line",
+        )
+    if lines and all(map(_LIBSVM.fullmatch, lines)):
+        code = (
+            "import pandas as pd, sklearn.datasets as d; "
+            f"x, y = d.load_svmlight_file({name!r}); "
+            "pd.DataFrame(x.toarray()).add_prefix('x').assign(y=y).to_csv('rows.csv', index=False)"
+        )
+        raise UsageError(
+            f"{name} is in the format of libsvm, not a CSV.",
+            hint=f"python -c {shlex.quote(code)}   # then name that file, with --label y",
+        )
 
 
 def _usual_delimiter(line: str, quote: str) -> str:

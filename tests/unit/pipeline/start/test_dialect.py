@@ -65,3 +65,38 @@ def test_columns_that_are_aligned_are_refused_with_a_command_that_rewrites_them(
     assert command[0] == "python"
     subprocess.run([sys.executable, *command[1:3]], cwd=tmp_path, check=True)
     assert (tmp_path / "commas.csv").read_text() == rewritten
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "| a | y |\n|---|---|\n| 1 | no |\n",
+        "| a | y |\n| :--- | ---: |\n| 1 | no |\n",
+        "a | y\n--|--\n1 | no\n",
+        " a | y \n---+---\n 1 | no\n(1 row)\n",
+        "+---+----+\n| a | y  |\n+---+----+\n| 1 | no |\n+---+----+\n",
+    ],
+)
+def test_tables_drawn_with_lines_are_refused_as_what_they_are(text):
+    with pytest.raises(UsageError, match=r"t\.csv is a table drawn with lines, not a CSV") as refused:
+        dialect_of(text.encode(), name="t.csv")
+    assert "psql --csv" in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    "text", ["a,b\n--,x\n", "a|b\n-|x\n", "a|b\n--x|y\n", "time\n10:30\n11:15\n", "a b\n1 10:30\n"]
+)
+def test_dashes_and_times_in_a_csv_draw_no_table(text):
+    dialect_of(text.encode(), name="t.csv")
+
+
+def test_libsvm_is_refused_with_a_command_that_rewrites_it(tmp_path):
+    file = tmp_path / "rows of.txt"
+    file.write_text("1 1:0.5 3:2\n-1 2:.1e-3\n+1 1:-0.3\n")
+    with pytest.raises(UsageError, match="is in the format of libsvm") as refused:
+        dialect_of(file.read_bytes(), name=str(file))
+    program, *arguments = shlex.split(refused.value.hint.partition("   #")[0])
+    assert program == "python"
+    subprocess.run([sys.executable, *arguments], cwd=tmp_path, check=True)
+    assert (tmp_path / "rows.csv").read_text().splitlines()[0] == "x0,x1,x2,y"
+    assert (tmp_path / "rows.csv").read_text().splitlines()[2] == "0.0,0.0001,0.0,-1.0"
