@@ -24,6 +24,8 @@ Array = Any  # of NumPy or SciPy
 REPLICATES = 64
 """Number of replicates. The standard error of 64 is off by about 9 %, 1 / sqrt(2 * 63), which the t
 distribution allows for. TensorFlow Model Analysis takes 20."""
+MOST_SLICES_WITH_BOUNDS = 1000
+"""With more slices, replicates would take gigabytes; then only the slice of all rows has bounds."""
 
 # How many of the 256 byte values stand for the counts 0, 1, 2, ...: Poisson's probabilities to 1 / 256,
 # chosen so that mean and variance are both exactly 1.

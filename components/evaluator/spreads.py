@@ -32,7 +32,7 @@ def spreads(request: Request, tally: Tally) -> dict[SliceKey, Spreads]:
     """Return the spread of every metric, and of its difference to the baseline's, by slice.
 
     There is none if a slice has only one row, if a value is not a number, or if there are too many slices
-    (`tally.MOST_SLICES_WITH_BOUNDS`).
+    (`bootstrap.MOST_SLICES_WITH_BOUNDS`).
     """
     many = tally.bounded
     if not many:

@@ -8,7 +8,13 @@ import numpy as np
 
 from slipway.components.counted_words import counted
 from slipway.components.errors import ComponentError
-from slipway.components.evaluator.bootstrap import Memberships, Replicates, Samples, row_weights
+from slipway.components.evaluator.bootstrap import (
+    MOST_SLICES_WITH_BOUNDS,
+    Memberships,
+    Replicates,
+    Samples,
+    row_weights,
+)
 from slipway.components.evaluator.grouped_sums import Floats, GroupedSums, Ints
 from slipway.components.evaluator.ranking import RankedRows, group_numbers
 from slipway.components.evaluator.request import QUANTILES, RANKS, ModelRequest, NotOursError, Request
@@ -26,9 +32,6 @@ BUCKETS = 10_000
 COARSE_BUCKETS = 128
 """Number of buckets of a replicate's curve: by chance about as many rows share a bucket as with ten thousand.
 The buckets are finer near 0 and 1, where the predictions of a model of rare events lie."""
-
-MOST_SLICES_WITH_BOUNDS = 1000
-"""With more slices, replicates would take gigabytes; then only the slice of all rows has bounds."""
 
 _OVERALL = repr(())
 

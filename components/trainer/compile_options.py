@@ -7,9 +7,9 @@ import keras
 
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.devices.devices import Devices
-from slipway.components.trainer.global_batch import choose_steps_per_execution
 from slipway.components.trainer.learning_rate import inner_optimizer
 from slipway.components.trainer.settings.step import StepSettings
+from slipway.components.trainer.steps_per_execution import choose_steps_per_execution
 
 _FLOPS_PER_SECOND = {"cpu": 5e9, "gpu": 2e12, "tpu": 5e12}
 """A speed that any training reaches; only its order of magnitude matters for `estimate_step_s`."""

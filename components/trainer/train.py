@@ -57,7 +57,6 @@ from slipway.components.trainer.global_batch import (
     require_divisible,
     require_evaluation,
     require_one_batch,
-    whole_executions,
 )
 from slipway.components.trainer.job import HISTORY_FILE, RESULT_FILE, WEIGHTS_FILE, TrainingJob
 from slipway.components.trainer.loop.host_agreement import require_agreement
@@ -65,6 +64,7 @@ from slipway.components.trainer.loop.preemption import PreemptedError, Preemptio
 from slipway.components.trainer.pretrained import local_file
 from slipway.components.trainer.result import Facts, Result, summarise
 from slipway.components.trainer.sbom import bill_of_materials
+from slipway.components.trainer.steps_per_execution import whole_executions
 from slipway.components.trainer.trace_error import explain
 from slipway.components.trainer.user_model import build_model, describe, require_outputs
 

@@ -8,7 +8,7 @@ from slipway.pipeline.cloud.services.vertex_metadata import VertexMetadata
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import PipelineError
 from slipway.pipeline.runs.record import RunRecord
-from slipway.pipeline.tracking.facts import final_metrics, settings
+from slipway.pipeline.tracking.run_facts import final_metrics, settings
 
 _STATES: dict[JobPhase, str] = {"complete": "COMPLETE", "cancelled": "CANCELLED"}
 

@@ -9,7 +9,7 @@ from slipway.pipeline.report.page_head import COUNT, interval
 from slipway.pipeline.report.predictions import Predictions, predictions
 from slipway.pipeline.runs.outcome import read_verdict
 from slipway.pipeline.runs.record import Export, RunRecord, VerdictCheck
-from slipway.pipeline.screen.verdict_table import SEVERITIES, severity, worst_first
+from slipway.pipeline.runs.verdict_order import SEVERITIES, severity, worst_first
 
 _SHOWN_SLICES = 300
 _SHOWN_CHECKS = 300

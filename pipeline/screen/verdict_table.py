@@ -1,17 +1,15 @@
 """Formats the model gate's verdict as tables for the screen. Pure."""
 
 import io
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from slipway.components.metrics.definitions import METRICS, plain_name
 from slipway.pipeline.runs.record import Verdict, VerdictCheck
+from slipway.pipeline.runs.verdict_order import SEVERITIES, severity, worst_first
 from slipway.pipeline.terminal.printable import printable
 
 # The numbers of lines that fit on a screen together with the nodes.
 _SHOWN_SLICES = 12
 SHOWN_CHECKS = 16
-SEVERITIES = ("FAILED", "warning", "passed")
 # Cells up to this width, such as numbers, are not folded; a column with longer texts is at least this wide.
 _UNFOLDED = 12
 _GAP = "  "
@@ -74,38 +72,6 @@ def _got(check: VerdictCheck) -> str:
     if check["got"] is None:
         return str(check.get("found", ""))
     return " ".join(filter(None, (_number(check["got"]), check.get("unit", ""))))
-
-
-def severity(check: VerdictCheck) -> int:
-    """Return the severity of a check's result, as an index of `SEVERITIES`."""
-    if check["passed"]:
-        return 2
-    return 0 if check.get("stops", True) else 1
-
-
-def worst_first(
-    slices: Mapping[str, Mapping[str, float]], metric: str, *, min_rows: int
-) -> tuple[list[str], frozenset[str]]:
-    """Sort slices, the worst first.
-
-    Args:
-        slices: slice -> metric -> value; the metrics include `example_count`.
-        metric: the metric to sort by; slices without a value of it come after those with one.
-        min_rows: slices with fewer rows come last: their values are largely due to chance, and the gate does
-            not judge them (`evaluate.min_slice_rows`).
-
-    Returns:
-        The sorted names, and the names of the slices that are too small.
-    """
-    small = frozenset(name for name, each in slices.items() if each.get("example_count", math.inf) < min_rows)
-    known = METRICS.get(plain_name(metric))
-    sign = -1 if known is not None and known.better == "lower" else 1
-
-    def place(name: str) -> tuple[bool, float]:
-        value = slices[name].get(metric)
-        return name in small, math.inf if value is None or math.isnan(value) else sign * value
-
-    return sorted(slices, key=place), small
 
 
 def _slice_table(

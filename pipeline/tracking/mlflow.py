@@ -19,7 +19,9 @@ from slipway.pipeline.runs.diff import read_fingerprints
 from slipway.pipeline.runs.outcome import read_stops, read_verdict
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.screen.wording import run_command, summary
-from slipway.pipeline.tracking.facts import (
+from slipway.pipeline.tracking.http_client import AnswerError, HttpClient
+from slipway.pipeline.tracking.mlflow_model import register, upload
+from slipway.pipeline.tracking.run_facts import (
     Point,
     begin_and_end_ms,
     curves,
@@ -27,8 +29,6 @@ from slipway.pipeline.tracking.facts import (
     final_metrics,
     parameters,
 )
-from slipway.pipeline.tracking.http_client import AnswerError, HttpClient
-from slipway.pipeline.tracking.mlflow_model import register, upload
 from slipway.pipeline.tracking.tracker import TrackerError
 
 API = "/api/2.0/mlflow"

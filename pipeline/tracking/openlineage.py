@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 from slipway.pipeline.fingerprint.fingerprint import Fingerprint
 from slipway.pipeline.runs.diff import read_fingerprints
 from slipway.pipeline.runs.record import NodeRecord, RunRecord, artifacts_in
-from slipway.pipeline.tracking.facts import data_digests
 from slipway.pipeline.tracking.http_client import HttpClient
 from slipway.pipeline.tracking.node_times import ran, run_times
+from slipway.pipeline.tracking.run_facts import data_digests
 
 Event = dict[str, object]
 

@@ -30,7 +30,7 @@ ABSENT = "slipway_absent"
 """The metadata key that marks a missing artifact: an output of Kubeflow Pipelines cannot be left out."""
 
 FILES = "slipway_files"
-"""The metadata key for the number of files that the artifact's task left; see `gone_artifacts`."""
+"""The metadata key for the number of files that the artifact's task left; see `complete_inputs`."""
 RECORD = "slipway_record"
 """The metadata key for the record by which an artifact of an earlier run was found."""
 

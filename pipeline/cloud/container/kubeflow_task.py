@@ -18,7 +18,7 @@ from tfx.orchestration.kubeflow.v2.container import kubeflow_v2_run_executor as 
 from slipway.pipeline.cloud.complete_job import title_of
 from slipway.pipeline.cloud.container import task
 from slipway.pipeline.cloud.container.artifact_records import ArtifactRecords
-from slipway.pipeline.cloud.container.gone_artifacts import record_file_counts, require_complete_inputs
+from slipway.pipeline.cloud.container.complete_inputs import record_file_counts, require_complete_inputs
 from slipway.pipeline.cloud.container.kubeflow_input import PLACE_VARIABLE, for_launcher, for_tfx
 from slipway.pipeline.cloud.executor_input import ExecutorInput, ExecutorOutput
 

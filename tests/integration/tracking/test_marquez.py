@@ -17,10 +17,10 @@ from watched import listeners_of
 
 from slipway.pipeline.runs.diff import read_fingerprints
 from slipway.pipeline.runs.history import History
-from slipway.pipeline.tracking.facts import data_digests
 from slipway.pipeline.tracking.http_client import HttpClient
 from slipway.pipeline.tracking.node_times import node_times
 from slipway.pipeline.tracking.openlineage import OpenLineage
+from slipway.pipeline.tracking.run_facts import data_digests
 
 pytestmark = [pytest.mark.slow, pytest.mark.external]
 

@@ -3,7 +3,7 @@
 import pytest
 
 from slipway.components.errors import ComponentError
-from slipway.pipeline.cloud.container.gone_artifacts import record_file_counts, require_complete_inputs
+from slipway.pipeline.cloud.container.complete_inputs import record_file_counts, require_complete_inputs
 from slipway.pipeline.cloud.container.kubeflow_input import FILES, RECORD
 
 URI = "gs://b/r/examples"

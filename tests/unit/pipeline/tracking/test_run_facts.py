@@ -4,7 +4,7 @@ import math
 
 from slipway.pipeline.fingerprint.fingerprint import Fingerprint
 from slipway.pipeline.runs.record import RunRecord
-from slipway.pipeline.tracking.facts import (
+from slipway.pipeline.tracking.run_facts import (
     Point,
     begin_and_end_ms,
     curves,

@@ -1,0 +1,41 @@
+"""The order in which the screen and the page of a run list checks and slices: the worst first. Pure."""
+
+import math
+from collections.abc import Mapping
+
+from slipway.components.metrics.definitions import METRICS, plain_name
+from slipway.pipeline.runs.record import VerdictCheck
+
+SEVERITIES = ("FAILED", "warning", "passed")
+
+
+def severity(check: VerdictCheck) -> int:
+    """Return the severity of a check's result, as an index of `SEVERITIES`."""
+    if check["passed"]:
+        return 2
+    return 0 if check.get("stops", True) else 1
+
+
+def worst_first(
+    slices: Mapping[str, Mapping[str, float]], metric: str, *, min_rows: int
+) -> tuple[list[str], frozenset[str]]:
+    """Sort slices, the worst first.
+
+    Args:
+        slices: slice -> metric -> value; the metrics include `example_count`.
+        metric: the metric to sort by; slices without a value of it come after those with one.
+        min_rows: slices with fewer rows come last: their values are largely due to chance, and the gate does
+            not judge them (`evaluate.min_slice_rows`).
+
+    Returns:
+        The sorted names, and the names of the slices that are too small.
+    """
+    small = frozenset(name for name, each in slices.items() if each.get("example_count", math.inf) < min_rows)
+    known = METRICS.get(plain_name(metric))
+    sign = -1 if known is not None and known.better == "lower" else 1
+
+    def place(name: str) -> tuple[bool, float]:
+        value = slices[name].get(metric)
+        return name in small, math.inf if value is None or math.isnan(value) else sign * value
+
+    return sorted(slices, key=place), small
