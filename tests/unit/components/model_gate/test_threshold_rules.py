@@ -248,8 +248,29 @@ def test_confidence_that_nothing_is_known_of_is_noted():
     assert notes == [f"hinge is judged without {words}"]
     _, notes = threshold_checks({"overall": limits, "pay": limits}, slices, min_slice_rows=1)
     assert notes[0].startswith("hinge is judged without the confidence asked for on overall and 2 more: ")
+    two = {name: slices[name] for name in ("overall", "pay=Cash")}
+    _, notes = threshold_checks({"overall": limits, "pay": limits}, two, min_slice_rows=1)
+    assert notes[0].startswith("hinge is judged without the confidence asked for on overall and 1 more: ")
     missing = {"overall": measured({}), "pay=Cash": measured({"hinge": math.nan})}
     assert threshold_checks({"overall": limits, "pay": limits}, missing, min_slice_rows=1)[1] == []
+
+
+@pytest.mark.parametrize(
+    ("limits", "baseline", "is_noted"),
+    [
+        (Threshold(max_rise=0.1, confidence=0.9), {"hinge": 0.5}, True),
+        (Threshold(max_drop=0.1, confidence=0.9), {"hinge": 0.5}, True),
+        (Threshold(max_rise=0.1, confidence=0.9), {}, False),
+        (Threshold(max_rise=0.1), {"hinge": 0.5}, False),
+    ],
+)
+def test_confidence_in_a_difference_is_noted_only_where_there_is_something_to_compare(
+    limits, baseline, is_noted
+):
+    _, notes = threshold_checks(
+        {"overall": {"hinge": limits}}, {"overall": measured({"hinge": 0.5}, baseline)}, min_slice_rows=1
+    )
+    assert any("without the confidence asked for" in note for note in notes) is is_noted
 
 
 SLICES = {

@@ -23,6 +23,7 @@ from slipway.components.model_gate.trivial_scores import (
     LabelStatistics,
     majority_per_slice,
     slice_columns,
+    trivial_answer,
     trivial_value,
 )
 from slipway.components.model_gate.verdict import Check
@@ -106,6 +107,7 @@ def test_always_the_same_quantiles_is_what_a_constant_scores():
         for each in levels
     ]
     assert trivial_value("pinball_loss", found) == pytest.approx(np.mean(best))
+    assert trivial_answer("pinball_loss", found) == "always answering the same quantiles"
     prefixed = {LABEL_PREFIX + name: value for name, value in found.known().items()}
     assert LabelStatistics.from_metrics(prefixed) == found
     assert "pinball_loss" not in TAXI.known()
@@ -377,6 +379,7 @@ def test_accuracy_of_a_rare_class_is_told_to_say_little(metrics, look):
     rare = LabelStatistics.of_counts({0: 9990, 1: 10})
     [told] = [each for each in check(metrics, labels=rare, classes=("no", "yes")) if each.metric == "label"]
     assert told.is_warning
+    assert (told.passed, told.stops) == (False, False)
     assert told.reason == (
         "label is no in 9,990 of 10,000 rows, needs at most 95% of one class, or binary_accuracy says "
         f"little ({look})"
@@ -449,6 +452,12 @@ def test_an_output_whose_labels_are_all_equal_is_named():
     checks, notes = checks_of_outputs(["tip/auc"], {}, overall, beat="one")
     assert [check.metric for check in checks] == ["tip/auc", "cost label"]
     assert notes == []
+
+
+def test_a_class_that_does_not_occur_has_no_rows():
+    for squares in (None, {0: 10.0}):
+        zeros = LabelStatistics.of_counts({0: 10.0}, squares=squares)
+        assert (zeros.positives, zeros.negatives) == (0, 10)
 
 
 def test_both_classes_have_rows_however_little_one_weighs():

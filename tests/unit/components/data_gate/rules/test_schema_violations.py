@@ -84,6 +84,8 @@ def test_inferred_schema_has_no_file_to_edit(split):
     [finding] = find([anomaly("x", "SCHEMA_NEW_COLUMN")], {"train": split(x=[1])}, schema_file="")
     assert finding.edits == ()
     assert "inferred" in finding.remedy
+    [lost] = find([anomaly("x", "SCHEMA_MISSING_COLUMN")], {"train": split(x=[1])}, schema_file="")
+    assert lost.edits == ()
 
 
 def test_columns_of_the_schema_alone_or_of_the_data_alone_are_reported_whole(split):
