@@ -569,9 +569,9 @@ def watch(
 
 @app.command("compare")
 def compare_versions(
-    workload: o.ComparedWorkload,
-    champion: o.Champion,
-    challenger: o.Challenger,
+    workload: Workload = DEFAULT_WORKLOAD,
+    champion: o.Champion = None,
+    challenger: o.Challenger = None,
     on: o.Logged = None,
     labels: o.LateLabels = None,
     key: o.JoinKey = None,
@@ -582,9 +582,10 @@ def compare_versions(
     verbose: Verbose = False,
 ) -> None:
     """Have two versions answer the same logged requests. Exit code 3: by --labels the second is worse."""
-    from slipway.pipeline.commands.compare_versions import compare
+    from slipway.pipeline.commands.compare_versions import chosen, compare
     from slipway.pipeline.commands.watch import late_labels
 
+    workload, champion, challenger = chosen(workload, champion, challenger)
     config = _config(workload, profile)
     late = late_labels(labels, key)
     found = compare(

@@ -25,7 +25,7 @@ Workload = Annotated[
     Path,
     typer.Argument(
         help="The workload file, or its name in workloads/.",
-        metavar="[WORKLOAD]",
+        metavar="WORKLOAD",
         autocompletion=complete_workload,
     ),
 ]

@@ -19,6 +19,7 @@ from slipway.pipeline.commands.versions import pushed_version
 from slipway.pipeline.commands.watch import LateLabels, metrics_and_labels
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import UsageError, raised_as
+from slipway.pipeline.terminal.invocation import DEFAULT_WORKLOAD, command
 from slipway.pipeline.watch.late_labels import labels_of_rows
 from slipway.pipeline.watch.log_folder import JSON_LINES, LogFile, Logs, left_out_lines, open_logs
 from slipway.pipeline.watch.paired_metrics import paired_metrics
@@ -33,6 +34,27 @@ from slipway.pipeline.wiring.request_log import request_folder
 
 Ints = npt.NDArray[np.int64]
 _TWO = 2
+
+
+def chosen(first: Path, second: int | None, third: int | None) -> tuple[Path, int, int]:
+    """Return the workload, the champion and the challenger that a command line names.
+
+    Args:
+        first: the workload; without one, the champion.
+        second: the champion; without a workload, the challenger.
+        third: the challenger; None without a workload.
+
+    Raises:
+        UsageError: fewer than two versions are named.
+    """
+    if second is not None and third is not None:
+        return first, second, third
+    if second is None or not str(first).isdecimal():
+        raise UsageError(
+            "compare needs two pushed versions, the champion and the challenger.",
+            hint=f"{command('versions')}   # the versions that there are",
+        )
+    return DEFAULT_WORKLOAD, int(str(first)), second
 
 
 def compare(

@@ -30,9 +30,7 @@ NewRun = Annotated[
 ]
 MoreRuns = Annotated[
     list[str] | None,
-    typer.Argument(
-        metavar="[RUN]...", help="More runs: metrics and changed keys.", autocompletion=complete_run
-    ),
+    typer.Argument(metavar="RUN", help="More runs: metrics and changed keys.", autocompletion=complete_run),
 ]
 StepRun = Annotated[
     str,
@@ -116,7 +114,7 @@ ProfileSteps = Annotated[
 RunsOf = Annotated[
     str | None,
     typer.Argument(
-        metavar="[WORKLOAD]",
+        metavar="WORKLOAD",
         help="Only runs of this workload, side by side with the keys that differ; by default all.",
         autocompletion=complete_workload,
     ),
@@ -303,21 +301,13 @@ JoinKey = Annotated[
     typer.Option("--key", metavar="COLUMN", help="The column that joins --labels to the logged requests."),
 ]
 
-# Two versions on the same logged requests.
-ComparedWorkload = Annotated[
-    Path,
-    typer.Argument(
-        metavar="WORKLOAD",
-        help="The workload file, or its name in workloads/.",
-        autocompletion=complete_workload,
-    ),
-]
+# Two versions on the same logged requests. Without a workload, each takes the place before its own.
 Champion = Annotated[
-    int,
+    int | None,
     typer.Argument(metavar="CHAMPION", help="The pushed version to beat.", autocompletion=complete_version),
 ]
 Challenger = Annotated[
-    int,
+    int | None,
     typer.Argument(
         metavar="CHALLENGER",
         help="The pushed version that is held against it.",

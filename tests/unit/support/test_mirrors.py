@@ -61,7 +61,6 @@ REASONS = {
         "slipway.pipeline.cloud.compile_and_rehearse",
         "slipway.pipeline.terminal.questions",
         "slipway.pipeline.commands.baseline",
-        "slipway.pipeline.commands.compare_versions",
         "slipway.pipeline.commands.logged_answers",
         "slipway.pipeline.commands.options",
         "slipway.pipeline.commands.serve",

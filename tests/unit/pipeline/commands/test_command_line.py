@@ -62,6 +62,8 @@ WRONG = {
     "nothing to resume": (["resume", *O], "has no runs yet"),
     "no run to show": (["show", "nope", *O], "has no runs yet"),
     "no run to compare": (["diff", "a", "b", *O], "has no runs yet"),
+    "one version to compare": (["compare", "taxi", "17", *O], "compare needs two pushed versions"),
+    "no version to compare": (["compare", "17", "18", *O], "taxi has no version"),
     "no run to report": (["report", *O], "has no runs yet"),
     "a run of all runs": (["report", "x", "--index", *O], "--index is about all runs"),
     "both ways of a baseline": (["baseline", "--set", "a", "--clear", *O], "exclude each other"),
