@@ -2,9 +2,12 @@
 
 The report is what `coverage json` writes. Counted are lines and branches together, as coverage.py counts
 them, in all processes that the tests start, but for those that a test kills.
+
+On GitHub, the table is also on the run's summary page, whose file `GITHUB_STEP_SUMMARY` names.
 """
 
 import json
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -92,10 +95,18 @@ def main() -> int:
     """Prints the table; 1 where a package lies below its floor."""
     found = shares(json.loads(Path(sys.argv[1]).read_text()), FLOORS)
     missed = False
+    lines = []
     for package, floor in sorted(FLOORS.items()):
         share = found.get(package, 0.0)
         missed |= share < floor
-        print(f"{share:5.1f}%  floor {floor:.0f}%  {package}{'' if share >= floor else '  BELOW ITS FLOOR'}")
+        lines.append(
+            f"{share:5.1f}%  floor {floor:.0f}%  {package}{'' if share >= floor else '  BELOW ITS FLOOR'}"
+        )
+    table = "\n".join(lines)
+    print(table)
+    if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
+        with Path(summary).open("a", encoding="utf-8") as page:
+            page.write(f"### Coverage\n\n```text\n{table}\n```\n")
     return int(missed)
 
 

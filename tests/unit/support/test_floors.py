@@ -22,6 +22,12 @@ live({GENERATIONS})
 """
 
 
+@pytest.fixture(autouse=True)
+def no_summary(monkeypatch):
+    """On GitHub, nothing of these tests belongs on the run's own page."""
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+
+
 def found(**files):
     """A report of coverage.py: file -> (lines run, lines, branches taken, branches)."""
     names = ("covered_lines", "num_statements", "covered_branches", "num_branches")
@@ -57,6 +63,17 @@ def test_package_below_its_floor_fails_and_is_named(floor, code, word, tmp_path,
     monkeypatch.setattr("sys.argv", ["floors", str(tmp_path / "report.json")])
     assert floors.main() == code
     assert capsys.readouterr().out.rstrip().endswith(word or "pipeline")
+
+
+def test_coverage_is_shown_on_the_summary_of_a_run_on_github(tmp_path, monkeypatch, capsys):
+    (tmp_path / "report.json").write_text(json.dumps(found(pipeline__dag=(8, 10, 1, 1))))
+    monkeypatch.setattr(floors, "FLOORS", {"slipway.pipeline": 50})
+    monkeypatch.setattr("sys.argv", ["floors", str(tmp_path / "report.json")])
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
+    floors.main()
+    table = " 81.8%  floor 50%  slipway.pipeline"
+    assert capsys.readouterr().out == f"{table}\n"
+    assert (tmp_path / "summary.md").read_text() == f"### Coverage\n\n```text\n{table}\n```\n"
 
 
 def test_package_that_no_test_runs_has_missed_its_floor(tmp_path, monkeypatch):

@@ -16,11 +16,17 @@ def test_every_lock_file_is_audited(project, workflow):
     assert sorted(workflow("audit.yml")["jobs"]["audit"]["strategy"]["matrix"]["lock"]) == sorted(listed)
 
 
+def test_lock_file_is_audited_before_and_after_it_is_merged_and_each_week(workflow):
+    # YAML 1.1 reads the key `on` as a truth value.
+    events = workflow("audit.yml")[True]
+    assert events["pull_request"]["paths"] == events["push"]["paths"] == ["**.lock"]
+    assert len(events["schedule"]) == 1
+
+
 def test_nothing_is_released_before_the_tests_of_the_ci_have_passed(workflow):
     release = workflow("release.yml")["jobs"]
     assert release["tests"]["uses"] == "./.github/workflows/ci.yml"
     assert (release["wheel"]["needs"], release["image"]["needs"]) == ("tests", "wheel")
-    # YAML 1.1 reads the key `on` as a truth value.
     assert "workflow_call" in workflow("ci.yml")[True]
 
 
