@@ -134,7 +134,7 @@ def iceberg(tmp_path):
     return tmp_path / "warehouse/shop/trips", [each.snapshot_id for each in table.snapshots()]
 
 
-def test_a_of_lake_iceberg_is_known_by_its_id(iceberg, tmp_path):
+def test_a_snapshot_of_iceberg_is_known_by_its_id(iceberg, tmp_path):
     place, snapshots = iceberg
     latest, rows = rows_at(tmp_path, "iceberg", place)
     assert (latest["snapshot"], ids(rows)) == (snapshots[1], [1, 2, 3])
