@@ -13,6 +13,7 @@ _FILES = {
     "InfraBlessing": ("verdict.json",),
     "schemas.DataVerdict": ("verdict.json",),
     "ModelRun": ("result.json", "history.json"),
+    "schemas.Quarantine": ("summary.json",),
 }
 """The report files in each type of artifact."""
 _TIMEOUT_S = 20.0
@@ -20,7 +21,7 @@ _RETRY_S = 30.0
 
 
 def bring_reports(record: RunRecord, folder: Path) -> str:
-    """Copy the gates' verdicts and the training's report into a folder, and point the record to the copies.
+    """Copy the reports of gates, training and Ingest into a folder, and point the record to the copies.
 
     Args:
         record: the record of a service's run; artifacts that are not on gs:// stay as they are.

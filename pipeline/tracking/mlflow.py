@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from slipway.pipeline.report.artifacts import first_json
-from slipway.pipeline.runs.diff import read_fingerprints
 from slipway.pipeline.runs.outcome import read_stops, read_verdict
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.screen.wording import run_command, summary
@@ -25,9 +24,9 @@ from slipway.pipeline.tracking.run_facts import (
     Point,
     begin_and_end_ms,
     curves,
-    data_digests,
     final_metrics,
     parameters,
+    run_data,
 )
 from slipway.pipeline.tracking.tracker import TrackerError
 
@@ -139,7 +138,7 @@ class Mlflow:
             self._post("runs/log-batch", run_id=run_id, tags=pairs)
 
     def _log_data(self, run_id: str, record: RunRecord) -> None:
-        digests = data_digests(read_fingerprints(record.folder) or {})
+        digests = run_data(record)
         datasets = [
             {
                 "tags": _pairs({"mlflow.data.context": "training"}),
@@ -173,7 +172,7 @@ def _tags(record: RunRecord) -> dict[str, str]:
         tags["slipway.blessed"] = str(record.blessed).lower()
     if record.pushed is not None:
         tags["slipway.pushed"] = record.pushed["version"]
-    digests = data_digests(read_fingerprints(record.folder) or {})
+    digests = run_data(record)
     if digests:
         text = "".join(f"{name}\0{digest}\n" for name, digest in digests.items())
         tags["slipway.data_digest"] = hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()

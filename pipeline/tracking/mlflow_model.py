@@ -10,8 +10,10 @@ from urllib.parse import quote, urlsplit
 import yaml
 
 from slipway.components.errors import ComponentError
-from slipway.components.pusher.manifest import contents, read_manifest
+from slipway.components.pusher.manifest import contents
 from slipway.components.pusher.manifest_contents import Provenance
+from slipway.components.pusher.version_store import version_store_at
+from slipway.components.pusher.versions import version_number
 from slipway.components.saved_model.signatures import SERVE_RAW, SERVING_DEFAULT, PlainTensor
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.tracking.http_client import AnswerError, HttpClient
@@ -54,70 +56,90 @@ def upload(client: HttpClient, artifact_uri: str, files: Mapping[str, Path | byt
 def register(client: HttpClient, record: RunRecord, *, run_id: str, artifact_uri: str) -> str:
     """Register the version that a run has pushed, unless it is already registered.
 
-    The model has the workload's name. A version in a bucket, or one that is gone, is not registered.
+    The model has the workload's name. A version in an object store is downloaded first. One that is gone, or
+    that has no manifest, is not registered.
 
     Returns:
         MLflow's number of the version, or why there is none.
 
     Raises:
-        TrackerError: the server did not register the version.
+        TrackerError: the version cannot be read, is damaged, or the server did not register it.
         OSError: a file cannot be read.
     """
     pushed = record.pushed
     assert pushed is not None  # noqa: S101  (callers check this)
-    name, version, folder = record.workload, pushed["version"], Path(pushed["path"])
-    manifest = read_manifest(folder) if "://" not in pushed["path"] else None
-    if manifest is None:
-        return "none: the version's files are not on the machine that sent this"
-    if there := _registered(client, name, digest=manifest.model_digest, version=version):
-        return there
+    base, _, name = pushed["path"].rpartition("/")
+    none = f"none: {pushed['path']} has no manifest, or is not there"
+    if (version := version_number(name)) is None:
+        return none
     try:
-        _, sizes = contents(folder)
+        store = version_store_at(base)
+        if (manifest := store.manifest(version)) is None:
+            return none
+        tags = {"slipway.version": pushed["version"], "slipway.digest": manifest.model_digest}
+        if there := _registered(client, record.workload, tags):
+            return there
+        with store.fetched(version) as folder:
+            _upload_model(client, folder, manifest.provenance, run_id=run_id, artifact_uri=artifact_uri)
     except ComponentError as error:
         raise TrackerError(f"was not sent the model: {error.message}") from error
+    return _register(client, record, tags, run_id=run_id, artifact_uri=artifact_uri)
+
+
+def _upload_model(
+    client: HttpClient, folder: Path, provenance: Provenance, *, run_id: str, artifact_uri: str
+) -> None:
+    """Upload a version's files, and what MLflow needs to load them."""
+    _, sizes = contents(folder)
     files: dict[str, Path | bytes] = {f"{_FOLDER}/{_SAVED_MODEL}/{each}": folder / each for each in sizes}
-    about = ml_model(manifest.provenance, run_id=run_id, size_bytes=sum(sizes.values()))
-    stack = manifest.provenance.get("stack", {})
+    about = ml_model(provenance, run_id=run_id, size_bytes=sum(sizes.values()))
+    stack = provenance.get("stack", {})
     needed = "".join(f"{each}=={stack[each]}\n" for each in ("tensorflow", "keras") if each in stack)
     upload(
         client,
         artifact_uri,
         files | {f"{_FOLDER}/MLmodel": about.encode(), f"{_FOLDER}/requirements.txt": needed.encode()},
     )
+
+
+def _register(
+    client: HttpClient, record: RunRecord, tags: Mapping[str, str], *, run_id: str, artifact_uri: str
+) -> str:
+    """Create a version of the workload's model from what was uploaded; return MLflow's number."""
     try:
-        client.call("POST", f"{_API}/registered-models/create", body={"name": name})
+        client.call("POST", f"{_API}/registered-models/create", body={"name": record.workload})
     except AnswerError as error:
         if error.code != "RESOURCE_ALREADY_EXISTS":
             raise
-    tags = {"slipway.version": version, "slipway.run": record.run_id, "slipway.digest": manifest.model_digest}
     made = client.call(
         "POST",
         f"{_API}/model-versions/create",
         body={
-            "name": name,
+            "name": record.workload,
             "source": f"{artifact_uri}/{_FOLDER}",
             "run_id": run_id,
-            "tags": [{"key": key, "value": value} for key, value in tags.items()],
+            "tags": [
+                {"key": key, "value": value} for key, value in {**tags, "slipway.run": record.run_id}.items()
+            ],
         },
     )
     return str(made["model_version"]["version"])
 
 
-def _registered(client: HttpClient, name: str, *, digest: str, version: str) -> str:
-    """Return MLflow's number for one of our versions; empty if it has none."""
+def _registered(client: HttpClient, name: str, tags: Mapping[str, str]) -> str:
+    """Return MLflow's number for the version of ours with these tags; empty if it has none."""
     try:
         found = client.call(
             "GET",
             f"{_API}/model-versions/search",
-            query={"filter": f"name = '{name}' and tags.`slipway.version` = '{version}'"},
+            query={"filter": f"name = '{name}' and tags.`slipway.version` = '{tags['slipway.version']}'"},
         )
     except AnswerError as error:
         if error.code == "RESOURCE_DOES_NOT_EXIST":
             return ""
         raise
-    wanted = {("slipway.version", version), ("slipway.digest", digest)}
     for each in found.get("model_versions", []):
-        if wanted <= {(tag["key"], tag.get("value", "")) for tag in each.get("tags", [])}:
+        if tags.items() <= {(tag["key"], tag.get("value", "")) for tag in each.get("tags", [])}:
             return str(each["version"])
     return ""
 

@@ -12,12 +12,10 @@ from datetime import UTC, datetime
 from typing import cast
 from urllib.parse import urlsplit
 
-from slipway.pipeline.fingerprint.fingerprint import Fingerprint
-from slipway.pipeline.runs.diff import read_fingerprints
 from slipway.pipeline.runs.record import NodeRecord, RunRecord, artifacts_in
 from slipway.pipeline.tracking.http_client import HttpClient
 from slipway.pipeline.tracking.node_times import ran, run_times
-from slipway.pipeline.tracking.run_facts import data_digests
+from slipway.pipeline.tracking.run_facts import node_data, run_data
 
 Event = dict[str, object]
 
@@ -70,7 +68,7 @@ def _of_run(record: RunRecord) -> Iterator[tuple[datetime, Event]]:
     times = run_times(record)
     run: dict[str, object] = {"runId": _id(record), "facets": {}}
     job = _job(record.workload, kind="DAG")
-    inputs = _data(read_fingerprints(record.folder) or {})
+    inputs = _data(run_data(record))
     yield times.begin, _event("START", times.begin, run, job, inputs=inputs)
     end = _ENDS.get(record.state, "FAIL")
     yield times.end, _event(end, times.end, run, job, inputs=inputs, outputs=_pushed(record))
@@ -82,12 +80,12 @@ def _of_nodes(record: RunRecord) -> Iterator[tuple[datetime, Event]]:
         run={"runId": _id(record)},
         job={"namespace": _NAMESPACE, "name": record.workload},
     )
-    prints = read_fingerprints(record.folder) or {}
+    data = node_data(record)
     for node, times in ran(record):
         job = _job(f"{record.workload}.{node.id}", kind="TASK")
         run: dict[str, object] = {"runId": _id(record, node.id, times.begin), "facets": {"parent": parent}}
         # The files and the version too, so that the nodes link the data to the model that is served.
-        inputs = _data({node.id: prints[node.id]} if node.id in prints else {})
+        inputs = _data(data.get(node.id, {}))
         for name in node.upstream:
             inputs += _artifacts(record.node(name))
         yield times.begin, _event("START", times.begin, run, job, inputs=inputs)
@@ -105,8 +103,8 @@ def _of_nodes(record: RunRecord) -> Iterator[tuple[datetime, Event]]:
         )
 
 
-def _data(prints: Mapping[str, Fingerprint]) -> list[dict[str, object]]:
-    return [_dataset(name, version=digest) for name, digest in data_digests(prints).items()]
+def _data(digests: Mapping[str, str]) -> list[dict[str, object]]:
+    return [_dataset(name, version=digest) for name, digest in digests.items()]
 
 
 def _artifacts(node: NodeRecord) -> list[dict[str, object]]:

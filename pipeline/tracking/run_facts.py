@@ -1,5 +1,6 @@
 """The facts about a run to send to trackers: parameters, metrics, training curves, digests of its data."""
 
+import base64
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from slipway.pipeline.fingerprint.fingerprint import Fingerprint
+from slipway.pipeline.report.artifacts import first_json
+from slipway.pipeline.runs.diff import read_fingerprints
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.runs.run_target import OfWorkload
 from slipway.pipeline.tracking.node_times import run_times
@@ -78,6 +81,34 @@ def data_digests(prints: Mapping[str, Fingerprint]) -> dict[str, str]:
     """Return the SHA-256 of each data file of the run by name; for a file in a bucket, checksum and size."""
     parts = {name: value for own in prints.values() for name, value in own.parts.items()}
     return {n.removeprefix(_DATA): parts[n] for n in sorted(parts) if n.startswith(_DATA)}
+
+
+def run_data(record: RunRecord) -> dict[str, str]:
+    """Return the digest of each data file of a run by name, as `data_digests`; errors as in `node_data`."""
+    return dict(sorted(each for own in node_data(record).values() for each in own.items()))
+
+
+def node_data(record: RunRecord) -> dict[str, dict[str, str]]:
+    """Return for each node the data files that it reads, with their digests, as `data_digests`.
+
+    A run in the cloud has no fingerprints: its files are those that Ingest noted.
+
+    Raises:
+        ValueError, OSError: Ingest's summary cannot be read.
+    """
+    prints = read_fingerprints(record.folder)
+    if prints is not None:
+        return {node: data_digests({node: own}) for node, own in prints.items()}
+    summary = first_json(record, "schemas.Quarantine", "summary.json")
+    noted = {
+        each["name"]: _as_stored(each["crc32c"], each["size_bytes"]) for each in summary.get("files", [])
+    }
+    return {node.id: noted for node, _ in record.outputs_of("schemas.Quarantine")}
+
+
+def _as_stored(crc32c: str, size_bytes: int) -> str:
+    """Return a checksum and a size in the form that a local run has from Cloud Storage."""
+    return f"{base64.b64encode(bytes.fromhex(crc32c)).decode()} {size_bytes}"
 
 
 def begin_and_end_ms(record: RunRecord) -> tuple[int, int]:

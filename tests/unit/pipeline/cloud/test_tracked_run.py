@@ -33,12 +33,13 @@ def made(kind, **properties):
 
 
 TASKS = (
-    TaskState("Ingest", "cached"),
+    TaskState("Ingest", "cached", outputs={"quarantine": [made("schemas.Quarantine")]}),
     TaskState("Transform", "complete", began=at(1), ended=at(21), outputs={"g": [made("TransformGraph")]}),
     TaskState("Trainer", "complete", began=at(30), ended=at(90), outputs={"model_run": [made("ModelRun")]}),
     TaskState("ModelGate", "complete", outputs={"blessing": [made("ModelBlessing", blessed=1.0)]}),
     TaskState("taxi-20270101", "complete", began=at(0), ended=at(100)),  # of the pipeline as a whole
 )
+FILE = {"name": "gs://b/trips.csv", "size_bytes": 12, "crc32c": "22620404"}
 STATE = JobState("complete", tasks=TASKS, began=BEGAN, ended=at(100))
 EPOCHS = [{"epoch": 1, "loss": 0.5, "val_loss": 0.6}, {"epoch": 2, "loss": 0.25, "val_loss": 0.5}]
 
@@ -81,6 +82,7 @@ def seen(project, tmp_path):
         reports.mkdir()
         files = {"ModelBlessing": ("verdict.json", {"metrics": {"auc": 0.9477}, "reasons": ["good"]})}
         files["ModelRun"] = ("history.json", {"epochs": EPOCHS})
+        files["schemas.Quarantine"] = ("summary.json", {"files": [FILE]})
         for kind, (name, content) in files.items() if is_whole else ():
             for _, artifact in record.outputs_of(kind):
                 here = reports / kind
@@ -104,6 +106,8 @@ def test_trackers_get_what_the_service_told_and_what_its_artifacts_held(tracker,
     assert {("auc", 0.9477, 0), ("wall_s", 100.0, 0), ("training/val_loss", 0.5, 2)} <= metrics
     assert run["tags"]["slipway.run"] == RUN
     assert run["tags"]["slipway.blessed"] == "true"
+    assert len(run["tags"]["slipway.data_digest"]) == 64
+    assert run["datasets"]["gs://b/trips.csv"]["digest"] == "ImIEBA== 12"
     assert run["tags"]["mlflow.source.name"] == "python cloud_runner.py submit taxi --profile prod" + (
         f" --output {chosen.output}"
     )
@@ -126,6 +130,8 @@ def test_spans_and_events_have_the_times_and_places_of_the_service(settings, cho
     [trained] = [e for e in events if e["job"]["name"] == "taxi.Trainer" and e["eventType"] == "COMPLETE"]
     assert [(each["namespace"], each["name"]) for each in trained["outputs"]] == [("gs://b", "ModelRun")]
     assert ("gs://b", "TransformGraph") in [(each["namespace"], each["name"]) for each in trained["inputs"]]
+    [began] = [e for e in events if e["job"]["name"] == "taxi" and e["eventType"] == "START"]
+    assert [(each["namespace"], each["name"]) for each in began["inputs"]] == [("gs://b", "trips.csv")]
 
 
 def test_second_follow_sends_nothing(tracker, settings, chosen, seen):

@@ -58,11 +58,18 @@ def test_another_version_of_the_same_model_is_another(mlflow, registered):
     assert registered() == "2"
 
 
-@pytest.mark.parametrize("place", ["gs://bucket/taxi/17", "/nowhere/17"])
-def test_of_what_is_not_here_nothing_is_sent(mlflow, registered, place):
+@pytest.mark.parametrize("place", ["gs://bucket/taxi/latest", "/nowhere/17"])
+def test_of_what_is_no_version_nothing_is_sent(mlflow, registered, place):
     registered.record.pushed = {"version": "17", "path": place}
-    assert registered().startswith("none: the version's files are not on the machine")
+    assert registered() == f"none: {place} has no manifest, or is not there"
     assert mlflow.got == []
+
+
+def test_a_damaged_version_is_not_sent(mlflow, registered):
+    (Path(registered.record.pushed["path"]) / "saved_model.pb").write_bytes(b"grapH")
+    with pytest.raises(TrackerError, match=r"was not sent the model: Version 17 in .* is not used"):
+        registered()
+    assert mlflow.files == {}
 
 
 def test_a_server_that_refuses_is_reported(mlflow, registered):

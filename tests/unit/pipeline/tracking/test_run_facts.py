@@ -1,16 +1,19 @@
 """What is told of a run, whatever the tracker."""
 
+import json
 import math
 
 from slipway.pipeline.fingerprint.fingerprint import Fingerprint
-from slipway.pipeline.runs.record import RunRecord
+from slipway.pipeline.runs.record import NodeRecord, RunRecord
 from slipway.pipeline.tracking.run_facts import (
     Point,
     begin_and_end_ms,
     curves,
     data_digests,
     final_metrics,
+    node_data,
     parameters,
+    run_data,
 )
 
 
@@ -43,6 +46,25 @@ def test_data_is_named_by_file_and_digest():
         "Trainer": Fingerprint({"data:a.csv": "1"}),
     }
     assert list(data_digests(prints).items()) == [("a.csv", "1"), ("b.csv", "2")]
+
+
+def test_data_of_a_run_is_that_of_its_nodes(make_run):
+    record = make_run()
+    assert node_data(record) == {"Ingest": {"trips.csv": "5" * 64}}
+    assert run_data(record) == {"trips.csv": "5" * 64}
+
+
+def test_data_of_a_run_without_fingerprints_is_what_ingest_noted(make_run, tmp_path):
+    record = make_run()
+    (record.folder / "fingerprints.json").unlink()
+    assert run_data(record) == {}
+    file = {"name": "gs://b/trips.csv", "size_bytes": 12, "crc32c": "22620404"}
+    (tmp_path / "summary.json").write_text(json.dumps({"files": [file]}), encoding="utf-8")
+    artifact = {"uri": str(tmp_path), "type": "schemas.Quarantine", "properties": {}}
+    record.nodes.append(NodeRecord("Read", "Ingest", "complete", outputs={"quarantine": [artifact]}))
+    # Cloud Storage writes a checksum in base64, and so does the fingerprint of a local run.
+    assert node_data(record) == {"Read": {"gs://b/trips.csv": "ImIEBA== 12"}}
+    assert run_data(record) == {"gs://b/trips.csv": "ImIEBA== 12"}
 
 
 def test_times_are_in_milliseconds(make_run):
