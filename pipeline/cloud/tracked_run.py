@@ -4,6 +4,7 @@ The records are in OUTPUT/cloud/, apart from local runs; `slipway.pipeline.track
 """
 
 import copy
+import dataclasses
 import json
 import re
 import shutil
@@ -20,6 +21,7 @@ from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.lock import locked
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.runs.run_target import OfWorkload, RecordedRequest, WorkloadRun
+from slipway.pipeline.terminal.printable import say
 from slipway.pipeline.tracking import enqueue, spool
 
 # A folder is named after the run, whose name may be given on the command line.
@@ -121,10 +123,21 @@ def _leave(seen: Followed, config: WorkloadConfig, history: History, *, chosen: 
     _keep_reports(record, seen.reports, folder / (_WHOLE if seen.is_whole else _IN_PART))
     lines = "".join(f"{json.dumps(event)}\n" for event in _events(seen))
     (folder / "events.jsonl").write_text(lines, encoding="utf-8")
+    _write_page(dataclasses.replace(record, state=ended))
     enqueue.leave(record)
     record.state = ended
     history.save(record)
     return True
+
+
+def _write_page(record: RunRecord) -> None:
+    """Write the run's report page, which trackers get; a failure is only reported."""
+    try:
+        from slipway.pipeline.report import page  # needs Jinja, and only a run that is sent has a page
+
+        page.write_page(record, record.output)
+    except Exception as error:
+        say(f"warning: no report was written: {_in_words(error)}")
 
 
 def _home(chosen: CloudChoice) -> Path:

@@ -111,7 +111,7 @@ def _outputs(node: NodeRecord) -> list[Output]:
 def _output(key: str, artifact: Artifact) -> Output:
     told = {k: v for k, v in artifact["properties"].items() if k not in ("tfx_version", "is_external")}
     properties = tuple((name, _cut(str(value))) for name, value in told.items() if value != "")
-    return Output(key, artifact["type"], artifact["uri"], properties)
+    return Output(key, artifact["type"], artifact.get("copy_of") or artifact["uri"], properties)
 
 
 def _facts(node: NodeRecord) -> str:

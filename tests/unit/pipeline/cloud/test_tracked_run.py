@@ -16,6 +16,7 @@ from slipway.pipeline.cloud.tracked_run import Followed, hand_over, keep_setting
 from slipway.pipeline.commands.track import track, waiting_line
 from slipway.pipeline.config import load_workload
 from slipway.pipeline.config.track import TrackConfig
+from slipway.pipeline.report import page
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.tracking import enqueue, spool
 from slipway.pipeline.tracking.sender import send_all
@@ -108,9 +109,27 @@ def test_trackers_get_what_the_service_told_and_what_its_artifacts_held(tracker,
     assert run["tags"]["slipway.blessed"] == "true"
     assert len(run["tags"]["slipway.data_digest"]) == 64
     assert run["datasets"]["gs://b/trips.csv"]["digest"] == "ImIEBA== 12"
+    [report] = [content.decode() for name, content in tracker.files.items() if name.endswith("/report.html")]
+    assert "Done: taxi, nothing to push." in report
+    assert "Blessed: good" in report
+    assert "<code>gs://b/ModelBlessing</code>" in report
     assert run["tags"]["mlflow.source.name"] == "python cloud_runner.py submit taxi --profile prod" + (
         f" --output {chosen.output}"
     )
+
+
+def test_page_that_cannot_be_written_is_reported_and_the_rest_is_sent(
+    tracker, settings, chosen, seen, monkeypatch, capsys
+):
+    def fails(*_):
+        raise OSError("no room")
+
+    monkeypatch.setattr(page, "write_page", fails)
+    assert hand_over(seen(), settings(mlflow=tracker.address), chosen=chosen) == "Handed to track.mlflow."
+    assert capsys.readouterr().err == "warning: no report was written: no room\n"
+    assert tracker.files == {}
+    [run] = tracker.runs.values()
+    assert run["info"]["status"] == "FINISHED"
 
 
 def test_spans_and_events_have_the_times_and_places_of_the_service(settings, chosen, seen, monkeypatch):
