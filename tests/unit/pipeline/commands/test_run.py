@@ -3,6 +3,7 @@
 import contextlib
 
 from slipway.pipeline.commands import run
+from slipway.pipeline.commands.end_listeners import END_LISTENERS
 from slipway.pipeline.commands.run import moved_lines
 from slipway.pipeline.engine import stepwise_run
 from slipway.pipeline.engine.processes import standby
@@ -42,3 +43,17 @@ def test_steps_are_forked_from_a_warm_process_that_waits(monkeypatch, tmp_path):
     assert run.begin(None, airflow="") == record.run_id
     assert run.run_node(record.run_id, "Trainer", output=tmp_path) == 3
     assert used == ["it", "it"]
+
+
+def test_run_that_another_program_takes_in_steps_is_told_at_its_end_as_any_run(monkeypatch, tmp_path):
+    """Airflow's last task calls this: so trackers get its runs, too."""
+    record, heard = History(tmp_path).new_run("taxi"), []
+    record.exit_code = 3
+
+    def closed(run_id, *, output, display, listeners):
+        heard.append((run_id, output, listeners))
+        return record
+
+    monkeypatch.setattr(stepwise_run, "finish", closed)
+    assert run.finish(record.run_id, output=tmp_path) == 3
+    assert heard == [(record.run_id, tmp_path, END_LISTENERS)]
