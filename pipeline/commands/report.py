@@ -7,6 +7,7 @@ from slipway.pipeline.commands.show import find, runs
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import RunRecord
+from slipway.pipeline.terminal.invocation import command
 
 # The modules that read workload files take a quarter of a second to import: only commands that need them do.
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ def report(name: str | None, output: Path, *, index: bool, path: Path | None) ->
     """Write the report page of a run, or with `index` the page of all runs; return the file.
 
     Raises:
-        UsageError: there is no such run.
+        UsageError: there is no such run, or no run at all.
         PipelineError: the page cannot be written, or the run's files cannot be read.
     """
     from slipway.pipeline.report.page import write_index, write_page
@@ -26,7 +27,10 @@ def report(name: str | None, output: Path, *, index: bool, path: Path | None) ->
         raise UsageError("--index is about all runs: name none.")
     try:
         if index:
-            return write_index(runs(output), output.absolute(), path)
+            found = runs(output)
+            if not found:
+                raise UsageError(f"{output.absolute()} has no runs yet.", hint=command("run", output=output))
+            return write_index(found, output.absolute(), path)
         return write_page(find(name, output), output.absolute(), path)
     except (OSError, ValueError) as error:
         raise _no_page(error) from error

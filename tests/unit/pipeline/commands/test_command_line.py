@@ -65,6 +65,7 @@ WRONG = {
     "one version to compare": (["compare", "taxi", "17", *O], "compare needs two pushed versions"),
     "no version to compare": (["compare", "17", "18", *O], "taxi has no version"),
     "no run to report": (["report", *O], "has no runs yet"),
+    "no runs to report": (["report", "--index", *O], "has no runs yet"),
     "a run of all runs": (["report", "x", "--index", *O], "--index is about all runs"),
     "both ways of a baseline": (["baseline", "--set", "a", "--clear", *O], "exclude each other"),
     "nothing kept": (["gc", "--keep", "0", *O], "--keep 0"),
