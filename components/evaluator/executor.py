@@ -29,7 +29,13 @@ from slipway.components.counted_words import counted
 from slipway.components.errors import ComponentError
 from slipway.components.evaluator.metric_files import merge_evaluation, result_names, write_evaluation
 from slipway.components.evaluator.metric_values import results
-from slipway.components.evaluator.own_metrics import apart, own_metrics, require_metrics, require_new_names
+from slipway.components.evaluator.own_metrics import (
+    apart,
+    own_metrics,
+    require_metrics,
+    require_new_names,
+    unsupported_failure,
+)
 from slipway.components.evaluator.reading import BATCH_ROWS, LoadedModels
 from slipway.components.evaluator.request import QUANTILES, RANKS, NotOursError, Request, read_request
 from slipway.components.evaluator.spreads import spreads
@@ -121,8 +127,9 @@ class Executor(CheckedExecutor):
         """Write the artifact `evaluation`.
 
         Raises:
-            ComponentError: the rows, or one of the custom metrics, cannot be measured; or the baseline's
-                files changed after its export: a worse baseline would let a worse model pass.
+            ComponentError: the rows, or one of the custom metrics, cannot be measured; TFX's executor, which
+                took over, failed; or the baseline's files changed after its export: a worse baseline would
+                let a worse model pass.
         """
         for baseline in input_dict.get(standard_component_specs.BASELINE_MODEL_KEY) or ():
             require_as_exported("the baseline model", _saved_model(baseline))
@@ -136,7 +143,12 @@ class Executor(CheckedExecutor):
             words = f"TFX's own executor evaluates, row by row: {reason}"
             logging.warning("%s; it takes %s, and gives no confidence bounds", words, _STOCK_COST)
             tell(words)
-            super().Do(input_dict, output_dict, exec_properties)
+            try:
+                super().Do(input_dict, output_dict, exec_properties)
+            except (ComponentError, MemoryError, OSError):
+                raise  # the engine has words of its own for lack of memory and disk
+            except Exception as error:  # Beam and TensorFlow Model Analysis let any through
+                raise unsupported_failure(reason, error) from error
         for evaluation in output_dict[standard_component_specs.EVALUATION_KEY]:
             evaluation.set_string_custom_property("metrics", json.dumps(_overall_metrics(evaluation.uri)))
 

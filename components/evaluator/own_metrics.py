@@ -189,6 +189,26 @@ def failure(metrics: Sequence[OwnMetric], error: Exception) -> ComponentError:
     )
 
 
+def unsupported_failure(reason: Exception, error: BaseException) -> ComponentError:
+    """Describe an error of TFX's own executor in an evaluation that ours does not support.
+
+    Args:
+        reason: says what ours does not support, as a clause; it was being handled when the error was raised.
+        error: the error as Beam raises it, whose message holds the rows; the first error of its chain says
+            what was wrong with them.
+    """
+    before: BaseException | None = error
+    while before is not None and before is not reason:
+        error, before = before, before.__cause__ or before.__context__
+    lines = "".join(traceback.format_exception(error)).splitlines()
+    told = next(line for line in reversed(lines) if line.strip())
+    return ComponentError(
+        f"TFX's own executor failed at what ours does not support: {reason}: {_cut(told)}",
+        hint="check evaluate.metrics and transform.label against what the model answers; the node's log "
+        "holds the traceback",
+    )
+
+
 def _either(metrics: Sequence[OwnMetric]) -> str:
     return " or ".join(map(str, metrics))
 

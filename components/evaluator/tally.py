@@ -456,10 +456,13 @@ def check_shapes(request: Request, judged: Judged, asked: ModelRequest) -> None:
             hint="let the model answer [rows, 1]",
         )
     if outputs == 0 or width not in (1, outputs):
-        raise NotOursError(f"a row has {width} labels and {outputs} answers")
-    wanted = {BY_CLASS[name].labels for name in classes}
-    if (width > 1 and "one" in wanted) or (width != outputs and "one_an_answer" in wanted):
-        raise NotOursError(f"a metric does not take {width} labels and {outputs} answers per row")
+        raise NotOursError(f"a row has {counted(width, 'label')} and {counted(outputs, 'answer')}")
+    unfit = {"one"} if width > 1 else set()
+    unfit |= {"one_an_answer"} if width != outputs else set()
+    for name, class_name in request.metrics_of(asked.output).items():
+        if BY_CLASS[class_name].labels in unfit:
+            counts = f"{counted(width, 'label')} and {counted(outputs, 'answer')}"
+            raise NotOursError(f"a row has {counts}, which {name} may not accept")
 
 
 def _other_shape(asked: ModelRequest, wanted: str, found: str, *, hint: str) -> ComponentError:

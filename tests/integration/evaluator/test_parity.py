@@ -693,6 +693,43 @@ def test_what_is_not_known_goes_to_the_stock_executor_with_the_reason(
     assert len(asked) == 3
 
 
+@pytest.mark.external
+def test_model_whose_answers_no_metric_takes_is_refused_in_words(tfx, alone, evaluate, tmp_path):
+    from slipway.components.errors import ComponentError
+
+    tf = tfx.tf
+    for answered, (told, words) in {
+        "texts": (
+            "the model answers string",
+            "TypeError: can't multiply sequence by non-int of type 'float'",
+        ),
+        "classes": (
+            "a row has 1 label and 3 answers, which accuracy may not accept",
+            "ValueError: Shapes (300, 1) and (300, 3) are incompatible",
+        ),
+    }.items():
+        module = tf.Module()
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
+        def serve(examples, answered=answered):
+            return {"outputs": examples[:, None] if answered == "texts" else tf.zeros([tf.size(examples), 3])}
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="examples")])
+        def transform(examples):
+            return tf.io.parse_example(examples, {"label": tf.io.FixedLenFeature([1], tf.float32)})
+
+        module.serve, module.transform = serve, transform
+        model = tfx.artifacts.Model()
+        model.uri = str(tmp_path / answered)
+        signatures = {"serving_default": serve, "transform_features": transform}
+        tf.saved_model.save(module, tfx.path_utils.serving_model_path(model.uri), signatures=signatures)
+        with pytest.raises(ComponentError) as refused:
+            evaluate(alone[0], config_of("binary", []), {"candidate": model})
+        failed, _, why = refused.value.message.partition(f"{told}: ")
+        assert failed == "TFX's own executor failed at what ours does not support: "
+        assert why == words
+
+
 def test_a_batch_of_large_rows_has_fewer_of_them(tfx, monkeypatch, tmp_path):
     from slipway.components.evaluator import reading
 

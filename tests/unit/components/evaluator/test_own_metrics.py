@@ -12,6 +12,7 @@ from slipway.components.evaluator.own_metrics import (
     require_metrics,
     require_new_names,
     require_results,
+    unsupported_failure,
 )
 
 
@@ -100,6 +101,18 @@ ValueError: no fares [while running 'ExtractEvaluate/Combine']
     )
     assert failure([gain()], OSError(28, "No space left on device")).hint == "make room on the disk"
     assert "--jobs 1" in failure([gain()], MemoryError()).hint
+
+
+def test_what_no_executor_can_evaluate_is_reported_by_the_first_error_and_not_by_the_rows():
+    reason, cause = LookupError("the model answers string"), ValueError("no number: 'a word'")
+    error = RuntimeError("add_input failed with inputs:\n[{'labels': array([0.])}]")
+    error.__context__, cause.__context__ = cause, reason
+    told = unsupported_failure(reason, error)
+    assert told.message == (
+        "TFX's own executor failed at what ours does not support: the model answers string: "
+        "ValueError: no number: 'a word'"
+    )
+    assert told.hint.startswith("check evaluate.metrics and transform.label against what the model answers;")
 
 
 def test_of_several_metrics_of_one_module_each_may_have_failed(module):

@@ -260,11 +260,21 @@ def test_least_of_many_is_the_least_of_each():
 
 
 @pytest.mark.parametrize(
-    ("metric", "labels", "outputs"),
-    [("auc", 2, 3), ("accuracy", 1, 3), ("sparse_categorical_accuracy", 3, 3), ("auc", 1, 0)],
+    ("metric", "labels", "outputs", "reason"),
+    [
+        ("auc", 2, 3, "a row has 2 labels and 3 answers"),
+        ("accuracy", 1, 3, "a row has 1 label and 3 answers, which accuracy may not accept"),
+        (
+            "sparse_categorical_accuracy",
+            3,
+            3,
+            "a row has 3 labels and 3 answers, which sparse_categorical_accuracy may not accept",
+        ),
+        ("auc", 1, 0, "a row has 1 label and 0 answers"),
+    ],
 )
-def test_labels_that_do_not_go_with_the_answers_are_left_to_tfx(metric, labels, outputs):
-    with pytest.raises(NotOursError):
+def test_labels_that_do_not_go_with_the_answers_are_left_to_tfx(metric, labels, outputs, reason):
+    with pytest.raises(NotOursError, match=f"^{reason}$"):
         check_shapes(request(metric), Judged(np.zeros((1, labels)), np.zeros((1, outputs))), PLAIN)
     check_shapes(request("auc"), Judged(np.zeros((1, 1)), np.zeros((1, 3))), PLAIN)
 
