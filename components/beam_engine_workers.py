@@ -77,11 +77,11 @@ class BeamEngineWorkers:
 
     Attributes:
         others: the least number of worker processes besides this one, which does no work itself.
-        redone: the number of tasks that were done again: always 0, since a runner does not report it.
+        redone: the number of tasks whose result was read and that were done again for lack of memory. A
+            runner does not report the tasks that it gave to another worker because one died.
     """
 
     others = 1
-    redone = 0
 
     def __init__(self, make_pipeline: Callable[[], Any], folder: str) -> None:
         self._make_pipeline = make_pipeline
@@ -89,6 +89,7 @@ class BeamEngineWorkers:
         # Results are pickles, which can run code when loaded: only those signed with this key are loaded.
         self._key = secrets.token_bytes(32)
         self._rounds = 0
+        self.redone = 0
 
     def __enter__(self) -> Self:
         fileio.makedirs(self._folder)
@@ -158,6 +159,7 @@ class BeamEngineWorkers:
         message: ResultMessage = pickle.loads(pickled)  # noqa: S301  (signed with a key only the workers have)
         if message.error is not None:
             raise message.error from WorkersTraceError(message.trace)
+        self.redone += message.is_redone
         return message.result
 
 
@@ -181,19 +183,19 @@ class _Do(beam.DoFn):
 
     def _result_of(self, task: Task) -> ResultMessage:
         try:
-            return ResultMessage(self._done(task))
+            return self._done(task)
         except Exception as error:
             if not type(error).__module__.startswith("slipway."):
                 raise
             return ResultMessage(error=error, trace=traceback.format_exc())
 
-    def _done(self, task: Task) -> Any:
+    def _done(self, task: Task) -> ResultMessage:
         try:
-            return self._work(task, _ignore_progress)
+            return ResultMessage(self._work(task, _ignore_progress))
         except Exception as error:
             if self._again is None or not lacks_memory(error):
                 raise
-            return self._again(task, _ignore_progress)
+            return ResultMessage(self._again(task, _ignore_progress), is_redone=True)
 
 
 def _ignore_progress(rows: int, done_bytes: int) -> None:

@@ -50,11 +50,16 @@ class ProgressMessage:
 
 @dataclass(frozen=True, slots=True)
 class ResultMessage:
-    """A worker's message at the end of a task: the result, or the exception and its traceback."""
+    """A worker's message at the end of a task: the result, or the exception and its traceback.
+
+    Attributes:
+        is_redone: whether the worker did the task again itself, see `Workers.redone`.
+    """
 
     result: Any = None
     error: Exception | None = None
     trace: str = ""
+    is_redone: bool = False
 
 
 class WorkerDiedError(Exception):

@@ -226,7 +226,8 @@ def _write(work: _Work, tally: Tally, redone: str = "") -> str:
     values, found = results(work.request, tally), spreads(work.request, tally)
     write_evaluation(work.folder, work.config, work.request, values, found, work.models)
     bounds = "; confidence bounds of all rows only" if tally.is_cut else ""
-    words = f"{counted(tally.total, 'row')}, {counted(len(tally.keys), 'slice')}{bounds}{redone}"
+    cut = f"; batches of at most {counted(tally.cut_to, 'row')}: memory ran out" if tally.cut_to else ""
+    words = f"{counted(tally.total, 'row')}, {counted(len(tally.keys), 'slice')}{bounds}{cut}{redone}"
     if tally.is_cut:
         logging.warning(words)  # on another machine nobody receives progress reports
     tell(words)

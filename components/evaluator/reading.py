@@ -42,6 +42,7 @@ class LoadedModels:
 
     Attributes:
         most_rows: most rows of a batch; lowered when memory runs out.
+        ran_out: whether memory has run out over a batch.
 
     Raises:
         ComponentError: a model cannot be loaded.
@@ -68,6 +69,7 @@ class LoadedModels:
         self._decoder = _decoder(raw, schema)
         self._raw = raw
         self.most_rows = BATCH_ROWS
+        self.ran_out = False
 
     def tally(self, file: str, place: int, tally: Tally) -> Iterator[int]:
         """Count the rows of a file; yield the number of rows after each batch.
@@ -86,6 +88,8 @@ class LoadedModels:
                 check_shapes(self._request, labels_and_answers, asked)
             columns = self._columns(batch, [found for _, found in judged])
             tally.add(columns, [each for each, _ in judged], first=row_number(place, rows))
+            if self.ran_out:
+                tally.cut_to = self.most_rows
             rows += len(batch)
             yield len(batch)
 
@@ -107,7 +111,7 @@ class LoadedModels:
                         "this machine ran out of memory while a model answered one row of the eval split",
                         hint="free memory, run fewer nodes at once (--jobs 1), or make the model smaller",
                     ) from error
-                self.most_rows = rows // 2
+                self.most_rows, self.ran_out = rows // 2, True
                 logging.warning("memory ran out over %d rows; from here at most %d", rows, self.most_rows)
             else:
                 yield batch, judged

@@ -196,6 +196,7 @@ class Tally:
     Attributes:
         keys: the slices, in order of first occurrence.
         total: number of rows.
+        cut_to: most rows of a batch since memory ran out over a larger one; None: it did not.
         rows: number of rows in each slice, float64 [slices].
         weights: float64 [slices, 2], the sums of the rows' weights and of their squares.
         labels: by output, the labels of the first model: by slice and label, the sums of the rows' weights
@@ -212,6 +213,7 @@ class Tally:
         self._places: dict[str, int] = {}
         self.keys: list[SliceKey] = []
         self.total = 0
+        self.cut_to: int | None = None
         self.rows: Floats = np.zeros(0)
         self.weights: Floats = np.zeros((0, 2))
         self.labels, self.numbers = (
@@ -307,6 +309,7 @@ class Tally:
             ComponentError: there are too many slices.
         """
         self.total += other.total
+        self.cut_to = min((each.cut_to for each in (self, other) if each.cut_to), default=None)
         places = self._place(other.keys)
         check_number(self.keys)
         many = len(self.keys)

@@ -566,16 +566,18 @@ def test_bounds_that_are_left_out_are_reported(alone, evaluate, tmp_path, monkey
     assert "confidence bounds of all rows only" in caplog.text
 
 
-def test_where_memory_runs_out_smaller_batches_give_the_same(
-    alone, loaded_once, evaluate, tfx, monkeypatch, caplog
+def test_where_memory_runs_out_smaller_batches_give_the_same_and_are_reported(
+    alone, loaded_once, evaluate, tfx, monkeypatch, caplog, tmp_path
 ):
     from slipway.components.errors import ComponentError
     from slipway.components.evaluator.reading import _Model
+    from slipway.components.progress import PROGRESS_VARIABLE
 
     examples, models = alone
     config = config_of("binary", [["text"]])
     whole = content(evaluate(examples, config, models), spreads=True)
-    judge, most, asked = _Model.judge, 20, []
+    judge, most, asked, shown = _Model.judge, 20, [], tmp_path / "progress.json"
+    monkeypatch.setenv(PROGRESS_VARIABLE, str(shown))
 
     def short_of_memory(model, batch):
         asked.append(len(batch))
@@ -585,6 +587,8 @@ def test_where_memory_runs_out_smaller_batches_give_the_same(
 
     monkeypatch.setattr(_Model, "judge", short_of_memory)
     parts = content(evaluate(examples, config, models), spreads=True)
+    said = json.loads(shown.read_text())["text"]
+    assert said == "300 rows, 4 slices; batches of at most 12 rows: memory ran out"
     assert parts.keys() == whole.keys()
     assert all(
         close(parts[where][key], value) for where, each in whole.items() for key, value in each.items()

@@ -64,8 +64,11 @@ def test_any_other_error_is_the_engine_s(engine):
         engine.map(breaks, [1], progress=never)
 
 
-def test_a_task_without_memory_is_done_the_other_way(engine):
+def test_a_task_without_memory_is_done_the_other_way_and_counted(engine):
     assert list(engine.map(without_memory, [1, 2], progress=never, again=twice)) == [2, 4]
+    assert engine.redone == 2
+    assert list(engine.map(twice, [3], progress=never, again=twice)) == [6]
+    assert engine.redone == 2
     with pytest.raises(Exception, match="MemoryError"):
         engine.map(without_memory, [1], progress=never)
 

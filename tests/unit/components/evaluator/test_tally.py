@@ -88,6 +88,15 @@ def test_batches_and_parts_that_were_counted_elsewhere_add_up_to_the_same():
             assert found[key] == pytest.approx(each, nan_ok=True)
 
 
+def test_smallest_batch_of_all_parts_is_known():
+    parts = [Tally(request("auc")) for _ in range(4)]
+    for part, rows in zip(parts, (None, 512, 64, None), strict=True):
+        part.cut_to = rows
+        parts[0].merge(part)
+    assert parts[0].cut_to == 64
+    assert Tally(request("auc")).cut_to is None
+
+
 def test_values_that_are_no_number_are_one_slice_however_many_batches_they_stand_in():
     asked = request("precision")
 
