@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from watched import listeners_of
 
 from slipway.components import process_pool
 from slipway.components.errors import ComponentError
@@ -183,6 +184,13 @@ def test_both_processes_work_and_the_results_are_in_order(works, processes):
     assert len(set(pids)) == 2
     assert os.getpid() in pids
     assert told == {task: (task, 10 * task) for task in range(10)}
+
+
+def test_nothing_listens_while_processes_share_tasks(works, processes):
+    found = []
+    pids = processes.map(works.who, range(6), progress=lambda *_: found.extend(listeners_of(os.getpid())))
+    assert len(set(pids)) == 2
+    assert found == [], "tasks and results go over a pair of connected sockets"
 
 
 def test_no_process_keeps_tasks_that_another_could_do(works, processes):
