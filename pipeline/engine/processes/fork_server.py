@@ -149,7 +149,8 @@ class ForkServer:
         run_in_process_by_default()
         compiled = with_found(compile_target(order))
         if compiled.graph.store:
-            serialize_store_calls(importlib.import_module("ml_metadata").MetadataStore)
+            store = importlib.import_module("ml_metadata").MetadataStore
+            serialize_store_calls(store, compiled.graph.store)
         return compiled
 
     def _import_ahead(self, module: str) -> None:

@@ -10,35 +10,49 @@ import fcntl
 import functools
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 
-def serialize_store_calls(store: Any) -> None:
-    """Make this process and its later forks call the store one at a time.
+def serialize_store_calls(store: Any, file: str) -> None:
+    """Make this process and its later forks call the store one at a time, and in turn with any other process
+    that does so for the same file, such as another step in Airflow.
 
     Args:
-        store: the class `ml_metadata.MetadataStore`.
+        store: the class `ml_metadata.MetadataStore`; what an earlier call did to it is replaced.
+        file: the SQLite file.
     """
-    if hasattr(store._pywrap_cc_call, "original"):
-        return
+    locked = _lockable(file)
     # The constructor also reads the file, and creates missing tables.
     for name in ("_pywrap_cc_call", "__init__"):
-        setattr(store, name, _in_turn(getattr(store, name), turns()))
+        usual = getattr(store, name)
+        setattr(store, name, _in_turn(getattr(usual, "original", usual), locked))
 
 
 @functools.cache
 def turns() -> str:
-    """Return the file that is locked, the same one in this process and in those that it forks from now on.
+    """Return a file to lock that is the same one in this process and in those that it forks from now on.
 
     An unnamed file leaves nothing behind, and the kernel releases the lock of a killed process.
     """
     return f"/proc/self/fd/{os.memfd_create('store-turns')}"
 
 
-def _in_turn(original: Any, file: str) -> Any:
+def _lockable(file: str) -> str:
+    """Return what to lock: the file's folder, which leaves nothing behind either; `turns` where it cannot be
+    locked, as on some network file systems."""
+    folder = str(Path(file).parent)
+    try:
+        with _turn(folder):
+            return folder
+    except OSError:
+        return turns()
+
+
+def _in_turn(original: Any, locked: str) -> Any:
     @functools.wraps(original)
     def call(*args: Any, **options: Any) -> Any:
-        with _turn(file):
+        with _turn(locked):
             return original(*args, **options)
 
     call.original = original  # type: ignore[attr-defined]
@@ -46,9 +60,9 @@ def _in_turn(original: Any, file: str) -> Any:
 
 
 @contextlib.contextmanager
-def _turn(file: str) -> Iterator[None]:
+def _turn(locked: str) -> Iterator[None]:
     # Opened anew each time: a lock belongs to the open file description, which forks share.
-    descriptor = os.open(file, os.O_RDWR | os.O_CLOEXEC)
+    descriptor = os.open(locked, os.O_RDONLY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield

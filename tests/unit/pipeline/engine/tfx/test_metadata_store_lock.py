@@ -1,4 +1,4 @@
-"""Processes that are forked from one use its metadata store one at a time."""
+"""Processes use a metadata store one at a time."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ import pytest
 from slipway.pipeline.engine.tfx.metadata_store_lock import serialize_store_calls, turns
 
 
-def store_class(told):
+def store_class(told, file="no/such/folder/metadata.db"):
     """A store that tells when a call begins and ends; with `None` it begins one that does not end."""
 
     class Store:
@@ -25,8 +25,8 @@ def store_class(told):
             os.write(told, b")")
             return what
 
-    serialize_store_calls(Store)
-    serialize_store_calls(Store)  # as each run of a process does
+    serialize_store_calls(Store, "/another/run's/metadata.db")
+    serialize_store_calls(Store, str(file))  # as each run of a process does
     return Store
 
 
@@ -55,6 +55,24 @@ def test_calls_of_several_processes_do_not_overlap(told):
     for pid in workers:
         os.waitpid(pid, 0)
     assert os.read(read, 1000) == b"()" * 30
+
+
+def test_calls_of_processes_that_know_nothing_of_each_other_do_not_overlap_where_the_file_is_the_same(
+    told, tmp_path
+):
+    """As the steps of a run in Airflow, each of which has a fork server of its own."""
+    read, write = told
+
+    def step():
+        turns.cache_clear()
+        store = store_class(write, tmp_path / "metadata.db")
+        for n in range(10):
+            store()._pywrap_cc_call(n)
+
+    for pid in [fork(step) for _ in range(3)]:
+        os.waitpid(pid, 0)
+    assert os.read(read, 1000) == b"()" * 30
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_call_gives_what_it_gave(told):
