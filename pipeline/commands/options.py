@@ -83,7 +83,11 @@ End = Annotated[
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Run every node, even if cached.")]
 Jobs = Annotated[
     int | None,
-    typer.Option(min=1, help="How many nodes run at once; by default as many as cores and memory allow."),
+    typer.Option(
+        min=1,
+        help="How many nodes run at once, and most processes of one; by default as many as cores and memory "
+        "allow.",
+    ),
 ]
 Beam = Annotated[list[str] | None, typer.Option(help="Extra option for every Beam component. Repeatable.")]
 FailFast = Annotated[

@@ -117,7 +117,9 @@ def _run(
     folder = journal.record.folder
     with (
         temporary_folder(folder) as temporary,
-        ForkServerClient(folder, temporary=temporary, warm=warm, is_ours=request.is_workload) as server,
+        ForkServerClient(
+            folder, temporary=temporary, warm=warm, is_ours=request.is_workload, jobs=request.jobs
+        ) as server,
     ):
         # Another core is idle while TFX is imported.
         if may_start_ahead and _will_check_serving(request, journal.history, known):

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Self, TypeVar
 
+from slipway.components.beam_args import JOBS_VARIABLE
 from slipway.components.import_path import import_path
 from slipway.components.isolated_script import IsolatedScript
 from slipway.components.project import PROJECT_ROOT
@@ -93,6 +94,7 @@ class ForkServerClient:
             process's.
         is_ours: whether the server runs a workload; a user's own pipeline uses the Keras that `environment`
             chooses.
+        jobs: how many nodes the user lets run at once; None: nothing was said.
     """
 
     def __init__(
@@ -105,6 +107,7 @@ class ForkServerClient:
         folder: Path = PROJECT_ROOT,
         environment: Mapping[str, str] | None = None,
         is_ours: bool = True,
+        jobs: int | None = None,
     ) -> None:
         self._run_folder = run_folder.resolve()
         ours, theirs = socket.socketpair()
@@ -119,6 +122,7 @@ class ForkServerClient:
         variables = {
             **given,
             RUN_VARIABLE: str(self._run_folder),
+            JOBS_VARIABLE: str(jobs or 0),
             "PYTHONPATH": import_path(folder, inherited=given.get("PYTHONPATH", "")),
             "TMPDIR": str(temporary),
             # TFX uses pip to unpack the modules beside a `module_file`, which needs no network.

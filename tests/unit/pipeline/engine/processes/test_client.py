@@ -2,6 +2,7 @@
 
 import pytest
 
+from slipway.components.beam_args import JOBS_VARIABLE
 from slipway.pipeline.engine.launcher import Start
 from slipway.pipeline.engine.processes import client as servers
 from slipway.pipeline.engine.processes.client import ForkServerClient, keras_variables
@@ -78,3 +79,13 @@ def test_run_does_without_a_spare_process_that_is_gone(tmp_path, monkeypatch, is
         with pytest.raises(PipelineError, match="is gone"):
             ForkServerClient(tmp_path, temporary=tmp_path, warm=warm)
     assert started == [1] * is_spare
+
+
+@pytest.mark.parametrize(("jobs", "told"), [(None, "0"), (3, "3")])
+def test_nodes_are_told_how_many_of_them_the_user_lets_run(tmp_path, monkeypatch, jobs, told):
+    given = []
+    monkeypatch.setattr(servers, "_start", lambda *given_, **_: given.append(given_[2]) or Told())
+    monkeypatch.setenv(JOBS_VARIABLE, "of an outer run")
+    (tmp_path / "logs").mkdir()
+    ForkServerClient(tmp_path, temporary=tmp_path, jobs=jobs).close()
+    assert [variables[JOBS_VARIABLE] for variables in given] == [told]
