@@ -13,6 +13,7 @@ from pathlib import Path
 from threading import Lock
 from typing import BinaryIO
 
+from slipway.components.available_memory import available_memory_bytes
 from slipway.components.counted_words import counted
 from slipway.components.errors import ComponentError
 from slipway.components.ingest.blocks import check_columns
@@ -31,6 +32,8 @@ from slipway.components.progress import report as tell
 WORKER = "slipway.components.ingest.worker"
 # Input for which one more process is worth its start of a few tenths of a second; about a second of work.
 WORKER_BYTES = 24 << 20
+# Memory that one more process may need: it held 0.2 GB while it read 10 million rows.
+WORKER_MEMORY_BYTES = 512 << 20
 GUESSED_BLOCKS = 1
 
 
@@ -61,14 +64,15 @@ def run_tasks(
 
 
 def worker_count(tasks: Sequence[Task], *, at_most: int) -> int:
-    """Return the number of processes that pay off, including this one.
+    """Return the number of processes that pay off, including this one, given the memory that there is.
 
     Args:
         at_most: the maximum that the user gave; 0: the number of cores.
     """
     cores = len(os.sched_getaffinity(0))
     worth = sum(file.read_bytes for task in tasks for file in task.files) // WORKER_BYTES
-    return max(min(at_most or cores, len(tasks), worth), 1)
+    fits = 1 + available_memory_bytes() // WORKER_MEMORY_BYTES
+    return max(min(at_most or cores, len(tasks), worth, fits), 1)
 
 
 def infer_columns(task: Task, *, options: Options, known: Columns) -> Columns:

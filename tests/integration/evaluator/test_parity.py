@@ -467,12 +467,17 @@ def test_every_metric_has_an_interval_that_tfma_and_the_gate_read(pair, tfx):
         assert spreads["overall"].keys() == set(names)
         assert all(0 <= spread.error < math.inf for spread in spreads["overall"].values())
         assert spreads.keys() > {"text=a", "whole=7", "tags=x, text=b"}
-    shown = tfx.tfma.load_eval_result(str(ours), model_name="candidate").get_metrics_for_slice()
+    result = tfx.tfma.load_eval_result(str(ours), model_name="candidate")
+    shown = result.get_metrics_for_slice()
     for name in names:
         interval = shown[name]["boundedValue"]
         half = found.spreads["overall"][name].half(0.975)
         assert interval["upperBound"] - interval["value"] == pytest.approx(half)
         assert interval["value"] == found.candidate["overall"][name]
+    # The widget of notebooks.
+    rows = tfx.tfma.view.render_slicing_metrics(result, slicing_column="text").data
+    assert {row["slice"] for row in rows} == {"text:a", "text:b", "text:ü"}
+    assert all("boundedValue" in row["metrics"][""][""][name] for row in rows for name in names)
 
 
 @pytest.fixture(scope="module")

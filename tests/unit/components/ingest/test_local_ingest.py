@@ -145,7 +145,8 @@ def test_process_that_dies_is_reported(run, several, monkeypatch):
     assert "direct_num_workers=1" in caught.value.hint
 
 
-def test_no_more_processes_than_tasks_work_and_wish():
+def test_no_more_processes_than_tasks_work_wish_and_memory(monkeypatch):
+    monkeypatch.setattr(here, "available_memory_bytes", lambda: 100 << 30)
     tasks = [Task(index=i, files=[StoredFile("f", TASK_BYTES)], splits={}, quarantine="") for i in range(3)]
     cores = len(os.sched_getaffinity(0))
     assert worker_count(tasks, at_most=0) == min(3, cores)
@@ -153,6 +154,10 @@ def test_no_more_processes_than_tasks_work_and_wish():
     assert worker_count(tasks[:1], at_most=8) == 1
     small = [Task(index=i, files=[StoredFile("f", 1000)], splits={}, quarantine="") for i in range(9)]
     assert worker_count(small, at_most=8) == 1
+    monkeypatch.setattr(here, "available_memory_bytes", lambda: here.WORKER_MEMORY_BYTES)
+    assert worker_count(tasks, at_most=8) == 2
+    monkeypatch.setattr(here, "available_memory_bytes", lambda: 0)
+    assert worker_count(tasks, at_most=8) == 1
 
 
 @pytest.mark.parametrize(("asked", "several_files"), [({}, True), ({"target_shard_bytes": 100 << 20}, False)])
