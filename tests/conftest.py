@@ -41,6 +41,9 @@ settings.register_profile("ci", derandomize=True, deadline=None)
 settings.register_profile("desk", deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") else "desk")
 
+# A process that a test starts ends with it: a run at a test's terminal leaves no warm one.
+os.environ["SLIPWAY_WARM_MINUTES"] = "0"
+
 # Keras 3, as in every process of a run; importing tensorflow_transform would choose Keras 2 for all tests.
 os.environ.setdefault("TF_USE_LEGACY_KERAS", "0")
 

@@ -142,7 +142,7 @@ def _warm_process(group: str, environment: Mapping[str, str]) -> Finding:
     name = "warm process"
     try:
         found = ", ".join(map(str, standby.waiting()))
-        minutes = warm.minutes_left(environment)
+        minutes = warm.minutes_left(environment, at_terminal=sys.stderr.isatty())
     except UsageError as error:
         return Finding(group=group, name=name, state="none", found=error.message, remedy=error.hint)
     left = f"; each run leaves one for {minutes:g} minutes ({warm.MINUTES_VARIABLE})" if minutes else ""

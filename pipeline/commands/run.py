@@ -87,16 +87,20 @@ def run(asked: "Request", *, resumed: RunRecord | None = None) -> int:
     from slipway.pipeline.engine.processes import standby
     from slipway.pipeline.screen.run_display import stderr_display
 
-    minutes = warming.minutes_left(os.environ)
+    minutes = warming.minutes_left(os.environ, at_terminal=sys.stderr.isatty())
+
+    def leave_warm_process(ended: RunRecord) -> None:
+        # A run that ran no node did not need TFX, and neither will the next one like it.
+        if minutes and any(node.attempts for node in ended.nodes) and (line := warming.leave(minutes)):
+            say(line)
+
     say(*moved_lines(asked.workload, asked.output))
     with (
         contextlib.closing(stderr_display()) as display,
         standby.find() or contextlib.nullcontext() as warm,
     ):
-        record = execute(asked, display=display, resumed=resumed, warm=warm, listeners=END_LISTENERS)
-    # A run that ran no node did not need TFX, and neither will the next one like it.
-    if minutes and any(node.attempts for node in record.nodes) and (why := warming.leave(minutes)):
-        say(*why.splitlines())
+        listeners = (*END_LISTENERS, leave_warm_process)
+        record = execute(asked, display=display, resumed=resumed, warm=warm, listeners=listeners)
     return record.exit_code or 0
 
 

@@ -1,6 +1,6 @@
 """The command `warm`: starts a process that imports TFX ahead of the runs that follow.
 
-With an environment variable, each run leaves such a process behind.
+At a terminal each run leaves such a process behind for some minutes: there, people edit and run again.
 """
 
 import re
@@ -11,36 +11,53 @@ from slipway.pipeline.errors import UsageError
 from slipway.pipeline.terminal.invocation import command
 
 MINUTES_VARIABLE = "SLIPWAY_WARM_MINUTES"
-"""The variable with the minutes that a process left by a run waits to be used; unset or 0: none is left."""
+"""The variable with the minutes that a process left by a run waits to be used; 0: none is left."""
 MOST_MINUTES = 1440
+MINUTES_AT_A_TERMINAL = 5
+"""Used if the variable is not set, and the run shows its progress at a terminal; elsewhere it is 0."""
 _NUMBER = re.compile(r"[0-9]{1,4}(\.[0-9]+)?", re.ASCII)
 
 
-def minutes_left(environment: Mapping[str, str]) -> float:
+def minutes_left(environment: Mapping[str, str], *, at_terminal: bool) -> float:
     """Return the minutes that the process left by a run waits; 0, as always in CI: no process is left.
+
+    Args:
+        environment: the variables.
+        at_terminal: whether a terminal shows the run's progress.
 
     Raises:
         UsageError: the variable does not hold a number in the allowed range.
     """
-    written = environment.get(MINUTES_VARIABLE, "").strip() or "0"
+    default = MINUTES_AT_A_TERMINAL if at_terminal else 0
+    written = environment.get(MINUTES_VARIABLE, "").strip() or str(default)
     minutes = float(written) if _NUMBER.fullmatch(written) else -1
     if not 0 <= minutes <= MOST_MINUTES:
         raise UsageError(
             f"{MINUTES_VARIABLE} is {written!r}; it must be a number of minutes from 0 to {MOST_MINUTES}.",
-            hint=f"export {MINUTES_VARIABLE}=15; or unset it: then no run leaves a warm process",
+            hint=f"export {MINUTES_VARIABLE}=15; or 0: then no run leaves a warm process",
         )
     return 0 if environment.get("CI", "false") == "true" else minutes
 
 
 def leave(minutes: float) -> str:
-    """Start the process after a run if there is none yet; return why that failed, or an empty string."""
+    """Start the process after a run if there is none yet; say so, or why it could not be started.
+
+    Returns:
+        One line for the user; empty if there was one already.
+    """
     try:
-        standby.begin(60 * minutes)
+        there = standby.waiting()
+        pid = standby.begin(60 * minutes)
     except UsageError as error:
-        return f"No warm process is left: {error.message}\nhint: {error.hint}"
+        return f"warning: no warm process is left: {error.message} {error.hint}"
     except OSError as error:  # the run is complete, whatever else goes wrong here
-        return f"No warm process is left: {error}"
-    return ""
+        return f"warning: no warm process is left: {error}"
+    if pid in there:
+        return ""
+    return (
+        f"Process {pid} imports TFX for the next runs and ends {minutes:g} minutes after the last; at once "
+        f"by {command('warm', '--end')}, and {MINUTES_VARIABLE}=0 leaves none"
+    )
 
 
 def begin(minutes: float) -> str:
