@@ -6,7 +6,8 @@ The data are the taxi rows with a little noise, as four files of `--rows` rows a
 as many. After a first run, which reads all files into memory, the nodes are run as a user runs them,
 with `direct_num_workers` 1 and 2 in turn. Prints lines of JSON: the nodes' wall seconds and the CPU seconds
 of the whole run, then the medians of the ratios of the pairs. The results are only meaningful on a machine
-without other work, since each process needs a core.
+without other work, since each process needs a core. One process uses more than one: TensorFlow computes with
+threads. `--own-core` keeps a run to as many cores as it has processes.
 """
 
 import argparse
@@ -57,14 +58,20 @@ def write_rows(folder: Path, *, files: int, rows: int) -> None:
                 writer.write_table(part)
 
 
-def run(folder: Path, processes: int, more: Sequence[str]) -> dict[str, float]:
-    """Run the pipeline up to the Evaluator; return wall seconds by node, and the run's CPU seconds."""
+def run(folder: Path, processes: int, more: Sequence[str], *, cores: int | None) -> dict[str, float]:
+    """Run the pipeline up to the Evaluator; return wall seconds by node, and the run's CPU seconds.
+
+    Args:
+        cores: the number of cores that the run may use; None: all.
+    """
+    used = sorted(os.sched_getaffinity(0))[:cores]
     output = folder / "out"
     command = [sys.executable, str(PROJECT / "local_runner.py"), "run", "taxi", "--profile", "dev"]
     command += ["--set", f"data.source={folder}/*.csv", "--set", "train.batch_size=4096"]
     command += ["--set", f"beam.options={{direct_num_workers: {processes}}}"]
     command += ["--output", str(output), "--to", "Evaluator", *more]
     before = _cpu_s()
+    command = ["taskset", "--cpu-list", ",".join(map(str, used)), *command]
     done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(done.stdout[-2000:] + done.stderr[-2000:])
@@ -79,14 +86,15 @@ def _cpu_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def compare(folder: Path, rounds: int, size: dict[str, int]) -> None:
+def compare(folder: Path, rounds: int, size: dict[str, int], *, own_core: bool) -> None:
     """Run the nodes with one process and with two in turn, and print their times."""
-    run(folder, 1, [])
+    run(folder, 1, [], cores=None)
     found: dict[str, list[float]] = {name: [] for name in NODES}
     for _ in range(rounds):
         pair = []
         for processes in (1, 2):
-            pair.append(run(folder, processes, ["--no-cache"]))
+            cores = processes if own_core else None
+            pair.append(run(folder, processes, ["--no-cache"], cores=cores))
             load = round(os.getloadavg()[0], 1)
             print(json.dumps({"processes": processes, **size, "load": load, **pair[-1]}), flush=True)
         for name, ratios in found.items():
@@ -103,11 +111,13 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=150_000, help="of each of the four files")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--files", type=int, nargs="*", default=[4, 1])
+    parser.add_argument("--own-core", action="store_true", help="as many cores as processes, no more")
     asked = parser.parse_args()
     for files in asked.files:
         with tempfile.TemporaryDirectory() as name:
             write_rows(Path(name), files=files, rows=asked.rows * 4 // files)
-            compare(Path(name), asked.rounds, {"files": files, "rows": asked.rows * 4})
+            size = {"files": files, "rows": asked.rows * 4}
+            compare(Path(name), asked.rounds, size, own_core=asked.own_core)
 
 
 if __name__ == "__main__":
