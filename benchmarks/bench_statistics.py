@@ -57,7 +57,9 @@ def statistics(_: Path, folder: Path, *, stock: bool) -> dict[str, float]:
     from slipway.components.statistics_gen.executor import Executor
     from slipway.pipeline.engine.tfx.beam_caching import cache_beam_lookups
 
-    cache_beam_lookups()  # as in a run; TFX's own executor gains from it
+    # As in a run. TFX's own executor would gain from it, too, but its own runner has nothing like it.
+    if not stock:
+        cache_beam_lookups()
     inputs = {"examples": examples_in(folder / "examples", _SPLITS)}
     outputs = {"statistics": artifact(standard_artifacts.ExampleStatistics, folder / f"statistics-{stock}")}
     options = tfdv.StatsOptions(num_quantiles_histogram_buckets=100)

@@ -66,7 +66,9 @@ def transform(output: Path, folder: Path, *, stock: bool) -> dict[str, float]:
     from slipway.components.transform.executor import Executor
     from slipway.pipeline.engine.tfx.beam_caching import cache_beam_lookups
 
-    cache_beam_lookups()  # as in a run; TFX's own executor gains from it
+    # As in a run. TFX's own executor would gain from it, too, but its own runner has nothing like it.
+    if not stock:
+        cache_beam_lookups()
 
     schema = folder / "schema"
     is_wide = schema.is_dir()
