@@ -343,8 +343,11 @@ def _trees(growth: Growth, columns: Columns, labels: npt.NDArray[Any], *, rounds
 
 
 def has_rare_class(labels: npt.NDArray[Any], growth: Growth) -> bool:
-    """Whether one of two classes has fewer than one row in twenty."""
-    return growth.classes == 2 and min(np.mean(labels), 1 - np.mean(labels)) < _RARE_CLASS
+    """Whether a class that occurs has fewer than one row in twenty."""
+    if growth.classes is None:
+        return False
+    _, rows = np.unique(labels, return_counts=True)
+    return bool(rows.min() < _RARE_CLASS * len(labels))
 
 
 def _linear(hot: Matrix, labels: npt.NDArray[Any], growth: Growth, weights: Weights) -> tuple[Scores, Scores]:

@@ -18,7 +18,7 @@ import pytest
 
 from slipway.components.errors import ComponentError
 from slipway.components.pusher import publish_to_folder as publishing
-from slipway.components.pusher.manifest import sha256, verify
+from slipway.components.pusher.manifest import read_manifest, sha256, verify
 from slipway.components.pusher.publish_to_folder import publish
 
 FILES = {
@@ -122,9 +122,10 @@ def test_version_holds_the_model_and_a_manifest(model, base, monkeypatch):
     monkeypatch.setattr(
         "slipway.components.pusher.versions.time", SimpleNamespace(time=lambda: 1_764_000_000.9)
     )
-    published = publish(model, base=base)
-    assert not published.was_there
+    published = publish(model, base=base, provenance={"workload": "taxi"})
+    assert published.was_there is False
     assert published.version == 1_764_000_000
+    assert read_manifest(published.path).provenance["workload"] == "taxi"
     assert published.path == base / str(published.version)
     assert {name: (published.path / name).read_bytes() for name in FILES} == FILES
     assert (published.path / "assets").is_dir()

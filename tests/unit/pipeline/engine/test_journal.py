@@ -25,7 +25,7 @@ def progress_of(journal, text):
     folder = journal.record.folder / "progress"
     folder.mkdir()
     (folder / "a%2Fb").write_text(text, "utf-8")
-    return journal.progress(["a/b", "C"])
+    return journal.progress(["B", "a/b", "C"])
 
 
 @pytest.mark.parametrize(

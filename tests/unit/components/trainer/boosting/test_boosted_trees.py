@@ -156,11 +156,14 @@ def test_trees_are_not_too_sure_of_a_rare_class(made):
         (2, [0] * 19 + [1], False),
         (2, [0] * 20 + [1], True),
         (2, [0, *[1] * 20], True),
-        (3, [0] * 99 + [1], False),
+        (3, [0] * 99 + [1], True),
+        (3, [0, 1, 2] * 9, False),
+        (4, [0] * 30 + [1] * 30 + [3], True),
+        (12, [*range(12)] * 9, False),
         (None, [0.0] * 99 + [1.0], False),
     ],
 )
-def test_a_class_of_two_is_rare_below_one_row_in_twenty(classes, labels, is_rare):
+def test_a_class_is_rare_below_one_row_in_twenty(classes, labels, is_rare):
     assert has_rare_class(np.array(labels), _growth(classes)) == is_rare
 
 
