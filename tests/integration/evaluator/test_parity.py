@@ -15,6 +15,7 @@ from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
 
 import pytest
+from same_evaluation import assert_same, close, content
 
 from slipway.components.metrics.definitions import METRICS
 
@@ -24,7 +25,6 @@ pytestmark = [
     pytest.mark.filterwarnings("default"),
 ]
 
-TOLERANCE = 1e-6
 # A cross with numbers is in the other cases; TFX's executor takes its time over each slice.
 SLICES = [["text"], ["whole"], ["fraction"], ["tags"], ["tags", "text"], ["bucket"]]
 ROWS = 300
@@ -241,25 +241,6 @@ def pair(saved, evaluate, tmp_path_factory):
     return results
 
 
-def content(folder, *, spreads=False):
-    """All that the metrics' files hold: slice -> key -> value; ours also the spreads of values."""
-    import tensorflow_model_analysis as tfma
-
-    found = {}
-    for record in tfma.load_metrics(str(folder)):
-        values = {}
-        for entry in record.metric_keys_and_values:
-            kind = entry.value.WhichOneof("type")
-            value = getattr(entry.value, kind)
-            values[str(entry.key)] = value.value if kind == "double_value" else json.loads(value)
-            if entry.HasField("confidence_interval") and spreads:
-                error = entry.confidence_interval.standard_error.double_value.value
-                values[f"error of {entry.key}"] = error
-        assert str(record.slice_key) not in found
-        found[str(record.slice_key)] = values
-    return found
-
-
 HEADS = {
     "number": ("mean_absolute_error", "root_mean_squared_error"),
     "yes": ("auc", "precision", "binary_accuracy"),
@@ -356,26 +337,6 @@ def test_every_output_has_the_values_of_the_stock_executor(two_heads, weight):
     assert ours.slices()["text=a"].labels_of_outputs.keys() == set(HEADS)
 
 
-def close(ours, theirs, size=1.0):
-    """Whether they are the same; `size` is that of the numbers that a difference is made of."""
-    if isinstance(theirs, float):
-        both_nan = math.isnan(ours) and math.isnan(theirs)
-        return both_nan or math.isclose(ours, theirs, rel_tol=TOLERANCE, abs_tol=TOLERANCE * size)
-    if isinstance(theirs, dict):
-        return ours.keys() == theirs.keys() and all(close(ours[key], theirs[key]) for key in theirs)
-    if isinstance(theirs, list):
-        return len(ours) == len(theirs) and all(map(close, ours, theirs))
-    return ours == theirs
-
-
-def largest(values, key):
-    """Of the two values that a difference is made of; the libraries compute them with seven digits."""
-    if "is_diff" not in key:
-        return 0.0
-    candidate = key.replace("is_diff: true\n", "")
-    return max(abs(values[each]) for each in (candidate, candidate.replace("candidate", "baseline")))
-
-
 @pytest.mark.external
 @pytest.mark.parametrize("case", CASES)
 def test_every_value_is_that_of_the_stock_executor(pair, case):
@@ -393,19 +354,6 @@ def test_rows_with_weights_count_as_much_as_in_the_stock_executor(pair, case):
     counts = {key: value for key, value in overall.items() if 'name: "example_count"' in key}
     assert set(counts.values()) == {COMPARED, 0.0}, "rows are counted as they are"
     assert sum("value: true" in key for key in overall) > 12
-
-
-def assert_same(ours, theirs):
-    """Asserts that two evaluations hold the same values."""
-    assert ours.keys() == theirs.keys()
-    assert {key: set(each) for key, each in ours.items()} == {key: set(each) for key, each in theirs.items()}
-    wrong = [
-        (where, key, ours[where][key], value)
-        for where, each in theirs.items()
-        for key, value in each.items()
-        if not close(ours[where][key], value, size=max(1.0, largest(each, key)))
-    ]
-    assert not wrong, f"{len(wrong)} of {sum(map(len, theirs.values()))}: {wrong[:12]}"
 
 
 BOUNDS = {
