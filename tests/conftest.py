@@ -68,6 +68,7 @@ LONG = (
 # These start from it as well: later, so that they find it made. The many short unit tests come last.
 LATER = (
     "test_damaged_slice.py",
+    "test_stock_nodes.py",
     "test_taxi_in_mlflow.py",
     "test_taxi_in_notebook.py",
     "test_trainer_export.py",

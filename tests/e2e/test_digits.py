@@ -1,7 +1,8 @@
 """The digits workload as a user runs it: 1,797 real images to a served model.
 
-Seen only here: images as tensors all the way from the file to the answer, a file of MNIST's layout, and what
-TFX's Tuner writes on its way to the Trainer and into the report.
+Seen only here: images as tensors all the way from the file to the answer, a file of MNIST's layout, what
+TFX's Tuner writes on its way to the Trainer and into the report, and that TFX's own executors
+(`beam.stock_nodes`) make the same of images and of ten classes.
 """
 
 import json
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from same_evaluation import assert_same, content
 
 pytestmark = [
     pytest.mark.slow,
@@ -102,6 +104,25 @@ def test_best_hyperparameters_of_the_tuner_go_to_the_trainer_and_into_the_report
     job = json.loads(Path(made["Trainer"]["model_run"][0]["uri"], "job.json").read_text())
     assert {name: job["hyperparameters"][name] for name in tuned} == tuned
     assert "tuned" in warm_runner("show", "--output", str(output)).stdout
+
+
+def test_tfx_s_statistics_and_transformed_images_are_ours(record, differences_in_data, output):
+    outputs = ("statistics", "transform_graph", "transformed_examples")
+    assert differences_in_data("digits", output) == dict.fromkeys(outputs, ())
+
+
+def test_tfx_s_metrics_of_every_class_model_and_difference_are_ours(record, evaluations, output):
+    from slipway.components.model_gate.evaluation import read_evaluation
+
+    ours, theirs = evaluations("digits", output)
+    assert_same(content(ours), content(theirs))
+    found = read_evaluation(theirs)
+    assert found.candidate.keys() == {"overall", *(f"label={digit}" for digit in range(10))}
+    assert found.baseline.keys() == found.candidate.keys()
+    accuracies = [
+        each["overall"]["sparse_categorical_accuracy"] for each in (found.candidate, found.baseline)
+    ]
+    assert len(set(accuracies)) == 2, "two models"
 
 
 def test_file_of_mnist_trains_the_network_of_the_tutorials_with_their_batch_and_epochs(
