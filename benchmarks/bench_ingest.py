@@ -9,6 +9,7 @@ with --stock; above 3,000,000 rows only Ingest runs.
 import argparse
 import gzip
 import importlib.util
+import itertools
 import json
 import os
 import platform
@@ -55,6 +56,31 @@ def write_parquet(csv: Path) -> Path:
 
     path = csv.with_suffix(".parquet")
     pq.write_table(pa_csv.read_csv(csv), path)
+    return path
+
+
+def write_one(folder: Path, rows: int, file_format: str) -> Path:
+    """Write one file of the rows of the taxi sample with a little noise; return its path.
+
+    Its Parquet has row groups of the size that DuckDB writes; pyarrow's own have 1,048,576 rows.
+    """
+    import pyarrow.csv as pa_csv
+    import pyarrow.parquet as pq
+    from bench_workers import write_rows
+
+    write_rows(folder, files=1, rows=rows)
+    [csv] = folder.iterdir()
+    if file_format == "csv":
+        return csv
+    path = csv.with_suffix(f".{file_format}")
+    table = pa_csv.read_csv(csv)
+    if file_format == "parquet":
+        pq.write_table(table, path, row_group_size=122_880)
+    else:
+        with path.open("w") as file:
+            for batch in table.to_batches(max_chunksize=10_000):
+                file.writelines(json.dumps(row) + "\n" for row in batch.to_pylist())
+    csv.unlink()
     return path
 
 
@@ -200,7 +226,9 @@ def main() -> None:
     parser.add_argument(
         "--workers", type=int, nargs="*", default=[], help="one and two workers: rows in each of four files"
     )
-    parser.add_argument("--rounds", type=int, default=5, help="of --workers")
+    parser.add_argument("--one-file", type=int, nargs="*", default=[], help="the same: rows in one file")
+    parser.add_argument("--formats", nargs="*", default=["csv", "jsonl", "parquet"], help="of --one-file")
+    parser.add_argument("--rounds", type=int, default=5, help="of --workers and --one-file")
     args = parser.parse_args()
     print(
         f"{date.today()}, {os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}\n"
@@ -218,7 +246,16 @@ def main() -> None:
                 child("ours", str(write_images(folder, args.images)), f"{name}/npz", options),
             )
         for rows in args.workers:
-            workers(folder, rows, rounds=args.rounds)
+            parts = folder / f"parts-{rows}"
+            parts.mkdir()
+            write_taxi(parts, WORKER_FILES * rows, files=WORKER_FILES)
+            workers(parts, f"{WORKER_FILES} files of {rows:,} rows", rounds=args.rounds)
+        for rows, file_format in itertools.product(args.one_file, args.formats):
+            whole = folder / f"{file_format}-{rows}"
+            whole.mkdir()
+            size = write_one(whole, rows, file_format).stat().st_size
+            what = f"one {file_format} file of {rows:,} rows, {size / 1e6:.0f} MB"
+            workers(whole, what, rounds=args.rounds, file_format=file_format)
 
 
 def compare(folder: Path, rows: int, *, stock: bool) -> None:
@@ -248,24 +285,22 @@ def content(out: Path) -> dict[str, bytes]:
     return {str(path.relative_to(out)): path.read_bytes() for path in found}
 
 
-def workers(folder: Path, rows: int, *, rounds: int) -> None:
-    """Ingest four files of `rows` rows each, with one worker and with two, in turn."""
-    parts = folder / f"parts-{rows}"
-    parts.mkdir()
-    write_taxi(parts, WORKER_FILES * rows, files=WORKER_FILES)
-    outs = {n: folder / f"{n}-workers-{rows}" for n in (1, 2)}
+def workers(folder: Path, what: str, *, rounds: int, file_format: str = "csv") -> None:
+    """Ingest the files of a folder with one worker and with two, in turn."""
+    outs = {n: folder / f"{n}-workers" for n in (1, 2)}
+    options = json.dumps({"format": file_format})
+    pattern = str(folder / f"*.{file_format}")
     ratios = []
     for round_number in range(1, rounds + 1):
         one, two = (
-            child("ours", str(parts / "*.csv"), str(out), "{}", f"--direct_num_workers={n}")
-            for n, out in outs.items()
+            child("ours", pattern, str(out), options, f"--direct_num_workers={n}") for n, out in outs.items()
         )
         assert content(outs[1]) == content(outs[2]), "one worker's examples and those of two differ"
         ratios.append(one["wall_s"] / two["wall_s"])
-        show(f"Ingest, {WORKER_FILES} files of {rows:,} rows, one worker, round {round_number}", one)
+        show(f"Ingest, {what}, one worker, round {round_number}", one)
         show(f"the same, two workers ({ratios[-1]:.2f}x wall)", two)
     print(
-        f"\nTwo workers beside one, {rows:,} rows a file, {rounds} rounds: "
+        f"\nTwo workers beside one, {what}, {rounds} rounds: "
         f"{statistics.median(ratios):.2f}x wall, the median\n"
     )
 

@@ -1,7 +1,7 @@
 """The output of the format readers: blocks of rows, and the rows that could not be read."""
 
 from collections.abc import Callable, Mapping, Sequence, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -23,21 +23,28 @@ class FilePart:
     """A part of a file that begins and ends between two rows.
 
     Attributes:
-        begin: its first byte.
+        begin: its first byte; of a Parquet file, what is unpacked before it, in bytes.
         end: the byte after its last one.
         line: the number of its first line, from 1.
         rows: how many rows of the file lie before it.
+        groups: its row groups, in a Parquet file.
     """
 
     begin: int
     end: int
     line: int = 1
     rows: int = 0
+    groups: range = range(0)
 
     @property
     def size_bytes(self) -> int:
         """Its size."""
         return self.end - self.begin
+
+    def joined(self, following: "FilePart") -> "FilePart":
+        """Return this part and the one that follows it as one."""
+        groups = range(self.groups.start, following.groups.stop)
+        return replace(self, end=following.end, groups=groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +55,7 @@ class InputFile:
         name: the file's name as the user knows it, used in messages, the quarantine and the digest.
         path: the path of its content on this machine.
         label: the class of its images, if the format takes the class from the folder.
-        part: the part of it to read, if not all; only CSV files have parts.
+        part: the part of it to read, if not all; see `file_parts`.
     """
 
     name: str

@@ -110,9 +110,10 @@ def convert(
                 begin, first = (file.part.begin, file.part.rows) if file.part else (0, 0)
                 digest = None if begin else file_digest(file)
                 for block in format_of(options).read(file, options, columns):
-                    quarantine.add(
-                        file.name, [*block.rejects, *work.take(block, PurePath(file.name).name, first)]
-                    )
+                    rejects = [*block.rejects, *work.take(block, PurePath(file.name).name, first)]
+                    # In the order of the file, wherever its blocks begin.
+                    rejects.sort(key=lambda reject: reject.place.offset)
+                    quarantine.add(file.name, rejects)
                     first += block.rows + len(block.rejects)
                     report.tally.has_empty_end |= block.has_empty_end
                     report.tally.rows_in += block.rows + len(block.rejects)

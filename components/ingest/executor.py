@@ -27,8 +27,8 @@ from slipway.components.failure_files import left_folder
 from slipway.components.ingest.blocks import check_columns
 from slipway.components.ingest.column_types import Columns, ColumnType, merge
 from slipway.components.ingest.convert import Report, convert
-from slipway.components.ingest.csv_parts import divided
 from slipway.components.ingest.digest import combined
+from slipway.components.ingest.file_parts import divided
 from slipway.components.ingest.header_names import EMPTY_END, EMPTY_END_NOTE, INDEX, INDEX_NOTE
 from slipway.components.ingest.local_ingest import infer_columns, run_tasks, worker_count
 from slipway.components.ingest.options import Options

@@ -5,6 +5,7 @@ A column's type can hold the values of all lines and files; a key that a line la
 
 import shlex
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,19 @@ def infer(file: InputFile, options: Options, known: Columns) -> dict[str, Column
     Raises:
         FileError: no line is an object, or no object has a chosen column.
     """
+    kinds, first = _kinds(file, options)
+    if file.part:
+        if file.part.begin:  # the file as a whole is judged with its first part
+            return {name: known.get(name, kind) for name, kind in kinds.items()}
+        if not kinds or not kinds.keys() >= set(options.columns):
+            kinds, first = _kinds(replace(file, part=None), options)
+    if not kinds:
+        raise _no_row(file, first)
+    return {name: known.get(name, kinds[name]) for name in options.chosen(tuple(kinds), file=file.name)}
+
+
+def _kinds(file: InputFile, options: Options) -> tuple[dict[str, ColumnType], Reject | None]:
+    """Return the chosen keys of a file or its part with their types, and the first line that is no row."""
     kinds: dict[str, ColumnType] = {}
     first: Reject | None = None
     wanted = {*options.columns, options.split_column} if options.columns else None
@@ -59,9 +73,7 @@ def infer(file: InputFile, options: Options, known: Columns) -> dict[str, Column
                 kinds[key] = kind
             if len(kinds) > options.limits.columns:
                 raise _too_many_keys(file, row, options.limits)
-    if not kinds:
-        raise _no_row(file, first)
-    return {name: known.get(name, kinds[name]) for name in options.chosen(tuple(kinds), file=file.name)}
+    return kinds, first
 
 
 def first_keys(file: InputFile, options: Options) -> tuple[str, ...]:
@@ -76,6 +88,27 @@ def first_keys(file: InputFile, options: Options) -> tuple[str, ...]:
         if keys := tuple(dict.fromkeys(key for _, _, row in rows for key in row)):
             return keys
     raise _no_row(file, first)
+
+
+def scan_lines(file: InputFile, options: Options) -> Iterator[Records]:
+    """Return the lines of a file or its part, in blocks."""
+    begin, end, line = (file.part.begin, file.part.end, file.part.line) if file.part else (0, None, 1)
+    stream = Stream(file, encoding=options.encoding, begin=begin, end=end)
+    return scan_records(
+        stream.read,
+        delimiter=",",
+        quote=None,
+        max_record_bytes=options.limits.row_bytes,
+        block_bytes=options.block_bytes,
+        offset=begin,
+        line=line,
+    )
+
+
+def line_of(records: Records, start: int, end: int) -> bytes:
+    """Return a line without the byte order mark that a file may begin with."""
+    line = records.data[start:end]
+    return line if records.offset + start else line.removeprefix(_BYTE_ORDER_MARK)
 
 
 def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]:
@@ -176,24 +209,15 @@ def _finder(records: Records, rows: list[tuple[int, int, Row]]) -> Callable[[int
 def _read_lines(
     file: InputFile, options: Options, *, most_rows: int = _MOST_CELLS
 ) -> Iterator[tuple[Records, list[tuple[int, int, Row]], list[Reject]]]:
-    stream = Stream(file, encoding=options.encoding)
     written = WrittenValues.of(options)
     # Only columns declared as float: in a column that is guessed to be float, a long number may be an id.
     fractions = {name for name, kind in options.types.items() if kind == "float"}
-    blocks = scan_records(
-        stream.read,
-        delimiter=",",
-        quote=None,
-        max_record_bytes=options.limits.row_bytes,
-        block_bytes=options.block_bytes,
-    )
-    for records in (part for block in blocks for part in block.parts(most_rows)):
+    for records in (part for block in scan_lines(file, options) for part in block.parts(most_rows)):
         rows: list[tuple[int, int, Row]] = []
         rejects: list[Reject] = []
         for start, end in zip(records.starts.tolist(), records.ends.tolist(), strict=True):
-            raw = records.data[start:end]
+            raw = line_of(records, start, end)
             if records.offset + start == 0:
-                raw = raw.removeprefix(_BYTE_ORDER_MARK)
                 _check_begin(file, raw)
             if not raw.strip():
                 continue

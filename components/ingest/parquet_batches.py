@@ -5,7 +5,7 @@ few hundred bytes may expand to gigabytes. The file's metadata gives the unpacke
 columns that repeat whole texts are read as dictionaries, and unpacked for as many rows as fit.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from slipway.components.ingest.blocks import FileError
+from slipway.components.ingest.blocks import FileError, FilePart
 from slipway.components.ingest.options import MEBIBYTE
 from slipway.components.ingest.source_limits import SourceLimits
 
@@ -62,6 +62,11 @@ class _Chunk:
         """The number of bytes that may have to be unpacked for one row."""
         return max(self.unpacked, self.values * self.value_bytes if self.is_list else self.value_bytes)
 
+    @property
+    def in_memory(self) -> int:
+        """About how many bytes it takes as it is read."""
+        return max(self.unpacked, self.values * self.value_bytes, 0)
+
 
 @dataclass(frozen=True, slots=True)
 class Batch:
@@ -78,10 +83,30 @@ class Batch:
     skipped: int = 0
 
 
+def row_group_pieces(parquet: pq.ParquetFile, names: Collection[str]) -> list[FilePart]:
+    """Return each row group as a part of the file; its bytes are about those of some columns in memory."""
+    groups = range(parquet.metadata.num_row_groups)
+    sizes = [0 for _ in groups]
+    for chunk in _chunks(parquet, set(names), groups):
+        sizes[chunk.group] += chunk.in_memory
+    pieces: list[FilePart] = []
+    begin = rows = 0
+    for group, size in zip(groups, sizes, strict=True):
+        pieces.append(FilePart(begin, begin + size, rows=rows, groups=range(group, group + 1)))
+        begin, rows = begin + size, rows + parquet.metadata.row_group(group).num_rows
+    return pieces
+
+
 def batches(
-    path: Path, names: Sequence[str], *, name: str, block_bytes: int, limits: SourceLimits
+    path: Path,
+    names: Sequence[str],
+    *,
+    name: str,
+    block_bytes: int,
+    limits: SourceLimits,
+    part: FilePart | None = None,
 ) -> Iterator[Batch]:
-    """Yield the rows of some columns of a file, in order.
+    """Yield the rows of some columns of a file or its part, in order.
 
     Args:
         name: the file's name as the user knows it.
@@ -94,27 +119,30 @@ def batches(
         pyarrow.ArrowException, OSError, ValueError: the file is damaged.
     """
     with pq.ParquetFile(path) as parquet:
-        chunks = list(_chunks(parquet, set(names)))
+        groups = part.groups if part else range(parquet.metadata.num_row_groups)
+        chunks = list(_chunks(parquet, set(names), groups))
     for chunk in chunks:
         _check(chunk, limits, name)
     with pq.ParquetFile(
         path, read_dictionary=_as_dictionaries(chunks), page_checksum_verification=True
     ) as parquet:
-        first = 0
+        first = part.rows if part else 0
         rows = _batch_rows(chunks, block_bytes, limits)
-        for batch in parquet.iter_batches(batch_size=rows, columns=list(names), use_threads=False):
+        for batch in parquet.iter_batches(
+            batch_size=rows, row_groups=list(groups), columns=list(names), use_threads=False
+        ):
             yield from _parts(batch, first, block_bytes, limits)
             first += batch.num_rows
 
 
-def _chunks(parquet: pq.ParquetFile, names: Collection[str]) -> Iterator[_Chunk]:
+def _chunks(parquet: pq.ParquetFile, names: Collection[str], groups: Iterable[int]) -> Iterator[_Chunk]:
     schema, metadata = parquet.schema, parquet.metadata
     chosen = [
         (index, column)
         for index in range(metadata.num_columns)
         if _is_in((column := schema.column(index)).path, names)
     ]
-    for group in range(metadata.num_row_groups):
+    for group in groups:
         row_group = metadata.row_group(group)
         for index, column in chosen:
             chunk = row_group.column(index)

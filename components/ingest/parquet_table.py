@@ -19,6 +19,7 @@ from slipway.components.ingest.blocks import (
     LIST_WITH_GAP,
     Block,
     FileError,
+    FilePart,
     InputFile,
     Place,
     Reject,
@@ -27,7 +28,7 @@ from slipway.components.ingest.blocks import (
 from slipway.components.ingest.column_types import Columns, ColumnType, type_of_arrow
 from slipway.components.ingest.file_kinds import HEAD_BYTES, PARQUET, other_kind
 from slipway.components.ingest.options import Options
-from slipway.components.ingest.parquet_batches import Batch, batches
+from slipway.components.ingest.parquet_batches import Batch, batches, row_group_pieces
 from slipway.components.ingest.source_limits import TOO_LARGE, SourceLimits
 from slipway.components.ingest.written_values import WrittenValues
 
@@ -83,8 +84,22 @@ def infer(file: InputFile, options: Options, known: Columns) -> dict[str, Column
     return kinds
 
 
+def parquet_pieces(file: InputFile, options: Options) -> list[FilePart]:
+    """Return the row groups of a file, which are the smallest parts that it may be read in.
+
+    Raises:
+        FileError: the file cannot be read, or lacks a chosen column.
+    """
+    parquet = _open(file)
+    names = options.chosen(tuple(parquet.schema_arrow.names), file=file.name)
+    try:
+        return row_group_pieces(parquet, names)
+    except _BROKEN as error:
+        raise _damaged(file, error, after=0) from error
+
+
 def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]:
-    """Yield the rows of a file; a row's offset is its number."""
+    """Yield the rows of a file or its part; a row's offset is its number in the file."""
     parquet = _open(file)
     names = options.chosen(tuple(parquet.schema_arrow.names), file=file.name)
     if set(names) != set(columns):
@@ -93,19 +108,21 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
             f"{file.name} has different columns from the files beside it: lacks {missing}, also has {more}",
             hint="all files of a source need the same columns; choose some with data.columns",
         )
-    read_rows = 0
+    metadata = parquet.metadata
+    part = file.part or FilePart(0, file.path.stat().st_size, groups=range(metadata.num_row_groups))
+    read_rows = part.rows
     written = WrittenValues.of(options)
     bounded = batches(
-        file.path, names, name=file.name, block_bytes=options.block_bytes, limits=options.limits
+        file.path, names, name=file.name, block_bytes=options.block_bytes, limits=options.limits, part=part
     )
     types = dict(zip(parquet.schema_arrow.names, parquet.schema_arrow.types, strict=True))
     texts = [name for name in names if options.types.get(name) == "text" or _is_string(types[name])]
-    share = file.path.stat().st_size / max(parquet.metadata.num_rows, 1)
     try:
+        share = part.size_bytes / max(sum(metadata.row_group(each).num_rows for each in part.groups), 1)
         for batch in bounded:
             block = _block(batch, options.limits, written, texts)
             read_rows = batch.first + block.rows + len(block.rejects)
-            yield replace(block, position=int(read_rows * share))
+            yield replace(block, position=part.begin + int((read_rows - part.rows) * share))
     except MemoryError:
         raise
     except _BROKEN as error:

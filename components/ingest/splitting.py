@@ -140,6 +140,8 @@ class _KeyHash:
 
     def _keys(self, values: pa.Array) -> pa.Array:
         """Return the values; numbers such as 12.0, as some programs write IDs, as whole numbers."""
+        if pa.types.is_null(values.type):  # Arrow counts a missing value of no type as a key
+            return values.cast(pa.int64())
         if not pa.types.is_floating(values.type):
             return values
         try:

@@ -11,8 +11,8 @@ import zstandard
 
 from slipway.components.ingest.column_types import merge
 from slipway.components.ingest.convert import Report, convert
-from slipway.components.ingest.csv_parts import divided
 from slipway.components.ingest.example_message import parse_example
+from slipway.components.ingest.file_parts import divided
 from slipway.components.ingest.formats import format_of
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.planning import plan_tasks

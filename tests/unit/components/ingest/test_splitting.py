@@ -56,6 +56,15 @@ def test_rows_of_one_key_and_those_without_any_fall_into_one_split_each():
     assert found[1] == found[4]
 
 
+@pytest.mark.parametrize("values", [pa.nulls(2), pa.array([[], None], pa.large_list(pa.null()))])
+def test_rows_of_a_column_without_any_value_fall_into_one_split(values):
+    options = Options(split={f"s{i}": 1 for i in range(9)}, split_by={"key": "n"})
+    rule = split_rule(options, {"n": ColumnType.UNKNOWN})
+    rows = SplitRows([b"a", b"b"], values, "file", np.arange(2), "")
+    first, second = rule.assign(rows).tolist()
+    assert first == second
+
+
 def test_ids_that_a_program_wrote_as_fractions_are_the_same_keys_as_whole_numbers():
     whole, fractions = pa.array(range(50), pa.int64()), pa.array([float(n) for n in range(50)])
     assert assigned(fractions, split_by={"key": "x"}) == assigned(whole, split_by={"key": "n"})
