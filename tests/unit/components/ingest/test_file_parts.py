@@ -85,13 +85,6 @@ def test_parts_are_whole_rows_that_follow_each_other(write, in_parts):
         assert (part.line, part.rows) == (number + 2, number)
 
 
-def test_without_a_header_the_first_line_is_a_row(write, in_parts):
-    in_parts()
-    options = Options(block_bytes=BLOCK_BYTES, column_names=("number", "fare", "name"))
-    [_, second, *_] = divided(list_files(str(write(b"".join(LINES), "trips.csv"))), options)
-    assert second.part.rows == second.part.line - 1
-
-
 @pytest.mark.parametrize(
     ("name", "content", "options"),
     [
@@ -276,22 +269,6 @@ def check_parts(ingest, path, **options):
         patched.setattr(file_parts, "PART_BYTES", 30)
         patched.setattr(planning, "TASK_BYTES", 1)
         assert outcome() == whole
-
-
-def test_parts_of_json_lines_are_numbered_without_blank_lines(write, in_parts):
-    in_parts(100)
-    lines = [b'\xef\xbb\xbf{"number": 0}', *(b'{"number": %d}\n \n' % number for number in range(1, 100))]
-    content = b"\n".join(lines)
-    [_, *others] = divided(
-        list_files(str(write(content, "rows.jsonl"))), Options(format="jsonl", block_bytes=50)
-    )
-    assert len(others) > 5
-    for stored in others:
-        rest = content[stored.part.begin :].split(b"\n")
-        before = content[: stored.part.begin]
-        assert stored.part.line == before.count(b"\n") + 1
-        assert stored.part.rows == before.count(b"{")
-        assert rest[0] in (b" ", b"") or json.loads(rest[0])
 
 
 def test_keys_that_only_some_parts_have_are_looked_for_in_all(ingest, write, in_parts):
