@@ -5,12 +5,16 @@ import os
 from concurrent.futures import wait
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from slipway.components.errors import ComponentError
+from slipway.components.ingest import file_parts
 from slipway.components.ingest import local_ingest as here
 from slipway.components.ingest.blocks import FileError
 from slipway.components.ingest.column_types import ColumnType
+from slipway.components.ingest.file_parts import divided
 from slipway.components.ingest.local_ingest import run_tasks, worker_count
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.planning import TASK_BYTES, Task
@@ -21,7 +25,7 @@ from slipway.components.progress import PROGRESS_VARIABLE
 
 @pytest.fixture
 def run(tmp_path):
-    """Runs a task for each file; returns the report and the bytes of what was written."""
+    """Runs a task for each file or part of one; returns the report and the bytes of what was written."""
 
     def ran(pattern, *, workers=1, known=None, name="out", **settings):
         options = Options(split={"all": 1}, block_bytes=300, compression="none", **settings)
@@ -36,7 +40,7 @@ def run(tmp_path):
         out.mkdir()
         tasks = [
             Task(index=i, files=[file], splits={"all": str(out)}, quarantine=f"{out}/rows-{i}", total_bytes=1)
-            for i, file in enumerate(list_files(str(pattern)))
+            for i, file in enumerate(divided(list_files(str(pattern)), options))
         ]
         report = run_tasks(tasks, options, known or {}, workers=workers, clear=clear)
         content = {path.name: path.read_bytes() for path in sorted(out.iterdir())}
@@ -109,6 +113,31 @@ def test_processes_write_what_one_writes(run, several):
     assert beside == content
     assert two.tally == one.tally
     assert [Path(digest.name).name for digest in two.digests] == [f"{i}.csv" for i in range(5)]
+
+
+def write_large(path):
+    rows = [{"n": number, "s": f"row {number % 7}"} for number in range(600)]
+    if path.suffix == ".parquet":
+        pq.write_table(pa.Table.from_pylist(rows), path, row_group_size=100)
+    elif path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows) + '{"n": "600"}\n[]\n')
+    else:
+        path.write_text("n,s\n" + "".join(f"{row['n']},{row['s']}\n" for row in rows) + "600\n")
+    return path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file_format", ["csv", "jsonl", "parquet"])
+def test_processes_write_of_one_file_in_parts_what_one_writes(run, tmp_path, monkeypatch, file_format):
+    monkeypatch.setattr(file_parts, "PART_BYTES", 1_000)
+    path = write_large(tmp_path / f"rows.{file_format}")
+    one, content, _ = run(path, format=file_format)
+    two, beside, _ = run(path, format=file_format, workers=2, name="beside")
+    assert beside == content
+    assert len([name for name in content if name.startswith("rows-")]) >= 5
+    assert two.tally == one.tally
+    assert two.digests == one.digests
+    assert one.tally.rows_in >= 600
 
 
 @pytest.mark.slow
