@@ -147,9 +147,12 @@ class _KeyHash:
         try:
             return values.cast(pa.int64())
         except pa.ArrowInvalid:
-            fraction = next(each for each in values.to_pylist() if each is not None and not each.is_integer())
+            least, beyond = -(2.0**63), 2.0**63
+            known = (each for each in values.to_pylist() if each is not None)
+            wrong = next(each for each in known if not (each.is_integer() and least <= each < beyond))
+            what = "numbers beyond 64 bits" if wrong.is_integer() else "fractions"
             raise ComponentError(
-                f"data.split_by.key: column {self.column!r} holds fractions ({fraction})",
+                f"data.split_by.key: column {self.column!r} holds {what} ({wrong})",
                 hint="choose whole numbers or text",
             ) from None
 

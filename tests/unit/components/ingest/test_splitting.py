@@ -1,5 +1,8 @@
 """Which split a row belongs to, rule by rule; test_rules.py has what comes of it in whole files."""
 
+import math
+import re
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -72,6 +75,24 @@ def test_ids_that_a_program_wrote_as_fractions_are_the_same_keys_as_whole_number
     assert [first] == assigned(pa.array([7]), split_by={"key": "n"})
     with pytest.raises(ComponentError, match=r"'x' holds fractions \(1.5\)\nhint: choose whole numbers"):
         assigned(pa.array([1.0, None, 1.5]), split_by={"key": "x"})
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (1e30, "numbers beyond 64 bits (1e+30)"),
+        (2.0**63, "numbers beyond 64 bits (9.223372036854776e+18)"),
+        (math.inf, "fractions (inf)"),
+        (math.nan, "fractions (nan)"),
+    ],
+)
+def test_numbers_that_are_no_keys_are_refused_with_what_they_are(value, words):
+    with pytest.raises(ComponentError, match=re.escape(f"column 'x' holds {words}")):
+        assigned(pa.array([1.0, None, value]), split_by={"key": "x"})
+
+
+def test_the_greatest_whole_numbers_are_keys():
+    assigned(pa.array([-(2.0**63), 2.0**62, 1e16]), split_by={"key": "x"})
 
 
 @pytest.mark.parametrize(
