@@ -78,6 +78,16 @@ def test_workload_with_a_secret_is_refused_without_showing_it(project, assignmen
     assert not any(secret in str(refused.value) for secret in ("0a1b", "hunter22", "abc%3D"))
 
 
+@pytest.mark.parametrize("profile", [None, "told"])
+def test_secret_in_a_profile_is_reported_once_whichever_is_chosen(project, tmp_path, profile):
+    text = (project / "workloads/taxi/workload.yaml").read_text(encoding="utf-8")
+    hook = "profiles:\n  told: {push: {hook: [curl, -H, 'SECRET']}}".replace("SECRET", SECRETS["header"][0])
+    (tmp_path / "workload.yaml").write_text(text.replace("profiles:", hook, 1), encoding="utf-8")
+    with pytest.raises(ConfigError) as refused:
+        load_workload(tmp_path / "workload.yaml", profile=profile, root=project)
+    assert str(refused.value).count("looks like a header with a token") == 1
+
+
 def test_parameter_of_a_pipeline_with_a_secret_is_refused_without_showing_it():
     with pytest.raises(UsageError, match="--set address: looks like an address with a password") as refused:
         read_parameters(["name=x", f"address={SECRETS['database'][0]}"])
