@@ -157,7 +157,8 @@ def _find_problems(layers: Layers, *, root: Path, only: Layer | None = None) -> 
     found += [
         problem_at(path, f"looks like {what}: {_NO_SECRETS}", layers, echo=False)
         for path, what in written_secrets(layers.data)
-        if path[0] != "profiles"  # each is checked over the file, by itself
+        # Each profile is checked over the file, by itself.
+        if path[0] != "profiles" and path not in wrong
     ]
     own = layers.value(("evaluate", "own_metrics"))
     for name in own if isinstance(own, dict) else ():
