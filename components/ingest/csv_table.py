@@ -28,9 +28,9 @@ from slipway.components.ingest.column_types import Columns, ColumnType, infer_ty
 from slipway.components.ingest.compression import Stream
 from slipway.components.ingest.csv_record_blocks import Records, scan_records
 from slipway.components.ingest.header_names import Header, header_of, names_problem, with_index
+from slipway.components.ingest.notations import Notations
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.source_limits import TOO_LONG
-from slipway.components.ingest.written_values import WrittenValues
 
 _OTHER_MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
@@ -97,7 +97,7 @@ class _Table:
     def __init__(self, file: InputFile, options: Options) -> None:
         self._file = file
         self._options = options
-        self._written = WrittenValues.of(options)
+        self._notations = Notations.of(options)
         self._records = self._scanned()
         self._first = next(self._records, None)
         self._header = self._checked_header()
@@ -337,7 +337,7 @@ class _Table:
         find: Callable[[int], Place],
     ) -> Block:
         named = dict(zip(self.names, columns, strict=True))
-        chosen = {name: self._written.plain(name, self._with_nulls(named[name])) for name in self.chosen}
+        chosen = {name: self._notations.plain(name, self._with_nulls(named[name])) for name in self.chosen}
         return Block(
             rows=len(columns[0]),
             columns=chosen,

@@ -17,10 +17,10 @@ from slipway.components.ingest.column_types import Columns, ColumnType
 from slipway.components.ingest.compression import Stream
 from slipway.components.ingest.csv_record_blocks import Records, scan_records
 from slipway.components.ingest.json_objects import INT64, Row, as_written, parse_object
+from slipway.components.ingest.notations import Notations
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.quarantine import describe
 from slipway.components.ingest.source_limits import TOO_LONG, SourceLimits
-from slipway.components.ingest.written_values import WrittenValues
 
 _TYPES: dict[type, ColumnType] = {
     bool: ColumnType.INT,
@@ -209,7 +209,7 @@ def _finder(records: Records, rows: list[tuple[int, int, Row]]) -> Callable[[int
 def _read_lines(
     file: InputFile, options: Options, *, most_rows: int = _MOST_CELLS
 ) -> Iterator[tuple[Records, list[tuple[int, int, Row]], list[Reject]]]:
-    written = WrittenValues.of(options)
+    notations = Notations.of(options)
     # Only columns declared as float: in a column that is guessed to be float, a long number may be an id.
     fractions = {name for name, kind in options.types.items() if kind == "float"}
     for records in (part for block in scan_lines(file, options) for part in block.parts(most_rows)):
@@ -229,19 +229,19 @@ def _read_lines(
                 rejects.append(Reject(reason, _place(records, start, end), detail=detail))
             else:
                 rows.append((start, end, row))
-        _rewrite([row for _, _, row in rows], written)
+        _rewrite([row for _, _, row in rows], notations)
         yield records, rows, rejects
 
 
-def _rewrite(rows: list[Row], written: WrittenValues) -> None:
+def _rewrite(rows: list[Row], notations: Notations) -> None:
     """Replace texts in a column's number or date format with numbers or plain dates."""
-    for column in (*written.numbers, *written.dates):
+    for column in (*notations.numbers, *notations.dates):
         # A date may be a whole number, such as 20240131.
-        kinds = (str, int) if column in written.dates else (str,)
+        kinds = (str, int) if column in notations.dates else (str,)
         holders = [row for row in rows if type(row.get(column)) in kinds]
         texts = pa.array([str(row[column]).encode() for row in holders], pa.large_binary())
-        for row, text in zip(holders, written.plain_bytes(column, texts).to_pylist(), strict=True):
-            row[column] = text if text is None else _number_or_text(text, column in written.numbers)
+        for row, text in zip(holders, notations.plain_bytes(column, texts).to_pylist(), strict=True):
+            row[column] = text if text is None else _number_or_text(text, column in notations.numbers)
 
 
 def _number_or_text(text: bytes, is_number: bool) -> float | str:

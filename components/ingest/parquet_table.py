@@ -27,10 +27,10 @@ from slipway.components.ingest.blocks import (
 )
 from slipway.components.ingest.column_types import Columns, ColumnType, type_of_arrow
 from slipway.components.ingest.file_kinds import HEAD_BYTES, PARQUET, other_kind
+from slipway.components.ingest.notations import Notations
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.parquet_batches import Batch, batches, row_group_pieces
 from slipway.components.ingest.source_limits import TOO_LARGE, SourceLimits
-from slipway.components.ingest.written_values import WrittenValues
 
 _RAW_VALUES = 20
 _NO_TEXT = "not valid text"
@@ -111,7 +111,7 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
     metadata = parquet.metadata
     part = file.part or FilePart(0, file.path.stat().st_size, groups=range(metadata.num_row_groups))
     read_rows = part.rows
-    written = WrittenValues.of(options)
+    notations = Notations.of(options)
     bounded = batches(
         file.path, names, name=file.name, block_bytes=options.block_bytes, limits=options.limits, part=part
     )
@@ -120,7 +120,7 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
     try:
         share = part.size_bytes / max(sum(metadata.row_group(each).num_rows for each in part.groups), 1)
         for batch in bounded:
-            block = _block(batch, options.limits, written, texts)
+            block = _block(batch, options.limits, notations, texts)
             read_rows = batch.first + block.rows + len(block.rejects)
             yield replace(block, position=part.begin + int((read_rows - part.rows) * share))
     except MemoryError:
@@ -129,7 +129,7 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
         raise _damaged(file, error, after=read_rows) from error
 
 
-def _block(batch: Batch, limits: SourceLimits, written: WrittenValues, texts: Collection[str]) -> Block:
+def _block(batch: Batch, limits: SourceLimits, notations: Notations, texts: Collection[str]) -> Block:
     def place(row: int) -> Place:
         names = batch.rows.schema.names[:_RAW_VALUES]
         raw = {name: str(_value(batch.rows, name, row))[:200] for name in names}
@@ -149,7 +149,7 @@ def _block(batch: Batch, limits: SourceLimits, written: WrittenValues, texts: Co
         rejects.append(Reject(TOO_LARGE, Place(None, batch.first, b""), detail=detail))
     return Block(
         rows=whole.num_rows,
-        columns={name: written.plain_bytes(name, _plain(whole[name])) for name in whole.schema.names},
+        columns={name: notations.plain_bytes(name, _plain(whole[name])) for name in whole.schema.names},
         rejects=rejects,
         find=lambda row: place(int(rows[row])),
     )

@@ -20,8 +20,8 @@ from slipway.components.ingest.column_types import (
 from slipway.components.ingest.example_encoding import ExampleEncoder
 from slipway.components.ingest.float32_fit import misfits
 from slipway.components.ingest.formats import format_of
-from slipway.components.ingest.number_forms import odd_forms
 from slipway.components.ingest.options import Options, Type
+from slipway.components.ingest.suspect_numbers import odd_forms
 
 _WRONG_TYPE = {ColumnType.INT: "not a whole number", ColumnType.FLOAT: "not a number"}
 TOO_LARGE = "a number beyond 32-bit fractions"

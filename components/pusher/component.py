@@ -31,6 +31,7 @@ from slipway.components.pusher.provenance import (
     read_schema,
     read_verdict,
 )
+from slipway.components.pusher.retention import thin_out
 from slipway.components.pusher.signing_keys import (
     SigningKey,
     SigningSettings,
@@ -38,7 +39,6 @@ from slipway.components.pusher.signing_keys import (
     readable_by_others,
 )
 from slipway.components.pusher.version_files import Extras
-from slipway.components.pusher.version_store import thin_out
 from slipway.components.saved_model.digest import PROPERTY, SBOM_FOLDER, require_unchanged
 from slipway.components.saved_model.digest_files import exported_digest, model_digest
 from slipway.components.saved_model.reading import read_signatures

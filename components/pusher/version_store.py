@@ -1,7 +1,6 @@
 """The versions of one base, in a directory or in an object store: list, verify, fetch and remove them."""
 
 import contextlib
-import logging
 import os
 import shutil
 import tempfile
@@ -19,8 +18,6 @@ from slipway.components.pusher.stored_folder import folder_at
 from slipway.components.pusher.versions import version_number
 from slipway.components.saved_model.digest import MANIFEST, SIGNATURE
 from slipway.components.store_address import is_in_store
-
-_log = logging.getLogger(__name__)
 
 
 class UntrustedError(ComponentError):
@@ -66,22 +63,6 @@ def version_store_at(base: str, trust: Trust | None = None) -> VersionStore:
         ComponentError: the bucket cannot be used.
     """
     return _Bucket(base, trust) if is_in_store(base) else _Directory(base, trust)
-
-
-def thin_out(base: str, *, keep: int) -> list[int]:
-    """Remove the oldest versions until `keep` are left; never the newest, nor one that no push made.
-
-    Args:
-        base: the directory or address in an object store.
-        keep: number of versions to keep, >= 1.
-    """
-    store = version_store_at(base)
-    older = store.numbers()[: -max(keep, 1)]
-    removed = [version for version in older if store.manifest(version) is not None]
-    for version in removed:
-        store.remove(version)
-        _log.info("Removed version %d of %s: push.keep is %d.", version, base, keep)
-    return removed
 
 
 def _refuse(base: str, version: int, problem: str, trust: Trust | None) -> None:

@@ -33,7 +33,7 @@ from slipway.components.trainer.custom_fit import require_steps
 from slipway.components.trainer.user_model import source_root
 from slipway.pipeline.commands.options import SEARCH_S
 from slipway.pipeline.config import WorkloadChoice, WorkloadConfig
-from slipway.pipeline.engine.processes.os_processes import default_jobs
+from slipway.pipeline.engine.processes.default_jobs import default_jobs
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.fingerprint.source_closure import source_closure
 from slipway.pipeline.runs import preflight_results

@@ -11,8 +11,9 @@ from slipway.components.pusher.hook import run_hook
 from slipway.components.pusher.manifest import Manifest, read_manifest
 from slipway.components.pusher.manifest_contents import Provenance, Republished
 from slipway.components.pusher.provenance import read_sbom
+from slipway.components.pusher.retention import thin_out
 from slipway.components.pusher.version_files import Extras
-from slipway.components.pusher.version_store import UntrustedError, VersionStore, thin_out, version_store_at
+from slipway.components.pusher.version_store import UntrustedError, VersionStore, version_store_at
 from slipway.components.pusher.versions import Published
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.errors import PipelineError, UsageError, raised_as

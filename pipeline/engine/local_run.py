@@ -12,7 +12,7 @@ from slipway.pipeline.engine.docker import check_docker
 from slipway.pipeline.engine.journal import Journal
 from slipway.pipeline.engine.plan_without_run import check_nodes
 from slipway.pipeline.engine.processes.client import ForkServerClient
-from slipway.pipeline.engine.processes.os_processes import default_jobs
+from slipway.pipeline.engine.processes.default_jobs import default_jobs
 from slipway.pipeline.engine.processes.temporary import temporary_folder
 from slipway.pipeline.engine.processes.warm import WarmProcess
 from slipway.pipeline.engine.result_store import CachedResults

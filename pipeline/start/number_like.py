@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from slipway.components.counted_words import counted
 from slipway.components.ingest.column_notes import ColumnNotes
-from slipway.components.ingest.number_forms import Form
+from slipway.components.ingest.suspect_numbers import Form
 
 # Telephone numbers with a country code have at least this many digits; signed changes such as +5 have fewer.
 _LEAST_DIGITS = 7

@@ -13,8 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from slipway.components.ingest.notations import plain_dates, written_numbers
 from slipway.components.ingest.options import NumberFormat
-from slipway.components.ingest.written_values import plain_dates, written_numbers
 from slipway.pipeline.start.facts import with_unit
 
 # What people and programs write into a cell without a value: \N is what databases do, #DIV/0! what sheets do.

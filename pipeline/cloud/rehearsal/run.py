@@ -24,7 +24,8 @@ from slipway.pipeline.cloud.rehearsal.services import ServiceName
 from slipway.pipeline.cloud.rehearsal.tasks import EXIT_HANDLER, STATUS_FILE
 from slipway.pipeline.engine.journal import Journal
 from slipway.pipeline.engine.processes.client import ForkServerClient
-from slipway.pipeline.engine.processes.os_processes import default_jobs, end_leftovers
+from slipway.pipeline.engine.processes.default_jobs import default_jobs
+from slipway.pipeline.engine.processes.os_processes import end_leftovers
 from slipway.pipeline.engine.processes.temporary import remove_left as remove_left_temporary
 from slipway.pipeline.engine.processes.temporary import temporary_folder
 from slipway.pipeline.engine.processes.warm import KERAS_VARIABLES

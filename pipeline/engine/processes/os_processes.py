@@ -1,4 +1,4 @@
-"""Linux processes: end with the parent, find and kill leftovers, and count how many fit on this machine."""
+"""Linux processes: end with the parent, find and kill leftovers."""
 
 import ctypes
 import os
@@ -6,8 +6,6 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
-
-from slipway.components.available_memory import available_memory_bytes
 
 # linux/prctl.h
 _PR_SET_PDEATHSIG = 1
@@ -111,16 +109,6 @@ def end_leftovers(folder: Path) -> int:
         ended |= found
         time.sleep(0.01)
     return len(ended)
-
-
-def default_jobs(*, node_bytes: int = 2 * 2**30) -> int:
-    """Return the number of nodes to run at once, limited by cores and available memory.
-
-    Args:
-        node_bytes: the memory that a node is assumed to need; the taxi workload's largest holds 1.3 GiB.
-    """
-    cores = len(os.sched_getaffinity(0))
-    return max(1, min(cores, available_memory_bytes() // node_bytes))
 
 
 def _processes() -> Iterator[int]:

@@ -20,11 +20,12 @@ from slipway.components.pusher import publish_to_bucket as publishing
 from slipway.components.pusher.artifact_folder import on_this_machine
 from slipway.components.pusher.google_folder import Folder
 from slipway.components.pusher.publish_to_bucket import complete_versions, publish_to_bucket, verify_in_bucket
+from slipway.components.pusher.retention import thin_out
 from slipway.components.pusher.signature import Trust
 from slipway.components.pusher.signing_keys import SigningSettings, read_signing_key, read_verify_key
 from slipway.components.pusher.stored_folder import EMPTY_CRC32C, TakenError, crc32c_of
 from slipway.components.pusher.version_files import Extras
-from slipway.components.pusher.version_store import UntrustedError, thin_out, version_store_at
+from slipway.components.pusher.version_store import UntrustedError, version_store_at
 from slipway.pipeline.commands.verify import Verified, verify
 from slipway.pipeline.commands.versions import rollback
 from slipway.pipeline.config import WorkloadConfig

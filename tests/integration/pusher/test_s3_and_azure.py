@@ -14,9 +14,10 @@ from slipway.components.pusher import model_lock
 from slipway.components.pusher import publish_to_bucket as publishing
 from slipway.components.pusher.destination import find_unwritable, push
 from slipway.components.pusher.publish_to_bucket import complete_versions, verify_in_bucket
+from slipway.components.pusher.retention import thin_out
 from slipway.components.pusher.s3_and_azure_folder import S3AndAzureFolder
 from slipway.components.pusher.stored_folder import EMPTY_CRC32C, TakenError, crc32c_of, folder_at
-from slipway.components.pusher.version_store import thin_out, version_store_at
+from slipway.components.pusher.version_store import version_store_at
 from slipway.pipeline.commands.verify import Verified, verify
 from slipway.pipeline.commands.versions import rollback
 from slipway.pipeline.config import WorkloadConfig

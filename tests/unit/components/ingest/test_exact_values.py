@@ -12,8 +12,8 @@ from slipway.components.errors import ComponentError
 from slipway.components.ingest.blocks import FileError
 from slipway.components.ingest.column_notes import ROUNDED, TO_ZERO, ColumnNotes
 from slipway.components.ingest.column_types import ColumnType
-from slipway.components.ingest.number_forms import Form
 from slipway.components.ingest.options import Options
+from slipway.components.ingest.suspect_numbers import Form
 from slipway.components.ingest.tfrecord import frame
 
 ALL = {"split": {"all": 1}}

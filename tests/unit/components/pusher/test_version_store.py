@@ -1,33 +1,12 @@
 """The versions in a directory; tests/integration/pusher/test_bucket.py has those in Cloud Storage."""
 
-import logging
-
 import pytest
 
 from slipway.components.errors import ComponentError
 from slipway.components.pusher import publish_to_folder as publishing
 from slipway.components.pusher.manifest import read_manifest
-from slipway.components.pusher.publish_to_folder import publish, remove_version
-from slipway.components.pusher.version_store import thin_out, version_store_at
-
-
-@pytest.fixture
-def base(tmp_path):
-    return tmp_path / "serving"
-
-
-@pytest.fixture
-def pushed(tmp_path, base):
-    """Three versions of a push, and one made by hand before them."""
-    (base / "7").mkdir(parents=True)
-    (base / "7" / "saved_model.pb").write_bytes(b"by hand")
-    model = tmp_path / "model"
-    model.mkdir()
-    found = []
-    for graph in (b"first", b"second", b"third"):
-        (model / "saved_model.pb").write_bytes(graph)
-        found.append(publish(model, base=base).version)
-    return found
+from slipway.components.pusher.publish_to_folder import remove_version
+from slipway.components.pusher.version_store import version_store_at
 
 
 def test_versions_are_those_that_a_server_would_load_in_their_order(pushed, base, tmp_path):
@@ -38,15 +17,6 @@ def test_versions_are_those_that_a_server_would_load_in_their_order(pushed, base
     (base / "v3" / "saved_model.pb").touch()
     assert version_store_at(str(base)).numbers() == [7, *pushed]
     assert version_store_at(str(base / "not there")).numbers() == []
-
-
-@pytest.mark.parametrize(("keep", "removed"), [(4, 0), (3, 0), (2, 1), (1, 2), (0, 2)])
-def test_oldest_versions_go_but_never_the_newest_nor_what_no_push_made(pushed, base, keep, removed, caplog):
-    caplog.set_level(logging.INFO)
-    assert thin_out(str(base), keep=keep) == pushed[:removed]
-    assert version_store_at(str(base)).numbers() == [7, *pushed[removed:]]
-    told = [f"Removed version {each} of {base}: push.keep is {keep}." for each in pushed[:removed]]
-    assert [text for text in caplog.messages if text.startswith("Removed ")] == told
 
 
 def test_version_is_fetched_where_it_lies_when_it_is_whole(pushed, base):

@@ -14,7 +14,8 @@ from slipway.components.pusher import version_store
 from slipway.components.pusher.manifest import Manifest, read_manifest
 from slipway.components.pusher.manifest import verify as problem_of
 from slipway.components.pusher.publish_to_folder import publish
-from slipway.components.pusher.version_store import thin_out, version_store_at
+from slipway.components.pusher.retention import thin_out
+from slipway.components.pusher.version_store import version_store_at
 from slipway.pipeline.commands import show
 from slipway.pipeline.commands.gc.kept_runs import kept_runs
 from slipway.pipeline.commands.verify import Verified, verify, verify_all

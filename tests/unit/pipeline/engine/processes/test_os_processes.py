@@ -13,7 +13,6 @@ from slipway.components.project import PROJECT_ROOT
 from slipway.pipeline.engine.processes.os_processes import (
     RUN_VARIABLE,
     children,
-    default_jobs,
     end_leftovers,
     is_stopped,
     leftovers,
@@ -163,9 +162,3 @@ def test_a_child_dies_with_its_killed_parent():
 
 def test_an_orphan_becomes_the_child_of_who_adopts_orphans():
     assert subprocess.check_output([sys.executable, "-c", DIE, "adopt"], cwd=PROJECT_ROOT) == b"1\n"
-
-
-def test_jobs_fit_the_cores_and_the_memory():
-    assert 1 <= default_jobs() <= len(os.sched_getaffinity(0))
-    assert default_jobs(node_bytes=2**60) == 1
-    assert default_jobs(node_bytes=1) == len(os.sched_getaffinity(0))

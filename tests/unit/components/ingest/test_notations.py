@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from slipway.components.ingest.notations import plain_dates, plain_numbers
 from slipway.components.ingest.options import NumberFormat
-from slipway.components.ingest.written_values import plain_dates, plain_numbers
 
 
 @pytest.mark.parametrize(

@@ -35,8 +35,8 @@ _NAMED_MONTH = re.compile(r"%[bB]")
 
 
 @dataclass(frozen=True)
-class WrittenValues:
-    """The columns whose texts are rewritten.
+class Notations:
+    """How the numbers and dates of some columns are written; their texts are rewritten.
 
     Attributes:
         numbers: the notation of the numbers, by column.
@@ -49,7 +49,7 @@ class WrittenValues:
     null_values: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, options: Options) -> "WrittenValues":
+    def of(cls, options: Options) -> "Notations":
         """Return the columns that an ingest's options name."""
         numbers = {name: NumberFormat(**form) for name, form in options.numbers.items()}
         return cls(numbers, options.dates, options.null_values)
