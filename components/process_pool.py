@@ -7,7 +7,6 @@ other.
 
 import logging
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -334,8 +333,8 @@ class _Worker:
 
     def kill(self) -> None:
         """Kill the process, even in the middle of a task."""
-        if self._process and self._process.poll() is None:
-            os.kill(self._process.pid, signal.SIGKILL)
+        if self._process:
+            self._process.kill()
 
     def hang_up(self) -> None:
         """Shut the connection down: the process ends, and threads that wait for its messages are released."""

@@ -4,6 +4,7 @@ The engine's fork server has already imported TensorFlow and Keras, so a process
 sooner. Without it (another orchestrator or interpreter, a test) the module is started with `python -m`.
 """
 
+import contextlib
 import json
 import os
 import signal
@@ -177,7 +178,8 @@ class ForkedProcess:
 
     def _send(self, signum: int) -> None:
         if self.poll() is None:
-            os.kill(self.pid, signum)
+            with contextlib.suppress(ProcessLookupError):  # it has just ended; the server will tell
+                os.kill(self.pid, signum)
 
     def _answer(self) -> _Answer:
         line = b""

@@ -43,7 +43,11 @@ def train_in_blocks(model: Any, blocks: tf.data.Dataset, wait: InputWait | None 
 def _function(model: Any, wait: InputWait | None) -> Callable[[Any], Any]:
     """Make fit's function of its iterator: it runs the blocks of one execution and returns the last logs."""
     steps = model.steps_per_execution
-    one_step = tf.function(model.train_step, reduce_retracing=True, jit_compile=model.jit_compile)
+    # Keras converts no train step by AutoGraph; one of the user's own may count on it here.
+    is_own = type(model).train_step is not keras.Model.train_step
+    one_step = tf.function(
+        model.train_step, reduce_retracing=True, jit_compile=model.jit_compile, autograph=is_own
+    )
 
     def steps_of(block: Any) -> Any:
         def step(number: Any) -> Any:
