@@ -89,7 +89,7 @@ def _kill(engine, output, victim) -> list[str]:
 
 
 def _nothing_is_left(output) -> bool:
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while list(leftovers(output / "runs")) and time.monotonic() < until:
         time.sleep(0.1)
     return not list(leftovers(output / "runs"))

@@ -85,7 +85,7 @@ def gs(tmp_path_factory):
         store = servers.enter_context(running(here / "pusher" / "strict_store.py"))
         proxy = servers.enter_context(running(here / "cloud" / "gs_proxy.py", store, pem))
         bucket = f"http://127.0.0.1:{store}/_buckets/bucket"
-        urllib.request.urlopen(urllib.request.Request(bucket, method="PUT"), timeout=10).close()
+        urllib.request.urlopen(urllib.request.Request(bucket, method="PUT"), timeout=60).close()
         account.write_text(
             json.dumps(
                 {
@@ -136,7 +136,7 @@ class S3:
     def ask(self, method, path, data=None):
         request = urllib.request.Request(self.address + path, data, method=method)  # noqa: S310
         request.add_header("Content-Type", "application/json")
-        with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310
+        with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
             return answer.read()
 
 
@@ -161,7 +161,7 @@ class Azure:
         headers["Authorization"] = f"SharedKey {ACCOUNT}:{base64.b64encode(code).decode()}"
         url = f"{self.address}/{name}?restype=container"
         request = urllib.request.Request(url, method="PUT", headers=headers)  # noqa: S310
-        urllib.request.urlopen(request, timeout=10).close()  # noqa: S310
+        urllib.request.urlopen(request, timeout=60).close()  # noqa: S310
         return f"az://{name}"
 
 

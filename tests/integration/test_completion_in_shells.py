@@ -33,7 +33,7 @@ def shell(request, project, tmp_path_factory):
         # `true`: a shell becomes its last command, and the program looks who has called it.
         done = subprocess.run(
             [request.param, "-c", f"./{program} --install-completion; true"],
-            cwd=project, env=environment, capture_output=True, text=True, timeout=60, check=True,
+            cwd=project, env=environment, capture_output=True, text=True, timeout=300, check=True,
         )  # fmt: skip
         assert f"{request.param} completion installed" in done.stdout
     return request.param, environment
@@ -52,13 +52,13 @@ def test_tab_completes_what_is_typed(shell, project):
 def completes_in_fish(typed, word, environment, project):
     told = subprocess.run(
         ["fish", "-c", f"complete -C '{typed}'"],
-        cwd=project, env=environment, capture_output=True, text=True, timeout=60, check=True,
+        cwd=project, env=environment, capture_output=True, text=True, timeout=300, check=True,
     )  # fmt: skip
     assert [line.partition("\t")[0] for line in told.stdout.splitlines()] == [word]
 
 
 def completes_on_a_terminal(name, typed, line, environment, project):
-    terminal = pexpect.spawn(name, ["-i"], cwd=str(project), env=environment, encoding="utf-8", timeout=30)
+    terminal = pexpect.spawn(name, ["-i"], cwd=str(project), env=environment, encoding="utf-8", timeout=300)
     try:
         terminal.sendline(f"PS1='{PROMPT}'")
         terminal.expect_exact([f"\n{PROMPT}", f"\r{PROMPT}"])  # not the line that sets it

@@ -90,7 +90,7 @@ def served(tmp_path_factory):
 
 
 def reasons(model, rows, **limits):
-    report = check.check_served_model(model, rows, Training(), limit_s=60)
+    report = check.check_served_model(model, rows, Training(), limit_s=300)
     checks = serving_checks(report, ServingLimits(**limits), metrics=["auc", "sparse_categorical_accuracy"])
     verdict = conclude(checks, metrics={}, baseline_metrics={"auc": 1})
     return report, ([] if verdict.blessed else list(verdict.reasons))
@@ -247,7 +247,7 @@ def test_model_of_images_passes_whether_they_come_as_numbers_or_as_files(trained
     from slipway.pipeline.testing import run_component
 
     asked = run_component(
-        ServingCheck, into=tmp_path, **trained_on_images, raw_label="kind", rows=20, limit_s=60.0
+        ServingCheck, into=tmp_path, **trained_on_images, raw_label="kind", rows=20, limit_s=300.0
     )
     report = json.loads(Path(asked["report"].uri, "report.json").read_text())
     assert (report["rows"], report["outputs"], report["missing_signatures"]) == (20, 3, [])

@@ -120,15 +120,15 @@ def push(host, repository, token):
     here, headers = f"http://{host}/v2/{repository}", {"Authorization": f"Bearer {token}"}
     config = b"{}"
     digest = f"sha256:{hashlib.sha256(config).hexdigest()}"
-    started = requests.post(f"{here}/blobs/uploads/", headers=headers, timeout=10)
+    started = requests.post(f"{here}/blobs/uploads/", headers=headers, timeout=60)
     there = started.headers["Location"]
     requests.put(
-        there, params={"digest": digest}, data=config, headers=headers, timeout=10
+        there, params={"digest": digest}, data=config, headers=headers, timeout=60
     ).raise_for_status()
     kind = {"mediaType": "application/vnd.oci.image.config.v1+json", "size": len(config), "digest": digest}
     manifest = {"schemaVersion": 2, "mediaType": MANIFEST, "config": kind, "layers": []}
     put = requests.put(
-        f"{here}/manifests/1", json=manifest, headers={**headers, "Content-Type": MANIFEST}, timeout=10
+        f"{here}/manifests/1", json=manifest, headers={**headers, "Content-Type": MANIFEST}, timeout=60
     )
     put.raise_for_status()
 

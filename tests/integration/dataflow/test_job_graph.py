@@ -25,10 +25,10 @@ def store(project):
     process = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True)
     address = f"http://127.0.0.1:{process.stdout.readline().strip()}"
     request = urllib.request.Request(f"{address}/_buckets/bucket", data=b"", method="PUT")  # noqa: S310
-    urllib.request.urlopen(request, timeout=10).close()  # noqa: S310
+    urllib.request.urlopen(request, timeout=60).close()  # noqa: S310
     yield address
     process.terminate()
-    process.wait(10)
+    process.wait()
     process.stdout.close()
 
 
@@ -222,5 +222,5 @@ def staged(store, url):
 
     bucket, _, name = url.removeprefix("gs://").partition("/")
     address = f"{store}/storage/v1/b/{bucket}/o/{quote(name, safe='')}?alt=media"
-    with urllib.request.urlopen(address, timeout=10) as answer:  # noqa: S310
+    with urllib.request.urlopen(address, timeout=60) as answer:  # noqa: S310
         return beam_runner_api_pb2.Pipeline.FromString(answer.read())

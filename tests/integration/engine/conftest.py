@@ -82,7 +82,7 @@ class Toy:
         if self.warm is not None:
             return self._here(*arguments, "--output", str(self.output))
         process = self.start(*arguments)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=300)
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
     def run(self, name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -96,7 +96,7 @@ class Toy:
             assert words[1] == "local_runner.py"
             return self._here(*words[2:])
         return subprocess.run(
-            words, cwd=PROJECT_ROOT, env=self.environment, capture_output=True, text=True, timeout=120
+            words, cwd=PROJECT_ROOT, env=self.environment, capture_output=True, text=True, timeout=300
         )
 
     def _here(self, *words: str) -> subprocess.CompletedProcess[str]:
@@ -139,7 +139,7 @@ class Toy:
         """
         if self.warm is None:
             return []
-        until = time.monotonic() + 5
+        until = time.monotonic() + 60
         while (forked := list(children(self.warm.pid))) and time.monotonic() < until:
             time.sleep(0.05)
         return forked

@@ -51,7 +51,7 @@ def test_a_run_survives_every_kill(toy, monkeypatch):
     engine = start_and_hang(toy, "resume")
     [server] = children(toy.warm.pid)
     os.kill(server, signal.SIGKILL)
-    told = engine.communicate(timeout=120)[1]
+    told = engine.communicate()[1]
     assert engine.returncode == 1
     assert "Hang: The process that starts the nodes was ended by SIGKILL." in told
     assert told.splitlines()[-1].startswith("hint: python local_runner.py resume ")
@@ -63,7 +63,7 @@ def test_a_run_survives_every_kill(toy, monkeypatch):
     # Ctrl-C: what runs may save, nothing is left, the run can be gone on with.
     engine = start_and_hang(toy, "resume")
     engine.send_signal(signal.SIGINT)
-    told = engine.communicate(timeout=120)[1]
+    told = engine.communicate()[1]
     assert engine.returncode == 130
     assert toy.lines("saved") == ["saved"]
     assert (toy.record().state, toy.node("Hang").state, toy.node("Hang").why) == (
@@ -74,7 +74,7 @@ def test_a_run_survives_every_kill(toy, monkeypatch):
     toy.get_well()
     words = shlex.split(told.splitlines()[-1].removeprefix("hint: python local_runner.py "), comments=True)
     done = start_warmed(toy.warm, words, environment=toy.environment)
-    told = done.communicate(timeout=120)[1]
+    told = done.communicate()[1]
     assert done.returncode == 0, told
     assert toy.record().state == "complete"
     assert toy.record().resumed == 4
@@ -138,7 +138,7 @@ def test_a_fork_server_that_is_killed_while_it_imports_leaves_the_command_that_g
     while not (servers := toy.left()):
         time.sleep(0.05)
     os.kill(servers[0], signal.SIGKILL)
-    told = engine.communicate(timeout=120)[1].splitlines()
+    told = engine.communicate()[1].splitlines()
     assert engine.returncode == 1
     assert told[-2] == "error: The process that starts the nodes was ended by SIGKILL."
     assert f"python local_runner.py resume {toy.record().run_id} --output {toy.output}   # see " in told[-1]

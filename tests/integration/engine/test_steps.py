@@ -103,7 +103,7 @@ def test_step_that_is_told_to_end_lets_its_node_save_and_can_be_taken_again(step
     process = in_process.start("step", "node", run.run_id, "Hang")
     in_process.begins("hangs")
     process.terminate()
-    process.communicate(timeout=60)
+    process.communicate()
     assert process.returncode == 130
     assert in_process.lines("saved") == ["saved"]
     assert (in_process.node("Hang").state, in_process.node("Hang").why) == ("skipped", "interrupted")
@@ -113,7 +113,7 @@ def test_step_that_is_told_to_end_lets_its_node_save_and_can_be_taken_again(step
 
 def _in_a_process(toy, run_id, node_id):
     process = toy.start("step", "node", run_id, node_id)
-    process.communicate(timeout=120)
+    process.communicate()
     return process.returncode
 
 

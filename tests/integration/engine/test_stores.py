@@ -20,7 +20,7 @@ def test_a_second_engine_on_the_folder_is_refused(toy):
     assert f"in use by process {engine.pid}" in second.stderr
     assert "--output" in second.stderr
     engine.send_signal(signal.SIGTERM)
-    engine.communicate(timeout=20)
+    engine.communicate()
     assert engine.returncode == 130, "SIGTERM ends it as Ctrl-C does"
     assert toy.record().state == "interrupted"
 

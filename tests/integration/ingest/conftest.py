@@ -31,7 +31,7 @@ class Cloud:
 
     def _ask(self, method, path, data=None):
         request = urllib.request.Request(self.address + path, data=data, method=method)  # noqa: S310
-        with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310
+        with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
             return answer.read()
 
 
@@ -46,5 +46,5 @@ def cloud(monkeypatch):
     yield found
     google_objects._client_of.cache_clear()
     process.terminate()
-    process.wait(10)
+    process.wait()
     process.stdout.close()

@@ -184,7 +184,7 @@ def emulator(monkeypatch):
         time.sleep(0.1)
     yield google_objects._client()
     process.terminate()
-    process.wait(10)
+    process.wait()
 
 
 def test_another_emulator_is_read_alike(emulator, content):

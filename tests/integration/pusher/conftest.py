@@ -35,7 +35,7 @@ class Cloud:
     def _ask(self, method, path, document=None):
         data = None if document is None else json.dumps(document).encode()
         request = urllib.request.Request(self.address + path, data=data, method=method)  # noqa: S310
-        with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310
+        with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
             return json.load(answer)
 
 
@@ -47,7 +47,7 @@ def store():
     )
     yield Cloud(int(process.stdout.readline()))
     process.terminate()
-    process.wait(10)
+    process.wait()
     process.stdout.close()
 
 

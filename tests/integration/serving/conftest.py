@@ -78,7 +78,7 @@ class Client:
         self.server = server
 
     def ask(self, method, path, body=None, **headers):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             connection.putrequest(method, path, skip_host="Host" in headers)
             data = json.dumps(body).encode() if body is not None and not isinstance(body, bytes) else body

@@ -16,7 +16,7 @@ from slipway.components.serving.server import ModelServer, is_loopback
 pytestmark = pytest.mark.slow
 
 
-def until(condition, seconds=10.0):
+def until(condition, seconds=60.0):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end

@@ -33,7 +33,7 @@ def test_a_batch_that_the_replicas_cannot_share_is_compiled_rounded_up(case, bat
 
 
 def test_devices_that_cannot_be_divided_are_not_compiled_for(case):
-    said = run_compiler(case(model_parallel=3).question, WITH_LIBTPU, import_roots=[], limit_s=1.0)
+    said = run_compiler(case(model_parallel=3).question, WITH_LIBTPU, import_roots=[], limit_s=60.0)
 
     assert isinstance(said, Unanswered)
 
@@ -43,7 +43,7 @@ def test_a_compiling_process_that_was_killed_is_reported_as_one(case, tmp_path, 
     (tmp_path / "python").chmod(0o755)
     monkeypatch.setattr(compiler, "PROJECT_ROOT", tmp_path)
 
-    said = run_compiler(case().question, "python", import_roots=[], limit_s=9.0)
+    said = run_compiler(case().question, "python", import_roots=[], limit_s=60.0)
 
     assert isinstance(said, Unanswered)
     assert "this machine's memory is short" in said.reason
@@ -56,7 +56,7 @@ def test_a_compiling_process_finds_an_installed_slipway(case, monkeypatch):
     )
     monkeypatch.setattr(compiler, "PROJECT_ROOT", Path("/"))
 
-    run_compiler(case().question, "bin/true", import_roots=[], limit_s=9.0)
+    run_compiler(case().question, "bin/true", import_roots=[], limit_s=60.0)
 
     assert asked == [False]
 

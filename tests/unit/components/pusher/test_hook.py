@@ -41,5 +41,5 @@ def test_arguments_meet_no_shell(capfd):
 )
 def test_command_that_fails_is_reported_and_the_version_stays_pushed(command, words):
     with pytest.raises(ComponentError, match=rf"version 7 is pushed, but push\.hook .* {words}") as raised:
-        run_hook(command, PUSHED, workload="taxi", limit_s=0.5 if "sleep" in command[-1] else 20)
+        run_hook(command, PUSHED, workload="taxi", limit_s=0.5 if "sleep" in command[-1] else 60)
     assert raised.value.hint == "fix it, then resume the run"

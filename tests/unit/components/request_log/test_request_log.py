@@ -99,7 +99,7 @@ def test_adding_never_waits_and_what_is_too_much_is_left_out(settings, monkeypat
     monkeypatch.setattr(request_log, "MOST_WAITING_BYTES", 3000)
     may_write, told = threading.Event(), []
     inner = RequestLog(settings())
-    monkeypatch.setattr(inner, "write_arrays", lambda *_: may_write.wait(10))
+    monkeypatch.setattr(inner, "write_arrays", lambda *_: may_write.wait())
     log = BackgroundLog(inner, tell=told.append)
     for _ in range(5):
         log.add(7, *request(100))  # 1,200 bytes each

@@ -96,5 +96,5 @@ def test_client_sees_no_gpu_whatever_this_process_sees(tmp_path, monkeypatch):
     client.write_text("import json, os\nprint(json.dumps({'event': 'imported', 'sees': dict(os.environ)}))\n")
     monkeypatch.setattr(clean_process, "CLIENT", replace(CLIENT, path=str(client)))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
-    seen = ask_in_clean_process(tmp_path / "model", tmp_path, limit_s=60)["sees"]
+    seen = ask_in_clean_process(tmp_path / "model", tmp_path, limit_s=300)["sees"]
     assert (seen["CUDA_VISIBLE_DEVICES"], seen["HIP_VISIBLE_DEVICES"]) == ("-1", "-1")

@@ -75,7 +75,7 @@ if node == 0:
         except subprocess.TimeoutExpired:
             seen["timed_out"] = True
         process.terminate()
-        seen["code"] = process.wait(timeout=10)
+        seen["code"] = process.wait(timeout=60)
         process.kill()
     else:
         seen["printed"] = process.stdout.read()

@@ -50,7 +50,7 @@ def test_what_runs_under_the_folder_is_found_and_ended(sleeper, tmp_path):
     first, second = sleeper(tmp_path / "runs" / "a"), sleeper(tmp_path / "runs" / "b")
     assert set(leftovers(tmp_path / "runs")) == {first.pid, second.pid}
     assert end_leftovers(tmp_path / "runs") == 2
-    assert (first.wait(1), second.wait(1)) == (-signal.SIGKILL, -signal.SIGKILL)
+    assert (first.wait(), second.wait()) == (-signal.SIGKILL, -signal.SIGKILL)
     assert end_leftovers(tmp_path / "runs") == 0
 
 
@@ -64,7 +64,7 @@ def test_what_belongs_to_another_folder_lives_on(sleeper, tmp_path):
 def test_one_run_is_ended_by_its_own_folder(sleeper, tmp_path):
     process = sleeper(tmp_path / "runs" / "a")
     assert end_leftovers(tmp_path / "runs" / "a") == 1
-    assert process.wait(1) == -signal.SIGKILL
+    assert process.wait() == -signal.SIGKILL
 
 
 def test_a_stopped_leftover_is_ended_as_well(sleeper, tmp_path):
@@ -72,7 +72,7 @@ def test_a_stopped_leftover_is_ended_as_well(sleeper, tmp_path):
     process.send_signal(signal.SIGSTOP)
     wait_until(lambda: is_stopped(process.pid))
     assert end_leftovers(tmp_path / "runs") == 1
-    assert process.wait(1) == -signal.SIGKILL
+    assert process.wait() == -signal.SIGKILL
 
 
 def test_a_leftover_is_found_through_a_link_to_its_folder(sleeper, tmp_path):
@@ -110,7 +110,7 @@ def test_a_group_is_reported_and_one_that_is_gone_is_noticed(sleeper, tmp_path):
     process = sleeper(tmp_path)
     assert signal_group(process.pid, 0)
     assert signal_group(process.pid, signal.SIGTERM)
-    assert process.wait(1) == -signal.SIGTERM
+    assert process.wait() == -signal.SIGTERM
     assert not signal_group(process.pid, signal.SIGTERM)
 
 
