@@ -17,7 +17,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -177,7 +177,7 @@ def _answer(question: Question) -> Answer:
         told = explain(error, question.model)
         return refused(told.message, layer=told.layer, cause=told.cause, remedy=told.remedy)
     facts["callbacks"] = tuple(dict.fromkeys(callbacks_in(traced.jaxpr.jaxpr)))
-    facts["traits"] = (*traits_of(model, question), *found)
+    facts["traits"] = (*traits_of(model, question), *_train_step_of_jax(model), *found)
     if words := step.undivided:
         return refused(words, cause="layout", remedy=NO_PADDING)
     facts["state_bytes"] = step.state_bytes
@@ -206,6 +206,16 @@ def _wrong_train_step(model: Any) -> str:
     return (
         f"the train_step of {type(model).__name__} takes the data alone, as with TensorFlow and torch; JAX "
         "hands it the state of the model, too, and wants it back"
+    )
+
+
+def _train_step_of_jax(model: Any) -> tuple[Trait, ...]:
+    """Return the trait of a custom train_step that only JAX can call."""
+    import keras
+
+    own = type(model).train_step
+    return (
+        () if own is keras.Model.train_step else (Trait(kind="jax_train_step", where=type(model).__name__),)
     )
 
 
@@ -331,6 +341,11 @@ class TrainingStep:
             shape = (batch_size, *feature.shape)
             return jax.ShapeDtypeStruct(shape, feature.model_dtype, sharding=self._sharding("batch"))
 
+        rows = jax.ShapeDtypeStruct((batch_size,), "float32", sharding=self._sharding("batch"))
+        return (*self._examples(spec), *([rows] if self._question.is_weighted else []))
+
+    def _examples(self, spec: Callable[[Any], Any]) -> tuple[Any, Any]:
+        """Return features and label as the step gets them, each made by `spec` of its feature."""
         labels = self._question.labels
         inputs = {name: spec(each) for name, each in self._features.items() if name not in labels}
         known = getattr(self._model, "_inputs_struct", None)

@@ -13,8 +13,14 @@ from slipway.components.data_profile.profile import split_rows
 from slipway.components.errors import GateStopError
 from slipway.components.parameters import from_parameter
 from slipway.components.preflight.advice import slice_lines
-from slipway.components.preflight.compiler import Unanswered, adapt_to_compiler, find_compiler, run_compiler
-from slipway.components.preflight.question_and_answer import Question
+from slipway.components.preflight.compiler import (
+    Unanswered,
+    adapt_to_compiler,
+    find_compiler,
+    run_compiler,
+    unanswerable,
+)
+from slipway.components.preflight.question_and_answer import Answer, Question
 from slipway.components.preflight.result import Preflight as Result
 from slipway.components.preflight.transformed import SCHEMA, SPLIT, features_in
 from slipway.components.preflight.verdict import Training, judge
@@ -79,17 +85,16 @@ def Preflight(  # noqa: N802 (component constructors are nouns)
         train_rows=split_rows(statistics, SPLIT.removeprefix("Split-")),
     )
     interpreter = find_compiler()
-    if interpreter is None:
-        verdict = judge(question, None, known)
-    else:
+    answer: Answer | Unanswered | None = unanswerable(model)
+    if answer is None and interpreter is not None:
         roots = [source_root(model)]
         answer = run_compiler(
             adapt_to_compiler(question, interpreter), interpreter, import_roots=roots, limit_s=limit_s
         )
-        if isinstance(answer, Unanswered):
-            verdict = judge(question, None, known, unanswered=(answer.reason, answer.remedy))
-        else:
-            verdict = judge(question, answer, known)
+    if isinstance(answer, Unanswered):
+        verdict = judge(question, None, known, unanswered=(answer.reason, answer.remedy))
+    else:
+        verdict = judge(question, answer, known)
     result = Result(
         workload=workload,
         verdicts=(verdict,),

@@ -99,7 +99,7 @@ class Trait:
     """A property of the step that no compiler refuses, but that its author may not intend.
 
     Attributes:
-        kind: a key of `trait_rules.WORDS`, or "batch_norm".
+        kind: a key of `trait_rules.WORDS`, "batch_norm" or "jax_train_step".
         where: the layer and the line of the user's code, in words; "" if unknown.
         detail: the details that the message needs; "" for most kinds.
     """
@@ -223,6 +223,7 @@ class Question:
         batch_size: the global batch size, in examples.
         precision: a Keras dtype policy, or "auto" for mixed_bfloat16.
         model_parallel: the number of devices that share one copy of the model.
+        is_weighted: whether rows have weights, so that the step gets them beside features and label.
         bucket_by_length: `train.input.bucket_by_length`; the longest batches are compiled.
         search_s: how long to search for the largest batch that fits; 0 for no search.
         is_fast: whether to compile with the compiler's least effort, which is faster but less exact.
@@ -238,6 +239,7 @@ class Question:
     accumulate_steps: int = 1
     model_parallel: int = 1
     layout: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
+    is_weighted: bool = False
     bucket_by_length: Mapping[str, Sequence[int]] = field(default_factory=dict)
     search_s: float = 0.0
     is_fast: bool = False

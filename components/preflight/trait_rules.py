@@ -107,4 +107,18 @@ def _batch_norm(evidence: Evidence) -> Iterator[Finding]:
             )
 
 
-RULES: tuple[Callable[[Evidence], Iterator[Finding]], ...] = (_traits, _batch_norm)
+def _train_step_of_jax(evidence: Evidence) -> Iterator[Finding]:
+    if evidence.backend != "tensorflow" or evidence.answer is None:
+        return
+    for trait in evidence.answer.traits:
+        if trait.kind == "jax_train_step":
+            yield Finding(
+                rule="train_step",
+                severity="error",
+                message=f"the train_step of {trait.where} is written for JAX: it takes the model's state, "
+                "and TensorFlow hands it the data alone",
+                remedy="--set train.backend=jax; or compute_loss, which all backends call",
+            )
+
+
+RULES: tuple[Callable[[Evidence], Iterator[Finding]], ...] = (_traits, _batch_norm, _train_step_of_jax)

@@ -87,17 +87,11 @@ def require_no_buckets(job: TrainingJob) -> None:
 
 
 def require_steps(dotted_path: str) -> None:
-    """Reject a model with its own fit, at once or in steps, where Keras' training step is required.
+    """Reject a model that is fitted at once, where a training step is required.
 
     Raises:
-        ComponentError: the model has its own fit.
+        ComponentError: the model has a fit of that kind.
     """
-    if has_custom_loop(dotted_path):
-        raise ComponentError(
-            f"{dotted_path.rpartition('.')[0]} runs its own steps in fit(model, data, context); preflight "
-            "compiles Keras' step only, so what its own step needs is not known",
-            hint="a train_step of the model's own class is compiled; or set train.preflight to false",
-        )
     if has_custom_fit(dotted_path):
         raise ComponentError(
             f"{dotted_path.rpartition('.')[0]} fits its model by a function of its own, on the CPU: there is "

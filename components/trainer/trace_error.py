@@ -150,8 +150,8 @@ def _judged(error: BaseException, below: list[str]) -> tuple[Cause, str, str]:
         return (
             "shape",
             "the model has more than one output, and there is one label",
-            "one output; join several of them with keras.layers.Concatenate, or put the others into "
-            "another model",
+            "transform.label: {OUTPUT: COLUMN} names a label for each output; or one output, such as several "
+            "joined by keras.layers.Concatenate",
         )
     if "The structure of `inputs` doesn't match" in text:
         return (

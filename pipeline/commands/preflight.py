@@ -21,6 +21,7 @@ from slipway.components.preflight.compiler import (
     find_compiler,
     package_versions,
     run_compiler,
+    unanswerable,
 )
 from slipway.components.preflight.input_and_runtime_rules import NEEDED
 from slipway.components.preflight.question_and_answer import Answer, Question
@@ -140,6 +141,8 @@ def _answers(
     questions: Sequence[Question], history: History, limit_s: float
 ) -> list[Answer | Unanswered | None]:
     """Return stored answers for the same question, code and compiler; compute the others in parallel."""
+    if reason := unanswerable(questions[0].model):
+        return [reason for _ in questions]
     compiler = find_compiler()
     if compiler is None:
         return [None for _ in questions]

@@ -62,6 +62,7 @@ def step_settings(config: WorkloadConfig) -> dict[str, Any]:
         "accumulate_steps": train.accumulate_steps,
         "model_parallel": train.model_parallel,
         "layout": train.layout,
+        **({"is_weighted": True} if config.transform.weight or train.class_weights else {}),
         **({"bucket_by_length": train.input.bucket_by_length} if train.input.bucket_by_length else {}),
     }
 

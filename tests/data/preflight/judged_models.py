@@ -194,6 +194,41 @@ def a_train_step_of_tensorflow(features, _):
     return model
 
 
+class OfJax(keras.Model):
+    """A train_step in JAX's form, which wants the weights of the rows, too."""
+
+    def _loss(self, trained, others, x, y, weights):
+        answers, others = self.stateless_call(trained, others, x, training=True)
+        return self.compute_loss(x, y, answers, weights), others
+
+    def train_step(self, state, data):
+        import jax
+
+        trained, others, optimizer, metrics = state
+        x, y, weights = data
+        graded = jax.value_and_grad(self._loss, has_aux=True)
+        (loss, others), gradients = graded(trained, others, x, y, weights)
+        trained, optimizer = self.optimizer.stateless_apply(optimizer, gradients, trained)
+        return {"loss": loss}, (trained, others, optimizer, metrics)
+
+
+def _of_jax(features):
+    x = given(features)
+    model = OfJax({"x": x}, layers.Dense(1, dtype="float32")(x))
+    model.compile("adam", "mse")
+    return model
+
+
+@right(settings={"is_weighted": True})
+def a_train_step_of_jax_over_weights(features, _):
+    return _of_jax(features)
+
+
+@right("train_step", says="OfJax", remedy="backend=jax", backend="tensorflow", settings={"is_weighted": True})
+def a_train_step_of_jax_under_tensorflow(features, _):
+    return _of_jax(features)
+
+
 class NumpyLoss(keras.Model):
     """A loss of its own that leaves the device."""
 

@@ -48,7 +48,7 @@ def preflight(project, tmp_path, monkeypatch, jax_python):
             statistics=statistics,
             report=SimpleNamespace(uri=str(tmp_path / "report")),
             workload="tests",
-            model=f"preflight_models.{model}",
+            model=model if "." in model else f"preflight_models.{model}",
             step=as_parameter({"hyperparameters": {}, "label": "y", "batch_size": 512}),
             tpu_slice=as_parameter(wanted),
             training=as_parameter({"backend": "jax", "epochs": 3, "prices": {"v5e": OWN_PRICE}}),
@@ -77,6 +77,20 @@ def test_a_step_that_compiles_lets_the_run_go_on_and_says_what_was_not_checked(p
 
     assert document["slices"][0]["target"] == "cpu"
     assert [each["rule"] for each in document["slices"][0]["findings"]] == ["interpreter"]
+
+
+def test_a_loop_of_ones_own_lets_the_run_go_on_and_says_that_it_is_not_judged(
+    preflight, tmp_path, monkeypatch
+):
+    monkeypatch.syspath_prepend(tmp_path)
+    text = "def build_model(features, hyperparameters): ...\ndef fit(model, data, context): ...\n"
+    (tmp_path / "looping.py").write_text(text)
+
+    document = preflight("looping.build_model")
+
+    [finding] = document["slices"][0]["findings"]
+    assert (finding["rule"], finding["severity"]) == ("not_compiled", "note")
+    assert "fit(model, data, context)" in finding["message"]
 
 
 def test_a_compilation_that_takes_too_long_is_ended_and_lets_the_run_go_on(preflight):

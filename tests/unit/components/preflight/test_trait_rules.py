@@ -24,6 +24,18 @@ def test_a_program_of_each_trace_is_reported_in_plain_words(case):
     assert found.message.startswith("each trace gives a different program: ")
 
 
+def test_a_train_step_of_jax_is_an_error_where_tensorflow_trains(case):
+    traits = (Trait(kind="jax_train_step", where="Own"),)
+
+    assert findings(case(traits=traits)) == ()
+    [found] = [
+        each for each in findings(case(traits=traits, backend="tensorflow")) if each.rule == "train_step"
+    ]
+    assert found.severity == "error"
+    assert found.message.startswith("the train_step of Own is written for JAX: ")
+    assert "train.backend=jax" in found.remedy
+
+
 def test_batch_normalisation_by_replica_is_reported_where_tensorflow_trains(case):
     traits = (Trait(kind="batch_norm", where="norm"),)
 

@@ -11,7 +11,7 @@ from slipway.components.preflight.question_and_answer import Answer, Compiled
 from slipway.pipeline.commands import preflight as command
 from slipway.pipeline.commands.preflight import COMPILE_BYTES, ONE_HOST, Wanted
 from slipway.pipeline.config import WorkloadChoice, read_assignments
-from slipway.pipeline.engine.processes import os_processes as processes
+from slipway.pipeline.engine.processes import default_jobs as processes
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.runs.record import NodeRecord
 
@@ -90,6 +90,22 @@ def test_own_prices_count_and_those_of_the_command_line_before_those_of_the_work
     # One and a half years apart, and all three are named.
     assert found["prices_of"] == f"2019-06, 2026-03, {found['made_at'][:7]}"
     assert found["recommended"] == "v5e-8"
+
+
+def test_a_loop_of_ones_own_is_neither_judged_nor_refused(preflight, asked, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    text = "def build_model(features, hyperparameters): ...\ndef fit(model, data, context): ...\n"
+    (tmp_path / "looping.py").write_text(text)
+
+    (slice_,) = preflight("v5e-4", sets=["train.model=looping.build_model"])["slices"]
+
+    assert asked.questions == []
+    [found] = [each for each in slice_["findings"] if each["rule"] == "not_compiled"]
+    assert "error" not in {each["severity"] for each in slice_["findings"]}
+    assert found["message"] == (
+        "v5e-4: looping runs its own steps in fit(model, data, context), and what is compiled here is Keras' "
+        "step, so nothing is known about it"
+    )
 
 
 def test_limit_is_that_of_the_command_line_else_of_the_workload(preflight, asked):
