@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from slipway.components.preflight.amounts import duration, memory
+from slipway.components.preflight.batch_search import SEARCH_LIMIT_ROWS
 from slipway.components.preflight.chip_specs import YOURS
 from slipway.components.preflight.expected import Expected, expect
 from slipway.components.preflight.finding import Finding
@@ -200,7 +201,8 @@ def _compiled_line(verdict: SliceVerdict, answer: Answer) -> str:
     if answer.fits_batch and answer.fails_batch:
         line += f"; batch {answer.fits_batch:,} fits, {answer.fails_batch:,} does not"
     elif answer.fits_batch and answer.fits_batch > step.batch_size:
-        line += f"; batch {answer.fits_batch:,} fits, too"
+        line += f"; batch {answer.fits_batch:,} fits, too; no larger one was tried (--search, up to "
+        line += f"{SEARCH_LIMIT_ROWS:,} examples a device)"
     return line
 
 

@@ -6,6 +6,8 @@ from slipway.components.preflight.question_and_answer import Compiled
 
 CLOSE_ENOUGH = 1.1
 """The search ends when the smallest batch that fails is at most this many times the largest that fits."""
+SEARCH_LIMIT_ROWS = 2**17
+"""The largest batch per device that is tried."""
 MOST_GROWTH = 16
 """The memory measured at one batch is extrapolated to at most this many times that batch."""
 

@@ -24,7 +24,7 @@ from typing import Any
 
 from slipway.components.errors import ComponentError, SlipwayError
 from slipway.components.large_imports import large_imports
-from slipway.components.preflight.batch_search import largest_batch
+from slipway.components.preflight.batch_search import SEARCH_LIMIT_ROWS, largest_batch
 from slipway.components.preflight.hlo import collectives
 from slipway.components.preflight.memory_fit import held_bytes, shortage, state_shortage
 from slipway.components.preflight.question_and_answer import (
@@ -47,8 +47,6 @@ JAX_STEP = (
     "train_step(self, state, data) as in Keras' guide for JAX; or compute_loss, which all backends call"
 )
 NO_PADDING = "pad the weight to a multiple of it (more rows or units), or write null for that dimension"
-SEARCH_LIMIT_ROWS = 2**17
-"""The largest batch per device that the search tries."""
 
 
 def main(arguments: list[str] | None = None) -> int:

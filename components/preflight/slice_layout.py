@@ -29,8 +29,10 @@ def _hosts_line(question: Question, estimate: Estimate, input_bytes_per_s: float
     rate = (
         "" if input_bytes_per_s is None else f", {input_bytes_per_s / hosts / 2**20:,.0f} MiB/s of its files"
     )
+    price = estimate.price_usd
+    costs = "" if price is None else f"costs {price / hosts:.2f} USD an hour and "
     return (
-        f"  ~ estimate: {hosts} hosts of {estimate.chips // hosts} chips; each reads "
+        f"  ~ estimate: {hosts} hosts of {estimate.chips // hosts} chips; each {costs}reads "
         f"{estimate.batch_size / hosts:,.0f} of a step's {estimate.batch_size:,} examples, at most "
         f"{estimate.examples_per_s / hosts:,.0f} examples/s{rate}"
     )

@@ -31,6 +31,17 @@ def test_memory_is_lost_as_the_matrix_lies_best(rows, units, share):
     assert found.memory_share == pytest.approx(share)
 
 
+def test_filters_of_a_convolution_are_its_units_and_its_other_sizes_the_rows_of_its_matrix():
+    narrow = Layer(name="a", kind="Conv2D", matrices=((3, 3, 64, 96),), positions=56 * 56)
+    wide = Layer(name="b", kind="Conv2D", matrices=((3, 3, 96, 256),), positions=56 * 56)
+
+    (found,) = wastes([narrow, wide], unit=128)
+
+    assert (found.layer, found.units, found.better, found.share) == ("a", 96, 128, 0.25)
+    assert found.memory_share == pytest.approx(1 - 576 / 640)  # 96 x 576, in tiles of 8 x 128
+    assert found.model_share == pytest.approx(64 * 96 / (64 * 96 + 96 * 256))
+
+
 @pytest.mark.parametrize("units", [128, 256, 512, 1000, 1024])
 def test_a_well_filled_layer_is_left_alone(units):
     assert wastes([Layer(name="a", kind="Dense", matrices=((512, units),))], unit=128) == []

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from slipway.components.preflight.chip_specs import CHIPS
 from slipway.components.preflight.question_and_answer import (
     Answer,
@@ -20,10 +22,10 @@ PAIR = Collective(
 )
 
 
-def lines(where, *sent, rate=None, mesh=()):
+def lines(where, *sent, rate=None, mesh=(), chip=CHIPS["v5e"]):
     question = Question(slice=where, model="a.b", hyperparameters={}, features=(), label="y", batch_size=4096)
     step = Compiled(batch_size=4096, flops=197e12 * 1e-3, collectives=sent)
-    found = estimate(step, where, CHIPS["v5e"])
+    found = estimate(step, where, chip)
     return layout_lines(question, Answer(step=step, target="tpu", mesh=mesh), found, rate)
 
 
@@ -31,10 +33,16 @@ def test_each_host_has_its_part_of_the_batch_and_of_the_files():
     found = lines(FOUR_HOSTS, rate=4 * 2**20 * 100)
 
     assert found == [
-        "  ~ estimate: 4 hosts of 4 chips; each reads 1,024 of a step's 4,096 examples, at most 1,024,000 "
-        "examples/s, 100 MiB/s of its files"
+        "  ~ estimate: 4 hosts of 4 chips; each costs 4.80 USD an hour and reads 1,024 of a step's 4,096 "
+        "examples, at most 1,024,000 examples/s, 100 MiB/s of its files"
     ]
     assert "MiB/s" not in lines(FOUR_HOSTS)[0]
+
+
+def test_what_a_host_costs_is_left_out_where_no_price_is_known():
+    [line] = lines(FOUR_HOSTS, chip=replace(CHIPS["v5e"], price=None))
+
+    assert "4 chips; each reads 1,024 of" in line
 
 
 def test_the_mesh_says_where_the_copies_of_a_model_lie():

@@ -43,6 +43,7 @@ PRACTICES = (
     "convolutions",
     "libraries made for TPUs",
     "CUDA",
+    "unnecessary computations",
 )
 
 
