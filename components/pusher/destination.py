@@ -1,5 +1,6 @@
 """Destinations for versions: a directory, or a folder of an object store, and from there an endpoint."""
 
+import secrets
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,9 +31,10 @@ def push(
 def find_unwritable(base: str) -> str:
     """Return why no version can be published to a directory; empty if one can.
 
-    S3 and Azure are asked for a list, which shows the library, the account and the bucket; of gs:// nothing
-    is checked. In a directory, the check creates an unnamed temporary file, because permissions do not reveal
-    a file system that accepts no files.
+    In S3 and Azure, the check lists a folder and writes an object, which it deletes: that shows the library,
+    the account, the bucket, the permissions, and whether the store heeds the conditions of a push. Of gs://
+    nothing is checked. In a directory, the check creates an unnamed temporary file, because permissions do
+    not reveal a file system that accepts no files.
     """
     if base.startswith((S3, AZ)):
         return _find_unreachable(base)
@@ -51,10 +53,17 @@ def find_unwritable(base: str) -> str:
 
 
 def _find_unreachable(base: str) -> str:
-    from slipway.components.pusher.stored_folder import folder_at
+    from slipway.components.pusher.model_lock import LOCKS
+    from slipway.components.pusher.stored_folder import EMPTY_CRC32C, folder_at
 
+    token = secrets.token_hex(8)
+    name = f"{LOCKS}/{token}"  # what a killed check leaves there, a later push removes
     try:
-        folder_at(base).list(".pushing/")  # which holds little
+        folder = folder_at(base, writer=token)
+        folder.list(f"{LOCKS}/")  # which holds little
+        folder.create(name, b"", crc32c=EMPTY_CRC32C)
+        if probe := folder.find(name):
+            folder.delete(probe)
     except ComponentError as error:
         return f"{error.message.removeprefix(f'{base}: ').rstrip('.')}; {error.hint}"
     return ""

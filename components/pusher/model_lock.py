@@ -22,7 +22,8 @@ WAIT_S = 120.0
 LOOK_S = 0.5
 """How often to check whether the other publisher is done."""
 
-_LOCKS = ".pushing"
+LOCKS = ".pushing"
+"""The folder of the locks; what a dead process left in it is removed by a later push."""
 
 _log = logging.getLogger(__name__)
 
@@ -39,7 +40,7 @@ def model_locked(folder: StoredFolder, digest: str, *, dead_after: timedelta) ->
     Raises:
         ComponentError: the bucket cannot be used.
     """
-    name = f"{_LOCKS}/{digest}"
+    name = f"{LOCKS}/{digest}"
     _take(folder, name, dead_after)
     try:
         yield
@@ -54,7 +55,7 @@ def model_locked(folder: StoredFolder, digest: str, *, dead_after: timedelta) ->
 def remove_dead_locks(folder: StoredFolder, seen: Mapping[str, Stored], *, dead_after: timedelta) -> None:
     """Remove the locks of dead holders from the objects of a base."""
     for name, held in seen.items():
-        if name.startswith(f"{_LOCKS}/") and _is_dead(held, dead_after):
+        if name.startswith(f"{LOCKS}/") and _is_dead(held, dead_after):
             folder.delete(held)
 
 

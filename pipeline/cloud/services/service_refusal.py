@@ -60,7 +60,11 @@ def _words(answer: Answer, project: str) -> tuple[str, str]:
             f"gcloud services enable {api} --project {project}   # takes effect after some minutes",
         )
     if answer.reason == "BILLING_DISABLED":
-        return f"billing is not enabled for the project {project}", "enable it in the console, then run again"
+        return (
+            f"billing is not enabled for the project {project}",
+            f"gcloud billing projects link {project} --billing-account ACCOUNT   "
+            "# yours: gcloud billing accounts list",
+        )
     if answer.status == 401:
         return f"the credentials are not accepted ({said})", LOG_IN
     if permission == _ACT_AS or _ACT_AS in answer.message:

@@ -160,14 +160,17 @@ def run(containers, name, script, memory_gb=0.5):
     return folder
 
 
-def test_a_container_has_the_job_s_memory_no_network_and_writes_only_where_it_may(containers):
+def test_a_container_has_the_job_s_memory_and_cores_no_network_and_writes_only_where_it_may(containers):
     limits = "/sys/fs/cgroup/memory/memory.limit_in_bytes /sys/fs/cgroup/memory.max"
-    told = f"cat {limits} >memory 2>&-; cat /proc/net/dev >net; id -u >user"
+    shares = "/sys/fs/cgroup/cpu/cpu.cfs_quota_us /sys/fs/cgroup/cpu/cpu.cfs_period_us /sys/fs/cgroup/cpu.max"
+    told = f"cat {limits} >memory 2>&-; cat {shares} >cpu 2>&-; cat /proc/net/dev >net; id -u >user"
     script = f"{told}; touch /tmp/a; touch /a {IMAGE_ROOT}/a"
     with pytest.raises(ComponentError, match="Read-only file system"):
         run(containers, "all", script)
     folder = Path(containers.folders[0]) / "all"
     assert abs(int((folder / "memory").read_text()) - 500_000_000) < os.sysconf("SC_PAGE_SIZE")
+    quota_us, period_us = map(int, (folder / "cpu").read_text().split())
+    assert quota_us == period_us, "one core"
     assert (folder / "user").read_text().strip() == "10001"
     assert [line.split(":")[0].strip() for line in (folder / "net").read_text().splitlines()[2:]] == ["lo"]
 

@@ -326,6 +326,28 @@ def test_store_that_cannot_be_listed_is_told_before_a_run(base, object_server):
     assert "permission denied" in find_unwritable(base)
 
 
+def test_what_can_be_pushed_to_is_written_to_before_a_run_and_left_as_it_was(base):
+    assert find_unwritable(base) == ""
+    assert folder_at(base).list() == {}
+
+
+@S3_ONLY
+@pytest.mark.parametrize("kind", ["unconditional", "no If-Match", 501])
+def test_store_without_conditional_writes_is_told_before_a_run(base, object_server, kind, monkeypatch):
+    monkeypatch.setattr("slipway.components.pusher.s3_and_azure_folder.FIRST_ANSWER_S", 0.5)
+    monkeypatch.setitem(s3_and_azure_store.open_store.__kwdefaults__, "retry_s", 0.5)
+    object_server.fail({"kind": kind, "method": "PUT", "times": 100})
+    assert "has no conditional writes (If-None-Match and If-Match)" in find_unwritable(base)
+    object_server.fail()
+    assert folder_at(base).list() == {}
+
+
+@S3_ONLY
+def test_store_that_may_be_read_only_is_told_before_a_run(base, object_server):
+    object_server.fail({"kind": 403, "method": "PUT", "times": 100})
+    assert "permission denied" in find_unwritable(base)
+
+
 PUBLISH = """
 import sys
 from pathlib import Path

@@ -9,7 +9,11 @@ from slipway.pipeline.terminal import invocation
 @pytest.mark.parametrize(
     ("answer", "words", "hint"),
     [
-        (Answer(403, "x", "BILLING_DISABLED"), "billing is not enabled for the project p", "console"),
+        (
+            Answer(403, "x", "BILLING_DISABLED"),
+            "billing is not enabled for the project p",
+            "gcloud billing projects link p",
+        ),
         (
             Answer(403, "x", "SERVICE_DISABLED", {"service": "y.googleapis.com"}),
             "the API of y.googleapis.com",
