@@ -121,18 +121,23 @@ def batches(
     with pq.ParquetFile(path) as parquet:
         groups = part.groups if part else range(parquet.metadata.num_row_groups)
         chunks = list(_chunks(parquet, set(names), groups))
+        wanted = sum(parquet.metadata.row_group(group).num_rows for group in groups)
     for chunk in chunks:
         _check(chunk, limits, name)
     with pq.ParquetFile(
         path, read_dictionary=_as_dictionaries(chunks), page_checksum_verification=True
     ) as parquet:
-        first = part.rows if part else 0
+        first, found = part.rows if part else 0, 0
         rows = _batch_rows(chunks, block_bytes, limits)
         for batch in parquet.iter_batches(
             batch_size=rows, row_groups=list(groups), columns=list(names), use_threads=False
         ):
             yield from _parts(batch, first, block_bytes, limits)
             first += batch.num_rows
+            found += batch.num_rows
+    if found != wanted:
+        # Arrow ends with the shortest column, and what a damaged page lacks is taken from the rows below.
+        raise pa.ArrowInvalid(f"its metadata counts {wanted:,} rows, but its columns hold {found:,}")
 
 
 def _chunks(parquet: pq.ParquetFile, names: Collection[str], groups: Iterable[int]) -> Iterator[_Chunk]:

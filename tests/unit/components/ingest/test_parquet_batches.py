@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from slipway.components.ingest import parquet_table
-from slipway.components.ingest.blocks import FileError, InputFile
+from slipway.components.ingest.blocks import FileError, FilePart, InputFile
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.source_limits import SourceLimits
 
@@ -136,3 +136,24 @@ def test_want_of_memory_is_reported_as_such(ingest, parquet, monkeypatch):
     monkeypatch.setattr(pq.ParquetFile, "iter_batches", fails)
     with pytest.raises(FileError, match=r"this machine ran out of memory while it read .*in\.parquet"):
         ingest(path, **ALL)
+
+
+@pytest.mark.parametrize("block_bytes", [160, MEBIBYTE])
+@pytest.mark.parametrize("group", [None, 1], ids=["the whole", "a part of the file"])
+def test_column_that_lacks_values_is_refused_instead_of_moving_up(parquet, block_bytes, group):
+    path = parquet(
+        {"a": list(range(40)), "b": [number / 2 for number in range(40)]},
+        row_group_size=10,
+        use_dictionary=False,
+        compression="none",
+    )
+    page = pq.ParquetFile(path).metadata.row_group(1).column(1).data_page_offset
+    damaged = bytearray(path.read_bytes())
+    assert damaged[page : page + 2] == b"\x15\x00", "the page's header begins with its kind: a data page"
+    damaged[page + 1] = 2  # a page of another kind, which readers skip
+    path.write_bytes(damaged)
+    part = None if group is None else FilePart(0, 160, rows=10, groups=range(group, group + 1))
+    options = Options(format="parquet", block_bytes=block_bytes)
+    file = InputFile(str(path), path, part=part)
+    with pytest.raises(FileError, match=r"in\.parquet is not a readable Parquet file"):
+        list(parquet_table.read(file, options, parquet_table.infer(file, options, {})))
