@@ -5,8 +5,10 @@ become text as Arrow formats them, and durations whole numbers of their unit. A 
 missing value inside a list, or bytes that are not UTF-8 in a column that the file or `data.types` calls text.
 """
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -36,6 +38,7 @@ _RAW_VALUES = 20
 _NO_TEXT = "not valid text"
 # What Arrow raises for damaged files; a ValueError if a name in the file is not valid text.
 _BROKEN = (pa.ArrowException, OSError, ValueError)
+_OFFSET = re.compile(r"([+-])([01][0-9]|2[0-3]):([0-5][0-9])")
 
 
 def column_kinds(file: InputFile) -> tuple[tuple[str, ...], dict[str, str]]:
@@ -75,6 +78,11 @@ def infer(file: InputFile, options: Options, known: Columns) -> dict[str, Column
                 f"{file.name}: column {name!r} is nested ({types[name]}); an example holds plain "
                 "values and lists of them",
                 hint="flatten it first, or choose the other columns with data.columns",
+            )
+        if zone := _unknown_zone(types[name]):
+            raise FileError(
+                f"{file.name}: column {name!r} has the time zone {zone[:80]!r}, which is unknown here",
+                hint="write its times in UTC, or choose the other columns with data.columns",
             )
         if kind == ColumnType.TEXT and name in options.numbers:
             kind = ColumnType.FLOAT
@@ -204,12 +212,14 @@ def _is_string(kind: pa.DataType) -> bool:
 
 
 def _value(rows: pa.RecordBatch, name: str, row: int) -> Any:
-    """Return one value; an invalid text is returned as bytes."""
+    """Return one value; an invalid text is returned as bytes, a time that Python cannot hold as its text."""
     value = rows[name].slice(row, 1)
-    try:
-        return value[0].as_py()
-    except UnicodeDecodeError:
-        return _plain(value)[0].as_py()
+    # Python has no nanoseconds; pandas has, but not every process may import it.
+    if getattr(value.type, "unit", "") != "ns":
+        with suppress(ValueError, OverflowError):
+            return value[0].as_py()
+    plain = _plain(value)[0].as_py()
+    return plain.decode() if pa.types.is_temporal(value.type) and isinstance(plain, bytes) else plain
 
 
 def _plain(values: pa.Array) -> pa.Array:
@@ -230,15 +240,40 @@ def _plain(values: pa.Array) -> pa.Array:
         ColumnType.FLOAT: pa.float64(),
         ColumnType.TEXT: pa.large_binary(),
     }[type_of_arrow(kind) or ColumnType.UNKNOWN]
-    if pa.types.is_temporal(kind) and not pa.types.is_duration(kind):
-        values = values.cast(pa.large_string())
     if pa.types.is_duration(kind):
         return values.cast(pa.int64())
+    if pa.types.is_temporal(kind):
+        values = _times_as_text(values)
     if pa.types.is_fixed_size_binary(values.type):
         values = values.cast(pa.binary())
     if pa.types.is_uint64(kind) or pa.types.is_decimal(kind):
         return values  # not all of these fit into int64 or float64
     return values.cast(wanted)
+
+
+def _unknown_zone(kind: pa.DataType) -> str:
+    """Return the time zone of a type of times, or of a list's items, if Arrow does not know it; else ""."""
+    if hasattr(kind, "value_type"):
+        return _unknown_zone(kind.value_type)
+    zone = str(getattr(kind, "tz", None) or "")
+    try:
+        if zone:
+            _times_as_text(pa.array([0], kind))
+    except pa.ArrowInvalid:
+        return zone
+    return ""
+
+
+def _times_as_text(values: pa.Array) -> pa.Array:
+    """Format dates and times as Arrow does, which knows the names of time zones but no offsets (+05:30)."""
+    found = _OFFSET.fullmatch(getattr(values.type, "tz", None) or "")
+    if found is None:
+        return values.cast(pa.large_string())
+    sign, hours, minutes = found.groups()
+    offset = pa.scalar(int(f"{sign}1") * (int(hours) * 3600 + int(minutes) * 60), pa.duration("s"))
+    local = pc.add_checked(values.view(pa.timestamp(values.type.unit)), offset).cast(pa.large_string())
+    ends = (pa.scalar(each, pa.large_string()) for each in (f"{sign}{hours}{minutes}", ""))
+    return pc.binary_join_element_wise(local, *ends)
 
 
 def _open(file: InputFile) -> pq.ParquetFile:

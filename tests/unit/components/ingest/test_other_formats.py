@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import shutil
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -139,6 +140,51 @@ def test_parquet_columns_of_all_plain_types(ingest, parquet):
         "i8": [], "u64": [3], "f": [], "b": [0], "s": [b""], "y": [], "d": [],
         "t": [], "c": [b"x"], "l": [], "v": [3.0, 4.0], "w": [], "e": None,
     }  # fmt: skip
+
+
+ODD_TIMES = {
+    "nanoseconds": (pa.array([1, 2], pa.timestamp("ns")), "1970-01-01 00:00:00.000000002"),
+    "nanoseconds of a day": (pa.array([1, 2], pa.time64("ns")), "00:00:00.000000002"),
+    "a length in nanoseconds": (pa.array([1, 2], pa.duration("ns")), "2"),
+    "beyond year 9999": (pa.array([0, 2**58], pa.timestamp("us")), "11103-08-29 17:22:31.711744"),
+    "a zone as an offset": (pa.array([0, 60], pa.timestamp("s", "+05:30")), "1970-01-01 05:31:00+05:30"),
+}
+
+
+@pytest.mark.parametrize(("times", "raw"), ODD_TIMES.values(), ids=ODD_TIMES)
+def test_row_with_a_time_that_python_lacks_is_quarantined(ingest, parquet, monkeypatch, times, raw):
+    monkeypatch.setitem(sys.modules, "pandas", None)  # as in Ingest's further processes
+    path = parquet({"t": times, "f": [1.5, 1e300], "l": [[1], [1]]})
+    found = ingest(path, format="parquet", **ALL)
+    assert [row["f"] for row in found.rows] == [[1.5]]
+    assert [reject["raw"] for reject in found.rejects] == [f"{{'t': '{raw}', 'f': '1e+300', 'l': '[1]'}}"]
+    found = ingest(parquet({"t": times, "l": [[1], [1, None]]}), format="parquet", **ALL)
+    assert [reject["reason"] for reject in found.rejects] == ["a missing value inside a list"]
+
+
+@pytest.mark.parametrize(
+    ("zone", "text"),
+    [
+        ("+05:30", b"1970-01-01 05:30:01.000+0530"),
+        ("-02:00", b"1969-12-31 22:00:01.000-0200"),
+        ("UTC", b"1970-01-01 00:00:01.000Z"),
+    ],
+)
+def test_parquet_times_of_a_zone_have_its_time_and_offset(ingest, parquet, zone, text):
+    times = pa.array([1, None], pa.timestamp("s", zone))
+    lists = pa.ListArray.from_arrays(pa.array([0, 1, 1], pa.int32()), times[:1])
+    found = ingest(parquet({"t": times, "l": lists, "n": [1, 2]}), format="parquet", **ALL)
+    assert [(row["t"], row["l"]) for row in found.rows] == [([text], [text]), ([], [])]
+
+
+@pytest.mark.parametrize("zone", ["Foo/Bar", "+99:99", "../../etc/passwd"])
+def test_parquet_times_of_an_unknown_zone_are_refused_by_name(ingest, parquet, zone):
+    path = parquet({"n": [1], "t": pa.array([[1]], pa.list_(pa.timestamp("s", zone)))})
+    with pytest.raises(FileError, match="column 't' has the time zone") as caught:
+        ingest(path, format="parquet", **ALL)
+    assert zone in caught.value.message
+    assert "UTC" in caught.value.hint
+    assert len(ingest(path, format="parquet", columns=("n",), **ALL).rows) == 1
 
 
 def test_parquet_files_are_merged_to_the_greater_type(ingest, parquet):
