@@ -5,6 +5,7 @@ whole Transform, and a file that it misreads is a different picture. The checks 
 problem.
 """
 
+import re
 import struct
 import zlib
 from collections.abc import Callable, Mapping
@@ -14,6 +15,7 @@ from slipway.components.image_sizes import (
     GIF_DESCRIPTOR,
     GIF_HEAD,
     GIF_IMAGE,
+    JPEG_BEGIN,
     behind_blocks,
     gif_frames,
     gif_table,
@@ -57,8 +59,15 @@ _NO_IMAGES: tuple[tuple[int, bytes, str], ...] = (
     (0, b"{", "JSON"),
 )
 _HEAD = 64
-_JPEG_PIXELS, _JPEG_END = b"\xff\xda", b"\xff\xd9"
+_JPEG_END = b"\xff\xd9"
+# A marker among coded pixels that something follows: neither a restart, nor one that stands for a byte.
+_JPEG_MARKER = re.compile(rb"\xff[^\x00\x01\xd0-\xd7\xff]", re.DOTALL)
 _PNG_HEAD = 8
+_PNG_ORDERS = ([b"IHDR", b"PLTE", b"IDAT", b"IEND"], [b"IHDR", b"IDAT", b"IEND"])
+_PNG_MOST_PARTS = 4
+_PNG_INDICES, _PNG_PALETTES = b"\x03", range(3, 769, 3)  # the kind of pixels; sizes of their palette
+_PNG_LONGEST = 1_000_000  # libpng's limit of a side
+_PNG_SURPLUS_BYTES = 1 << 20  # which some writers append, and readers unpack for nothing
 _PNG_CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 # The pixels of each pass of an interlaced PNG: first column and row, and the steps to the next.
 _ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
@@ -119,25 +128,60 @@ def frame_pixels(data: bytes) -> int:
 
 
 def _png_damage(data: bytes) -> str:
-    """Check for truncated chunks, wrong checksums, a missing end, and fewer pixels than the header says."""
+    """Check for truncated or misplaced chunks, wrong checksums, and pixels other than the header says."""
     position, packed, header, kind = _PNG_HEAD, [], b"", b""
+    order: list[bytes] = []  # of the chunks that no reader may skip, which are named in capitals
     while kind != b"IEND":
+        before = kind
         size, kind = struct.unpack_from(">I4s", data, position)
         body = data[position + 8 : position + 8 + size]
         (checksum,) = struct.unpack_from(">I", data, position + 8 + size)
         if zlib.crc32(kind + body) != checksum:
             return f"the checksum of its part {kind.decode('latin-1')!r} is wrong"
+        if kind[:1].isupper() and not kind == before == b"IDAT":
+            order.append(kind)
+        if not order or len(order) > _PNG_MOST_PARTS:
+            break
         if kind == b"IHDR":
             header = body
         elif kind == b"IDAT":
             packed.append(body)
+        elif kind == b"PLTE" and (
+            not body or (header[9:10] == _PNG_INDICES and len(body) not in _PNG_PALETTES)
+        ):
+            return f"its palette has {len(body)} bytes"
         position += 12 + size
-    wanted = _png_bytes(header)
+    if order not in (_PNG_ORDERS[:1] if header[9:10] == _PNG_INDICES else _PNG_ORDERS):
+        return "its parts are not those of a PNG, or in the wrong order"
+    return _png_header_problem(header) or _png_pixels_problem(b"".join(packed), _png_bytes(header))
+
+
+def _png_header_problem(header: bytes) -> str:
+    """Describe what TensorFlow rejects in a header, beside what Pillow rejects; else empty."""
+    width, height, _, _, compression, filtering, interlacing = struct.unpack(">IIBBBBB", header)
+    if max(width, height) > _PNG_LONGEST:
+        return f"a PNG of {width:,}x{height:,} pixels; TensorFlow reads at most {_PNG_LONGEST:,} in a row"
+    if compression or filtering or interlacing > 1:
+        return "its pixels are packed in an unknown way"
+    return ""
+
+
+def _png_pixels_problem(packed: bytes, wanted: int) -> str:
+    """Check the packed rows of a PNG, which unpack to so many bytes."""
+    unpacker = zlib.decompressobj()
     try:
-        found = len(zlib.decompressobj().decompress(b"".join(packed), wanted))
+        found = len(unpacker.decompress(packed, wanted))
     except zlib.error as error:
         return f"its pixels cannot be unpacked: {error}"
-    return "" if found == wanted else f"it holds {found:,} of {wanted:,} bytes of pixels"
+    if found != wanted:
+        return f"it holds {found:,} of {wanted:,} bytes of pixels"
+    try:
+        surplus = unpacker.decompress(unpacker.unconsumed_tail, _PNG_SURPLUS_BYTES)
+    except zlib.error:
+        return ""  # a wrong checksum, which no decoder minds
+    if len(surplus) == _PNG_SURPLUS_BYTES:
+        return f"it unpacks to more than {_PNG_SURPLUS_BYTES:,} bytes beyond its pixels"
+    return "" if unpacker.eof else "its pixels have no end"
 
 
 def _png_bytes(header: bytes) -> int:
@@ -195,7 +239,13 @@ def _bmp_info(data: bytes) -> tuple[int, int, int, int, int]:
 
 def _jpeg_damage(data: bytes) -> str:
     """Check for an end marker after the last scan: TensorFlow needs one, Pillow only the pixels."""
-    return "it ends too early" if data.rfind(_JPEG_END) < data.rfind(_JPEG_PIXELS) else ""
+    position = len(JPEG_BEGIN) - 1
+    while found := _JPEG_MARKER.search(data, position):
+        if found[0] == _JPEG_END:
+            return ""
+        (size,) = struct.unpack_from(">H", data, found.end())
+        position = found.end() + size
+    return "it ends too early"
 
 
 def _known_by(head: bytes, beginnings: tuple[tuple[int, bytes, str], ...]) -> str:

@@ -42,6 +42,19 @@ def png(width, height, *, depth, colours, interlaced=0, rows):
     return b"\x89PNG\r\n\x1a\n" + body
 
 
+def png_of(*chunks, colours=0, header=b"\0\0\0"):
+    """A PNG of 4x4 pixels, all 0, with other chunks than are right; PIXELS are those that are."""
+    head = struct.pack(">IIBB", 4, 4, 8, colours) + header
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        chunk(*each) for each in ((b"IHDR", head), *chunks, (b"IEND", b""))
+    )
+
+
+PIXELS = (b"IDAT", zlib.compress(bytes(20)))
+COLOURED = (b"IDAT", zlib.compress(bytes(4 * 13)))
+TEXT, PALETTE = (b"tEXt", b"a\0b"), (b"PLTE", bytes(9))
+
+
 def bmp(*, bits, palette=b"", compression=0, masks=b"", rows=b"", height=12):
     rows = rows or bytes(range(256)) * 2
     rows = rows[: (10 * bits + 31) // 32 * 4 * abs(height)]
@@ -112,6 +125,54 @@ def test_image_that_is_cut_or_damaged_is_refused(data, detail):
     reason, found = problem(data)
     assert reason == "unreadable image"
     assert detail in found
+
+
+ORDER = "its parts are not those of a PNG, or in the wrong order"
+NO_END = "its pixels have no end"
+
+
+@pytest.mark.parametrize(
+    ("data", "detail"),
+    [
+        (png_of(PIXELS, PIXELS, (b"IHDR", bytes(13))), ORDER),
+        (png_of(PIXELS, (b"ABCD", b"")), ORDER),
+        (png_of(PIXELS, colours=3), ORDER),
+        (png_of(PALETTE, PALETTE, PIXELS, colours=3), ORDER),
+        (PNG[:8] + chunk(*TEXT) + PNG[8:], ORDER),
+        (png_of((b"PLTE", b"1234"), PIXELS, colours=3), "its palette has 4 bytes"),
+        (png_of((b"PLTE", b""), COLOURED, colours=2), "its palette has 0 bytes"),
+        (png_of(PIXELS, header=b"\1\0\0"), "its pixels are packed in an unknown way"),
+        (png_of((b"IDAT", PIXELS[1][:-4])), NO_END),
+        (
+            png_of((b"IDAT", zlib.compress(bytes(3 << 20)))),
+            "it unpacks to more than 1,048,576 bytes beyond its",
+        ),
+        (png(1_000_001, 1, depth=8, colours=0, rows=bytes(1_000_002)), "a PNG of 1,000,001x1 pixels"),
+        (JPEG[:-2] + b"\xff\xe8\xff\xff\xff\xd9", "it ends too early"),
+    ],
+)
+def test_image_that_tensorflow_would_not_decode_is_refused(data, detail):
+    with Image.open(io.BytesIO(data)) as picture:
+        picture.load()
+    assert (problem(data) or ("", ""))[1].startswith(detail)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        png_of(PALETTE, TEXT, PIXELS, TEXT, colours=3),
+        png_of((b"IDAT", PIXELS[1][:5]), (b"IDAT", b""), (b"IDAT", PIXELS[1][5:])),
+        png_of((b"PLTE", b"1234"), COLOURED, colours=2),
+        png_of((b"IDAT", zlib.compress(bytes(120)))),
+        png_of((b"IDAT", PIXELS[1] + b"more")),
+        png_of(PIXELS) + b"more",
+        JPEG[:2] + b"\xff\xfe\0\6\xff\xd9\xff\xda" + JPEG[2:],
+        JPEG + JPEG,
+        saved(PICTURE, "JPEG", progressive=True, restart_marker_blocks=1),
+    ],
+)
+def test_image_with_more_than_its_pixels_passes(data):
+    assert problem(data) is None
 
 
 @pytest.mark.parametrize(
