@@ -23,6 +23,7 @@ from slipway.components.request_log.logged_values import (
 from slipway.components.request_log.prediction_log_message import OTHER_KINDS, parse_prediction_log, shape_of
 
 MOST_RECORD_BYTES = 64 * 2**20
+_LAST_S = 253_402_300_799  # the end of the year 9999, the last that a datetime holds
 _MOST_CELLS = 2**22
 """The most cells of a tensor: a few bytes may stand for any number of equal ones."""
 
@@ -62,7 +63,8 @@ class LoggedRequest(NamedTuple):
     """A request that was answered.
 
     Attributes:
-        at_s: time of the log entry, in seconds since 1970; 0 if the log does not have it.
+        at_s: time of the log entry, in seconds since 1970; 0 if the log does not have it, or it is beyond the
+            year 9999.
         rows: the values of the named columns.
         answers: one for each row.
     """
@@ -183,7 +185,7 @@ def _request(record: bytes, columns: Sequence[str]) -> LoggedRequest | _Examples
     version = next((spec.version.value for spec in specs if spec.HasField("version")), 0)
     if version <= 0:
         return NO_VERSION
-    at_s = max(metadata.timestamp_secs, 0)
+    at_s = metadata.timestamp_secs if 0 < metadata.timestamp_secs <= _LAST_S else 0
     try:
         examples = _examples(request.inputs, columns)
         rows = _rows(request.inputs, columns) if examples is None else []

@@ -47,6 +47,17 @@ def test_requests_to_tensorflow_serving_are_read_like_ours(folder):
     assert not own.exists()
 
 
+@pytest.mark.parametrize("at_s", [253_402_300_800, 2**63 - 1])
+def test_request_with_a_time_that_cannot_be_has_that_of_its_file(folder, at_s):
+    log = prediction_log({"fare": [5.0], "id": [5]}, [1.0], at_s=at_s)
+    (folder / "b.tfrecord").write_bytes(frame([log]))
+    os.utime(folder / "b.tfrecord", (1_795_392_000, 1_795_392_000))
+    with open_logs(folder, ["fare", "id"]) as logs:
+        found = read_requests(logs, {"fare": "float"}, 7)
+    assert found.at_ms.tolist()[-1] == 1_795_392_000_000
+    assert logs.left_out_counts == {NO_TIME: 1}
+
+
 def test_folder_without_them_is_as_it_is(folder):
     for name in ("a.tfrecord", "b.tfrecord"):
         (folder / name).unlink()
