@@ -15,11 +15,15 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from slipway.components.data_profile.columns import Floats
+from slipway.components.ingest.blocks import FileError
+from slipway.components.ingest.parquet_batches import batches
+from slipway.components.ingest.source_limits import SourceLimits
 from slipway.components.request_log.reserved_columns import PREDICTION, VERSION
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.watch.log_folder import JSON_LINES, PARQUET, LogFile, Logs, checked
 
 _SHOWN = 60
+_BLOCK_BYTES = 1 << 20
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]*)\.0")
 
 
@@ -198,11 +202,12 @@ def _rows(file: Path, columns: Sequence[str]) -> Iterator[Mapping[str, Any]]:
                             raise UsageError(f"{file} has a line that is not an object.")
                         yield row
             return
-        table = _table(file, columns)
-    except (pa.ArrowException, ValueError, OSError) as error:
+        for batch in _batches(file, columns):
+            yield from batch.to_pylist()
+    except FileError as error:  # a column is too large
+        raise _too_large(file) from error
+    except (pa.ArrowException, ValueError, OverflowError, OSError) as error:
         raise UsageError(f"{file} cannot be read: {' '.join(str(error).split())[:300]}") from error
-    for batch in table.to_batches():
-        yield from batch.to_pylist()
 
 
 def _is_torn(line: bytes) -> bool:
@@ -216,11 +221,25 @@ def _is_torn(line: bytes) -> bool:
     return False
 
 
-def _table(file: Path, columns: Sequence[str]) -> pa.Table:
-    if file.suffix == PARQUET:
-        there = pq.read_schema(file).names
-        return checked(pq.read_table(file, columns=[name for name in columns if name in there]))
-    as_text = pyarrow.csv.ConvertOptions(
-        include_columns=list(columns), column_types=dict.fromkeys(columns, pa.string())
+def _too_large(file: Path) -> UsageError:
+    most = SourceLimits().decoded_bytes
+    return UsageError(
+        f"{file} has a row, or a much compressed column, of more than {most:,} bytes unpacked.",
+        hint="write the key and the label alone, with smaller row groups",
     )
-    return pyarrow.csv.read_csv(file, convert_options=as_text)
+
+
+def _batches(file: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch | pa.Table]:
+    """Yield the rows of a CSV or Parquet file; of Parquet in pieces, however strongly it is compressed."""
+    if file.suffix != PARQUET:
+        as_text = pyarrow.csv.ConvertOptions(
+            include_columns=list(columns), column_types=dict.fromkeys(columns, pa.string())
+        )
+        yield from pyarrow.csv.read_csv(file, convert_options=as_text).to_batches()
+        return
+    there = set(pq.read_schema(file).names)
+    names = [name for name in columns if name in there]
+    for batch in batches(file, names, name=str(file), block_bytes=_BLOCK_BYTES, limits=SourceLimits()):
+        if batch.skipped:
+            raise _too_large(file)
+        yield checked(pa.Table.from_batches([batch.rows]))

@@ -1,4 +1,5 @@
 import json
+import tracemalloc
 from pathlib import Path
 
 import pyarrow as pa
@@ -22,6 +23,36 @@ def test_labels_are_read_from_each_format(tmp_path):
     assert read(tmp_path / "a.jsonl") == {"7": 1.0}
     pq.write_table(pa.table({"id": ["p7", None], "label": [1, 0]}), tmp_path / "a.parquet")
     assert read(tmp_path / "a.parquet") == {"p7": 1.0}
+
+
+def test_parquet_is_read_in_pieces_however_much_it_unpacks_to(tmp_path):
+    key = pa.DictionaryArray.from_arrays(pa.array([0] * 300, pa.int32()), pa.array(["x" * (1 << 20)]))
+    file = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"id": key, "label": [1] * 300}), file, compression="zstd", store_schema=False)
+    assert file.stat().st_size < 2_000
+    tracemalloc.start()
+    try:
+        assert list(read(file).values()) == [1.0]
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak_bytes < 30 << 20
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        (pa.array(["x" * (129 << 20)]), "more than 134,217,728 bytes unpacked"),
+        (pa.array([2**31 - 1], pa.date32()), "days=2147483647"),
+    ],
+    ids=["a large row", "a date beyond year 9999"],
+)
+def test_parquet_that_cannot_be_read_is_one_sentence(tmp_path, keys, words):
+    file = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"id": keys, "label": [1]}), file, compression="zstd")
+    with pytest.raises(UsageError, match=words) as caught:
+        read(file)
+    assert str(file) in caught.value.message
 
 
 @pytest.mark.parametrize(("end", "last"), [("", {"8": 0.0}), (',"more":{"a":1}', {}), ('"', {})])
