@@ -5,31 +5,48 @@ from collections.abc import Iterator
 
 from slipway.pipeline.config.safe_yaml import KeyPath, Value
 
-_WORDS = r"(?:api-?key|access-?key|access-?token|auth-?token|passwd|password|secret|secret-?key|token)"
+_WORDS = (
+    r"(?:(?:aws|client|github|gitlab|hf|private|refresh|session)[-_])*"
+    r"(?:api[-_]?(?:key|token)|access[-_]?(?:key|token)|auth[-_]?token|passphrase|passwd|password|"
+    r"secret(?:[-_]?(?:access[-_]?)?key)?|token)"
+)
 # A name of a variable, a file or another place is no secret: only what is none of these is taken for one.
-_VALUE = r"(?![-$/@{<.])[^\s&]{6,}"
+_VALUE = r"(?![-$/@{<.*]|%\w+%)[^\s&'\"]{6,}"
 _SIGNS = (
     ("a private key", re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY")),
-    ("an address with a password", re.compile(r"\w://[^/\s:@]*:[^/\s@${<][^/\s@]*@")),
-    ("a signed address", re.compile(r"[?&](?:sig|x-amz-signature|x-goog-signature)=\w", re.IGNORECASE)),
+    ("an address with a password", re.compile(r"\w://[^/\s:@]*:[^/\s@${<*][^/\s@]*@")),
     (
-        "an address with a token",
-        re.compile(rf"[?&](?:key|{_WORDS})={_VALUE}".replace("-?", "[-_]?"), re.IGNORECASE),
+        "a signed address",
+        re.compile(r"[?&](?:sig|(?:x-(?:amz|goog|oss)-)?signature)=\w|AccountKey=[\w+/]{20}", re.IGNORECASE),
     ),
+    ("an address with a token", re.compile(rf"[?&](?:key|{_WORDS})={_VALUE}", re.IGNORECASE)),
     (
         "the address of a webhook",
         re.compile(
-            r"//(?:hooks\.slack\.com/services|discord(?:app)?\.com/api/webhooks|[\w.-]+\.webhook\.office\.com)/"
+            r"//(?:hooks\.slack\.com/(?:services|triggers|workflows)|"
+            r"(?:[\w-]+\.)?discord(?:app)?\.com/api/(?:v\d+/)?webhooks|[\w.-]+\.webhook\.office\.com|api\.telegram\.org)/"
         ),
     ),
-    ("a header with a token", re.compile(rf"authorization:\s*(?:basic|bearer)\s+{_VALUE}", re.IGNORECASE)),
-    ("an option with a secret", re.compile(rf"^--?{_WORDS}={_VALUE}", re.IGNORECASE)),
-    # As GitHub, GitLab, Hugging Face, Slack, AWS and Google make them.
+    (
+        "a header with a token",
+        re.compile(
+            rf"authorization:\s*(?:basic|bearer|token)\s+{_VALUE}|"
+            # Texts about a header hold no digits behind its name.
+            rf"\b(?:x-[\w-]{{0,30}}(?:key|token)|(?:private|job|deploy)-token|api-?key):\s*"
+            rf"(?=\S{{0,99}}\d){_VALUE}",
+            re.IGNORECASE,
+        ),
+    ),
+    ("an option with a secret", re.compile(rf"(?:^|\s)--?{_WORDS}=['\"]?{_VALUE}", re.IGNORECASE)),
+    # As GitHub, GitLab, Hugging Face, Slack, AWS, Google, OpenAI, Anthropic, Stripe, npm, PyPI, Docker
+    # and SendGrid make them; and signed ones of any service (JWT).
     (
         "a token",
         re.compile(
-            r"\b(?:gh[oprsu]_\w{30}|github_pat_\w{30}|glpat-[\w-]{20}|hf_[A-Za-z]{30}|xox[abprs]-[\w-]{10}|"
-            r"(?:AKIA|ASIA)[A-Z0-9]{16}\b|AIza[\w-]{35}|ya29\.[\w-]{20})"
+            r"\b(?:gh[oprsu]_\w{30}|github_pat_\w{30}|glpat-[\w-]{20}|hf_[A-Za-z0-9]{30}|"
+            r"xox[abeprs]-[\w-]{10}|xapp-\d-[\w-]{10}|(?:AKIA|ASIA)[A-Z0-9]{16}\b|AIza[\w-]{35}|ya29\.[\w-]{20}|"
+            r"sk-(?:ant|or|proj|svcacct)-[\w-]{20}|sk-[A-Za-z0-9]{40}|[rs]k_live_\w{16}|npm_\w{36}|pypi-AgE[\w-]{20}|"
+            r"dckr_pat_[\w-]{20}|SG\.[\w-]{20,80}\.[\w-]{20}|eyJ[\w-]{10,500}\.eyJ[\w-]{10})"
         ),
     ),
 )

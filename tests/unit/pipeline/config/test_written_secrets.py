@@ -13,6 +13,21 @@ SECRETS = {
     "password alone": ("redis://:" + "hunter22@cache.example", "an address with a password"),
     "address": ("https://example.com/done?run=1&" + "token=0a1b2c3d", "an address with a token"),
     "address's key": ("https://example.com/done?" + "api_key=0a1b2c3d", "an address with a token"),
+    "S3, before 2014": ("https://b.example/rows?Expires=1&" + "Signature=0a1b", "a signed address"),
+    "Azure's connection": ("AccountName=a;Account" + "Key=" + "0a1b" * 20 + "==", "a signed address"),
+    "client's secret": ("https://example.com/done?" + "client_secret=0a1b2c3d", "an address with a token"),
+    "workflow": ("https://hooks.slack.com/" + "triggers/T0/0/x", "the address of a webhook"),
+    "Discord's beta": ("https://ptb.discord.com/" + "api/v10/webhooks/0/x", "the address of a webhook"),
+    "header of a key": ("X-Api-" + "Key: 0a1b2c3d", "a header with a token"),
+    "header of GitLab": ("PRIVATE-" + "TOKEN: 0a1b2c3d", "a header with a token"),
+    "header of GitHub": ("Authorization: " + "token 0a1b2c3d", "a header with a token"),
+    "option with _": ("--api_" + "key=0a1b2c3d", "an option with a secret"),
+    "option of a client": ("--client-" + "secret=0a1b2c3d", "an option with a secret"),
+    "option in a line": ("mail --password" + "='hunter22' anna", "an option with a secret"),
+    "OpenAI": ("sk-" + "proj-" + "a1" * 20, "a token"),
+    "JWT": ("eyJ" + "hbGciOiJIUzI1NiJ9." + "eyJ" + "zdWIiOiIxMjM0In0.abc", "a token"),
+    "npm": ("npm_" + "a" * 36, "a token"),
+    "Telegram": ("https://api.telegram.org/" + "bot12345678:AAa1/sendMessage", "the address of a webhook"),
     "webhook": ("https://hooks.slack.com/" + "services/T0/B0/x", "the address of a webhook"),
     "header": ("Authorization: " + "Bearer 0a1b2c3d", "a header with a token"),
     "option": ("--password=" + "hunter22", "an option with a secret"),
@@ -38,6 +53,12 @@ NO_SECRETS = [
     "tokens, keys and passwords of a text",
     "2026-11-27T10:20:30",
     "hf_dataset",
+    "sk-learn-contrib",
+    "api-key: required by the service",
+    "https://example.com/?token=%TOKEN%",
+    "https://anna:****@example.com",
+    "--pad_token=whitespace",
+    "--token_env=HUB_TOKEN",
 ]
 
 
@@ -49,6 +70,15 @@ def test_secret_is_recognised_wherever_it_stands(text, what):
 @pytest.mark.parametrize("text", NO_SECRETS)
 def test_names_of_places_and_plain_words_are_no_secrets(text):
     assert list(written_secrets([text, "and", text])) == []
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["x-", "eyJ-", "SG.a-", "api-key:", "--aws-", "?client-", "a://", "a://:", "authorization:", " ", "-"],
+)
+def test_long_texts_take_no_longer_than_their_length(piece):
+    # A search that takes the square of it would not end within the test's limit.
+    assert list(written_secrets(piece * (1_000_000 // len(piece)))) == []
 
 
 def test_option_and_its_value_are_taken_together():
