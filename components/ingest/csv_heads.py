@@ -76,6 +76,7 @@ def _checked_header(file: Path, dialect: tuple[str, str | None]) -> tuple[str, .
     text, is_whole = _head(file)
     # The head may end inside a line, which would look shorter than it is.
     text = text if is_whole else text[: text.rfind("\n") + 1]
+    limit = csv.field_size_limit(HEAD_BYTES)  # of a field, for all readers: half as much by default
     try:
         delimiter, quote = dialect
         rows = csv.reader(
@@ -92,6 +93,8 @@ def _checked_header(file: Path, dialect: tuple[str, str | None]) -> tuple[str, .
         raise SourceError(
             f"{shown(file)} is not CSV: {error}", hint="check the quotes in its first rows"
         ) from error
+    finally:
+        csv.field_size_limit(limit)
     if header is None or first_row is None:
         what = "has a header but no rows" if header else "has no header"
         if not is_whole:

@@ -271,7 +271,9 @@ def _times_as_text(values: pa.Array) -> pa.Array:
         return values.cast(pa.large_string())
     sign, hours, minutes = found.groups()
     offset = pa.scalar(int(f"{sign}1") * (int(hours) * 3600 + int(minutes) * 60), pa.duration("s"))
-    local = pc.add_checked(values.view(pa.timestamp(values.type.unit)), offset).cast(pa.large_string())
+    # A time beyond Arrow's years stays one. Nanoseconds have none: there the next is centuries away.
+    add = pc.add_checked if values.type.unit == "ns" else pc.add
+    local = add(values.view(pa.timestamp(values.type.unit)), offset).cast(pa.large_string())
     ends = (pa.scalar(each, pa.large_string()) for each in (f"{sign}{hours}{minutes}", ""))
     return pc.binary_join_element_wise(local, *ends)
 

@@ -177,6 +177,12 @@ def test_parquet_times_of_a_zone_have_its_time_and_offset(ingest, parquet, zone,
     assert [(row["t"], row["l"]) for row in found.rows] == [([text], [text]), ([], [])]
 
 
+def test_parquet_time_beyond_all_years_is_a_text_with_its_offset_too(ingest, parquet):
+    times = pa.array([2**63 - 1], pa.timestamp("us", "+05:30"))
+    [row] = ingest(parquet({"t": times}), format="parquet", **ALL).rows
+    assert b"out of range" in row["t"][0]
+
+
 @pytest.mark.parametrize("zone", ["Foo/Bar", "+99:99", "../../etc/passwd"])
 def test_parquet_times_of_an_unknown_zone_are_refused_by_name(ingest, parquet, zone):
     path = parquet({"n": [1], "t": pa.array([[1]], pa.list_(pa.timestamp("s", zone)))})

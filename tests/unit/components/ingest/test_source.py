@@ -1,5 +1,6 @@
 """Valid data sources, and files that are refused before anything runs."""
 
+import csv
 import json
 import os
 import sys
@@ -220,6 +221,14 @@ def test_files_with_different_headers_are_refused(trips, header, difference):
         check_csv(resolve_source("data", root=trips).files, label="tips")
     assert difference in caught.value.message
     assert "b.csv has a different header from" in caught.value.message
+
+
+def test_value_as_long_as_the_head_is_read(tmp_path):
+    file = tmp_path / "texts.csv"
+    file.write_text(f"text,label\n{'x' * 200_000},1\n")
+    before = csv.field_size_limit()
+    assert check_csv([file], label="label") == ("text", "label")
+    assert csv.field_size_limit() == before
 
 
 def test_only_the_head_of_a_large_file_is_read(tmp_path):
