@@ -22,7 +22,8 @@ NO_MANIFEST = f"it has no readable {MANIFEST}"
 CHANGED = f"{{name}} does not match its {MANIFEST}"
 
 _FORMAT = 1
-_MOST_BYTES = 64 * 2**20  # of a manifest or a signature
+MOST_BYTES = 64 * 2**20
+"""Of a manifest or a signature; a longer one counts as unreadable."""
 
 
 @dataclass(frozen=True)
@@ -163,10 +164,10 @@ def read_file(path: Path) -> bytes | None:
     """Return the content of a manifest or a signature; None if it cannot be read, or is too long for one."""
     try:
         with opened(path) as file:
-            content = file.read(_MOST_BYTES + 1)
+            content = file.read(MOST_BYTES + 1)
     except OSError:
         return None
-    return content if len(content) <= _MOST_BYTES else None
+    return content if len(content) <= MOST_BYTES else None
 
 
 def model_contents(folder: Path) -> tuple[list[str], dict[str, int]]:

@@ -24,6 +24,7 @@ from pathlib import Path
 from slipway.components.errors import ComponentError
 from slipway.components.pusher.claim_owner import is_gone, this_process
 from slipway.components.pusher.manifest import (
+    MOST_BYTES,
     NO_MANIFEST,
     SAVED_MODEL,
     FileEntry,
@@ -178,7 +179,13 @@ def files_of(seen: Mapping[str, Stored], version: int) -> dict[str, Stored]:
 
 def manifest_of(folder: StoredFolder, files: Mapping[str, Stored]) -> Manifest | None:
     """Return the manifest among a version's files; None if there is no valid one."""
-    return Manifest.from_bytes(folder.read(files[MANIFEST])) if MANIFEST in files else None
+    content = added_file(folder, files.get(MANIFEST))
+    return None if content is None else Manifest.from_bytes(content)
+
+
+def added_file(folder: StoredFolder, stored: Stored | None) -> bytes | None:
+    """Return the content of a manifest or a signature; None if it is missing, or too long for one."""
+    return folder.read(stored) if stored and stored.size_bytes <= MOST_BYTES else None
 
 
 def signature_and_manifest(
@@ -190,9 +197,7 @@ def signature_and_manifest(
         seen: the objects of the base; None: they are listed.
     """
     files = files_of(folder.list(f"{version}/") if seen is None else seen, version)
-    signature, manifest = (
-        folder.read(files[name]) if name in files else None for name in (SIGNATURE, MANIFEST)
-    )
+    signature, manifest = (added_file(folder, files.get(name)) for name in (SIGNATURE, MANIFEST))
     return signature, manifest
 
 

@@ -4,7 +4,7 @@ import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
@@ -87,16 +87,27 @@ def _problem(version: Path, trust: Trust | None) -> str:
     return problem or manifests.verify(version)
 
 
-def _early_problem(version: Path, trust: Trust) -> str:
-    """Describe what is wrong with a version's signature, manifest, names and sizes; the model is not read."""
+def _early_problem_of_folder(version: Path, trust: Trust) -> str:
+    """Describe what is wrong with a version in a folder before its model is read."""
     try:
         _, sizes = manifests.contents(version)
     except ComponentError as error:  # a link or a device among the files
         return error.message.rstrip(".")
     except OSError as error:
         return f"it cannot be read: {error}"
-    content = read_file(version / MANIFEST)
-    if problem := trust.problem(read_file(version / SIGNATURE), content):
+    return _early_problem(read_file(version / SIGNATURE), read_file(version / MANIFEST), sizes, trust)
+
+
+def _early_problem(
+    signature: bytes | None, content: bytes | None, sizes: Mapping[str, int], trust: Trust
+) -> str:
+    """Describe what is wrong with a version's signature, manifest, names and sizes.
+
+    Args:
+        content: the manifest's.
+        sizes: of all files of the version, in bytes.
+    """
+    if problem := trust.problem(signature, content):
         return problem
     manifest = None if content is None else Manifest.from_bytes(content)
     return manifests.difference(manifest, sizes) if manifest else manifests.NO_MANIFEST
@@ -146,7 +157,7 @@ class _Directory:
         # Others who can write to the base are not trusted: they could change a file after its check. So a
         # copy is used. They could also fill this disk with it: what shows without reading the model is
         # checked first.
-        _refuse(self.base, version, _early_problem(there, self._trust), self._trust)
+        _refuse(self.base, version, _early_problem_of_folder(there, self._trust), self._trust)
         with tempfile.TemporaryDirectory(prefix="slipway-version-") as folder:
             target = Path(folder, str(version))
             try:
@@ -182,8 +193,9 @@ class _Bucket:
         return self._read(version, SIGNATURE)
 
     def _read(self, version: int, name: str) -> bytes | None:
-        stored = self._folder.find(f"{version}/{name}")
-        return self._folder.read(stored) if stored else None
+        from slipway.components.pusher.publish_to_bucket import added_file
+
+        return added_file(self._folder, self._folder.find(f"{version}/{name}"))
 
     def problem(self, version: int) -> str:
         from slipway.components.pusher.publish_to_bucket import signature_and_manifest, verify_in_bucket
@@ -194,12 +206,19 @@ class _Bucket:
 
     @contextlib.contextmanager
     def fetched(self, version: int) -> Iterator[Path]:
-        from slipway.components.pusher.publish_to_bucket import files_of
+        from slipway.components.pusher.publish_to_bucket import files_of, signature_and_manifest
 
+        seen = self._folder.list(f"{version}/")
+        files = files_of(seen, version)
+        if self._trust is not None:
+            # As above: a download of what nobody signed could fill this disk.
+            added = signature_and_manifest(self._folder, version, seen)
+            sizes = {name: each.size_bytes for name, each in files.items()}
+            _refuse(self.base, version, _early_problem(*added, sizes, self._trust), self._trust)
         with tempfile.TemporaryDirectory(prefix="slipway-version-") as folder:
             target = Path(folder, str(version))
             target.mkdir()
-            for name, stored in files_of(self._folder.list(f"{version}/"), version).items():
+            for name, stored in files.items():
                 if not (target / name).resolve().is_relative_to(target.resolve()):
                     _refuse(self.base, version, f"an object's name, {name!r}, leads out of it", self._trust)
                 self._folder.fetch(stored, target / name)

@@ -19,6 +19,7 @@ from slipway.components.pusher import google_folder, model_lock
 from slipway.components.pusher import publish_to_bucket as publishing
 from slipway.components.pusher.artifact_folder import on_this_machine
 from slipway.components.pusher.google_folder import Folder
+from slipway.components.pusher.manifest import NO_MANIFEST
 from slipway.components.pusher.publish_to_bucket import complete_versions, publish_to_bucket, verify_in_bucket
 from slipway.components.pusher.retention import thin_out
 from slipway.components.pusher.signature import Trust
@@ -115,6 +116,30 @@ def test_signed_version_is_verified_in_the_bucket_and_where_it_is_used(model, ba
         assert (folder / "saved_model.pb").read_bytes() == (model / "saved_model.pb").read_bytes()
     with pytest.raises(UntrustedError, match="it is signed with the key"):
         version_store_at(base, trust).fetched(signed.version).__enter__()
+
+
+def test_nothing_is_downloaded_of_a_version_that_is_not_what_was_signed(
+    model, base, key_files, cloud, monkeypatch
+):
+    key = read_signing_key(SigningSettings(str(key_files()[0])))
+    version = publish_to_bucket(model, base=base, extras=Extras(key)).version
+    folder = Folder(base)
+    monkeypatch.setattr(Folder, "fetch", lambda *_: pytest.fail("downloaded"))
+    folder.create(f"{version}/more.bin", b"more", crc32c=crc32c_of(b"more"))
+    with pytest.raises(UntrustedError, match=r"more\.bin is not in its manifest"):
+        version_store_at(base, Trust(key.public)).fetched(version).__enter__()
+
+
+def test_manifest_or_signature_beyond_the_limit_is_not_read(model, base, key_files, cloud, monkeypatch):
+    key = read_signing_key(SigningSettings(str(key_files()[0])))
+    version = publish_to_bucket(model, base=base, extras=Extras(key)).version
+    store = version_store_at(base, Trust(key.public))
+    assert store.problem(version) == ""
+    monkeypatch.setattr(publishing, "MOST_BYTES", 10)
+    assert store.problem(version) == "it is not signed: it has no model.sig"
+    assert store.signature(version) is None
+    assert version_store_at(base).manifest(version) is None
+    assert version_store_at(base).problem(version) == NO_MANIFEST
 
 
 def test_saved_model_comes_last_and_everything_is_create_only(model, base, cloud):

@@ -120,7 +120,7 @@ def test_pipe_or_folder_in_the_place_of_a_manifest_is_none_at_once(version):
 
 
 def test_file_too_long_for_a_manifest_is_not_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(manifests, "_MOST_BYTES", 10)
+    monkeypatch.setattr(manifests, "MOST_BYTES", 10)
     (tmp_path / "long").write_bytes(b"a" * 11)
     (tmp_path / "short").write_bytes(b"a" * 10)
     assert (read_file(tmp_path / "long"), read_file(tmp_path / "short")) == (None, b"a" * 10)
