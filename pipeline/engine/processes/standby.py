@@ -35,7 +35,9 @@ IMPORTS, WAITS = ".importing", ".socket"
 _BOUND_LIMIT_S = 10.0
 # Variables that differ between commands or terminals, and that no library reads.
 _UNREAD = frozenset({"_", "COLUMNS", "LINES", "OLDPWD", "PWD", "SHLVL", "TERM_SESSION_ID", "WINDOWID"})
-_LIMITS = ("RLIMIT_AS", "RLIMIT_CORE", "RLIMIT_DATA", "RLIMIT_FSIZE", "RLIMIT_NOFILE", "RLIMIT_NPROC")
+_LIMITS = tuple(name for name in dir(resource) if name.startswith("RLIMIT_"))
+_PROCESS = Path("/proc/self")
+_RIGHTS = ("Groups:", "Cap", "NoNewPrivs:", "Seccomp:")  # lines of its `status`
 _CREDENTIALS = struct.Struct("3i")  # of SO_PEERCRED: pid, uid, gid
 
 
@@ -206,6 +208,7 @@ def _state(path: Path) -> list[int]:
 def _inherited() -> dict[str, object]:
     mask = os.umask(0o077)
     os.umask(mask)
+    status = (_PROCESS / "status").read_text(encoding="utf-8")
     return {
         "environment": {name: value for name, value in os.environ.items() if name not in _UNREAD},
         "folder": str(Path.cwd()),
@@ -213,7 +216,10 @@ def _inherited() -> dict[str, object]:
         "nice": os.getpriority(os.PRIO_PROCESS, 0),
         "cores": sorted(os.sched_getaffinity(0)),
         "limits": {name: list(resource.getrlimit(getattr(resource, name))) for name in _LIMITS},
-        "group": Path("/proc/self/cgroup").read_text(encoding="utf-8"),
+        "group": (_PROCESS / "cgroup").read_text(encoding="utf-8"),
+        # A run in a sandbox, such as one without a network, must not get out of it.
+        "rights": [line for line in status.splitlines() if line.startswith(_RIGHTS)],
+        "namespaces": sorted(str(each.readlink()) for each in (_PROCESS / "ns").iterdir()),
     }
 
 

@@ -1,6 +1,7 @@
 """A warm process for the command line is found by runs that are like it, and reached by its owner alone."""
 
 import os
+import resource
 import socket
 from pathlib import Path
 
@@ -72,6 +73,31 @@ def test_run_from_another_folder_or_with_another_mask_does_not_find_it(listening
         os.umask(mask)
     monkeypatch.chdir(tmp_path)
     assert found() is None
+
+
+@pytest.mark.parametrize("limits", ["RLIMIT_CPU", "RLIMIT_STACK"])
+def test_run_with_other_limits_does_not_find_it(listening, monkeypatch, limits):
+    listening()
+    kind = getattr(resource, limits)
+    usual = resource.getrlimit
+    monkeypatch.setattr(resource, "getrlimit", lambda each: (77, 77) if each == kind else usual(each))
+    assert found() is None
+
+
+@pytest.mark.parametrize("what", ["the network", "a right", "as it is"])
+def test_run_in_a_sandbox_does_not_find_the_process_outside(listening, monkeypatch, tmp_path, what):
+    listening()
+    process = tmp_path / "self"
+    (process / "ns").mkdir(parents=True)
+    for name in ("cgroup", "status"):
+        text = Path("/proc/self", name).read_text(encoding="utf-8")
+        unlike = text.replace("NoNewPrivs:\t0", "NoNewPrivs:\t2").replace("NoNewPrivs:\t1", "NoNewPrivs:\t2")
+        (process / name).write_text(unlike if what == "a right" else text, encoding="utf-8")
+    for each in Path("/proc/self/ns").iterdir():
+        is_other = what == "the network" and each.name == "net"
+        (process / "ns" / each.name).symlink_to("net:[7]" if is_other else each.readlink())
+    monkeypatch.setattr(standby, "_PROCESS", process)
+    assert found() == (os.getpid() if what == "as it is" else None)
 
 
 def test_run_after_an_edit_of_our_code_does_not_find_it(listening, monkeypatch, tmp_path):
