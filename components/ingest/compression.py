@@ -1,6 +1,7 @@
 """Reads a file as decompressed UTF-8 bytes."""
 
 import codecs
+import shlex
 from pathlib import Path
 
 import pyarrow as pa
@@ -61,6 +62,14 @@ class Stream:
             raise FileError(
                 f"{self._file.name} is damaged or cut short after {self._position} bytes: {_words(error)}",
                 hint="copy it again, or take it out of data.source",
+            ) from error
+        except MemoryError:
+            raise
+        except pa.ArrowException as error:  # of bzip2, where an empty stream follows another one
+            name = shlex.quote(self._file.name)
+            raise FileError(
+                f"{self._file.name} cannot be unpacked after {self._position} bytes: {error}",
+                hint=f"if an empty file was joined to others: bunzip2 < {name} | bzip2 > new.bz2",
             ) from error
         self._position += len(data)
         if self._decoder is None:

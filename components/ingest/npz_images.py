@@ -8,6 +8,7 @@ import math
 import tokenize
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, Any
@@ -126,6 +127,9 @@ def _typed(values: npt.NDArray[Any]) -> pa.Array:
 
 def _parts(file: InputFile, archive: zipfile.ZipFile) -> list[str]:
     names = archive.namelist()
+    if len(set(names)) < len(names):
+        [(twice, _)] = Counter(names).most_common(1)
+        raise FileError(f"{file.name} holds {twice!r} twice", hint="save it again with numpy.savez")
     parts = [name[2:-4] for name in names if name.startswith("x_") and name.endswith(".npy")]
     for part in parts:
         if f"y_{part}.npy" not in names:

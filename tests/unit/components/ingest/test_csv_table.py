@@ -147,6 +147,21 @@ def test_compressed_files_are_unpacked(ingest, write, suffix):
     assert "copy it again" in caught.value.hint
 
 
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".zst"])
+def test_files_that_were_packed_one_by_one_and_joined_are_unpacked(ingest, write, suffix):
+    zstandard = pytest.importorskip("zstandard")
+    pack = {".gz": gzip.compress, ".bz2": bz2.compress, ".zst": zstandard.compress}[suffix]
+    joined = [pack(b""), pack(b"a\n1\n"), pack(b"2\n")]
+    assert len(ingest(write(b"".join(joined), f"in.csv{suffix}")).rows) == 2
+
+
+def test_bzip2_whose_library_fails_at_an_empty_part_is_refused_with_the_command(ingest, write):
+    path = write(bz2.compress(b"a\n1\n") + bz2.compress(b"") + bz2.compress(b"2\n"), "in.csv.bz2")
+    with pytest.raises(FileError, match=r"in\.csv\.bz2 cannot be unpacked after 0 bytes") as caught:
+        ingest(path)
+    assert caught.value.hint.endswith(f"bunzip2 < {path} | bzip2 > new.bz2")
+
+
 @pytest.mark.parametrize(
     ("line", "reason", "detail"),
     [

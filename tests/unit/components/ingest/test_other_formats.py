@@ -7,6 +7,7 @@ import io
 import json
 import shutil
 import sys
+import zipfile
 
 import numpy as np
 import pyarrow as pa
@@ -390,6 +391,15 @@ def test_part_that_no_split_takes_is_quarantined_not_dropped(ingest, npz):
 def test_arrays_that_are_no_images_with_classes_are_refused(ingest, npz, arrays, message):
     with pytest.raises(FileError, match=message):
         ingest(npz(**arrays), format="npz")
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_npz_with_an_array_twice_is_refused(ingest, npz):
+    path = npz(x_train=np.zeros((4, 2, 2), np.uint8), y_train=np.arange(4))
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("x_train.npy", archive.read("x_train.npy"))
+    with pytest.raises(FileError, match=r"in\.npz holds 'x_train\.npy' twice"):
+        ingest(path, format="npz", split_by={"parts": {"train": ["train"]}})
 
 
 def test_npz_cut_short_is_refused(ingest, npz):
