@@ -30,6 +30,7 @@ _OF_A_WRONG_LINE = (
     "file = ",
 )
 _ORDERED = re.compile(r"\border\s+by\b", re.IGNORECASE)
+_PATTERN = re.compile(r"[*?\[]")
 _NO_VALUES: Mapping[str, object] = MappingProxyType({})
 _SETTINGS = {
     "autoinstall_known_extensions": "false",
@@ -188,7 +189,8 @@ def _session(relations: Mapping[str, Relation], spill: Path) -> "Iterator[duckdb
     with _duckdb().connect(":memory:", config=_SETTINGS) as session:
         session.execute("SET TimeZone = 'UTC'")
         session.execute(f"SET temp_directory = {_text(spill)}")
-        session.execute(f"SET allowed_paths = [{', '.join(map(_text, files))}]")
+        paths = dict.fromkeys([*map(str, files), *map(_literal, files)])
+        session.execute(f"SET allowed_paths = [{', '.join(map(_text, paths))}]")
         session.execute(f"SET allowed_directories = [{_text(spill)}]")
         session.execute("SET enable_external_access = false")
         session.execute("SET lock_configuration = true")
@@ -228,8 +230,13 @@ def _source(files: Files, paths: Sequence[Path], *, rows: int = -1) -> str:
         files: the table that the files belong to.
         rows: the number of rows of a CSV to infer types and the delimiter from; -1: all.
     """
-    names = ", ".join(map(_text, paths))
+    names = ", ".join(map(_text, map(_literal, paths)))
     return _READERS[files.kind].format(files=names, rows=rows, hive=str(files.is_hive).lower())
+
+
+def _literal(path: Path) -> str:
+    """Return a path as DuckDB reads it, with what would be a pattern in brackets."""
+    return _PATTERN.sub(r"[\g<0>]", str(path))
 
 
 def _text(value: object) -> str:

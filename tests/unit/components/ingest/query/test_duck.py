@@ -57,6 +57,17 @@ def test_rows_of_several_formats_are_joined(ask, trips, tmp_path):
     ]
 
 
+@pytest.mark.parametrize(("kind", "content"), [("csv", "id\n{}\n"), ("jsonl", '{{"id": {}}}\n')])
+@pytest.mark.parametrize("folder", ["a[1]", "a?", "a*"])
+def test_folder_whose_name_looks_like_a_pattern_is_read_as_it_is(ask, tmp_path, folder, kind, content):
+    files = [tmp_path / name / f"rows.{kind}" for name in (folder, "a1")]
+    for number, file in enumerate(files):
+        file.parent.mkdir()
+        file.write_text(content.format(number))
+    assert [row["id"] for row in ask("SELECT id FROM t ORDER BY id", t=Files(kind, files))[1]] == [0, 1]
+    assert ask("SELECT id FROM t", t=Files(kind, files[:1]))[1] == [{"id": 0}]
+
+
 def test_in_a_csv_dates_and_truth_values_stay_as_they_are_written(ask, tmp_path):
     (tmp_path / "t.csv").write_text("day,is_late,code\n01/02/2020,true,007\n1/3/2020,false,8\n")
     _, rows = ask("FROM t", t=Files("csv", [tmp_path / "t.csv"]))
