@@ -1,5 +1,6 @@
 """The options of the local commands, each defined once with its help and shell completion."""
 
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -41,13 +42,21 @@ StepRun = Annotated[
 StepNode = Annotated[str, typer.Argument(metavar="NODE", help="The node's id.", autocompletion=complete_node)]
 
 
+_GLOB_OR_ESCAPE = re.compile(r"[*?\[\\]")
+
+
 def _folder_here(output: Path) -> Path:
-    """Refuse an address in an object store, which would be taken for folders of these names."""
+    """Refuse an address in an object store, and a path in which TFX and Beam would find no file of a node."""
     if str(output).startswith(tuple(each.removesuffix("/") for each in REMOTE)):
         raise UsageError(
             f"--output {output.parts[0]}//{'/'.join(output.parts[1:])}: TFX keeps metadata and artifacts of "
             "local runs in a folder of this machine.",
             hint="only data.source and push.destination may be elsewhere",
+        )
+    if _GLOB_OR_ESCAPE.search(str(output.absolute())):
+        raise UsageError(
+            f"--output {output.absolute()}: TFX reads this path for a pattern.",
+            hint="choose a folder without '*', '?', '[' or '\\' in its path",
         )
     return output
 

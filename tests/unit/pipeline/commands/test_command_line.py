@@ -79,6 +79,10 @@ WRONG = {
     "no port": (["serve", "--port", "99999", *O], "'--port': 99999; "),
     "an unknown slice": (["preflight", "taxi", "--tpu", "v9", *O], "no slice 'v9'"),
     "no price": (["preflight", "taxi", "--price", "x", *O], "--price 'x'"),
+    "output like a pattern": (
+        ["runs", "--output", "/nowhere/out[1]"],
+        "--output /nowhere/out[1]: TFX reads this path for a pattern",
+    ),
     "output in a store": (["runs", "--output", "s3://b/out"], "--output s3://b/out: TFX keeps metadata"),
     "output on the Hub": (["runs", "--output", "hf://datasets/o/n"], "--output hf://datasets/o/n: TFX keeps"),
     "no data": (["new", "x", "--data", "no.csv"], "no.csv does not exist"),
