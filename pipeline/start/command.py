@@ -27,7 +27,13 @@ from slipway.pipeline.start.facts import Facts, facts_of, facts_of_lists
 from slipway.pipeline.start.images.command import BegunImages, new_images
 from slipway.pipeline.start.images.inspection import check_folder, existing_splits, holds_images
 from slipway.pipeline.start.label import OneCsv, decide_task
-from slipway.pipeline.start.notes import placeholder_notes, second_header_note, totals_note, width_notes
+from slipway.pipeline.start.notes import (
+    missing_class_notes,
+    placeholder_notes,
+    second_header_note,
+    totals_note,
+    width_notes,
+)
 from slipway.pipeline.start.reading import Table, read_table
 from slipway.pipeline.start.rendering import utf8
 from slipway.pipeline.start.splitting import Split, decide_split
@@ -208,7 +214,8 @@ def new(
     )
     if table.file_format == "csv" and _are_values(list(facts)):
         plan = replace(plan, notes=(_header_note(list(facts)), *plan.notes))
-    used = [d.facts for d in plan.decisions if d.role not in (Role.LEFT_OUT, Role.MOMENT)]
+    read = [d for d in plan.decisions if d.role is not Role.LEFT_OUT]
+    used = [d.facts for d in read if d.role is not Role.MOMENT]
     told = ["Rows end with a delimiter and nothing after it, which adds no column."] * table.has_empty_end
     if table.file_format == "csv" and table.quote == "'":
         told.append(
@@ -216,7 +223,10 @@ def new(
         )
     told += second_header_note(table.columns, [each for each in columns if each.name in table.columns])
     told += totals_note(table.columns) if table.is_whole else []
-    told += [*placeholder_notes(used, is_csv=table.file_format == "csv"), *width_notes(len(used) - 1)]
+    is_csv = table.file_format == "csv"
+    told += missing_class_notes(facts[label], is_csv=is_csv) if decided != "regression" else []
+    told += placeholder_notes([d.facts for d in read], is_csv=is_csv, rewritten=table.value_formats.dates)
+    told += width_notes(len(used) - 1)
     plan = replace(plan, notes=(*plan.notes, *told))
     plan = replace(plan, is_skewed=decided == "regression" and _is_skewed(numbers))
     plan, split = decide_split(plan, table.columns_and_lists, is_whole=table.is_whole)

@@ -104,7 +104,10 @@ _CODE_GAP, _LEAST_CODE = 50, 10_000
 _TEXT_WORDS = 2.0
 _LEAST_NGRAMS, _MOST_NGRAMS = 2, 256
 _ID_SHARE = 0.95
-_ID_NAME = re.compile(r"(^|_)(id|uuid|guid|key|index|nr|no|number)$|^unnamed|^$|^row", re.IGNORECASE)
+_ID_NAME = re.compile(
+    r"(^|[_\s.-])(id|uuid|guid|key|index|nr|no|number)$|(?-i:[a-z](Id|ID|Nr|No|Number))$|^unnamed|^$|^row",
+    re.IGNORECASE,
+)
 # Ingest's name for an index column in a CSV, and pandas' name in Parquet.
 _INDICES = (INDEX, "__index_level_0__")
 _OTHER_DATE = re.compile(

@@ -58,8 +58,9 @@ class Facts:
         least: the smallest number; 0 for text.
         greatest: the largest number; 0 for text.
         median: the median of the numbers; 0 for text.
-        missing_value_placeholders: number that may mean a missing value, such as -999 beside 0 to 40 -> rows;
-            see `_missing_value_placeholders`.
+        missing_value_placeholders: number or date that may mean a missing value, such as -999 beside 0 to 40,
+            or 9999-12-31 beside dates of this century -> rows; see `_missing_value_placeholders` and
+            `_date_placeholders`.
         words: the mean number of words of a text.
         others: the distinct values of a text that are not numbers, if nearly all are numbers; at most 1,000.
         is_whole: whether all numbers are whole, as in a column of IDs that a program wrote as 1.0, 2.0.
@@ -84,7 +85,7 @@ class Facts:
     least: float = 0.0
     greatest: float = 0.0
     median: float = 0.0
-    missing_value_placeholders: Mapping[float, int] = field(default_factory=dict)
+    missing_value_placeholders: Mapping[float | str, int] = field(default_factory=dict)
     words: float = 0.0
     others: tuple[str, ...] = ()
     is_whole: bool = False
@@ -136,6 +137,7 @@ def facts_of(name: str, kind: str, values: Values) -> Facts:
     if kind == "text":
         present = [value for value in values.tolist() if value is not None]
         counts = Counter(present)
+        moment = _moment_of_texts(counts)
         return Facts(
             name=name,
             kind=kind,
@@ -148,7 +150,8 @@ def facts_of(name: str, kind: str, values: Values) -> Facts:
             units=_units(counts),
             is_of_two_kinds=_is_of_two_kinds(counts),
             ngrams=_ngrams(list(itertools.islice(counts, _COUNTED_TEXTS))),
-            moment=_moment_of_texts(counts),
+            missing_value_placeholders=_date_placeholders(counts) if moment else {},
+            moment=moment,
         )
     numbers = values[~np.isnan(values)]
     found, rows = np.unique(numbers, return_counts=True)
@@ -191,7 +194,40 @@ def facts_of_lists(name: str, kind: str, lists: Sequence[Values]) -> Facts:
     )
 
 
-def _missing_value_placeholders(found: list[float], rows: list[int]) -> dict[float, int]:
+def _date_placeholders(counts: Counter[str]) -> dict[float | str, int]:
+    """Return dates that recur and lie further from all others than those lie apart, with their rows.
+
+    Such as 0000-00-00, 1900-01-01 or 9999-12-31 beside dates of a few years.
+
+    Args:
+        counts: text that begins with YYYY-MM-DD -> rows.
+    """
+    texts = sorted(counts)
+    days = [_day_number(text) for text in texts]
+    low, high = 0, len(texts)
+    placeholders: dict[float | str, int] = {}
+    while high - low > _LEAST_OTHERS:
+        if counts[texts[low]] >= _LEAST_PLACEHOLDERS and (
+            days[low + 1] - days[low] > days[high - 1] - days[low + 1]
+        ):
+            placeholders[texts[low]] = counts[texts[low]]
+            low += 1
+        elif counts[texts[high - 1]] >= _LEAST_PLACEHOLDERS and (
+            days[high - 1] - days[high - 2] > days[high - 2] - days[low]
+        ):
+            placeholders[texts[high - 1]] = counts[texts[high - 1]]
+            high -= 1
+        else:
+            break
+    return placeholders
+
+
+def _day_number(text: str) -> int:
+    """Return a number of days that orders all dates, also those that no calendar has, such as 0000-00-00."""
+    return 372 * int(text[:4]) + 31 * int(text[5:7]) + int(text[8:10])
+
+
+def _missing_value_placeholders(found: list[float], rows: list[int]) -> dict[float | str, int]:
     """Return outlying numbers that recur and look like placeholders for a missing value, with their rows.
 
     Args:
@@ -199,7 +235,7 @@ def _missing_value_placeholders(found: list[float], rows: list[int]) -> dict[flo
         rows: the number of rows of each.
     """
     low, high = 0, len(found)
-    placeholders: dict[float, int] = {}
+    placeholders: dict[float | str, int] = {}
     while high - low > _LEAST_OTHERS:
         first, last = found[low], found[high - 1]
         inner = found[low + 1 : high]

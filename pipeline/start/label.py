@@ -4,6 +4,7 @@ import itertools
 import shlex
 from dataclasses import dataclass
 
+from slipway.components.counted_words import counted
 from slipway.pipeline.errors import UsageError
 from slipway.pipeline.start.deciding import LEAST_ROWS, Task
 from slipway.pipeline.start.facts import Facts, few
@@ -37,10 +38,13 @@ def decide_task(label: Facts, asked: str, *, file: OneCsv | None = None) -> Task
         UsageError: the column cannot be a label, or not one for the requested task.
     """
     if label.distinct < 2:
-        same = f"the same in every row, {next(iter(label.counts))!s:.40}" if label.distinct else "empty"
+        where = "every row that has a value" if label.missing else "every row"
+        same = f"the same in {where}, {next(iter(label.counts))!s:.40}" if label.distinct else "empty"
+        other = f", or write the other answer into the {counted(label.missing, 'cell')} without a value"
         raise UsageError(
             f"{label.name} is {same}: there is nothing to predict.",
-            hint="name a column with --label that holds at least two values",
+            hint="name a column with --label that holds at least two values"
+            f"{other if label.distinct and label.missing else ''}",
         )
     if label.is_too_large:
         raise UsageError(

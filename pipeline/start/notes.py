@@ -1,8 +1,9 @@
 """Composes the notes about a table that `new` shows to the user. Pure."""
 
 import math
+import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ import numpy.typing as npt
 from slipway.components.counted_words import agreeing, counted
 from slipway.components.escaped_text import short
 from slipway.pipeline.start.facts import Facts
+from slipway.pipeline.start.value_formats import MISSING_WORDS
 
+_LEAST_CLASSES = 2
 _RARE_CLASS = 0.1
 _FEW_OF_A_CLASS = 20
 # From this many features on, a run takes minutes: Transform takes _TRANSFORM_S per column, however few rows.
@@ -113,14 +116,41 @@ def width_notes(features: int) -> list[str]:
     ]
 
 
-def placeholder_notes(columns: Sequence[Facts], *, is_csv: bool) -> list[str]:
-    """Return a note for each column with numbers that may stand for a missing value.
+def placeholder_notes(
+    columns: Sequence[Facts], *, is_csv: bool, rewritten: Collection[str] = ()
+) -> list[str]:
+    """Return a note for each column with numbers or dates that may stand for a missing value.
 
     Args:
-        is_csv: whether the files are CSV, for which `--null-value` can name such numbers.
+        is_csv: whether the files are CSV, for which `--null-value` can name such values.
+        rewritten: columns of dates that the files write in another way than YYYY-MM-DD.
     """
     return [
-        _placeholder_note(column, is_csv=is_csv) for column in columns if column.missing_value_placeholders
+        _placeholder_note(column, is_csv=is_csv, is_rewritten=column.name in rewritten)
+        for column in columns
+        if column.missing_value_placeholders
+    ]
+
+
+def missing_class_notes(label: Facts, *, is_csv: bool) -> list[str]:
+    """Return a note about classes whose names are words for a missing value; empty if there is none.
+
+    Args:
+        label: the column to predict, of a classification.
+        is_csv: as for `placeholder_notes`.
+    """
+    words = [text for text in label.counts if str(text).strip().lower() in ("", *MISSING_WORDS)]
+    if not words or label.distinct - len(words) < _LEAST_CLASSES:
+        return []
+    count = counted(sum(label.counts[text] for text in words), "row")
+    options = " ".join(f"--null-value={shlex.quote(text)}" for text in words)
+    remedy = f"start again with {options}" if is_csv else "empty these cells"
+    what, mean = (
+        ("a class of its own", "it means") if len(words) == 1 else ("classes of their own", "they mean")
+    )
+    return [
+        f"{label.name} {' and '.join(map(repr, words))} ({count}) {agreeing(len(words), 'are')} {what}. If "
+        f"{mean} that the answer is not known, {remedy}: such rows are left out then."
     ]
 
 
@@ -224,14 +254,17 @@ def _ends_with_sum(values: npt.NDArray[np.float64]) -> bool:
     return bool(abs(above.sum() - last) <= _ROUNDED * last)
 
 
-def _placeholder_note(column: Facts, *, is_csv: bool) -> str:
-    numbers = [f"{number:.15g}" for number in column.missing_value_placeholders]
-    options = " ".join(f"--null-value={number}" for number in numbers)
+def _placeholder_note(column: Facts, *, is_csv: bool, is_rewritten: bool) -> str:
+    shown = [each if isinstance(each, str) else f"{each:.15g}" for each in column.missing_value_placeholders]
+    options = " ".join(f"--null-value={shlex.quote(each)}" for each in shown)
     remedy = f"start again with {options}" if is_csv else "empty these cells"
+    if is_csv and is_rewritten:
+        remedy = "start again with --null-value and the date as the file writes it"
     rows = counted(sum(column.missing_value_placeholders.values()), "row")
+    kind = "date" if column.moment else "number"
     return (
-        f"{column.name} holds {' and '.join(numbers)} in {rows}, far from its other values. If it "
-        f"means a missing value, {remedy}; otherwise it is treated as a number."
+        f"{column.name} holds {' and '.join(shown)} in {rows}, far from its other values. If it "
+        f"means a missing value, {remedy}; otherwise it is treated as a {kind}."
     )
 
 

@@ -26,11 +26,17 @@ _ORDER_NAME = re.compile(
 _MOST_COLUMNS, _FIRST_ROWS = 20, 2_000
 
 
-def identifies_small_groups(facts: Facts) -> bool:
-    """Whether a column has a value in every row, and many values that recur in a few rows each."""
+def identifies_small_groups(facts: Facts, *, is_named: bool = False) -> bool:
+    """Whether a column has a value in every row, and many values that recur in a few rows each.
+
+    Args:
+        is_named: whether the column's name says that it identifies something; then it is enough if any value
+            recurs.
+    """
     if not (facts.is_whole or facts.kind == "text") or facts.missing or facts.distinct < LEAST_GROUPS:
         return False
-    return LEAST_ROWS_PER_GROUP <= facts.present / facts.distinct <= MOST_ROWS_PER_GROUP
+    rows = facts.present / facts.distinct
+    return rows <= MOST_ROWS_PER_GROUP and (rows > 1 if is_named else rows >= LEAST_ROWS_PER_GROUP)
 
 
 def find_panel(facts: Sequence[Facts], columns: Mapping[str, Values]) -> tuple[str, str] | None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -85,6 +86,8 @@ _WHOLE = re.compile(r"-?[0-9]+")
 # holds pictures or another encoding.
 _FEW_WITHOUT_TEXT = 0.05
 _UNPACKED = (".gz", ".bz2", ".zst")
+# The levels of folders below a folder without tables in which they are looked for, to say how to name them.
+_MOST_LEVELS = 3
 
 
 @dataclass(frozen=True)
@@ -202,8 +205,9 @@ def read_table(
     if texts_of_bytes := table.texts:
         options = replace(options, types=dict.fromkeys(texts_of_bytes, "text"))
         table = _table(files, options, most_rows, most_bytes)
-    if table.merged:
-        options = replace(options, types={**options.types, **dict.fromkeys(table.merged, "text")})
+    # Of a row with several such columns, only the first is known.
+    while merged := [name for name in table.merged if name not in options.types]:
+        options = replace(options, types={**options.types, **dict.fromkeys(merged, "text")})
         table = _table(files, options, most_rows, most_bytes)
     texts = {name: values for name, values in table.columns.items() if table.kinds[name] == "text"}
     whole = {name: values for name, values in table.columns.items() if table.kinds[name] == "int"}
@@ -312,13 +316,26 @@ def _format_of(source: str, root: Path) -> str:
     for name in names:
         if (end := _end(name)) in _SUFFIX_FORMATS:
             return _SUFFIX_FORMATS[end]
+    other = next((_OTHER_FILES[end] for name in names if (end := _end(name)) in _OTHER_FILES), "")
+    if not other and "://" not in source and (below := _pattern_below(folder)):
+        other = (
+            f"name those in its folders: --data {shlex.quote(f'{source}/{below}')}; what a folder's name "
+            "says, such as year=2024, is not read"
+        )
     raise UsageError(
         f"{source}: no file whose name ends in {', '.join(_SUFFIX_FORMATS)}.",
-        hint=next(
-            (_OTHER_FILES[end] for name in names if (end := _end(name)) in _OTHER_FILES),
-            "give the files the suffix of their format; images need a folder for each class",
-        ),
+        hint=other or "give the files the suffix of their format; images need a folder for each class",
     )
+
+
+def _pattern_below(folder: Path) -> str:
+    """Return a pattern of the tables in the folders of a folder, such as */*.csv; empty if there are none."""
+    for levels in range(1, _MOST_LEVELS + 1):
+        for path in folder.glob("*/" * levels + "*"):
+            if _end(path.name) in _SUFFIX_FORMATS and path.is_file():
+                packed = path.suffix if path.suffix in _UNPACKED else ""
+                return f"{'*/' * levels}*{Path(path.name.removesuffix(packed)).suffix}{packed}"
+    return ""
 
 
 def _end(name: str) -> str:

@@ -22,7 +22,8 @@ Values = npt.NDArray[Any]
 # Above this share of rows that repeat another, equal rows are not a coincidence.
 COARSE_SHARE = 0.01
 _GROUP_NAME = re.compile(
-    r"(^|[_\s])(id|uuid|guid|key|nr|no|number|user|person|customer|client|patient|subject|household|session)$"
+    r"(^|[_\s.-])(id|uuid|guid|key|nr|no|number|user|person|customer|client|patient|subject|household|session"
+    r"|account|e-?mail)$"
     r"|[a-z](Id|ID|Nr|No)$",
     re.IGNORECASE,
 )
@@ -103,8 +104,10 @@ def _by_time(plan: Plan, columns: Mapping[str, Values], labels: Values) -> tuple
     """Return the split by time, or None and a note that says why a date column does not decide the split."""
     moved = ""
     for decision in plan.with_role(Role.MOMENT):
-        name = decision.facts.name
-        if decision.facts.missing or decision.facts.distinct < _LEAST_MOMENTS or _NO_TIME_NAME.search(name):
+        name, facts = decision.facts.name, decision.facts
+        if facts.missing or facts.missing_value_placeholders:
+            continue
+        if facts.distinct < _LEAST_MOMENTS or _NO_TIME_NAME.search(name):
             continue
         moments = columns[name]
         if not (_TIME_NAME.search(name) or _is_sorted(moments)):
@@ -168,7 +171,11 @@ def _by_group(plan: Plan, columns: Mapping[str, Values]) -> tuple[Plan, Split | 
     may_be = [
         d.facts for d in plan.decisions if d.role is not Role.LABEL and not d.is_kept and not d.facts.is_list
     ]
-    named = [each for each in may_be if _GROUP_NAME.search(each.name) and identifies_small_groups(each)]
+    named = [
+        each
+        for each in may_be
+        if _GROUP_NAME.search(each.name) and identifies_small_groups(each, is_named=True)
+    ]
     panel = find_panel(may_be, columns) if not named else None
     for name in [each.name for each in named] or list(panel or ())[:1]:
         decision = next(each for each in plan.decisions if each.facts.name == name)

@@ -17,14 +17,14 @@ from slipway.components.ingest.notations import plain_dates, written_numbers
 from slipway.components.ingest.options import NumberFormat
 from slipway.pipeline.start.facts import with_unit
 
-# What people and programs write into a cell without a value: \N is what databases do, #DIV/0! what sheets do.
-_MISSING_WORDS = frozenset(
+MISSING_WORDS = frozenset(
     [
         "na", "n/a", "n.a.", "nan", "nat", "<na>", "nil", "none", "null", "(null)", "<null>", "[null]", "\\n",
         "missing", "unknown", "-", "--", "?", ".", "*",
         "#n/a", "#div/0!", "#value!", "#ref!", "#name?", "#num!", "#null!",
     ]
 )  # fmt: skip
+"""What people write into a cell without a value, in lower case; databases write \\N, and sheets #DIV/0!."""
 _SEPARATORS = ((".", ""), (".", ","), (",", ""), (",", "."), (",", " "), (".", " "), (".", "'"))
 _UNIT = re.compile(r"[$€£¥₹₩₽%]|\b(?:USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|SEK|NOK|DKK|PLN)\b")
 _THOUSANDS_BY_POINT = (",", ".")
@@ -36,7 +36,8 @@ _LONE_ZERO = {".": r"^[-(]?0\.", ",": r"^[-(]?0,"}
 _OTHER_MINUS = re.compile("[(\u2212]|-$")
 # Numbering such as (1), (2), or 1-, 2-.
 _NUMBERING = re.compile(r"\(.*|.*-")
-_ISO_DATE = r"^[12][0-9]{3}-[01][0-9]-[0-3][0-9]"
+# The year 9999 stands for no end.
+_ISO_DATE = r"^(?:[12][0-9]{3}|9999)-[01][0-9]-[0-3][0-9]"
 _PLAIN_DATE = _ISO_DATE + "(?: [0-9:]{8})?$"
 _OF_12_HOURS = "[AaPp][Mm]$"
 # A date has groups of digits and sometimes a month's name; nothing else is tried against the date formats.
@@ -53,8 +54,8 @@ _TIMES = (
 )  # fmt: skip
 _OTHER_ORDER = {"%m/%d/": "%d/%m/", "%m-%d-": "%d-%m-"}
 # 20240131. Few numbers are dates by chance: one in 27 of the eight-digit numbers that begin with 19 or 20.
-_DAY_OF_DIGITS, _DIGITS_DAY = "%Y%m%d", r"^(?:19|20)[0-9]{6}$"
-_FIRST_DAY, _LAST_DAY, _LEAST_DAYS = 19_000_101, 20_991_231, 5
+_DAY_OF_DIGITS, _DIGITS_DAY = "%Y%m%d", r"^(?:(?:19|20)[0-9]{6}|99991231)$"
+_FIRST_DAY, _LAST_DAY, _NO_END, _LEAST_DAYS = 19_000_101, 20_991_231, 99_991_231, 5
 # A unit other than a currency or a percent sign is one if it follows so many different numbers.
 _LEAST_OF_UNIT = 10
 # So many fractions rarely all have three digits: a tenth of them end in zeros, which programs leave out.
@@ -117,7 +118,7 @@ def detect_value_formats(texts: Mapping[str, pa.Array], *, has_types: bool) -> V
 def _column_format(values: pa.Array, *, has_types: bool) -> _ColumnFormat | None:
     trimmed = pc.unique(pc.utf8_trim_whitespace(values))
     lower = pc.utf8_lower(trimmed)
-    is_word = pc.is_in(lower, value_set=pa.array(["", *_MISSING_WORDS], trimmed.type))
+    is_word = pc.is_in(lower, value_set=pa.array(["", *MISSING_WORDS], trimmed.type))
     present = trimmed.filter(pc.invert(is_word))
     words = tuple(word for word in trimmed.filter(is_word).to_pylist() if word)
     if not len(present):
@@ -260,7 +261,8 @@ def whole_days(columns: Mapping[str, npt.NDArray[np.float64]]) -> dict[str, pa.A
     found = {}
     for name, values in columns.items():
         numbers = np.unique(values[~np.isnan(values)])
-        if len(numbers) < _LEAST_DAYS or numbers[0] < _FIRST_DAY or numbers[-1] > _LAST_DAY:
+        days = numbers[numbers != _NO_END]
+        if len(days) < _LEAST_DAYS or days[0] < _FIRST_DAY or days[-1] > _LAST_DAY:
             continue
         texts = pa.array(numbers.astype(np.int64)).cast(pa.large_string())
         if _are_dates(texts, _DAY_OF_DIGITS):

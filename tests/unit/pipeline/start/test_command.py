@@ -282,6 +282,30 @@ def test_a_number_that_may_stand_for_no_value_is_reported_and_becomes_none_where
     )
 
 
+def test_a_date_that_may_stand_for_no_value_is_reported_and_does_not_decide_the_split(root):
+    def ended(row):
+        return "9999-12-31" if row % 3 else f"2024-{1 + row % 12:02}-{1 + row % 28:02}"
+
+    _write(root, COLUMNS | {"end_date": ended})
+    told = _begin(root).text()
+    assert "end_date holds 9999-12-31 in" in told
+    assert "start again with --null-value=9999-12-31; otherwise it is treated as a date." in told
+    assert "split by time" not in told
+    again = _begin(root, "again", null_values=["9999-12-31"])
+    assert "end_date holds" not in again.text()
+    assert next(d.facts for d in again.plan.decisions if d.facts.name == "end_date").missing > 0
+    _write(root, COLUMNS | {"end_date": lambda row: ".".join(ended(row).split("-")[::-1])})
+    assert "with --null-value and the date as the file writes it" in _begin(root, "third").text()
+
+
+def test_a_class_that_is_a_word_for_no_value_is_reported_and_becomes_none_where_asked(root):
+    _write(root, COLUMNS | {"churned": lambda row: "?" if row % 4 == 0 else ["no", "yes"][row % 2]})
+    assert "churned '?' (" in _begin(root).text()
+    again = _begin(root, "again", null_values=["?"])
+    assert again.plan.task == "binary"
+    assert "rows have no churned" in again.text()
+
+
 def test_a_null_value_is_for_the_texts_of_a_csv(root):
     (root / "rows.jsonl").write_text('{"a": -999, "b": 1}\n' * 30)
     with pytest.raises(UsageError, match="--null-value -999: only the cells of a CSV are text"):

@@ -78,6 +78,10 @@ def _role(column, **options):
         ("customer_id", list(range(5000, 5000 + 7 * ROWS, 7)), Role.LEFT_OUT, "an id"),
         ("line", list(range(1, ROWS + 1)), Role.LEFT_OUT, "an id"),
         ("patient_id", [None, *(1e15 + row for row in range(1, ROWS))], Role.LEFT_OUT, "an id: 999"),
+        ("CustomerID", [7 * row % 4001 for row in range(ROWS)], Role.LEFT_OUT, "an id: 1,000"),
+        ("EmployeeNumber", [7 * row % 4001 for row in range(ROWS)], Role.LEFT_OUT, "an id: 1,000"),
+        ("order.id", [7 * row % 4001 for row in range(ROWS)], Role.LEFT_OUT, "an id: 1,000"),
+        ("paid", [7 * row % 4001 for row in range(ROWS)], Role.NUMBER, "numbers from 0 to 3997"),
         (
             "size",
             [f"{row % 400 / 10} {'kg' if row % 3 else 'lb'}" for row in range(ROWS)],
@@ -199,6 +203,7 @@ def test_whole_numbers_beside_empty_cells_are_classes_where_they_count_up(values
             "differs in every row, such as 'c0': what never recurs",
         ),
         (["yes", "yes"], "auto", "the same in every row, .*: there is nothing to predict"),
+        (["yes", None], "auto", "the same in every row that has a value, yes: there is nothing"),
         ([None, None], "auto", "is empty: there is nothing"),
         (["a", "b"], "regression", "holds text, such as 'a'"),
         (["a", "b", "c"], "binary", "3 different values; binary needs two"),
@@ -208,6 +213,12 @@ def test_whole_numbers_beside_empty_cells_are_classes_where_they_count_up(values
 def test_a_label_that_cannot_be_one_is_refused(values, asked, words):
     with pytest.raises(UsageError, match=words):
         decide_task(_facts("label", values), asked)
+
+
+def test_a_label_with_a_value_or_none_is_asked_for_the_other_answer():
+    with pytest.raises(UsageError, match="nothing to predict") as refused:
+        decide_task(_facts("label", ["x", None, None]), "auto")
+    assert refused.value.hint.endswith("or write the other answer into the 2 cells without a value")
 
 
 @pytest.mark.parametrize(

@@ -107,6 +107,26 @@ def test_numbers_that_look_like_no_value_are_found(values, missing_value_placeho
     assert facts_of("x", "float", _numbers(*values)).missing_value_placeholders == missing_value_placeholders
 
 
+DAYS = [f"2024-{1 + row % 12:02}-{1 + row % 28:02}" for row in range(80)]
+
+
+@pytest.mark.parametrize(
+    ("values", "placeholders"),
+    [
+        ([*DAYS, *["9999-12-31"] * 5], {"9999-12-31": 5}),
+        ([*DAYS, *["0000-00-00"] * 6, *["9999-12-31"] * 5], {"0000-00-00": 6, "9999-12-31": 5}),
+        ([*(f"{day} 10:00:00" for day in DAYS), *["1900-01-01 00:00:00"] * 9], {"1900-01-01 00:00:00": 9}),
+        ([*DAYS, *["9999-12-31"] * 4], {}),  # a few strays are values
+        ([*DAYS, *["2024-12-31"] * 50], {}),
+        ([*(f"{1930 + row}-05-03" for row in range(80)), *["1900-01-01"] * 9], {}),  # births
+        ([*["2024-01-01"] * 9, *["9999-12-31"] * 9], {}),
+        ([*DAYS, *["unknown"] * 9], {}),  # no dates
+    ],
+)
+def test_dates_that_look_like_no_value_are_found(values, placeholders):
+    assert facts_of("x", "text", _texts(*values)).missing_value_placeholders == placeholders
+
+
 @pytest.mark.parametrize(
     ("values", "is_whole"), [((1.0, 2.0, np.nan), True), ((1.0, 2.5), False), ((1.0, 1e17), False)]
 )

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from slipway.pipeline.start.facts import facts_of
-from slipway.pipeline.start.notes import second_header_note, totals_note
+from slipway.pipeline.start.notes import missing_class_notes, second_header_note, totals_note
 
 SOLD = np.arange(1.0, 40.0)
 
@@ -117,3 +117,26 @@ def test_an_infinite_number_below_finite_ones_is_no_total():
     assert totals_note({"sold": values}) == []
     texts = np.array(["A"] * 39 + ["Total"], dtype=object)
     assert totals_note({"sold": values, "shop": texts}) == []
+
+
+def _classes(*texts, is_csv=True):
+    label = facts_of("churned", "text", np.array(texts, dtype=object))
+    return missing_class_notes(label, is_csv=is_csv)
+
+
+def test_classes_that_are_words_for_no_value_are_told():
+    [note] = _classes(*["yes", "no", "n/a", "?", "?"] * 4)
+    assert note == (
+        "churned '?' and 'n/a' (12 rows) are classes of their own. If they mean that the answer is not "
+        "known, start again with --null-value='?' --null-value=n/a: such rows are left out then."
+    )
+    assert "churned '  ' (1 row) is a class" in _classes("yes", "no", "  ")[0]
+    assert (
+        "churned 'Unknown' (1 row) is a class of its own. If it means" in _classes("yes", "no", "Unknown")[0]
+    )
+    assert "empty these cells" in _classes("yes", "no", "?", is_csv=False)[0]
+
+
+@pytest.mark.parametrize("texts", [("yes", "no"), ("x", "-"), ("yes", "NA"), ("low", "high", "not known")])
+def test_other_classes_are_classes(texts):
+    assert _classes(*texts) == []

@@ -189,6 +189,15 @@ def test_ids_beyond_64_bits_cost_no_row(tmp_path):
     assert table.columns["id"].tolist() == [str(2**63 + 1), "7"]
 
 
+def test_several_ids_beyond_64_bits_in_one_row_cost_no_row(tmp_path):
+    path = tmp_path / "rows.parquet"
+    wide = {"a": pa.array([2**63 + 1, 7], pa.uint64()), "b": pa.array([10**20, 10**21], pa.decimal128(38, 0))}
+    pq.write_table(pa.table({**wide, "c": [1, 2]}), path)
+    table = read_table(str(path), root=tmp_path)
+    assert (table.rows, table.rejected) == (2, 0)
+    assert [list(table.columns[name]) for name in wide] == [[str(2**63 + 1), "7"], [str(10**20), str(10**21)]]
+
+
 def test_column_of_bytes_that_are_text_but_in_few_rows_is_kept_and_these_are_reported(tmp_path):
     texts = [f"text {row}".encode() for row in range(60)]
     texts[17] = b"caf\xe9"
@@ -214,3 +223,20 @@ def test_a_file_without_rows_that_is_no_csv_gets_no_hint_about_csv(tmp_path, nam
     with pytest.raises(SlipwayError) as refused:
         read_table(name, root=tmp_path)
     assert "CSV" not in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("file", "pattern"),
+    [
+        ("year=2024/part-0.parquet", "*/*.parquet"),
+        ("2024/05/rows.csv.gz", "*/*/*.csv.gz"),
+    ],
+)
+def test_tables_in_the_folders_of_a_folder_are_named(tmp_path, file, pattern):
+    path = tmp_path / "data" / file
+    path.parent.mkdir(parents=True)
+    path.touch()
+    with pytest.raises(UsageError, match="no file whose name ends in") as caught:
+        read_table(str(tmp_path / "data"), root=tmp_path)
+    assert f"--data '{tmp_path}/data/{pattern}'" in caught.value.hint
+    assert "year=2024, is not read" in caught.value.hint

@@ -151,6 +151,8 @@ def test_one_row_in_a_hundred_may_be_out_of_order():
     [
         {"date_of_birth": DAYS[::-1]},
         {"sold_at": [None, *DAYS[1:]]},
+        # What means that there is no date.
+        {"sold_at": [*["1900-01-01"] * 9, *DAYS[9:]]},
         {"week": [f"2021-01-{1 + row % 19:02}" for row in range(ROWS)]},
         {"seen": [DAYS[row * 401 % ROWS] for row in range(ROWS)]},
         # Nine of ten rows are of its last day.
@@ -274,11 +276,19 @@ def test_a_group_that_the_user_keeps_stays_a_feature():
     assert _split(kept=["nr"], nr=[13.0 + row // 8 * 7 for row in range(ROWS)], x=NOISE)[1].by == {}
 
 
-@pytest.mark.parametrize(("groups", "is_panel"), [(600, True), (601, False), (30, True), (29, False)])
-def test_a_group_has_two_to_thirty_rows(groups, is_panel):
-    # 900 rows of 600 groups are 1.5 each, of 30 groups 30.
-    by = _split(nr=[13.0 + row % groups * 7 for row in range(ROWS)], x=NOISE)[1].by
-    assert (by == {"key": "nr"}) is is_panel
+@pytest.mark.parametrize(("groups", "is_panel"), [(ROWS, False), (ROWS - 1, True), (30, True), (29, False)])
+def test_a_group_of_a_named_id_has_at_most_thirty_rows_and_one_of_them_two(groups, is_panel):
+    split = _split(nr=[13.0 + row % groups * 7 for row in range(ROWS)], x=NOISE)[1]
+    assert split.keeps_groups_together is is_panel
+    assert (split.by == {"key": "nr"}) is (groups != 29), "an id of single rows decides by its hash"
+
+
+@pytest.mark.parametrize(
+    "name", ["customer.id", "Subject ID", "patient-no", "email", "contact_e-mail", "userId"]
+)
+def test_an_id_is_known_by_its_name_however_that_is_written(name):
+    people = [f"x{row // 8}" for row in range(ROWS)]
+    assert _split(**{name: people, "x": NOISE})[1].by == {"key": name}
 
 
 def test_what_is_no_group_leaves_it_to_the_next_column():

@@ -147,6 +147,7 @@ def test_numbers_in_quotes_are_named_where_files_have_types():
         (["3/14/2021 5:06 pm", "3/15/2021 11:06 am"], "%m/%d/%Y %I:%M %p"),
         (["2021-03-14 05:06PM"], "%Y-%m-%d %I:%M%p"),
         (["20240131", "20240229", "19990101", "20501231", "20010203"], "%Y%m%d"),
+        (["01.03.2021", "31.12.9999"], "%d.%m.%Y"),
     ],
 )
 def test_dates_are_recognised_in_the_usual_orders(values, form):
@@ -192,8 +193,13 @@ def test_only_whole_numbers_that_are_all_dates_are_days():
     day = [20240131, 20240229, 19990101, 20501231, 20010203]
     columns = {
         "day": [*day, float("nan")],
+        "no_end": [*day, 99991231],
+        "only_no_end": [*day[:4], 99991231],
         "one_is_none": [*day, 20010230],
         "few": [*day[:4], day[0]],
         "ids": range(20240101, 20240161),
     }
-    assert set(whole_days({name: np.array(each, dtype=float) for name, each in columns.items()})) == {"day"}
+    assert set(whole_days({name: np.array(each, dtype=float) for name, each in columns.items()})) == {
+        "day",
+        "no_end",
+    }
