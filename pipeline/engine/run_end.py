@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from slipway.pipeline.engine.journal import Journal
+from slipway.pipeline.engine.journal import Journal, way_to_write
 from slipway.pipeline.engine.processes.client import RefusedError
 from slipway.pipeline.engine.signal_handlers import raise_interrupt, signals_handled_by
 from slipway.pipeline.errors import PipelineError, UsageError, of_the_machine
@@ -117,7 +117,7 @@ def _end(journal: Journal, listeners: Sequence[Listener]) -> None:
     except OSError as error:
         raise PipelineError(
             f"{record.folder} cannot be written: {error.strerror}. What is finished is kept.",
-            hint=f"make room, then {command('resume', record.run_id, output=history.output)}",
+            hint=f"{way_to_write(error)}, then {command('resume', record.run_id, output=history.output)}",
         ) from error
     for listener in listeners:
         listener(record)

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import time
 
 import pytest
@@ -70,10 +71,17 @@ def test_change_of_a_node_is_written_to_the_record_and_among_the_events(journal)
     assert journal.record.wall_s >= 60
 
 
-def test_place_that_cannot_be_written_is_named(journal):
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [
+        (errno.ENOSPC, "make room on the disk first"),
+        (errno.ENOENT, "put that folder back, which was moved or removed meanwhile, first"),
+        (errno.EROFS, "make that folder one that you can write to first"),
+    ],
+)
+def test_place_that_cannot_be_written_is_named_with_its_remedy(journal, number, remedy):
     with pytest.raises(PipelineError) as error, writing(journal.record):
-        raise OSError(errno.ENOSPC, "No space left on device")
+        raise OSError(number, os.strerror(number))
     assert str(error.value) == (
-        f"{journal.record.folder} cannot be written: No space left on device."
-        "\nhint: make room on the disk first"
+        f"{journal.record.folder} cannot be written: {os.strerror(number)}.\nhint: {remedy}"
     )
