@@ -294,6 +294,11 @@ class ForkServerClient:
             return LauncherLostError(
                 "The process that starts the nodes closed its connection.", hint=f"see {self._log}"
             )
+        except ConnectionError:  # only the warm process could tell how it ended
+            return LauncherLostError(
+                "The process that starts the nodes is gone, and so is the warm process that forked it.",
+                hint=f"see {self._log}",
+            )
         how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
         return LauncherLostError(f"The process that starts the nodes {how}.", hint=f"see {self._log}")
 
@@ -303,13 +308,16 @@ class ForkServerClient:
         # Before its first node the server has nothing to end in order, and may spend seconds in the C code of
         # an import, where it neither reads the connection nor handles signals.
         if self._has_nodes:
-            self._process.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
+            with contextlib.suppress(subprocess.TimeoutExpired, ConnectionError):
+                self._process.terminate()
                 self._process.wait(_END_LIMIT_S)
         self.kill()
 
     def kill(self) -> None:
         """Kill the server and all processes it started, including those that outlive it."""
-        self._process.kill()
-        self._process.wait()
+        with contextlib.suppress(
+            ConnectionError
+        ):  # the warm process is gone: the kernel has killed its children
+            self._process.kill()
+            self._process.wait()
         end_leftovers(self._run_folder)

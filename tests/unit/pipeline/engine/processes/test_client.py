@@ -3,7 +3,7 @@
 import pytest
 
 from slipway.components.beam_args import JOBS_VARIABLE
-from slipway.pipeline.engine.launcher import Start
+from slipway.pipeline.engine.launcher import LauncherLostError, Start
 from slipway.pipeline.engine.processes import client as servers
 from slipway.pipeline.engine.processes.client import ForkServerClient, keras_variables
 from slipway.pipeline.errors import PipelineError
@@ -57,6 +57,30 @@ def test_server_without_a_node_is_killed_at_once_and_another_may_end_in_order(
         server._channel = Told()
         ask(server)
     assert process.calls == told
+
+
+class Lost:
+    """A process whose warm process is gone: nobody can tell what became of it."""
+
+    def __getattr__(self, name):
+        def ask(*_):
+            raise ConnectionError("the fork server is gone")
+
+        return ask
+
+
+def test_server_whose_warm_process_is_gone_counts_as_gone_and_what_it_left_is_ended(tmp_path, monkeypatch):
+    monkeypatch.setattr(servers, "_start", lambda *_, **__: Lost())
+    monkeypatch.setattr(servers, "is_stopped", lambda _pid: False)
+    ended = []
+    monkeypatch.setattr(servers, "end_leftovers", ended.append)
+    (tmp_path / "logs").mkdir()
+    with ForkServerClient(tmp_path, temporary=tmp_path) as server:
+        server._has_nodes = True
+        with pytest.raises(LauncherLostError, match="gone, and so is the warm process") as lost:
+            server.receive(1)
+    assert "engine.log" in lost.value.hint
+    assert ended == [tmp_path]
 
 
 class Gone:
