@@ -111,8 +111,10 @@ _ID_NAME = re.compile(
 # Ingest's name for an index column in a CSV, and pandas' name in Parquet.
 _INDICES = (INDEX, "__index_level_0__")
 _OTHER_DATE = re.compile(
-    r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\b"
-    r"|(\d{1,2}[ .-]+)?(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[ .,-]+\d{1,4}\b",
+    r"((mon|tue|wed|thu|fri|sat|sun)[a-z]*,? +)?"
+    r"(\d{1,2}[./-]\d{1,2}[./-]\d{2,4}\b|\d{4}[./-]\d{1,2}[./-]\d{1,2}\b"  # 1.4.7 is a version
+    r"|(\d{1,2}[ .-]+)?(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mär|mai|okt|dez|fév|avr|juin|juil|aoû"
+    r"|déc)[^\W\d_]*[ .,-]+\d{1,4}\b)",
     re.IGNORECASE,
 )
 # $1.2M, €350, 5 £: one notation of them all would be read as numbers.

@@ -70,6 +70,27 @@ def _role(column, **options):
             "dates in several formats",
         ),
         (
+            "sent",
+            [f"Fri, {1 + row % 28:02} Mar 2024 10:{row % 60:02}:30 GMT" for row in range(ROWS)],
+            Role.LEFT_OUT,
+            "an unknown one: write them as YYYY-MM-DD",
+        ),
+        (
+            "eintritt",
+            [
+                f"{1 + row % 28}. {('Januar', 'März', 'Mai', 'Dezember')[row % 4]} {2000 + row % 25}"
+                for row in range(ROWS)
+            ],
+            Role.LEFT_OUT,
+            "an unknown one: write them as YYYY-MM-DD",
+        ),
+        (
+            "version",
+            [f"1.{row % 10}.{row % 25}" for row in range(ROWS)],
+            Role.CATEGORY,
+            "50 different texts",
+        ),
+        (
             "valuation",
             [f"${row / 10}M" if row % 2 else f"€{row}" for row in range(ROWS)],
             Role.LEFT_OUT,
