@@ -315,9 +315,9 @@ class ForkServerClient:
 
     def kill(self) -> None:
         """Kill the server and all processes it started, including those that outlive it."""
-        with contextlib.suppress(
-            ConnectionError
-        ):  # the warm process is gone: the kernel has killed its children
+        # Only the warm process knows how a server that it forked has ended: stopped (SIGSTOP) it never tells,
+        # and if it is gone, the kernel has killed what it forked.
+        with contextlib.suppress(ConnectionError, subprocess.TimeoutExpired):
             self._process.kill()
-            self._process.wait()
+            self._process.wait(_END_LIMIT_S)
         end_leftovers(self._run_folder)

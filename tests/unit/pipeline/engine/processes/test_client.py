@@ -1,5 +1,7 @@
 """Which Keras the processes of a run use, and how they end."""
 
+import subprocess
+
 import pytest
 
 from slipway.components.beam_args import JOBS_VARIABLE
@@ -38,10 +40,10 @@ class Told:
 @pytest.mark.parametrize(
     ("ask", "told"),
     [
-        (lambda server: server.signal("A", 15), [("kill",), ("wait",)]),
+        (lambda server: server.signal("A", 15), [("kill",), ("wait", servers._END_LIMIT_S)]),
         (
             lambda server: server.start(START),
-            [("terminate",), ("wait", servers._END_LIMIT_S), ("kill",), ("wait",)],
+            [("terminate",), ("wait", servers._END_LIMIT_S), ("kill",), ("wait", servers._END_LIMIT_S)],
         ),
     ],
 )
@@ -80,6 +82,25 @@ def test_server_whose_warm_process_is_gone_counts_as_gone_and_what_it_left_is_en
         with pytest.raises(LauncherLostError, match="gone, and so is the warm process") as lost:
             server.receive(1)
     assert "engine.log" in lost.value.hint
+    assert ended == [tmp_path]
+
+
+class Untold(Told):
+    """A process whose warm process is stopped: nobody tells that it has ended."""
+
+    def wait(self, timeout=None):
+        assert timeout is not None, "waits for ever"
+        raise subprocess.TimeoutExpired("forked process", timeout)
+
+
+def test_server_whose_warm_process_is_stopped_is_killed_and_not_waited_for(tmp_path, monkeypatch):
+    process, ended = Untold(), []
+    monkeypatch.setattr(servers, "_start", lambda *_, **__: process)
+    monkeypatch.setattr(servers, "end_leftovers", ended.append)
+    (tmp_path / "logs").mkdir()
+    with ForkServerClient(tmp_path, temporary=tmp_path) as server:
+        server._has_nodes = True
+    assert process.calls == [("terminate",), ("kill",)]
     assert ended == [tmp_path]
 
 
