@@ -64,9 +64,9 @@ def compile_other(target: ImageModuleRun) -> PipelineJob:
             it pushes to a destination that only it knows, or its Beam steps would listen on the network.
     """
     module = target.pipeline.partition(":")[0].rpartition(".")[2]
-    # The arguments that the pipeline's function may take; the service allows no underscores in them.
-    known = {"pipeline_name": module.replace("_", "-").lower()}
-    pipeline, parameters = load_pipeline(target, {**known, **target.parameters})
+    # An argument that the pipeline's function may take; the service allows no underscores in it.
+    offered = {"pipeline_name": module.replace("_", "-").lower()}
+    pipeline, parameters = load_pipeline(target, target.parameters, offered=offered)
     _check_name(pipeline.pipeline_info.pipeline_name)
     _check_values(pipeline)
     job = complete_any_job(_compiled(pipeline, name=target.pipeline, image=target.image), root=target.root)
@@ -80,7 +80,7 @@ def compile_other(target: ImageModuleRun) -> PipelineJob:
     job["runtimeConfig"]["parameterValues"] = runtime_values(
         job["pipelineSpec"],
         name=target.pipeline,
-        given={name: value for name, value in parameters.items() if name in target.parameters},
+        given=parameters,
         defaults=_defaults(pipeline),
     )
     return job

@@ -215,10 +215,11 @@ def test_what_tfx_does_not_compile_or_a_rehearsal_must_not_do_is_refused(refusal
     asked["constructs without_value"] = {**given, "names": "runtime_parameter"}
     asked["constructs of_another_name"] = {**given, "names": "slash", "wrod": "yes"}
     asked["constructs of_another_argument"] = {**given, "name": "slash"}
-    asked |= dict.fromkeys(PIPELINES.values(), given)
+    asked |= dict.fromkeys(PIPELINES.values(), given) | {"rooted": {}}
     refused = dict(refusals(asked))
     for row, name in {**CONSTRUCTS, **PIPELINES}.items():
         assert (refused[name] == "") == rows()[row][1].startswith("runs"), (row, refused[name])
+    assert refused["rooted"] == "", "it is not asked for the name that a rehearsal would give it"
     assert refused["joined"].startswith("foreign_pipelines:constructs cannot be compiled to a job: Joined: ")
     assert "Write: Invalid custom artifact type name: Note" in refused["own_type"]
     assert "Longer takes length as the value of another node's output" in refused["by_value"]

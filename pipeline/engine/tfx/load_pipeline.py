@@ -34,11 +34,14 @@ def check_target(target: Target) -> None:
         _import_before_ours(target.import_from)
 
 
-def load_pipeline(target: ModuleRun, parameters: Mapping[str, str]) -> tuple["Pipeline", dict[str, str]]:
+def load_pipeline(
+    target: ModuleRun, parameters: Mapping[str, str], *, offered: Mapping[str, str] | None = None
+) -> tuple["Pipeline", dict[str, str]]:
     """Find a module's pipeline, or build it. Imports TFX: runs in the fork server only.
 
     Args:
         parameters: values by name, for the arguments that the function takes; see `arguments`.
+        offered: as in `built`.
 
     Returns:
         The pipeline, and the parameters that the function did not take.
@@ -47,17 +50,24 @@ def load_pipeline(target: ModuleRun, parameters: Mapping[str, str]) -> tuple["Pi
         UsageError: the module or the function does not exist, lacks arguments, or gives no pipeline.
     """
     found = find(target.pipeline, folder=target.folder)
-    return built(found, name=target.pipeline, output=target.output, parameters=parameters)
+    name, output = target.pipeline, target.output
+    return built(found, name=name, output=output, parameters=parameters, offered=offered)
 
 
 def built(
-    found: Any, *, name: str, output: Path, parameters: Mapping[str, _Value]
+    found: Any,
+    *,
+    name: str,
+    output: Path,
+    parameters: Mapping[str, _Value],
+    offered: Mapping[str, _Value] | None = None,
 ) -> tuple["Pipeline", dict[str, _Value]]:
     """Return `found` if it is a pipeline, otherwise call it to build one. Imports TFX.
 
     Args:
         name: the `module:function`, or the function's own name.
         parameters: values by name, for the arguments that the function takes; see `arguments`.
+        offered: further values, which nobody asked for: a function that has no such arguments goes without.
 
     Returns:
         As `load_pipeline`.
@@ -71,7 +81,7 @@ def built(
 
     pipeline, rest = found, dict(parameters)
     if callable(found) and not isinstance(found, Pipeline):
-        taken = arguments(found, name=name, output=output, values=parameters)
+        taken = arguments(found, name=name, output=output, values={**(offered or {}), **parameters})
         rest = {key: value for key, value in parameters.items() if key not in taken}
         pipeline = found(**taken)
         _refuse_misspelt(rest, pipeline, name=name, known=[*inspect.signature(found).parameters])

@@ -369,3 +369,8 @@ def infra(folder: str):
 def without_file(folder: str):
     """A Trainer whose `module_file` is not there."""
     return pipeline("without-file", folder, *module_file(f"{folder}/nowhere"))
+
+
+def rooted(pipeline_root: str):
+    """A function that takes where the artifacts lie, and not the pipeline's name."""
+    return tfx.dsl.Pipeline("rooted", pipeline_root, components=[Make(text="a")])
