@@ -11,6 +11,7 @@ NaN, "" or `EMPTY_INTEGER` marks an empty cell of an optional column, and pads l
 longest. Each tensor has the name of its column, whatever characters the name contains.
 """
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -26,6 +27,8 @@ from slipway.components.trainer.pixels import model_input
 
 EMPTY_INTEGER = -(2**63)
 """Marks an empty cell in an integer column of `serve_raw`: the lowest int64."""
+# TensorFlow's error about a variable that it does not reach from the model; it numbers the names.
+_UNTRACKED = re.compile(r"'untracked' resource.*?name=\"(?P<name>.+?)(/\d+)?\"", re.DOTALL)
 
 
 class ServedModel(tf.Module):  # type: ignore[misc]
@@ -65,8 +68,22 @@ class ServedModel(tf.Module):  # type: ignore[misc]
         self._signatures = self._trace()
 
     def save(self, folder: str) -> None:
-        """Write the SavedModel into `folder`, with the current weights of `model`."""
-        tf.saved_model.save(self, folder, signatures=self._signatures)
+        """Write the SavedModel into `folder`, with the current weights of `model`.
+
+        Raises:
+            ComponentError: the model computes with a variable that belongs to none of its layers.
+        """
+        try:
+            tf.saved_model.save(self, folder, signatures=self._signatures)
+        except AssertionError as error:
+            if not (lost := _UNTRACKED.search(str(error))):
+                raise
+            raise ComponentError(
+                f"the model computes with {lost['name']}, which belongs to none of its layers: Keras neither "
+                "trains nor saves it",
+                hint="keep each layer as an attribute of the model or of a layer, or in a list or dict that "
+                "is one; make weights with add_weight",
+            ) from error
         names = {traced: column for column, traced in self._traced.items() if traced != column}
         rename_inputs(folder, SERVE_RAW, names)
 

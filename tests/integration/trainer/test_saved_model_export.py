@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 import pytest
 
@@ -14,6 +15,7 @@ EXPORT = """
 def main(arguments):
     import json
     import tensorflow as tf
+    from slipway.components.errors import ComponentError
     from slipway.components.trainer.saved_model_export import ServedModel, named_answers
     from slipway.components.trainer.features import Feature
 
@@ -60,6 +62,32 @@ def main(arguments):
             named_answers(answers, ["sport", "music", "art"])
         except TypeError as error:
             told[name] = str(error)
+    import keras
+
+    class Apart:
+        def __init__(self):
+            self.layer = keras.layers.Dense(1, name="apart")
+
+    class Lost(keras.Model):
+        def __init__(self, kept):
+            super().__init__()
+            self.kept = kept
+            self.unkept = Apart()
+
+        def call(self, inputs):
+            return (self.kept[0] if self.kept else self.unkept.layer)(inputs["x"])
+
+    for name, kept in {"owned": [keras.layers.Dense(1)], "lost": []}.items():
+        model = Lost(kept)
+        model({"x": tf.ones([1, 1])})
+        served = ServedModel(
+            model=model, transform=Transform(), features={"x": feature}, serving_columns=["x"]
+        )
+        try:
+            served.save(f"{arguments[0]}-{name}")
+            told[name] = ""
+        except ComponentError as error:
+            told[name] = error.message
     print(json.dumps(told))
     return 0
 """
@@ -79,4 +107,8 @@ def test_one_answer_has_one_name_however_it_comes_and_several_need_names(tmp_pat
     assert found.pop("two") == f"the model returns [4, 1], [4, 1], {one}"
     assert found.pop("pair").startswith("the model returns 2 tensors without names"), "not AutoGraph's words"
     assert found.pop("map") == ["outputs"], "AutoGraph converts what a user's layer gives to TensorFlow"
+    assert re.match(
+        r"the model computes with \S+/(kernel|bias), which belongs to none of its", found.pop("lost")
+    )
+    assert found.pop("owned") == ""
     assert found == {"tensor": ["outputs"], "list": ["outputs"], "dict": ["outputs"], "named": ["a", "b"]}
