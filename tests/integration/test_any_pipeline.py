@@ -40,6 +40,7 @@ CONSTRUCTS = {
     "A function's parameter `n: int` that takes another node's value": "by_value",
     "Parameters joined from text and values, or with a run's id": "joined",
     "Artifact types of your own, with properties": "own_type",
+    "A resolver function over all runs, without a `Resolver`": "of_all_runs",
 }
 PIPELINES = {
     "A container component": "container",
@@ -125,8 +126,9 @@ def test_constructs_run_here(runs):
 def test_edited_module_beside_a_module_file_counts_and_what_was_pushed_before_stays_served(runs, place):
     _, second = runs
     ran = {name for name, node in second.nodes.items() if node.state == "complete"}
-    assert ran == {"Trainer", "Pusher", "Latest", "Ask"}
+    assert ran == {"Trainer", "Pusher", "Latest", "Ask", "Newest"}
     assert second.nodes["Ask"].why == "the tables behind its query may have changed"
+    assert second.nodes["Newest"].why == "other runs may have made more of what it reads"
     served = [Path(each.pushed["path"]) for each in runs]
     assert [(path / "saved_model.pb").read_text() for path in served] == ["first", "second"]
     assert all(path.is_relative_to(place / "artifacts" / "toys" / "serving_model") for path in served)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from google.protobuf import json_format
+from tfx.dsl.compiler import constants
 from tfx.dsl.input_resolution.strategies.latest_artifact_strategy import LatestArtifactStrategy
 from tfx.dsl.input_resolution.strategies.latest_blessed_model_strategy import LatestBlessedModelStrategy
 from tfx.orchestration.local import runner_utils
@@ -26,6 +27,8 @@ from slipway.schemas.artifacts import DataVerdict, PreflightReport
 RESOLVER = "tfx.dsl.components.common.resolver.Resolver"
 # The driver class of ExampleGens that query a database: BigQuery's, or a custom one.
 _QUERY = "QueryBasedDriver"
+# The operation that finds what the latest run of another pipeline made.
+_OF_LATEST_RUN = "tfx.LatestPipelineRunOutputs"
 # Key in an InfraValidator's settings if it starts its model server on this machine.
 _LOCAL_DOCKER = "local_docker"
 # Output types of the gates that other nodes wait for.
@@ -104,6 +107,8 @@ def _uncached(node: pipeline_pb2.PipelineNode, driver: Any) -> str:
         return "its pipeline has enable_cache=False"
     if class_path_of(driver).endswith(f".{_QUERY}"):
         return "the tables behind its query may have changed"
+    if _reads_other_runs(node):
+        return "other runs may have made more of what it reads"
     expressions = {
         f"parameter {name}": parameter.placeholder
         for name, parameter in sorted(node.parameters.parameters.items())
@@ -115,6 +120,17 @@ def _uncached(node: pipeline_pb2.PipelineNode, driver: Any) -> str:
         if what := unforeseen(json_format.MessageToDict(expression)):
             return f"its {name} takes {what}"
     return ""
+
+
+def _reads_other_runs(node: pipeline_pb2.PipelineNode) -> bool:
+    """Return True if a node itself asks for artifacts of other runs; what a resolver finds is looked up."""
+    if node.node_info.type.name == RESOLVER:
+        return False
+    channels = (channel for spec in node.inputs.inputs.values() for channel in spec.channels)
+    tied = ({query.type.name for query in channel.context_queries} for channel in channels)
+    return any(constants.PIPELINE_RUN_CONTEXT_TYPE_NAME not in names for names in tied) or any(
+        step.op_type == _OF_LATEST_RUN for step in resolver_steps(node)
+    )
 
 
 def _optional(node: pipeline_pb2.PipelineNode) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from tfx.components.example_gen.component import QueryBasedExampleGen
 from tfx.dsl.component.experimental import container_component, placeholders
 from tfx.dsl.components.base import base_beam_executor, base_component, executor_spec
 from tfx.dsl.control_flow.for_each import ForEach
+from tfx.dsl.input_resolution.canned_resolver_functions import latest_created
 from tfx.dsl.placeholder import placeholder as ph
 from tfx.types import artifact, channel, component_spec, standard_artifacts
 
@@ -221,6 +222,15 @@ def own_type(folder):
     return (Write(),)
 
 
+def of_all_runs(folder):
+    """What runs have made so far, found by a resolver function, without a Resolver."""
+    make = Make(text="a").with_id("Each")
+    made = tfx.dsl.Channel(type=String, producer_component_id="Each", output_key="made")
+    newest = Use(value=latest_created(made)).with_id("Newest")
+    newest.add_upstream_node(make)
+    return make, newest
+
+
 def placeholder(folder):
     """A parameter that is another node's value."""
     count = Count(value=Make(text="four").with_id("Four").outputs["made"]).with_id("Length")
@@ -302,6 +312,7 @@ CONSTRUCTS = (
     by_value,
     joined,
     own_type,
+    of_all_runs,
 )
 
 
