@@ -12,7 +12,12 @@ from tfx.orchestration.kubeflow.v2 import kubeflow_v2_dag_runner, pipeline_build
 
 from slipway.pipeline.cloud.complete_job import TASK, complete, complete_any_job, container_tasks
 from slipway.pipeline.cloud.pipeline_job import PipelineJob
-from slipway.pipeline.cloud.rehearsal.rehearsable import check_jobs, redirect_pushes, runtime_values
+from slipway.pipeline.cloud.rehearsal.rehearsable import (
+    check_jobs,
+    check_waits,
+    redirect_pushes,
+    runtime_values,
+)
 from slipway.pipeline.cloud.workload_in_image import Target
 from slipway.pipeline.dag import build_pipeline
 from slipway.pipeline.engine.tfx.load_pipeline import load_pipeline
@@ -75,6 +80,7 @@ def compile_other(target: ImageModuleRun) -> PipelineJob:
         for part in (container, container.get("lifecycle", {}).get("preCacheCheck", {})):
             # Executors and drivers pass options that they do not know themselves on to Beam.
             part.setdefault("args", []).extend(wanted)
+    check_waits(job["pipelineSpec"])
     check_jobs(job["pipelineSpec"])
     redirect_pushes(job, folder=target.serving)
     job["runtimeConfig"]["parameterValues"] = runtime_values(

@@ -90,6 +90,25 @@ def run_every_task(spec: PipelineSpec) -> None:
         task["cachingOptions"] = {"enableCache": False}
 
 
+def check_waits(spec: PipelineSpec) -> None:
+    """Reject tasks that wait for one which the job does not have.
+
+    TFX makes two tasks, with other names, of a resolver of the latest blessed model.
+
+    Raises:
+        UsageError: names the tasks.
+    """
+    tasks = tasks_of(spec)
+    for name, task in tasks.items():
+        if missing := sorted(set(task.get("dependentTasks", ())) - tasks.keys()):
+            raise UsageError(
+                f"{name} waits for {', '.join(missing)}, and TFX compiles no task of that name: no service "
+                "could run the job.",
+                hint="TFX makes tasks of other names of a resolver of the latest blessed model; let the node "
+                "read what it finds, or not wait for it (add_upstream_node)",
+            )
+
+
 def check_jobs(spec: PipelineSpec) -> None:
     """Reject tasks that start jobs on Google Cloud, which cost money, such as TFX's Trainer for AI Platform.
 

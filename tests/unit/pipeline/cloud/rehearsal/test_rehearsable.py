@@ -8,6 +8,7 @@ from slipway.pipeline.cloud.complete_job import container_tasks
 from slipway.pipeline.cloud.rehearsal.rehearsable import (
     check_containers,
     check_jobs,
+    check_waits,
     redirect_pushes,
     run_every_task,
     runtime_values,
@@ -181,3 +182,13 @@ def test_pipeline_without_parameters_takes_none():
     assert runtime_values(job_of()["pipelineSpec"], name="mine:make", given={}, defaults={}) == {}
     with pytest.raises(UsageError, match="It has none"):
         runtime_values(job_of()["pipelineSpec"], name="mine:make", given={"a": "b"}, defaults={})
+
+
+def test_task_that_waits_for_one_that_tfx_names_otherwise_is_named():
+    names = ("Say", "base-model-resolver", "base-model-blessing-resolver")
+    job = job_of(**{name: task_of(name) for name in names})
+    job["pipelineSpec"]["root"]["dag"]["tasks"]["Say"]["dependentTasks"] = ["base-model-resolver"]
+    check_waits(job["pipelineSpec"])
+    job["pipelineSpec"]["root"]["dag"]["tasks"]["Say"]["dependentTasks"] = ["base"]
+    with pytest.raises(UsageError, match=r"^Say waits for base, and TFX compiles no task of that name"):
+        check_waits(job["pipelineSpec"])
