@@ -12,7 +12,7 @@ longest. Each tensor has the name of its column, whatever characters the name co
 """
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -41,6 +41,9 @@ class ServedModel(tf.Module):  # type: ignore[misc]
         serving_columns: the names of the raw columns that a request carries.
         list_columns: the names of those that hold any number of values per row.
         label: see `labels`; "": a model with several outputs names them itself.
+
+    Raises:
+        ComponentError: the model draws random numbers while it answers.
     """
 
     def __init__(
@@ -66,6 +69,7 @@ class ServedModel(tf.Module):  # type: ignore[misc]
         self._lists = frozenset(list_columns)
         self._traced = traced_names(self._serving_spec)
         self._signatures = self._trace()
+        _require_same_answers(model, self._signatures[SERVE_RAW].variables)
 
     def save(self, folder: str) -> None:
         """Write the SavedModel into `folder`, with the current weights of `model`.
@@ -73,8 +77,10 @@ class ServedModel(tf.Module):  # type: ignore[misc]
         Raises:
             ComponentError: the model computes with a variable that belongs to none of its layers.
         """
+        if _keeps_constants(self.model):
+            self._signatures = self._trace()
         try:
-            tf.saved_model.save(self, folder, signatures=self._signatures)
+            self._write(folder)
         except AssertionError as error:
             if not (lost := _UNTRACKED.search(str(error))):
                 raise
@@ -86,6 +92,17 @@ class ServedModel(tf.Module):  # type: ignore[misc]
             ) from error
         names = {traced: column for column, traced in self._traced.items() if traced != column}
         rename_inputs(folder, SERVE_RAW, names)
+
+    def _write(self, folder: str) -> None:
+        try:
+            tf.saved_model.save(self, folder, signatures=self._signatures)
+        except KeyError:
+            # Keras adds a signature of its own, in which a layer that was called with training=True draws
+            # random numbers; TensorFlow saves the generator's state only if it is an attribute.
+            self._random_states = _states(self.model)
+            if not self._random_states:
+                raise
+            tf.saved_model.save(self, folder, signatures=self._signatures)
 
     def _trace(self) -> dict[str, tf.types.experimental.ConcreteFunction]:
         """Return the three signatures as graphs. Weights are variables, so they may still change.
@@ -150,6 +167,43 @@ class ServedModel(tf.Module):  # type: ignore[misc]
             name: column[:, tf.newaxis] if column.shape.rank == 1 else column
             for name, column in self._apply_transform(raw).items()
         }
+
+
+def _require_same_answers(model: Any, used: Sequence[Any]) -> None:
+    """Reject a model with random answers, which no check of what is served could compare with others.
+
+    Args:
+        used: the variables that answers are computed with.
+    """
+    drawn = _identities(_states(model)) & _identities(used)
+    if not drawn:
+        return
+    layers = [each for each in model.layers if drawn & _identities(v.value for v in each.variables)]
+    names = ", ".join(each.name for each in layers or [model])
+    raise ComponentError(
+        f"the model draws random numbers while it answers ({names}), so no two answers to a row would be the "
+        "same",
+        hint="let a layer of your own draw only if the argument training of its call is true",
+    )
+
+
+def _keeps_constants(model: Any) -> bool:
+    """Return True if a layer computes with constants that it makes of its weights when these are loaded.
+
+    A graph that was traced before holds the earlier ones. Keras' Normalization is such a layer.
+    """
+    layers = model._flatten_layers(include_self=False)
+    return any(hasattr(each, "finalize_state") and each.weights for each in layers)
+
+
+def _states(model: Any) -> list[Any]:
+    """Return TensorFlow's variables of a model that are no weights: states of generators, and metrics."""
+    weights = _identities(getattr(model, "weights", ()))
+    return [each.value for each in getattr(model, "variables", ()) if id(each) not in weights]
+
+
+def _identities(variables: Iterable[Any]) -> set[int]:
+    return {id(each) for each in variables}
 
 
 def _asked(model: Any, inputs: Mapping[str, tf.Tensor]) -> Any:

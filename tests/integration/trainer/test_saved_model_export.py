@@ -88,6 +88,40 @@ def main(arguments):
             told[name] = ""
         except ComponentError as error:
             told[name] = error.message
+    class Noise(keras.layers.Layer):
+        def __init__(self, **options):
+            super().__init__(**options)
+            self.seed_generator = keras.random.SeedGenerator()
+
+        def call(self, x):
+            return x + keras.random.normal(keras.ops.shape(x), seed=self.seed_generator)
+
+    def noisy(layer, **options):
+        x = keras.Input((1,), name="x")
+        model = keras.Model({"x": x}, keras.layers.Dense(1)(layer(x, **options)))
+        return ServedModel(model=model, transform=Transform(), features={"x": feature}, serving_columns=["x"])
+
+    try:
+        noisy(Noise(name="noise"))
+    except ComponentError as error:
+        told["noisy"] = error.message
+    served = noisy(keras.layers.Dropout(0.5), training=True)
+    served.save(f"{arguments[0]}-dropout")
+    ask = tf.saved_model.load(f"{arguments[0]}-dropout").signatures["serve_raw"]
+    told["dropout"] = len({str(ask(x=tf.ones([9, 1]))["outputs"].numpy()) for _ in range(3)})
+    def normalised(data):
+        layer = keras.layers.Normalization(name="norm")
+        layer.adapt(data)
+        x = keras.Input((1,), name="x")
+        return keras.Model({"x": x}, layer(x))
+
+    trained, model = (normalised(tf.constant(data)) for data in ([[3.0], [5.0]], [[0.0], [1.0]]))
+    served = ServedModel(model=model, transform=Transform(), features={"x": feature}, serving_columns=["x"])
+    trained.save_weights(f"{arguments[0]}.weights.h5")
+    model.load_weights(f"{arguments[0]}.weights.h5")
+    served.save(f"{arguments[0]}-normalised")
+    ask = tf.saved_model.load(f"{arguments[0]}-normalised").signatures["serve_raw"]
+    told["normalised"] = ask(x=tf.constant([[4.0], [6.0]]))["outputs"].numpy().tolist()
     print(json.dumps(told))
     return 0
 """
@@ -111,4 +145,7 @@ def test_one_answer_has_one_name_however_it_comes_and_several_need_names(tmp_pat
         r"the model computes with \S+/(kernel|bias), which belongs to none of its", found.pop("lost")
     )
     assert found.pop("owned") == ""
+    assert found.pop("noisy").startswith("the model draws random numbers while it answers (noise), so no two")
+    assert found.pop("normalised") == [[0.0], [2.0]], "the mean and variance are those of the loaded weights"
+    assert found.pop("dropout") == 1, "a model is asked with training=False, whatever a layer was called with"
     assert found == {"tensor": ["outputs"], "list": ["outputs"], "dict": ["outputs"], "named": ["a", "b"]}
