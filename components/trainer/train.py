@@ -152,6 +152,7 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
     from slipway.components.trainer.loop.step_time import constant_batch_step_s, input_wait
     from slipway.components.trainer.loop.train_function import takes_blocks
     from slipway.components.trainer.loss_labels import require_equal_shapes, require_labels
+    from slipway.components.trainer.unsaved_state import UnsavedState
 
     if job.compute.backend == "jax":
         keras.config.disable_traceback_filtering()  # it fails at JAX's errors, and hides the layer
@@ -207,7 +208,9 @@ def train(job: TrainingJob, preemption: Preemption) -> Result:
         is_custom_loop=is_custom_loop,
     )
     writes = devices.hosts.index == 0  # every host has the same weights
+    unsaved = UnsavedState(model)
     reached, attempts = fit(model, job, data, preemption, began_at=began_at, devices=devices)
+    unsaved.require_unchanged(job.trained_inputs)
     if writes:
         with _alone(job, model) if devices.hosts.count > 1 else contextlib.nullcontext(model) as saved:
             _save_weights(job, saved)

@@ -671,3 +671,37 @@ def test_jax_compiles_one_program_for_each_length(job, tmp_path, jax_python):
     traced = [line.split()[1] for line in lines if line.startswith("traced")]
     assert sorted(set(traced)) == ["2", "4", "6"]
     assert len(traced) <= 4, "once for each, and once to make the optimizer's variables"
+
+
+HELD = """
+    import keras
+    import tensorflow as tf
+
+    class Held(keras.Model):
+        def __init__(self):
+            super().__init__(name="held")
+            self.slope = tf.Variable([[0.0]])
+            self.head = keras.layers.Dense(1, use_bias=False, kernel_initializer="ones", trainable=False)
+
+        def call(self, inputs):
+            return self.head(tf.matmul(inputs["x"], self.slope))
+
+        def train_step(self, data):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean((self(data[0]) - data[1]) ** 2)
+            self.slope.assign_sub(0.1 * tape.gradient(loss, self.slope))
+            return {"loss": loss}
+
+    def build_model(features, hyperparameters):
+        model = Held()
+        model.compile(loss="mse")
+        return model
+"""
+
+
+def test_what_a_training_changed_and_keras_does_not_save_is_told(job, tmp_path):
+    (tmp_path / "holding.py").write_text(textwrap.dedent(HELD))
+    with pytest.raises(
+        ComponentError, match=r"the training changed held\.slope, a tf\.Variable, which Keras does"
+    ):
+        run(job, tmp_path, model="holding.build_model")
