@@ -16,7 +16,7 @@ from slipway.pipeline.plan.node_fingerprints import (
     own_parts_in,
     stack_versions,
 )
-from slipway.pipeline.plan.resolver_keys import baseline_key, reference_key
+from slipway.pipeline.plan.resolver_keys import baseline_key, joined, reference_key
 from slipway.pipeline.plan.run_request import Request
 from slipway.pipeline.runs.graph import Graph
 from slipway.pipeline.runs.history import History
@@ -102,15 +102,14 @@ def make_plan(request: Request, history: History, graph: Graph, *, resumed: RunR
     prints = fingerprint_nodes(graph, own, baseline=baseline)
     retired = retired_blessings(request.output, graph.name)
     for wanted in (node.finds_reference for node in graph.nodes if node.finds_reference):
-        statistics = _maker(graph, "ExampleStatistics")
-        data = prints[statistics].key if statistics else ""
+        statistics = _makers(graph, "ExampleStatistics")
+        data = prints[statistics[0]].key if statistics else ""
         reference = reference_key(
             history.runs(), workload=graph.name, data=data, wanted=wanted, retired=retired
         )
         prints = fingerprint_nodes(graph, own, baseline=baseline, reference=reference)
     if any(node.finds_baseline for node in graph.nodes):
-        trainer = _maker(graph, "Model")
-        candidate = prints[trainer].key if trainer else ""
+        candidate = joined({name: prints[name].key for name in _makers(graph, "Model")})
         baseline = baseline_key(history.runs(), workload=graph.name, candidate=candidate, retired=retired)
         prints = fingerprint_nodes(graph, own, baseline=baseline, reference=reference)
     selected = graph.select(start=request.start, end=request.end)
@@ -147,10 +146,9 @@ def _doubted(graph: Graph, latest: RunRecord | None) -> set[str]:
     return {up for node in graph.nodes if node.id in failed for up in node.upstream}
 
 
-def _maker(graph: Graph, type_name: str) -> str | None:
-    """Return the node that makes artifacts of that type."""
-    makers = (node.id for node in graph.nodes if type_name in node.outputs.values() and not node.is_resolver)
-    return next(makers, None)
+def _makers(graph: Graph, type_name: str) -> list[str]:
+    """Return the nodes that make artifacts of that type."""
+    return [n.id for n in graph.nodes if type_name in n.outputs.values() and not n.is_resolver]
 
 
 def is_current(request: Request, plan: Plan, history: History, node_id: str) -> bool:

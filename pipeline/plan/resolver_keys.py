@@ -1,6 +1,6 @@
 """Finds the run whose model is the baseline, and computes the keys for resolvers' fingerprints. Pure."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from slipway.pipeline.runs.record import RunRecord
 
@@ -41,13 +41,13 @@ def baseline_key(
     Args:
         runs: the newest first; read no further than needed.
         workload, retired: as in `blessed_runs`.
-        candidate: the current key of the node that trains the model.
+        candidate: the current `joined` keys of the nodes that make models.
 
     Returns:
-        The key of the training of that model; `none` if no other model was ever blessed.
+        The keys of the nodes that made models in that model's run; `none` if no other was ever blessed.
     """
     for run in blessed_runs(runs, workload=workload, retired=retired):
-        key = key_of_maker(run, "Model")
+        key = key_of_models(run)
         if key and key != candidate:
             return key
         if key and run.baseline and not retired:  # if any is retired, run.baseline may be the retired one
@@ -94,6 +94,20 @@ def _has_passed(run: RunRecord, wanted: str) -> bool:
     nodes = (node for node in run.nodes if not node.is_resolver)
     verdicts = [each["properties"] for node in nodes for each in node.outputs_of("schemas.DataVerdict")]
     return any(wanted in ("passed", f"span {properties.get('span')}") for properties in verdicts)
+
+
+def key_of_models(run: RunRecord) -> str:
+    """Return the `joined` keys of all nodes of a run that made a model; empty if none did."""
+    return joined({node.id: node.key for node in run.nodes if node.makes("Model")})
+
+
+def joined(keys: Mapping[str, str]) -> str:
+    """Return the keys of several nodes as one: any of their models may be the one that is blessed.
+
+    Args:
+        keys: by the nodes' ids.
+    """
+    return "+".join(keys[node_id] for node_id in sorted(keys))
 
 
 def key_of_maker(run: RunRecord, type_name: str) -> str:

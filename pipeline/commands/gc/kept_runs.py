@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from slipway.pipeline.plan.resolver_keys import blessed_runs, key_of_maker
+from slipway.pipeline.plan.resolver_keys import blessed_runs, key_of_models
 from slipway.pipeline.runs.record import RunRecord
 from slipway.pipeline.runs.run_target import WorkloadRun
 
@@ -67,7 +67,7 @@ def _baselines(runs: Iterable[RunRecord], workload: str, retired: Collection[str
     if blessed:
         yield max(blessed, key=_made_by)
     for run in blessed:
-        key = key_of_maker(run, "Model") or run.run_id  # nodes of a rehearsal have no cache keys
+        key = key_of_models(run) or run.run_id  # nodes of a rehearsal have no cache keys
         if key not in seen and len(seen) < 2:
             seen.add(key)
             yield run

@@ -2,7 +2,13 @@
 
 import pytest
 
-from slipway.pipeline.plan.resolver_keys import baseline_key, key_of_maker, reference_key
+from slipway.pipeline.plan.resolver_keys import (
+    baseline_key,
+    joined,
+    key_of_maker,
+    key_of_models,
+    reference_key,
+)
 from slipway.pipeline.runs.record import NodeRecord, RunRecord
 
 
@@ -33,6 +39,16 @@ def test_baseline_is_the_latest_blessed_model_other_than_the_candidate(runs, exp
 def test_artifact_is_known_by_the_first_node_that_made_one_of_its_type():
     assert key_of_maker(blessed_run("1", "a"), "Model") == "a"
     assert key_of_maker(blessed_run("1", "a"), "Schema") == ""
+
+
+def test_any_of_several_models_may_be_the_blessed_one():
+    run = blessed_run("1", "a")
+    [made] = run.nodes[0].outputs["model"]
+    run.nodes.insert(0, NodeRecord("Imported", type="Importer", key="i", outputs={"result": [made]}))
+    assert key_of_models(run) == joined({"Trainer": "a", "Imported": "i"})
+    candidate = joined({"Imported": "i", "Trainer": "b"})
+    assert baseline_key([run], workload="taxi", candidate=candidate) == key_of_models(run)
+    assert baseline_key([run], workload="taxi", candidate=key_of_models(run)) == "none", "it is the candidate"
 
 
 def test_baseline_of_a_known_candidate_is_that_of_its_run_without_reading_further():
