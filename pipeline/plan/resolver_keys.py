@@ -23,8 +23,22 @@ def blessed_runs(
         retired: URIs of blessings that a user has retired.
     """
     for run in runs:
-        if run.workload == workload and run.blessed and blessings_of(run).isdisjoint(retired):
+        if run.workload == workload and _has_blessed(run) and blessings_of(run).isdisjoint(retired):
             yield run
+
+
+def _has_blessed(run: RunRecord) -> bool:
+    """Return True if TFX's resolver finds a model that the run blessed.
+
+    It asks for the blessings of models alone: an InfraValidator, or another Evaluator, that refused the run
+    does not count.
+    """
+    return bool(run.blessed) or any(
+        each["properties"].get("blessed") == 1
+        for node in run.nodes
+        if run.blessed is False and not node.is_resolver
+        for each in node.outputs_of("ModelBlessing")
+    )
 
 
 def baseline_key(

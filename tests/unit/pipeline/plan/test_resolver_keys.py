@@ -51,6 +51,14 @@ def test_any_of_several_models_may_be_the_blessed_one():
     assert baseline_key([run], workload="taxi", candidate=key_of_models(run)) == "none", "it is the candidate"
 
 
+@pytest.mark.parametrize(("verdict", "expected"), [(1, "b"), (0, "a")])
+def test_model_that_its_evaluator_blessed_is_a_baseline_whatever_else_refused_it(verdict, expected):
+    run = blessed_run("2", "b", blessed=False)
+    blessing = {"uri": "blessing", "type": "ModelBlessing", "properties": {"blessed": verdict}}
+    run.nodes.append(NodeRecord("Evaluator", type="Evaluator", outputs={"blessing": [blessing]}))
+    assert baseline_key([run, blessed_run("1", "a")], workload="taxi", candidate="me") == expected
+
+
 def test_baseline_of_a_known_candidate_is_that_of_its_run_without_reading_further():
     newest = blessed_run("3", "me")
     newest.baseline = "a"
