@@ -14,7 +14,6 @@ from slipway.components.errors import ComponentError
 from slipway.components.import_path import import_path
 from slipway.components.preflight.question_and_answer import Answer, Question
 from slipway.components.project import PROJECT_ROOT
-from slipway.components.trainer.custom_functions import has_custom_loop
 
 WITH_LIBTPU = ".venv-tpu/bin/python"
 COMPILERS = (WITH_LIBTPU, ".venv-jax/bin/python")
@@ -27,21 +26,6 @@ class Unanswered:
 
     reason: str
     remedy: str = ""
-
-
-def unanswerable(model: str) -> Unanswered | None:
-    """Return why no question about a model can be answered; None if it trains by Keras' step.
-
-    Args:
-        model: dotted path of `build_model`.
-    """
-    if not has_custom_loop(model):
-        return None
-    return Unanswered(
-        f"{model.rpartition('.')[0]} runs its own steps in fit(model, data, context), and what is compiled "
-        "here is Keras' step",
-        "a train_step of the model's own class, which is compiled, if it can do the same",
-    )
 
 
 def find_compiler() -> str | None:

@@ -18,13 +18,12 @@ from slipway.components.preflight.compiler import (
     adapt_to_compiler,
     find_compiler,
     run_compiler,
-    unanswerable,
 )
 from slipway.components.preflight.question_and_answer import Answer, Question
 from slipway.components.preflight.result import Preflight as Result
 from slipway.components.preflight.transformed import SCHEMA, SPLIT, features_in
 from slipway.components.preflight.verdict import Training, judge
-from slipway.components.trainer.custom_fit import require_steps
+from slipway.components.trainer.custom_fit import require_steps, unjudged_steps
 from slipway.components.trainer.user_model import source_root
 from slipway.schemas.artifacts import PreflightReport
 
@@ -85,7 +84,8 @@ def Preflight(  # noqa: N802 (component constructors are nouns)
         train_rows=split_rows(statistics, SPLIT.removeprefix("Split-")),
     )
     interpreter = find_compiler()
-    answer: Answer | Unanswered | None = unanswerable(model)
+    reason, remedy = unjudged_steps(model)
+    answer: Answer | Unanswered | None = Unanswered(reason, remedy) if reason else None
     if answer is None and interpreter is not None:
         roots = [source_root(model)]
         answer = run_compiler(

@@ -100,6 +100,17 @@ def require_steps(dotted_path: str) -> None:
         )
 
 
+def unjudged_steps(dotted_path: str) -> tuple[str, str]:
+    """Return why preflight cannot judge a model's steps, and a remedy; both "" if they are Keras' own."""
+    if not has_custom_loop(dotted_path):
+        return "", ""
+    return (
+        f"{dotted_path.rpartition('.')[0]} runs its own steps in fit(model, data, context), and what is "
+        "compiled here is Keras' step",
+        "a train_step of the model's own class, which is compiled, if it can do the same",
+    )
+
+
 def fit_at_once(job: TrainingJob) -> tuple[Any, Result, list[dict[str, float]]]:
     """Build the job's model and have its module fit it to the train split, on the CPU in any case.
 

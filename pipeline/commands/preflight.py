@@ -21,7 +21,6 @@ from slipway.components.preflight.compiler import (
     find_compiler,
     package_versions,
     run_compiler,
-    unanswerable,
 )
 from slipway.components.preflight.input_and_runtime_rules import NEEDED
 from slipway.components.preflight.question_and_answer import Answer, Question
@@ -30,7 +29,7 @@ from slipway.components.preflight.transformed import SCHEMA, SPLIT, Transformed,
 from slipway.components.preflight.verdict import Training, judge
 from slipway.components.project import PROJECT_ROOT, installed_version
 from slipway.components.store_address import GS
-from slipway.components.trainer.custom_fit import require_steps
+from slipway.components.trainer.custom_fit import require_steps, unjudged_steps
 from slipway.components.trainer.user_model import source_root
 from slipway.pipeline.commands.options import SEARCH_S
 from slipway.pipeline.config import WorkloadChoice, WorkloadConfig
@@ -141,8 +140,9 @@ def _answers(
     questions: Sequence[Question], history: History, limit_s: float
 ) -> list[Answer | Unanswered | None]:
     """Return stored answers for the same question, code and compiler; compute the others in parallel."""
-    if reason := unanswerable(questions[0].model):
-        return [reason for _ in questions]
+    reason, remedy = unjudged_steps(questions[0].model)
+    if reason:
+        return [Unanswered(reason, remedy) for _ in questions]
     compiler = find_compiler()
     if compiler is None:
         return [None for _ in questions]
