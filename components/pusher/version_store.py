@@ -87,7 +87,7 @@ def _problem(version: Path, trust: Trust | None) -> str:
     return problem or manifests.verify(version)
 
 
-def _early_problem_of_folder(version: Path, trust: Trust) -> str:
+def _early_problem(version: Path, trust: Trust) -> str:
     """Describe what is wrong with a version in a folder before its model is read."""
     try:
         _, sizes = manifests.contents(version)
@@ -95,10 +95,12 @@ def _early_problem_of_folder(version: Path, trust: Trust) -> str:
         return error.message.rstrip(".")
     except OSError as error:
         return f"it cannot be read: {error}"
-    return _early_problem(read_file(version / SIGNATURE), read_file(version / MANIFEST), sizes, trust)
+    return _problem_before_reading(
+        read_file(version / SIGNATURE), read_file(version / MANIFEST), sizes, trust
+    )
 
 
-def _early_problem(
+def _problem_before_reading(
     signature: bytes | None, content: bytes | None, sizes: Mapping[str, int], trust: Trust
 ) -> str:
     """Describe what is wrong with a version's signature, manifest, names and sizes.
@@ -157,7 +159,7 @@ class _Directory:
         # Others who can write to the base are not trusted: they could change a file after its check. So a
         # copy is used. They could also fill this disk with it: what shows without reading the model is
         # checked first.
-        _refuse(self.base, version, _early_problem_of_folder(there, self._trust), self._trust)
+        _refuse(self.base, version, _early_problem(there, self._trust), self._trust)
         with tempfile.TemporaryDirectory(prefix="slipway-version-") as folder:
             target = Path(folder, str(version))
             try:
@@ -214,7 +216,7 @@ class _Bucket:
             # As above: a download of what nobody signed could fill this disk.
             added = signature_and_manifest(self._folder, version, seen)
             sizes = {name: each.size_bytes for name, each in files.items()}
-            _refuse(self.base, version, _early_problem(*added, sizes, self._trust), self._trust)
+            _refuse(self.base, version, _problem_before_reading(*added, sizes, self._trust), self._trust)
         with tempfile.TemporaryDirectory(prefix="slipway-version-") as folder:
             target = Path(folder, str(version))
             target.mkdir()
