@@ -114,9 +114,10 @@ def locked(
             kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
             _take(descriptor, kind, wait_s=usual_s if wait_s is None else wait_s)
         except BlockingIOError:
+            owner, remedy = _owner(path)
             raise UsageError(
-                f"{what or output} is in use by {_owner(path)}.",
-                hint="wait for it, or choose another folder with --output",
+                f"{what or output} is in use by {owner}.",
+                hint=f"{remedy}, or choose another folder with --output",
             ) from None
         except OSError as error:  # e.g. a network file system without locks
             raise UsageError(
@@ -162,13 +163,26 @@ def is_locked(output: Path) -> bool:
     return False
 
 
-def _owner(path: Path) -> str:
+def _owner(path: Path) -> tuple[str, str]:
+    """Return who holds a lock, and what ends that, as texts."""
     try:
         owner = json.loads(path.read_text(encoding="utf-8"))
-        run_id = str(owner["run_id"])
-        return f"process {owner['pid']} ({f'run {run_id}' if run_id[:1].isdigit() else run_id})"
+        run_id, pid = str(owner["run_id"]), int(owner["pid"])
     except (OSError, ValueError, KeyError, TypeError):
-        return "another run"
+        return "another run", "wait for it"
+    told = f"process {pid} ({f'run {run_id}' if run_id[:1].isdigit() else run_id})"
+    if _is_stopped(pid):
+        return f"{told}, which is stopped", f"continue it: fg in its terminal, or kill -CONT {pid}"
+    return told, "wait for it"
+
+
+def _is_stopped(pid: int) -> bool:
+    """Return True if a process is stopped, as by a terminal's ^Z; False if it is gone."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return fields.rpartition(")")[2].split()[:1] == ["T"]
 
 
 def check_store(path: Path) -> None:

@@ -55,8 +55,19 @@ def test_a_second_engine_is_refused_and_told_the_owner(owner, tmp_path):
         locked(tmp_path / "out", run_id="new"),
     ):
         pass
-    assert "--output" in error.value.hint
+    assert error.value.hint == "wait for it, or choose another folder with --output"
     assert is_locked(tmp_path / "out")
+
+
+def test_owner_that_is_stopped_is_told_with_the_way_to_continue_it(owner, tmp_path):
+    owner.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, owner.pid, os.WSTOPPED | os.WNOWAIT)
+    with (
+        pytest.raises(UsageError, match=f"process {owner.pid} .*, which is stopped") as error,
+        locked(tmp_path / "out", run_id="new", wait_s=0),
+    ):
+        pass
+    assert f"kill -CONT {owner.pid}" in error.value.hint
 
 
 def test_the_lock_of_a_killed_engine_is_free_at_once(owner, tmp_path):
