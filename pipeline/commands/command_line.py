@@ -14,7 +14,7 @@ from slipway.components.errors import SlipwayError
 from slipway.components.home_folder import at_home
 from slipway.pipeline.commands.completion import complete_profile, complete_setting, complete_workload
 from slipway.pipeline.commands.completion_scripts import mend_completion_scripts
-from slipway.pipeline.errors import of_the_machine
+from slipway.pipeline.errors import UsageError, of_the_machine
 from slipway.pipeline.exit_codes import FAILED, INTERRUPTED
 from slipway.pipeline.terminal.early_interrupt import leave_to_command
 from slipway.pipeline.terminal.invocation import CLOUD, LOCAL, command
@@ -78,6 +78,7 @@ def call(app: typer.Typer, *, first: Callable[[], None] | None = None) -> NoRetu
         _import_ahead()
     try:
         leave_to_command()
+        _check_current_folder()
         if first is not None:
             first()
         code = app(standalone_mode=False, prog_name=Path(sys.argv[0]).name) or 0
@@ -105,6 +106,16 @@ def _import_ahead() -> None:
     import pydantic  # noqa: F401  # by which Typer reads the words
 
     from slipway.pipeline.commands import run  # noqa: F401
+
+
+def _check_current_folder() -> None:
+    """Reject a current folder that was removed: nothing that a command starts could tell where it is."""
+    try:
+        Path.cwd()
+    except FileNotFoundError as error:
+        raise UsageError(
+            "The current folder was removed, perhaps by another terminal.", hint="cd to a folder that exists"
+        ) from error
 
 
 def _with_home(word: str) -> str:

@@ -151,6 +151,20 @@ def test_an_error_ends_with_its_code_and_a_hint(local_runner, monkeypatch, error
     assert err.splitlines()[1].endswith(hint)
 
 
+@pytest.mark.parametrize("words", [["runs"], ["plan", "taxi"], ["new", "x", "--data", "x.csv"]])
+def test_current_folder_that_was_removed_is_told_at_once(local_runner, monkeypatch, tmp_path, words):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert local_runner(*words) == (
+        2,
+        "",
+        "error: The current folder was removed, perhaps by another terminal.\n"
+        "hint: cd to a folder that exists\n",
+    )
+
+
 @pytest.mark.parametrize("code", [0, 1, 2, 3, 130])
 def test_the_exit_code_is_that_of_the_run(local_runner, monkeypatch, code):
     monkeypatch.setattr(run, "resume", lambda *_, **__: code)
