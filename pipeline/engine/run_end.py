@@ -90,10 +90,24 @@ def give_up(journal: Journal, error: PipelineError, listeners: Sequence[Listener
 
 
 def close(journal: Journal, end: Ending, display: RunDisplay, listeners: Sequence[Listener] = ()) -> None:
-    """Close a run whose nodes are done: record its outcome, state and exit code, and show them."""
+    """Close a run whose nodes are done: record its outcome, state and exit code, and show them.
+
+    Ctrl-C ends what the listeners do, such as writing the report, but the outcome is shown nevertheless: it
+    names the command that continues the run.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C was pressed meanwhile.
+    """
     conclude(journal.record, interrupted=end.interrupted, pruned=end.pruned)
-    _end(journal, listeners)
-    display.ends(journal.record)
+    again: KeyboardInterrupt | None = None
+    try:
+        _end(journal, listeners)
+    except KeyboardInterrupt as error:
+        again = error
+    with signals_handled_by(lambda *_: None):
+        display.ends(journal.record)
+    if again is not None:
+        raise again
 
 
 def conclude(record: RunRecord, *, interrupted: bool = False, pruned: bool = False) -> None:

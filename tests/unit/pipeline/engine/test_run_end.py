@@ -1,11 +1,13 @@
 """The end of a run: its state and exit code; after an error, the command that goes on."""
 
+import signal
+
 import pytest
 
 from slipway.pipeline.engine.journal import Journal
 from slipway.pipeline.engine.launcher import LauncherLostError
 from slipway.pipeline.engine.processes.client import RefusedError
-from slipway.pipeline.engine.run_end import closed_at_end, give_up
+from slipway.pipeline.engine.run_end import Ending, close, closed_at_end, give_up
 from slipway.pipeline.errors import PipelineError, UsageError
 from slipway.pipeline.runs.history import History
 from slipway.pipeline.screen.display import RunDisplay
@@ -84,3 +86,22 @@ def test_the_outcome_is_shown_once_it_is_recorded_and_an_error_is_left_to_the_ca
         closed(display)
     assert display.states == shown
     assert history.find(None).exit_code == record.exit_code
+
+
+class Pressed(Shown):
+    """Ctrl-C is pressed once more while it shows the outcome."""
+
+    def ends(self, record):
+        signal.raise_signal(signal.SIGINT)
+        super().ends(record)
+
+
+def test_outcome_is_shown_although_ctrl_c_is_pressed_again_and_again(history, record):
+    def press(_record):
+        raise KeyboardInterrupt
+
+    display = Pressed()
+    with pytest.raises(KeyboardInterrupt):
+        close(Journal(record, history, 0.0), Ending(interrupted=True), display, [press])
+    assert display.states == [("interrupted", 130)]
+    assert history.find(None).state == "interrupted"
