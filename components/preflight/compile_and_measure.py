@@ -114,7 +114,7 @@ def _answer(question: Question) -> Answer:
     from slipway.components.trainer.features import Feature
     from slipway.components.trainer.learning_rate import inner_optimizer
     from slipway.components.trainer.loss_labels import require_equal_shapes
-    from slipway.components.trainer.trace_error import explain
+    from slipway.components.trainer.trace_error import LEAK, explain
     from slipway.components.trainer.user_model import build_model, require_outputs
 
     policy = "mixed_bfloat16" if question.precision == "auto" else question.precision
@@ -168,12 +168,15 @@ def _answer(question: Question) -> Answer:
         return refused(words, cause="tensorflow", remedy=JAX_STEP)
     try:
         step = TrainingStep(model, features, question)
-        traced, found = _traced(step, model, question)
+        traced, found, leaking = _traced(step, model, question)
     except SlipwayError:
         raise
     except Exception as error:  # the user's code, and all that it calls, may raise anything
         told = explain(error, question.model)
         return refused(told.message, layer=told.layer, cause=told.cause, remedy=told.remedy)
+    if leaking is not None:
+        cause, words, remedy = LEAK
+        return refused(f"{leaking}: {words}" if leaking else words, cause=cause, remedy=remedy)
     facts["callbacks"] = tuple(dict.fromkeys(callbacks_in(traced.jaxpr.jaxpr)))
     facts["traits"] = (*traits_of(model, question), *_train_step_of_jax(model), *found)
     if words := step.undivided:
@@ -217,8 +220,13 @@ def _train_step_of_jax(model: Any) -> tuple[Trait, ...]:
     )
 
 
-def _traced(step: "TrainingStep", model: Any, question: Question) -> tuple[Any, tuple[Trait, ...]]:
-    """Trace the step twice; return the second trace, and the traits found in it and by comparing the two."""
+def _traced(
+    step: "TrainingStep", model: Any, question: Question
+) -> tuple[Any, tuple[Trait, ...], str | None]:
+    """Trace the step twice; return the second trace, the traits found in it and by comparing the two, and
+    the place where it uses a tensor of another trace (None if it uses none)."""
+    import jax
+
     from slipway.components.preflight import traced_program
     from slipway.components.preflight.model_traits import kept_values, leaked_tracers, side_effects
     from slipway.components.trainer.user_model import own_line
@@ -242,7 +250,8 @@ def _traced(step: "TrainingStep", model: Any, question: Question) -> tuple[Any, 
     found += traced_program.large_constants(second.jaxpr, where)
     found += traced_program.constant_noise(second.jaxpr, where)
     found += traced_program.long_loops(second.jaxpr, where)
-    return second, tuple(found)
+    arguments = len(jax.tree.leaves(second.args_info))
+    return second, tuple(found), traced_program.leak(second.jaxpr, arguments, where)
 
 
 class TrainingStep:

@@ -9,6 +9,7 @@ from slipway.components.preflight.chip_specs import CHIPS, GIB
 from slipway.components.preflight.finding import Evidence, Finding
 from slipway.components.preflight.memory_fit import state_shortage
 from slipway.components.preflight.padding import wastes
+from slipway.components.preflight.question_and_answer import Answer, Compiled, Question
 from slipway.components.trainer.global_batch import padding_advice, require_divisible
 
 DISPATCH_S = 1e-4
@@ -42,14 +43,14 @@ def _backend(evidence: Evidence) -> Iterator[Finding]:
             f"{name} was not checked",
             remedy="a compiler checks the same model with Keras on JAX; --set train.backend=jax trains that",
         )
-    elif _is_tensorflows_own(evidence):
+    elif refused := _tensorflows_own(evidence):
         yield Finding(
             rule="backend",
             severity="note",
             message="train.backend is tensorflow; what is compiled here is the same model with Keras on JAX, "
             f"and this one is TensorFlow's own: whether it trains on {name} is not known. "
             f"{_error(evidence)[:1].upper()}{_error(evidence)[1:]}",
-            remedy="--set train.backend=jax and keras.ops instead of tf, which can be checked",
+            remedy=f"--set train.backend=jax, which can be checked: {refused.error_remedy}",
         )
     elif evidence.backend == "tensorflow":
         yield Finding(
@@ -151,10 +152,11 @@ def _precision(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
-def _is_tensorflows_own(evidence: Evidence) -> bool:
-    """Return True if JAX refused TensorFlow's own operations, and TensorFlow is the backend that trains."""
-    refused = evidence.answer.step if evidence.answer else None
-    return evidence.backend == "tensorflow" and refused is not None and refused.error_cause == "tensorflow"
+def _tensorflows_own(evidence: Evidence) -> Compiled | None:
+    """Return the step if JAX refused it for TensorFlow's own operations, and TensorFlow trains; else None."""
+    step = evidence.answer.step if evidence.answer else None
+    is_own = evidence.backend == "tensorflow" and step is not None and step.error_cause == "tensorflow"
+    return step if is_own else None
 
 
 def _error(evidence: Evidence) -> str:
@@ -177,7 +179,7 @@ def _compiles(evidence: Evidence) -> Iterator[Finding]:
     if not step.is_out_of_memory and not lacks:
         if step.error_cause == "layout":
             yield Finding(rule="layout", severity="error", message=step.error, remedy=step.error_remedy)
-        elif step.error and not _is_tensorflows_own(evidence):
+        elif step.error and not _tensorflows_own(evidence):
             instead = (
                 step.error_cause == "tensorflow"
                 and evidence.has_tensorflow
@@ -201,22 +203,48 @@ def _compiles(evidence: Evidence) -> Iterator[Finding]:
             message=f"the weights and the optimizer's state need {held_bytes / GIB:.2f} GiB of the "
             f"{evidence.question.slice.memory_bytes / GIB:.2f} GiB of a device of {name}, whatever the batch "
             "is",
-            remedy="train.model_parallel with a train.layout that divides the largest weights, an optimizer "
-            "with fewer numbers for each weight (adafactor, sgd), fewer weights, or a slice with more memory",
+            remedy=_for_fewer_weights(evidence.question, evidence.answer),
         )
         return
     needed = f"{step.peak_bytes / GIB:.2f} GiB" if step.peak_bytes else "more"
-    fits = evidence.answer.fits_batch
     fully = "run without --fast, which needs less memory; " if evidence.answer.is_fast else ""
-    larger = "a slice with more devices or memory, train.accumulate_steps, or train.model_parallel"
     yield Finding(
         rule="does_not_fit",
         severity="error",
         message=f"{evidence.question.batch_size} examples a step need {needed} of the "
         f"{evidence.question.slice.memory_bytes / GIB:.2f} GiB of a device of {name}",
-        remedy=fully
-        + (f"train.batch_size: {fits}, which was compiled and fits; or {larger}" if fits else larger),
+        remedy=fully + _for_fewer_examples(evidence.question, evidence.answer, held_bytes),
     )
+
+
+def _for_fewer_weights(asked: Question, answer: Answer) -> str:
+    """Return what can make weights and optimizer state fit that exceed a device's memory."""
+    weights_bytes = 4 * answer.parameters // asked.model_parallel
+    leaner = "an optimizer with fewer numbers for each weight (adafactor, sgd), "
+    elsewhere = "" if asked.slice.devices > 1 else "a slice with more devices and "
+    return (
+        f"{leaner if weights_bytes < asked.slice.memory_bytes else ''}fewer weights (rows, units), a slice "
+        f"with more memory, or {elsewhere}train.model_parallel with a train.layout that divides the largest "
+        "weights"
+    )
+
+
+def _for_fewer_examples(asked: Question, answer: Answer, held_bytes: int) -> str:
+    """Return what can make a step fit whose weights and optimizer state alone do.
+
+    Args:
+        held_bytes: the size of those on one device.
+    """
+    smaller = ""
+    if answer.fits_batch:
+        smaller = f"train.batch_size: {answer.fits_batch}, which was compiled and fits"
+    elif (answer.fails_batch or asked.batch_size) > asked.parts:
+        searched = "" if asked.search_s else " (preflight --search finds the largest that fits)"
+        smaller = f"a smaller train.batch_size{searched}"
+    ways = [f"{smaller}, with train.accumulate_steps for as many examples in an update"] if smaller else []
+    if held_bytes > asked.slice.memory_bytes / 2 and asked.slice.devices > 1:
+        ways.append("train.model_parallel with a train.layout that divides the largest weights")
+    return "; or ".join([*ways, "a slice with more devices or memory"])
 
 
 def _callbacks(evidence: Evidence) -> Iterator[Finding]:

@@ -28,6 +28,22 @@ Where = Callable[[Any], str]
 """Returns the place of an equation in the user's code, in words."""
 
 
+def leak(closed: Any, arguments: int, where: Where) -> str | None:
+    """Return the place where a step uses a tensor of another trace (a leaked tracer); None if it uses none.
+
+    JAX makes such tensors additional inputs, before the arguments. It traces and compiles the step without an
+    error, and refuses the call.
+
+    Args:
+        closed: a `jax.stages.Traced.jaxpr`.
+        arguments: the number of arrays that the step is called with.
+        where: returns the place of an equation.
+    """
+    foreign = closed.jaxpr.invars[: len(closed.jaxpr.invars) - arguments]
+    users = [each for each in closed.jaxpr.eqns if any(_is_among(one, each.invars) for one in foreign)]
+    return where(users[0]) if users else None
+
+
 def large_constants(closed: Any, where: Where) -> Iterator[Trait]:
     """Yield a trait for each large array that is part of the program and not one of its inputs.
 

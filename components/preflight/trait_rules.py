@@ -103,7 +103,7 @@ def _batch_norm(evidence: Evidence) -> Iterator[Finding]:
                 message=f"{trait.where}: with train.backend tensorflow each of the "
                 f"{evidence.question.replicas} replicas normalises its own {each} examples; with jax, all "
                 "are normalised together",
-                remedy="synchronized=True, or --set train.backend=jax",
+                remedy="--set train.backend=jax; or synchronized=True, which preflight cannot check",
             )
 
 

@@ -16,19 +16,34 @@ from typing import Any, Literal
 
 from slipway.components.trainer.user_model import describe, own_line
 
-Cause = Literal["tensorflow", "value", "leak", "shape", "other"]
+Cause = Literal["tensorflow", "host", "value", "leak", "shape", "other"]
 _KINDS = {"Layer": "the layer", "Loss": "the loss", "Metric": "the metric", "BaseOptimizer": "the optimizer"}
 _NO_PLACES = {"Model", "Functional", "Sequential", "CompileLoss", "CompileMetrics"}
 """Classes that call the user's code, but are not part of it."""
+_ON_THE_HOST = {"Hashing", "HashedCrossing", "IntegerLookup", "StringLookup", "TextVectorization"}
+"""Keras' own layers that compute with TensorFlow on every backend, in operations that no TPU has."""
 _BY_VALUE = ("TracerBoolConversionError", "TracerIntegerConversionError", "ConcretizationTypeError")
 _SIZES = re.compile(r"statically specified|must be concrete|size argument|sequences of concrete values")
 """Phrases of JAX errors; in errors of other packages they mean something else."""
 _SHAPES = re.compile(r"Received: target\.shape=(\(.*?\)), output\.shape=(\(.*?\))")
+_NOT_DENSE = re.compile(r"`(ragged|sparse)=True` (?:is not supported|can only be used) with")
 _WRAPPED = re.compile(
     r"^Unable to automatically build the model|'str' object has no attribute '_error_repr'$"
 )
 """Messages of errors that Keras raised over the error itself; the second one by mistake: it makes a new error
 of the same class from a text, and JAX's are not made of texts."""
+LEAK: tuple[Cause, str, str] = (
+    "leak",
+    "it uses a tensor that an earlier call has kept (a leaked tracer)",
+    "keep no tensor in self or in a global; what must last is a weight (add_weight, assign)",
+)
+"""Cause, words and remedy of a leaked tracer."""
+_HOST: tuple[Cause, str, str] = (
+    "host",
+    "this layer of Keras computes on the host, and never within a step of JAX or on a TPU",
+    "compute it in preprocessing_fn (tft.hash_strings, tft.compute_and_apply_vocabulary, ...), and give the "
+    "model its integers",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,9 +52,10 @@ class TraceError:
 
     Attributes:
         place: the layer, loss, metric or optimizer, and the user's line, in words; "" if unknown.
-        cause: "tensorflow": the code calls TensorFlow within another backend; "value": Python needs a value
-            that only the device has; "leak": the code uses a value of an earlier trace; "shape": shapes do
-            not match; "other".
+        cause: "tensorflow": the code calls TensorFlow within another backend; "host": a layer of Keras
+            computes on the host only, whatever the backend is; "value": Python needs a value that only the
+            device has; "leak": the code uses a value of an earlier trace; "shape": shapes do not match, or
+            are not fixed; "other".
         remedy: what to write instead; "" if unknown.
         layer: the name of the layer that the error came from; "" if it came from none.
     """
@@ -69,7 +85,10 @@ def explain(error: BaseException, dotted_path: str) -> TraceError:
     files = [(frame.f_code.co_filename, line) for frame, line in frames]
     line = own_line(files, dotted_path)
     modules = [str(frame.f_globals.get("__name__", "")) for frame, _ in frames]
-    cause, words, remedy = _judged(error, modules[_after(files, line) :])
+    if _is_on_the_host([frame for frame, _ in frames]):
+        cause, words, remedy = _HOST
+    else:
+        cause, words, remedy = _judged(error, modules[_after(files, line) :])
     if words:
         place = ", ".join(filter(None, (place, line)))
     else:
@@ -117,11 +136,7 @@ def _judged(error: BaseException, below: list[str]) -> tuple[Cause, str, str]:
             "keras.ops instead of tf: it computes on every backend",
         )
     if "UnexpectedTracerError" in names:
-        return (
-            "leak",
-            "it uses a tensor that an earlier call has kept (a leaked tracer)",
-            "keep no tensor in self or in a global; what must last is a weight (add_weight, assign)",
-        )
+        return LEAK
     if "TracerArrayConversionError" in names:
         return (
             "value",
@@ -152,6 +167,19 @@ def _judged(error: BaseException, below: list[str]) -> tuple[Cause, str, str]:
             "the model has more than one output, and there is one label",
             "transform.label: {OUTPUT: COLUMN} names a label for each output; or one output, such as several "
             "joined by keras.layers.Concatenate",
+        )
+    if found := _NOT_DENSE.search(text):
+        return (
+            "shape",
+            f"{found[1]}=True is asked for, and a step of JAX has dense tensors of fixed shapes",
+            f"leave {found[1]} out: keras.Input(features[NAME].shape); padded_lists in preprocessing_fn "
+            "makes lists equally long",
+        )
+    if "synchronized=True is only supported" in text:
+        return (
+            "tensorflow",
+            "synchronized=True is an argument of TensorFlow's alone",
+            "leave it out: JAX normalises all examples of a step together",
         )
     if "The structure of `inputs` doesn't match" in text:
         return (
@@ -188,8 +216,20 @@ def _place(frames: list[FrameType]) -> tuple[str, str]:
     return "", ""
 
 
+def _is_on_the_host(frames: list[FrameType]) -> bool:
+    """Return True if the innermost layer, loss, metric or optimizer is one of `_ON_THE_HOST`."""
+    for frame in reversed(frames):
+        itself = frame.f_locals.get("self")
+        if any(_kinds(itself)):
+            return bool(_keras_classes(itself) & _ON_THE_HOST)
+    return False
+
+
+def _keras_classes(itself: Any) -> set[str]:
+    return {base.__name__ for base in type(itself).__mro__ if base.__module__.startswith("keras.")}
+
+
 def _kinds(itself: Any) -> Iterator[tuple[str, str]]:
-    bases = [base for base in type(itself).__mro__ if base.__module__.startswith("keras.")]
-    names = {base.__name__ for base in bases}
+    names = _keras_classes(itself)
     if not names & _NO_PLACES:
         yield from ((kind, words) for kind, words in _KINDS.items() if kind in names)

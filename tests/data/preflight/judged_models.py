@@ -22,33 +22,38 @@ class Case:
         rules: that must be found, all and no others; "refused": the model is refused before; (): nothing may
             be found.
         says: words of the message of one of these findings.
-        remedy: words of the remedy of each of them; "" where the model is refused without one.
+        remedy: words of the remedy of each of them, or by rule; "" where the model is refused without one.
         x: shape of the input.
         dtype: of the input.
         y: shape of the label.
         batch_size: examples.
         backend: `train.backend`.
+        slice: one of `benchmarks.preflight_suite.SLICES`.
+        needs_compiler: whether tracing alone cannot find it.
         settings: other fields of the question.
     """
 
     rules: tuple[str, ...] = ()
     says: str = ""
-    remedy: str = ""
+    remedy: str | dict[str, str] = ""
     x: tuple[int, ...] = (256,)
     dtype: str = "float32"
     y: tuple[int, ...] = (1,)
     batch_size: int = 1024
     backend: str = "jax"
+    slice: str = "v5e-1"
+    needs_compiler: bool = False
     settings: dict = field(default_factory=dict)
 
 
 CASES: dict[str, Case] = {}
 CODES = {"dtype": "int64", "x": (16,)}
 WORDS = {"x": (32, 64), "batch_size": 128}
+ON_EIGHT = {"slice": "v5e-8"}
 ERROR = "does_not_compile"
 
 
-def right(*rules: str, says: str = "", remedy: str = "", **asked) -> Callable:
+def right(*rules: str, says: str = "", remedy: str | dict[str, str] = "", **asked) -> Callable:
     """Says what is right of the model that the function builds."""
 
     assert remedy or rules in ((), ("refused",))
@@ -166,6 +171,53 @@ def a_shape_by_value(features, _):
     return through(features, lambda values: values + ops.zeros((ops.cast(ops.sum(values), "int32"), 256))[0])
 
 
+@right(ERROR, says="the shape of a result depends on values", remedy="a fixed size")
+def places_that_are_not_zero(features, _):
+    return through(
+        features, lambda values: values + ops.cast(ops.sum(ops.nonzero(values > 1)[1]), values.dtype)
+    )
+
+
+@right(ERROR, says="'culprit' (Hashing)", remedy="tft.hash_strings", **CODES)
+def codes_hashed_in_the_model(features, _):
+    x = given(features, "int64")
+    codes = layers.Hashing(500, name="culprit")(x)
+    return answered(x, layers.Flatten()(layers.Embedding(500, 128)(codes)))
+
+
+@right(ERROR, says="'culprit' (Hashing)", remedy="tft.hash_strings", backend="tensorflow", **CODES)
+def codes_hashed_in_a_model_that_tensorflow_trains(features, _):
+    return codes_hashed_in_the_model(features, _)
+
+
+@right(ERROR, says="'culprit' (HashedCrossing)", remedy="preprocessing_fn", dtype="int64", x=(2,))
+def codes_crossed_in_the_model(features, _):
+    x = given(features, "int64")
+    crossed = layers.HashedCrossing(500, output_mode="one_hot", name="culprit")
+    return answered(x, crossed((x[:, :1], x[:, 1:])))
+
+
+@right(ERROR, says="'culprit' (IntegerLookup)", remedy="tft.compute_and_apply_vocabulary", **CODES)
+def codes_looked_up_in_the_model(features, _):
+    x = given(features, "int64")
+    known = layers.IntegerLookup(vocabulary=[3, 5, 8], name="culprit")(x)
+    return answered(x, layers.Flatten()(layers.Embedding(4, 128)(known)))
+
+
+@right(ERROR, says="it works on strings", remedy="integers in preprocessing_fn", x=(1,))
+def text_split_in_the_model(features, _):
+    x = given(features, "string")
+    split = layers.TextVectorization(vocabulary=["good", "bad"], output_sequence_length=12)
+    return answered(x, layers.Flatten()(layers.Embedding(4, 128)(split(x))))
+
+
+@right(ERROR, says="it works on strings", remedy="integers in preprocessing_fn", x=(3,))
+def text_looked_up_in_the_model(features, _):
+    x = given(features, "string")
+    known = layers.StringLookup(vocabulary=["red", "green"])(x)
+    return answered(x, layers.Flatten()(layers.Embedding(3, 128)(known)))
+
+
 class Falling(keras.optimizers.schedules.LearningRateSchedule):
     """Asks in Python how far it is."""
 
@@ -264,6 +316,12 @@ def sparse_input(features, _):
     return answered(x, layers.Dense(256)(x))
 
 
+@right(ERROR, says="judged_models.py, line", remedy="padded_lists", **CODES)
+def lists_of_any_length(features, _):
+    x = keras.Input((None,), name="x", dtype="int32", ragged=True)
+    return answered(x, layers.GlobalAveragePooling1D()(layers.Embedding(100, 128)(x)))
+
+
 @right(ERROR, says="only the batch may be unknown", x=(64, 64), remedy="a fixed size")
 def unknown_length(features, _):
     x = keras.Input((None, 64), name="x")
@@ -289,6 +347,31 @@ def sequential_with_an_input_of_another_name(features, _):
     model = keras.Sequential([keras.Input(features["x"].shape, name="other"), layers.Dense(1)])
     model.compile("adam", "mse")
     return model
+
+
+@right("refused", says="not compiled", remedy="model.compile")
+def never_compiled(features, _):
+    x = given(features)
+    return keras.Model({"x": x}, layers.Dense(1)(layers.Dense(64)(x)))
+
+
+class Remembering(layers.Layer):
+    """Adds the mean of what it was called with before."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.before = []
+
+    def call(self, values):
+        mean = ops.mean(self.before[-1]) if self.before else 0.0
+        self.before.append(values)
+        return values + mean
+
+
+@right(ERROR, says="'culprit', judged_models.py", remedy="add_weight")
+def tensors_kept_in_a_list_and_read(features, _):
+    x = given(features)
+    return answered(x, Remembering(name="culprit")(layers.Dense(256)(x)))
 
 
 # ------------------------------------------------------------------------- what trains otherwise than meant
@@ -408,7 +491,64 @@ def a_print(features, _):
     return through(features, printed)
 
 
+@right(
+    "batch_norm",
+    says="its own 128 examples",
+    remedy="backend=jax; or synchronized",
+    **ON_EIGHT,
+    backend="tensorflow",
+)
+def normalized_by_replica(features, _):
+    x = given(features)
+    return answered(x, layers.BatchNormalization()(layers.Dense(256)(x)))
+
+
+@right(
+    "backend",
+    says="is not known. The layer",
+    remedy="--set train.backend=jax",
+    **ON_EIGHT,
+    backend="tensorflow",
+)
+def normalized_together(features, _):
+    x = given(features)
+    return answered(x, layers.BatchNormalization(synchronized=True)(layers.Dense(256)(x)))
+
+
+@right(**ON_EIGHT)
+def normalized_together_by_jax(features, _):
+    return normalized_by_replica(features, _)
+
+
+@right(ERROR, says="judged_models.py, line", remedy="leave it out: JAX normalises all")
+def synchronized_by_jax(features, _):
+    return normalized_together(features, _)
+
+
 # ------------------------------------------------------------------------- what costs, or does not fit
+@right("batch_padding", says="2 examples a core", remedy="64", slice="v5e-8", batch_size=16)
+def few_examples_normalized(features, _):
+    return normalized_by_replica(features, _)
+
+
+@right("padding", says="20 units are padded to a multiple of 128", remedy="128 units", x=(24, 24, 20))
+def narrow_images(features, _):
+    x = given(features)
+    seen = layers.Conv2D(20, 3, activation="relu")(layers.Conv2D(20, 3, activation="relu")(x))
+    return answered(x, layers.GlobalMaxPooling2D()(seen))
+
+
+LONG = {"x": (8192, 64), "batch_size": 32, "needs_compiler": True}
+
+
+@right("does_not_fit", says="32 examples a step need", remedy="a smaller train.batch_size", **LONG)
+def attention_over_a_long_text(features, _):
+    x = given(features)
+    hidden = layers.Dense(256)(x)
+    hidden = layers.MultiHeadAttention(8, 32, dropout=0.1)(hidden, hidden)
+    return answered(x, layers.GlobalMaxPooling1D()(hidden))
+
+
 @right("constant", says="64 MiB", remedy="trainable=False")
 def large_constant(features, _):
     table = np.ones((2**17, 128), "float32")
@@ -434,7 +574,13 @@ def large_vocabulary(features, _):
     return answered(x, layers.GlobalAveragePooling1D()(codes))
 
 
-@right("does_not_fit", "whole_table", says="71.53 GiB", **CODES, remedy="adafactor")
+@right(
+    "does_not_fit",
+    "whole_table",
+    says="71.53 GiB",
+    **CODES,
+    remedy={"does_not_fit": "fewer weights (rows, units), a slice with more", "whole_table": "adafactor"},
+)
 def vocabulary_beyond_all_memory(features, _):
     x = given(features, "int32")
     codes = layers.Embedding(50_000_000, 128)(x)
@@ -691,3 +837,84 @@ def adapted_normalization(features, _):
 def one_hot_codes(features, _):
     x = given(features, "int32")
     return answered(x, layers.Flatten()(layers.CategoryEncoding(128, output_mode="one_hot")(x)))
+
+
+@right()
+def numbers_in_bins(features, _):
+    x = given(features)
+    bins = layers.Discretization(bin_boundaries=[-1.0, 0.0, 1.0])(x)
+    return answered(x, layers.GlobalAveragePooling1D()(layers.Embedding(4, 128)(bins)))
+
+
+@right(**ON_EIGHT, x=(32, 64))
+def attention_on_eight_cores(features, _):
+    x = given(features)
+    hidden = layers.Dense(128)(x)
+    for _block in range(2):
+        normal = layers.LayerNormalization()(hidden)
+        hidden = hidden + layers.MultiHeadAttention(2, 64)(normal, normal)
+        hidden = hidden + layers.Dense(128)(layers.Dense(512, activation="gelu")(hidden))
+    return answered(x, layers.GlobalMaxPooling1D()(hidden))
+
+
+@right(x=(20, 20, 1), batch_size=256)
+def images_resized(features, _):
+    x = given(features)
+    seen = layers.Conv2D(128, 3)(layers.Resizing(32, 32)(x))
+    return answered(x, layers.GlobalMaxPooling2D()(seen))
+
+
+@right(settings={"accumulate_steps": 8})
+def gradients_accumulated(features, _):
+    x = given(features)
+    return answered(x, layers.Dense(512, activation="relu")(x), optimizer="adamw")
+
+
+class StepOfJax(keras.Model):
+    """A train_step in JAX's form that keeps the metrics, too."""
+
+    def _graded(self, trained, others, x, y):
+        answers, others = self.stateless_call(trained, others, x, training=True)
+        return self.compute_loss(x, y, answers), (others, answers)
+
+    def train_step(self, state, data):
+        import jax
+
+        (trained, others, optimizer, metrics), (x, y) = state, data
+        (loss, (others, answers)), slopes = jax.value_and_grad(self._graded, has_aux=True)(
+            trained, others, x, y
+        )
+        trained, optimizer = self.optimizer.stateless_apply(optimizer, slopes, trained)
+        with keras.StatelessScope(zip(self.metrics_variables, metrics, strict=True)) as scope:
+            told = self.compute_metrics(x, y, answers)
+        metrics = [scope.get_current_value(each) for each in self.metrics_variables]
+        return {**told, "loss": loss}, (trained, others, optimizer, metrics)
+
+
+@right()
+def a_train_step_of_jax(features, _):
+    x = given(features)
+    model = StepOfJax({"x": x}, layers.Dense(1, dtype="float32")(layers.Dense(512)(x)))
+    model.compile("adam", "mse", metrics=["mae"])
+    return model
+
+
+class OwnLoss(keras.Model):
+    """A loss of its own, in keras.ops."""
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        return ops.mean(ops.logaddexp(0.0, ops.squeeze(y_pred - y, -1)))
+
+
+@right()
+def a_loss_of_its_own(features, _):
+    x = given(features)
+    model = OwnLoss({"x": x}, layers.Dense(1, dtype="float32")(layers.Dense(512)(x)))
+    model.compile("adam")
+    return model
+
+
+@right()
+def spectrally_normalized(features, _):
+    x = given(features)
+    return answered(x, layers.SpectralNormalization(layers.Dense(512), power_iterations=2)(x))

@@ -87,6 +87,37 @@ def test_a_step_that_does_not_fit_names_what_it_needs_and_the_batch_that_does(ca
     assert found.remedy.startswith("train.batch_size: 512, which was compiled and fits")
 
 
+@pytest.mark.parametrize(
+    ("changes", "begins"),
+    [
+        ({}, "a smaller train.batch_size (preflight --search finds the largest that fits), with"),
+        ({"search_s": 30.0}, "a smaller train.batch_size, with"),
+        ({"search_s": 30.0, "fails_batch": 8}, "a slice with more devices or memory"),
+        ({"batch_size": 8}, "a slice with more devices or memory"),
+        ({"batch_size": 8, "state_bytes": 10 * 2**30}, "train.model_parallel with a train.layout"),
+    ],
+)
+def test_the_remedy_of_a_step_that_does_not_fit_is_one_that_can_make_it(case, changes, begins):
+    step = Compiled(batch_size=1024, error="Ran out", is_out_of_memory=True)
+
+    found = next(each for each in findings(case(step=step, **changes)) if each.rule == "does_not_fit")
+
+    assert found.remedy.startswith(begins)
+
+
+def test_weights_beyond_the_memory_are_mended_by_an_optimizer_only_if_they_fit_without_its_state(case):
+    one = replace(case().question.slice, devices=1)
+
+    (state,) = findings(case(state_bytes=20 * 2**30, parameters=2**30))
+    (weights,) = findings(case(state_bytes=60 * 2**30, parameters=5 * 2**30))
+    (alone,) = findings(case(state_bytes=60 * 2**30, parameters=5 * 2**30, slice=one))
+
+    assert state.remedy.startswith("an optimizer with fewer numbers for each weight")
+    assert weights.remedy.startswith("fewer weights")
+    assert "or train.model_parallel with" in weights.remedy
+    assert "or a slice with more devices and train.model_parallel with" in alone.remedy
+
+
 def test_a_fast_look_that_does_not_fit_is_to_be_asked_again_in_full(case):
     step = Compiled(batch_size=1024, error="Ran out", is_out_of_memory=True, peak_bytes=17 * 2**30)
 
@@ -109,6 +140,15 @@ def test_what_is_tensorflows_own_is_refused_on_jax_and_not_judged_where_tensorfl
     assert refused.remedy == "keras.ops; or --set train.backend=tensorflow, which was not checked"
     assert (said.rule, said.severity) == ("backend", "note")
     assert "is not known. A loss of TensorFlow's" in said.message
+    assert said.remedy == "--set train.backend=jax, which can be checked: keras.ops"
+
+
+def test_what_computes_on_the_host_only_is_refused_under_tensorflow_too(case):
+    step = Compiled(batch_size=1024, error="hashed", error_cause="host", error_remedy="preprocessing_fn")
+
+    (refused, _) = findings(case(step=step, backend="tensorflow"))
+
+    assert (refused.rule, refused.remedy) == ("does_not_compile", "preprocessing_fn")
 
 
 @pytest.mark.parametrize("target", ["tpu", "cpu"])

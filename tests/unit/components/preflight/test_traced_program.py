@@ -42,6 +42,13 @@ class Variable:
     """One that a dictionary may hold."""
 
 
+def test_a_tensor_of_another_trace_is_an_input_before_the_arguments_and_is_told_where_it_is_used():
+    used = [equation("add", [B], [C], stack="first"), equation("mul", [A, C], stack="keeping")]
+
+    assert traced_program.leak(program(used, invars=[A, B]), 1, where) == "keeping"
+    assert traced_program.leak(program(used, invars=[A, B]), 2, where) is None
+
+
 def test_a_large_constant_is_reported_with_the_layer_that_uses_it_and_a_small_one_is_not():
     large, small = Variable(), Variable()
     values = {large: np.zeros((2**20, 16), "float32"), small: np.zeros(8)}

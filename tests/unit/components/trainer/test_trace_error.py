@@ -127,6 +127,9 @@ def test_a_loss_is_a_place_and_no_layer(own):
         (ValueError("y_true and y_pred have different structures."), "shape", "more than one output"),
         (ValueError("Triggering __jax_array__() during"), "other", "a variable itself is returned"),
         (ValueError("The structure of `inputs` doesn't match the"), "shape", "other inputs than its own"),
+        (ValueError("`ragged=True` is not supported with the jax"), "shape", "dense tensors of fixed shapes"),
+        (ValueError("`sparse=True` can only be used with the"), "shape", "sparse=True is asked for"),
+        (ValueError("synchronized=True is only supported with"), "tensorflow", "an argument of TensorFlow's"),
         (ValueError("no such axis\nand more"), "other", "ValueError: no such axis"),
     ],
 )
@@ -161,6 +164,30 @@ def test_what_fails_within_tensorflow_is_reported_as_a_call_of_it(own, library):
 
     assert told.cause == "tensorflow"
     assert told.place == "traced_workload.py, line 2"
+
+
+@pytest.mark.parametrize("error", [TypeError("no tensor"), TracerArrayConversionError("__array__")])
+def test_a_layer_of_keras_that_computes_on_the_host_is_not_mended_by_keras_ops(own, library, error):
+    ops = library("tensorflow.ops", "def hashed(error):\n    raise error\n")
+    keras_own = type("Hashing", (Layer,), {"call": lambda self, value: ops.hashed(value)})
+    keras_own.__module__ = "keras.src.layers"
+    module = own("def build_model(layer, value):\n    return layer(value)\n")
+
+    told = explain(caught(module.build_model, keras_own(), error), PATH)
+
+    assert (told.cause, told.layer) == ("host", "culprit")
+    assert told.place == "the layer 'culprit' (Hashing), traced_workload.py, line 2"
+    assert "preprocessing_fn" in told.remedy
+    assert "keras.ops" not in told.remedy
+
+
+def test_a_layer_of_the_users_is_not_judged_by_its_name(own, library):
+    ops = library("tensorflow.ops", "def hashed(value):\n    raise TypeError('no tensor')\n")
+    module = own("def call(self, hashed):\n    return hashed(1)\n")
+
+    told = explain(caught(type("Hashing", (Layer,), {"call": module.call})(), ops.hashed), PATH)
+
+    assert told.cause == "tensorflow"
 
 
 @pytest.mark.parametrize("name", ["somewhere.ops", "keras.src.backend.tensorflow.ops"])
