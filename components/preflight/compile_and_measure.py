@@ -224,7 +224,7 @@ def _traced(
     step: "TrainingStep", model: Any, question: Question
 ) -> tuple[Any, tuple[Trait, ...], str | None]:
     """Trace the step twice; return the second trace, the traits found in it and by comparing the two, and
-    the place where it uses a tensor of another trace (None if it uses none)."""
+    the place where the first one, as the training's only one, uses a tensor of a trace before (or None)."""
     import jax
 
     from slipway.components.preflight import traced_program
@@ -250,8 +250,8 @@ def _traced(
     found += traced_program.large_constants(second.jaxpr, where)
     found += traced_program.constant_noise(second.jaxpr, where)
     found += traced_program.long_loops(second.jaxpr, where)
-    arguments = len(jax.tree.leaves(second.args_info))
-    return second, tuple(found), traced_program.leak(second.jaxpr, arguments, where)
+    arguments = len(jax.tree.leaves(first.args_info))
+    return second, tuple(found), traced_program.leak(first.jaxpr, arguments, where)
 
 
 class TrainingStep:

@@ -7,6 +7,7 @@ Errors are recognised by the names of their classes, and layers by those of thei
 neither JAX nor Keras is imported.
 """
 
+import inspect
 import re
 import traceback
 from collections.abc import Iterator
@@ -22,6 +23,8 @@ _NO_PLACES = {"Model", "Functional", "Sequential", "CompileLoss", "CompileMetric
 """Classes that call the user's code, but are not part of it."""
 _ON_THE_HOST = {"Hashing", "HashedCrossing", "IntegerLookup", "StringLookup", "TextVectorization"}
 """Keras' own layers that compute with TensorFlow on every backend, in operations that no TPU has."""
+_HOST_OPS = {"script_ops", "gen_string_ops", "lookup_ops", "gen_lookup_ops"}
+"""Modules of TensorFlow whose operations no TPU has: tf.numpy_function, tf.strings, tf.lookup."""
 _BY_VALUE = ("TracerBoolConversionError", "TracerIntegerConversionError", "ConcretizationTypeError")
 _SIZES = re.compile(r"statically specified|must be concrete|size argument|sequences of concrete values")
 """Phrases of JAX errors; in errors of other packages they mean something else."""
@@ -52,10 +55,10 @@ class TraceError:
 
     Attributes:
         place: the layer, loss, metric or optimizer, and the user's line, in words; "" if unknown.
-        cause: "tensorflow": the code calls TensorFlow within another backend; "host": a layer of Keras
-            computes on the host only, whatever the backend is; "value": Python needs a value that only the
-            device has; "leak": the code uses a value of an earlier trace; "shape": shapes do not match, or
-            are not fixed; "other".
+        cause: "tensorflow": the code calls TensorFlow within another backend; "host": a layer of Keras or an
+            operation of TensorFlow computes on the host only, whatever the backend is; "value": Python needs
+            a value that only the device has; "leak": the code uses a value of an earlier trace; "shape":
+            shapes do not match, or are not fixed; "other".
         remedy: what to write instead; "" if unknown.
         layer: the name of the layer that the error came from; "" if it came from none.
     """
@@ -84,7 +87,7 @@ def explain(error: BaseException, dotted_path: str) -> TraceError:
     place, layer = _place([frame for frame, _ in frames])
     files = [(frame.f_code.co_filename, line) for frame, line in frames]
     line = own_line(files, dotted_path)
-    modules = [str(frame.f_globals.get("__name__", "")) for frame, _ in frames]
+    modules = [_module(frame) for frame, _ in frames]
     if _is_on_the_host([frame for frame, _ in frames]):
         cause, words, remedy = _HOST
     else:
@@ -119,6 +122,16 @@ def _original(error: BaseException) -> BaseException:
     return error
 
 
+def _module(frame: FrameType) -> str:
+    """Return a frame's module; that of the operation for TensorFlow's filter, which cuts the frames below it
+    from a traceback, and has the dispatcher that called the operation as `fn`."""
+    name = str(frame.f_globals.get("__name__", ""))
+    if name != "tensorflow.python.util.traceback_utils" or "fn" not in frame.f_locals:
+        return name
+    operation = inspect.getclosurevars(frame.f_locals["fn"]).nonlocals.get("dispatch_target")
+    return str(getattr(operation, "__module__", name))
+
+
 def _judged(error: BaseException, below: list[str]) -> tuple[Cause, str, str]:
     """Return cause, words and remedy; the words are empty if the error's own message is as good.
 
@@ -129,6 +142,12 @@ def _judged(error: BaseException, below: list[str]) -> tuple[Cause, str, str]:
     text = str(error)
     packages = [module.partition(".")[0] for module in below]
     raised_by = {type(error).__module__.partition(".")[0], *packages[-1:]}
+    if "tensorflow" in packages and _HOST_OPS & {module.rpartition(".")[2] for module in below}:
+        return (
+            "host",
+            "TensorFlow is called for what it computes on the host, never within a step of JAX or on a TPU",
+            "keras.ops instead, or compute it in preprocessing_fn, and give the model its numbers",
+        )
     if "tensorflow" in packages:
         return (
             "tensorflow",

@@ -107,6 +107,20 @@ def tensorflow_in_a_lambda(features, _):
     return answered(x, layers.Lambda(tf.square, output_shape=(256,), name="culprit")(x))
 
 
+@right(ERROR, says="computes on the host", remedy="compute it in preprocessing_fn", backend="tensorflow")
+def numpy_through_tensorflow(features, _):
+    import tensorflow as tf
+
+    return through(features, lambda values: tf.numpy_function(np.tanh, [values], tf.float32))
+
+
+@right(ERROR, says="computes on the host", remedy="compute it in preprocessing_fn")
+def text_of_tensorflow(features, _):
+    import tensorflow as tf
+
+    return through(features, lambda values: tf.strings.to_number(tf.strings.as_string(values)))
+
+
 def tensorflows_loss(label, answer):
     import tensorflow as tf
 
@@ -410,6 +424,40 @@ class Keeping(layers.Layer):
 def tensor_kept(features, _):
     x = given(features)
     return answered(x, Keeping(name="culprit")(layers.Dense(256)(x)))
+
+
+class Masked(layers.Layer):
+    """Makes a mask in its first call of a training, which is the only one that is traced."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.mask = None
+
+    def call(self, values, training=False):
+        if not training:
+            return values
+        if self.mask is None:
+            self.mask = ops.tril(ops.ones((256, 256)))[100]
+        return values * ops.cast(self.mask, values.dtype)
+
+
+@right("leaked_tracer", says="its attribute mask", remedy="add_weight")
+def mask_kept_in_the_only_trace(features, _):
+    x = given(features)
+    return answered(x, Masked(name="culprit")(layers.Dense(256)(x)))
+
+
+class MaskedAlways(Masked):
+    """Makes it when the model is built, and needs it in the training."""
+
+    def call(self, values):
+        return super().call(values, training=True)
+
+
+@right(ERROR, says="'culprit', judged_models.py", remedy="add_weight")
+def mask_kept_from_the_building(features, _):
+    x = given(features)
+    return answered(x, MaskedAlways(name="culprit")(layers.Dense(256)(x)))
 
 
 @right("same_noise", says="'culprit', judged_models.py", remedy="SeedGenerator")

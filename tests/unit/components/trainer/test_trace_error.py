@@ -166,6 +166,32 @@ def test_what_fails_within_tensorflow_is_reported_as_a_call_of_it(own, library):
     assert told.place == "traced_workload.py, line 2"
 
 
+def test_operations_of_tensorflow_that_no_tpu_has_are_not_mended_by_another_backend(own, library):
+    ops = library(
+        "tensorflow.python.ops.script_ops", "def numpy_function(value):\n    raise TypeError('no')\n"
+    )
+    module = own("def loss(numpy_function):\n    return numpy_function(1)\n")
+
+    told = explain(caught(module.loss, ops.numpy_function), PATH)
+
+    assert (told.cause, told.place) == ("host", "traced_workload.py, line 2")
+    assert "preprocessing_fn" in told.remedy
+
+
+def test_the_operation_is_known_where_tensorflow_cuts_its_own_lines_from_the_traceback(own, library):
+    text = "def filtered(fn):\n    def call(value):\n        raise TypeError(fn)\n    return call\n"
+    utils = library("tensorflow.python.util.traceback_utils", text)
+    module = own("def loss(call):\n    return call(1)\n")
+
+    def dispatcher(module):
+        dispatch_target = type("Operation", (), {"__module__": module})
+        return lambda value: dispatch_target(value)
+
+    for module_of_operation, cause in (("array_ops", "tensorflow"), ("script_ops", "host")):
+        call = utils.filtered(dispatcher(f"tensorflow.python.ops.{module_of_operation}"))
+        assert explain(caught(module.loss, call), PATH).cause == cause
+
+
 @pytest.mark.parametrize("error", [TypeError("no tensor"), TracerArrayConversionError("__array__")])
 def test_a_layer_of_keras_that_computes_on_the_host_is_not_mended_by_keras_ops(own, library, error):
     ops = library("tensorflow.ops", "def hashed(error):\n    raise error\n")
