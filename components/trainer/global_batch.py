@@ -7,6 +7,8 @@ from slipway.components.errors import ComponentError
 LANES, SUBLANES = 128, 8
 """A TPU's registers hold 8 x 128 values; the compiler pads every other shape up to that.
 Source: Cloud TPU performance guide, https://cloud.google.com/tpu/docs/performance-guide"""
+WORTH_TELLING = 0.05
+"""A batch of which a smaller share is padding is not reported."""
 
 
 def require_divisible(batch_size: int, *, replicas: int, hosts: int = 1) -> None:
@@ -62,18 +64,19 @@ def require_evaluation(examples: int, *, needed: int) -> None:
 
 
 def padding_advice(batch_size: int, *, replicas: int) -> str:
-    """Describe the work that a TPU would waste because of the batch's size; "" if none.
+    """Describe the work that a TPU would waste for the size of the batch; "" if below `WORTH_TELLING`.
 
     Args:
         batch_size: a multiple of `replicas`.
         replicas: cores that the batch is divided among.
     """
     each = batch_size // replicas
-    if each % LANES == 0 or (each < LANES and each % SUBLANES == 0):
-        return ""
     unit = SUBLANES if each < LANES else LANES
     padded = -(-each // unit) * unit
+    share = 1 - each / padded
+    if share < WORTH_TELLING:
+        return ""
     return (
-        f"{each} examples a core are padded to {padded}, {1 - each / padded:.0%} in vain; "
+        f"{each} examples a core are padded to {padded}, {share:.0%} in vain; "
         f"best is train.batch_size {padded * replicas}"
     )

@@ -83,9 +83,11 @@ def explain(error: BaseException, dotted_path: str) -> TraceError:
         dotted_path: the user's function; code below its top package counts as the user's. "": unknown.
     """
     error = _original(error)
-    frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    frames = list(traceback.walk_tb(error.__traceback__))
     place, layer = _place([frame for frame, _ in frames])
-    files = [(frame.f_code.co_filename, line) for frame, line in frames]
+    if not own_line(_files(frames), dotted_path):
+        frames += _frames_before(error)
+    files = _files(frames)
     line = own_line(files, dotted_path)
     modules = [_module(frame) for frame, _ in frames]
     if _is_on_the_host([frame for frame, _ in frames]):
@@ -97,6 +99,18 @@ def explain(error: BaseException, dotted_path: str) -> TraceError:
     else:
         words = describe(error, dotted_path)  # includes the line
     return TraceError(words=words, place=place, cause=cause, remedy=remedy, layer=layer)
+
+
+def _frames_before(error: BaseException) -> list[tuple[FrameType, int]]:
+    """Return the frames of the call whose gradient failed, which JAX names as the error's cause."""
+    before = error.__cause__
+    if before is None or type(before).__name__ != "JaxStackTraceBeforeTransformation":
+        return []
+    return list(traceback.walk_tb(before.__traceback__))
+
+
+def _files(frames: list[tuple[FrameType, int]]) -> list[tuple[str, int]]:
+    return [(frame.f_code.co_filename, line) for frame, line in frames]
 
 
 def layer_and_line(frame: FrameType | None, dotted_path: str) -> str:
@@ -172,7 +186,13 @@ def _judged(error: BaseException, below: list[str]) -> tuple[Cause, str, str]:
         return (
             "value",
             "Python wants a value that only the device has (if, while, float(), int(), range())",
-            "keras.ops instead of Python: ops.where, ops.cond, ops.while_loop",
+            "keras.ops instead of Python: ops.where, ops.cond, ops.fori_loop with a fixed number of turns",
+        )
+    if "Reverse-mode differentiation does not work" in text:
+        return (
+            "value",
+            "the number of a loop's turns depends on values, so that it has no gradient",
+            "ops.fori_loop with a fixed number of turns, and ops.where for what is done before the last",
         )
     if found := _SHAPES.search(text):
         return (

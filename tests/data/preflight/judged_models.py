@@ -170,6 +170,22 @@ def a_while_of_python(features, _):
     return through(features, halved)
 
 
+@right(ERROR, says="judged_models.py, line", remedy="ops.fori_loop with a fixed number of turns")
+def a_loop_without_a_gradient(features, _):
+    def halved(values):
+        return ops.while_loop(lambda each: ops.sum(each) > 1, lambda each: (each / 2,), (values,))[0]
+
+    return through(features, halved)
+
+
+@right()
+def a_loop_of_fixed_turns(features, _):
+    def halved(values):
+        return ops.fori_loop(0, 9, lambda _, each: ops.where(ops.sum(each) > 1, each / 2, each), values)
+
+    return through(features, halved)
+
+
 @right(ERROR, says="the shape of a result depends on values", remedy="a fixed size")
 def a_boolean_index(features, _):
     return through(features, lambda values: values + ops.sum(values[values > 0]))

@@ -39,6 +39,8 @@ def test_eval_split_that_makes_no_batch_is_refused_with_the_number_that_would():
     [
         (1024, ""),  # 128 a core
         (64, ""),  # 8 a core
+        (1000, ""),  # 125 a core: 2% in vain
+        (968, "121 examples a core are padded to 128, 5% in vain; best is train.batch_size 1024"),
         (80, "10 examples a core are padded to 16, 38% in vain; best is train.batch_size 128"),
         (1040, "130 examples a core are padded to 256, 49% in vain; best is train.batch_size 2048"),
     ],

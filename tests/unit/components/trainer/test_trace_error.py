@@ -130,6 +130,7 @@ def test_a_loss_is_a_place_and_no_layer(own):
         (ValueError("`ragged=True` is not supported with the jax"), "shape", "dense tensors of fixed shapes"),
         (ValueError("`sparse=True` can only be used with the"), "shape", "sparse=True is asked for"),
         (ValueError("synchronized=True is only supported with"), "tensorflow", "an argument of TensorFlow's"),
+        (ValueError("Reverse-mode differentiation does not work for"), "value", "it has no gradient"),
         (ValueError("no such axis\nand more"), "other", "ValueError: no such axis"),
     ],
 )
@@ -154,6 +155,21 @@ def library(tmp_path):
         return made
 
     return module
+
+
+class JaxStackTraceBeforeTransformation(Exception):  # noqa: N818 (JAX's name)
+    """Named as JAX's."""
+
+
+def test_what_fails_in_a_gradient_is_placed_where_it_was_traced(own):
+    module = own("def call(value):\n    return value(1)\n")
+    before = caught(module.call, raising(JaxStackTraceBeforeTransformation()))
+    failed = ValueError("Reverse-mode differentiation does not work for lax.while_loop")
+    failed.__cause__ = before
+
+    assert explain(caught(raising(failed), 1), PATH).place == "traced_workload.py, line 2"
+    failed.__cause__ = KeyError("another")
+    assert explain(caught(raising(failed), 1), PATH).place == ""
 
 
 def test_what_fails_within_tensorflow_is_reported_as_a_call_of_it(own, library):
