@@ -12,6 +12,12 @@ from slipway.components.preflight.padding import wastes
 from slipway.components.preflight.question_and_answer import Answer, Compiled, Question
 from slipway.components.trainer.global_batch import padding_advice, require_divisible
 
+_BY_THE_COMPILER = "fixed shapes, numbers instead of strings, keras.ops instead of Python and NumPy"
+_UNKNOWN = {
+    "other": "another line there; model.fit on a few rows ends in the same error on any CPU, with "
+    "KERAS_BACKEND=jax"
+}
+"""The remedy of an error that has none of its own, by its cause: of those that the user's code raised."""
 DISPATCH_S = 1e-4
 """Below this order of magnitude, calling the compiled step from Python takes longer than the step itself."""
 
@@ -189,10 +195,7 @@ def _compiles(evidence: Evidence) -> Iterator[Finding]:
                 rule="does_not_compile",
                 severity="error",
                 message=f"the step does not compile for {name}: {_error(evidence)}",
-                remedy=(
-                    step.error_remedy
-                    or "fixed shapes, numbers instead of strings, keras.ops instead of Python and NumPy"
-                )
+                remedy=(step.error_remedy or _UNKNOWN.get(step.error_cause, _BY_THE_COMPILER))
                 + ("; or --set train.backend=tensorflow, which was not checked" if instead else ""),
             )
         return

@@ -29,6 +29,7 @@ _BY_VALUE = ("TracerBoolConversionError", "TracerIntegerConversionError", "Concr
 _SIZES = re.compile(r"statically specified|must be concrete|size argument|sequences of concrete values")
 """Phrases of JAX errors; in errors of other packages they mean something else."""
 _SHAPES = re.compile(r"Received: target\.shape=(\(.*?\)), output\.shape=(\(.*?\))")
+_NUMPY = re.compile(r"Tracer\w* has no attribute '?numpy\b")
 _NOT_DENSE = re.compile(r"`(ragged|sparse)=True` (?:is not supported|can only be used) with")
 _WRAPPED = re.compile(
     r"^Unable to automatically build the model|'str' object has no attribute '_error_repr'$"
@@ -170,7 +171,7 @@ def _judged(error: BaseException, below: list[str]) -> tuple[Cause, str, str]:
         )
     if "UnexpectedTracerError" in names:
         return LEAK
-    if "TracerArrayConversionError" in names:
+    if "TracerArrayConversionError" in names or _NUMPY.search(text):
         return (
             "value",
             "NumPy wants a value that only the device has",
@@ -187,6 +188,18 @@ def _judged(error: BaseException, below: list[str]) -> tuple[Cause, str, str]:
             "value",
             "Python wants a value that only the device has (if, while, float(), int(), range())",
             "keras.ops instead of Python: ops.where, ops.cond, ops.fori_loop with a fixed number of turns",
+        )
+    if "[JAX RNG]" in text:
+        return (
+            "value",
+            "random numbers are drawn without a seed that changes from step to step",
+            "keras.random with seed=, a SeedGenerator that the layer keeps",
+        )
+    if "JAX arrays are immutable" in text:
+        return (
+            "value",
+            "a tensor is changed in place, and JAX changes none",
+            "ops.where, ops.slice_update or ops.scatter_update, which return a new one",
         )
     if "Reverse-mode differentiation does not work" in text:
         return (

@@ -160,6 +160,30 @@ def a_number_of_python(features, _):
     return through(features, lambda values: values * float(ops.mean(values)))
 
 
+@right(ERROR, says="NumPy wants a value", remedy="keras.ops instead of numpy")
+def an_array_of_a_tensor(features, _):
+    return through(features, lambda values: values * values.numpy().mean())
+
+
+@right(ERROR, says="is changed in place", remedy="ops.slice_update")
+def a_tensor_changed_in_place(features, _):
+    def first_is_zero(values):
+        values[0] = 0
+        return values
+
+    return through(features, first_is_zero)
+
+
+@right(ERROR, says="without a seed that changes", remedy="SeedGenerator")
+def noise_without_a_seed(features, _):
+    return through(features, lambda values: values + keras.random.normal((256,), dtype=values.dtype))
+
+
+@right(ERROR, says="judged_models.py, line", remedy="on any CPU")
+def sizes_that_do_not_go_together(features, _):
+    return through(features, lambda values: ops.matmul(values, ops.ones((3, 256), values.dtype)))
+
+
 @right(ERROR, says="Python wants a value", remedy="ops.cond")
 def a_while_of_python(features, _):
     def halved(values):
@@ -510,6 +534,15 @@ def the_time_of_day(features, _):
 @right("cast", says="float64 to float32", remedy="smaller type")
 def float64_in_a_layer(features, _):
     return through(features, lambda values: ops.cast(ops.cast(values, "float64") * 2, "float32"))
+
+
+@right("cast", says="the loss 'precise', judged_models.py", remedy="smaller type")
+def float64_in_the_loss(features, _):
+    def precise(label, answer):
+        return ops.mean(ops.square(ops.cast(label - answer, "float64")))
+
+    x = given(features)
+    return answered(x, layers.Dense(256)(x), loss=precise)
 
 
 @right("cast", says="int64 to int32", remedy="smaller type")

@@ -143,6 +143,16 @@ def test_what_is_tensorflows_own_is_refused_on_jax_and_not_judged_where_tensorfl
     assert said.remedy == "--set train.backend=jax, which can be checked: keras.ops"
 
 
+def test_an_error_of_the_users_own_code_gets_no_remedy_of_another(case):
+    of_theirs = Compiled(batch_size=1024, error="model.py, line 7: no such axis", error_cause="other")
+    of_the_compiler = Compiled(batch_size=1024, error="unsupported")
+
+    (theirs,), (the_compilers,) = (findings(case(step=step)) for step in (of_theirs, of_the_compiler))
+
+    assert theirs.remedy.startswith("another line there")
+    assert the_compilers.remedy.startswith("fixed shapes, numbers instead of strings")
+
+
 def test_what_computes_on_the_host_only_is_refused_under_tensorflow_too(case):
     step = Compiled(batch_size=1024, error="hashed", error_cause="host", error_remedy="preprocessing_fn")
 

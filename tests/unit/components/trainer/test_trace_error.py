@@ -131,6 +131,9 @@ def test_a_loss_is_a_place_and_no_layer(own):
         (ValueError("`sparse=True` can only be used with the"), "shape", "sparse=True is asked for"),
         (ValueError("synchronized=True is only supported with"), "tensorflow", "an argument of TensorFlow's"),
         (ValueError("Reverse-mode differentiation does not work for"), "value", "it has no gradient"),
+        (AttributeError("DynamicJaxprTracer has no attribute numpy"), "value", "NumPy wants a value"),
+        (ValueError("[JAX RNG] When tracing a JAX function"), "value", "without a seed that changes"),
+        (TypeError("JAX arrays are immutable and do not"), "value", "changed in place"),
         (ValueError("no such axis\nand more"), "other", "ValueError: no such axis"),
     ],
 )
