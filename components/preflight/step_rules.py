@@ -146,6 +146,15 @@ def _precision(evidence: Evidence) -> Iterator[Finding]:
             message="train.precision is mixed_float16, which a TPU has no unit for",
             remedy="train.precision: auto",
         )
+    elif evidence.answer and (
+        half := [each.name for each in evidence.answer.layers if each.dtype == "float16"]
+    ):
+        yield Finding(
+            rule="float16",
+            severity="warning",
+            message=f"{', '.join(half[:5])}: float16, which a TPU has no unit for",
+            remedy="give these layers no dtype, or mixed_bfloat16",
+        )
     if evidence.answer and (
         wide := [each.name for each in evidence.answer.layers if each.dtype == "float64"]
     ):

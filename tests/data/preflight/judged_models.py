@@ -628,6 +628,12 @@ def few_examples_normalized(features, _):
     return normalized_by_replica(features, _)
 
 
+@right("float16", says="half: float16", remedy="mixed_bfloat16")
+def a_layer_of_half_precision(features, _):
+    x = given(features)
+    return answered(x, layers.Dense(256, dtype="mixed_float16", name="half")(x))
+
+
 @right("padding", says="20 units are padded to a multiple of 128", remedy="128 units", x=(24, 24, 20))
 def narrow_images(features, _):
     x = given(features)

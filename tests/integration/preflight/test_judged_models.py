@@ -36,6 +36,7 @@ def test_each_fault_is_reported_in_the_users_words_and_no_model_is_accused_false
         ({}, "missed"),
         ({"cast": "ask for it", "callback": "ask for it"}, "wrong rules"),
         ({"callback": "ask for it"}, "wrong rules"),
+        ({"cast": "ask for it", "batch_norm": "ask for it"}, "wrong rules"),
         ({"cast": ""}, "poor remedy"),
     ],
 )
@@ -52,3 +53,16 @@ def test_a_faulty_model_is_right_if_its_rule_alone_is_found_with_its_remedy(foun
     )
     if said == "right":
         assert verdict(Plain(rules=("cast",), says="int64", remedy="ask"), findings) == "poor words"
+
+
+def test_several_rules_have_a_remedy_each():
+    case = Plain(
+        rules=("does_not_fit", "whole_table"), says="", remedy={"does_not_fit": "a", "whole_table": "b"}
+    )
+
+    def found(*remedies):
+        pairs = zip(case.rules, remedies, strict=True)
+        return [Finding(rule=rule, severity="error", message="", remedy=remedy) for rule, remedy in pairs]
+
+    assert verdict(case, found("a", "b")) == "right"
+    assert verdict(case, found("b", "a")) == "poor remedy"

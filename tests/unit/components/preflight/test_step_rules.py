@@ -61,6 +61,12 @@ def test_nothing_is_found_where_nothing_is_wrong(case):
             "pad it",
         ),
         (
+            {"layers": (Layer(name="half", kind="Dense", dtype="float16"),)},
+            "float16",
+            "warning",
+            "no dtype, or mixed_bfloat16",
+        ),
+        (
             {"layers": (Layer(name="odd", kind="Dense", matrices=((128, 130),)),)},
             "padding",
             "warning",
