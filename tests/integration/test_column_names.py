@@ -20,6 +20,7 @@ EXPORT = """
 def main(arguments):
     import json
     from pathlib import Path
+    import keras
     import numpy as np
     import tensorflow as tf
     from slipway.components.saved_model.loading import LoadedModel
@@ -48,7 +49,8 @@ def main(arguments):
             return {name: kinds[index % 2] for index, name in enumerate(names)}
 
     feature = Feature(name="x", dtype="float32", shape=(1,), categories=None)
-    model = lambda inputs, training: inputs["x"]
+    x = keras.Input((1,), name="x", dtype="float64")
+    model = keras.Model({"x": x}, x)
     settings = {"transform": Transform(), "features": {"x": feature}, "serving_columns": names}
     ServedModel(model=model, **settings).save(folder)
     loaded = LoadedModel(Path(folder))

@@ -130,13 +130,16 @@ def test_result_is_an_error_only_where_its_reader_did_not_leave(monkeypatch):
     print("a result")
 
 
-def test_error_of_the_machine_ends_in_words(in_shell, project, tmp_path):
+def test_current_folder_that_was_removed_ends_in_words(in_shell, project, tmp_path):
     gone = tmp_path / "gone"
     gone.mkdir()
 
     done = in_shell(f"cd {gone}; rmdir {gone}; {sys.executable} {project}/local_runner.py show")
 
     assert (done.returncode, done.stderr.splitlines()) == (
-        1,
-        ["error: No such file or directory.", "hint: add --verbose to see where it comes from"],
+        2,
+        [
+            "error: The current folder was removed, perhaps by another terminal.",
+            "hint: cd to a folder that exists",
+        ],
     )
