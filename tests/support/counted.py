@@ -1,10 +1,13 @@
 """Counts the cost of work instead of timing it: the same on a busy machine as on an idle one."""
 
+import os
+import subprocess
 import sys
 import tracemalloc
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
+from unittest import mock
 
 
 def lines_run(work: Callable[[], Any]) -> int:
@@ -41,23 +44,20 @@ def peak_bytes(work: Callable[[], Any]) -> int:
 
 
 def commands_run(work: Callable[[], Any]) -> list[list[str]]:
-    """Return the commands that this process starts for some work."""
+    """Return the commands that this process starts through `subprocess` for some work.
+
+    Not by an audit hook, which also hears `sys.settrace`: while its Python ran, CPython 3.11 could
+    start a second thread, refuse its tracer, and so end that thread before it did any work.
+    """
     found: list[list[str]] = []
-    _watched.append(found)
-    try:
+    start = subprocess.Popen.__init__
+
+    def noted(process: subprocess.Popen[Any], args: Any, *others: Any, **named: Any) -> None:
+        found.append(
+            [str(each) for each in ([args] if isinstance(args, str | bytes | os.PathLike) else args)]
+        )
+        start(process, args, *others, **named)
+
+    with mock.patch.object(subprocess.Popen, "__init__", noted):
         work()
-    finally:
-        _watched.remove(found)
     return found
-
-
-_watched: list[list[list[str]]] = []
-
-
-def _note(event: str, values: tuple[Any, ...]) -> None:
-    if event == "subprocess.Popen":
-        for found in _watched:
-            found.append([str(each) for each in values[1]])
-
-
-sys.addaudithook(_note)  # for the process's life: there is no taking it back
