@@ -50,10 +50,11 @@ LABEL org.opencontainers.image.title="Slipway" \
     org.opencontainers.image.revision="${REVISION}"
 CMD ["python", "cloud_runner.py", "--help"]
 
-# Training on TPUs: JAX and libtpu beside the rest. libtpu is under its vendor's licence.
+# Training on TPUs: JAX and libtpu beside the rest. libtpu is under its vendor's licence. With a date in the
+# environment pip compiles by hash too.
 FROM pipeline AS training-tpu
 USER 0
-RUN python -m pip install --quiet --disable-pip-version-check --no-cache-dir --no-deps --require-hashes \
+RUN SOURCE_DATE_EPOCH=0 python -m pip install --quiet --disable-pip-version-check --no-cache-dir --no-deps --require-hashes \
     --requirement requirements-tpu.lock
 USER 10001
 
@@ -70,7 +71,7 @@ ENV PATH=/opt/venv/bin:/usr/local/bin:/usr/bin:/bin \
     TF_CPP_MIN_LOG_LEVEL=1
 WORKDIR /opt/slipway
 COPY requirements-tpu-tensorflow.lock setup.sh ./
-RUN bash setup.sh /opt/venv requirements-tpu-tensorflow.lock && rm -rf ~/.cache
+RUN BYTECODE=unchecked_hash bash setup.sh /opt/venv requirements-tpu-tensorflow.lock && rm -rf ~/.cache
 COPY . ./
 RUN PYTHONDONTWRITEBYTECODE='' python -m compileall -q --invalidation-mode checked-hash \
         pipeline components schemas slipway workloads && \

@@ -205,3 +205,13 @@ def test_project_made_by_hand_is_reported_what_a_cloud_run_needs(tmp_path, read,
     with pytest.raises(ConfigError, match=rf"has no {re.escape(name)}, which defines the image") as refused:
         read(tmp_path)
     assert "`slipway init`, in a new folder, writes" in refused.value.hint
+
+
+def test_no_package_is_compiled_by_the_time_of_its_build(dockerfile):
+    installs = [step for step in re.split(r"^(?=[A-Z]+ )", dockerfile, flags=re.MULTILINE) if ".lock" in step]
+    installs = [step for step in installs if step.startswith("RUN")]
+    assert len(installs) == 3
+    for step in installs:
+        assert re.search(r"BYTECODE=unchecked_hash bash setup.sh|SOURCE_DATE_EPOCH=0 python -m pip", step), (
+            step
+        )
