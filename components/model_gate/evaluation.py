@@ -27,6 +27,8 @@ class Evaluation:
         baseline: the same for the latest blessed model; empty if there is none.
         answers: the answers over all rows, of the `candidate` and, if there is one, the `baseline`; empty if
             the evaluation holds none.
+        not_finite: by output, the number of rows to which the candidate answers NaN or infinity; the only
+            output has the name "".
         spreads: slice name -> metric -> how far chance moves the candidate's value.
         difference_spreads: the same for candidate minus baseline on the same rows.
     """
@@ -34,6 +36,7 @@ class Evaluation:
     candidate: dict[str, dict[str, float]]
     baseline: dict[str, dict[str, float]]
     answers: dict[str, PlainCounts] = field(default_factory=dict)
+    not_finite: dict[str, int] = field(default_factory=dict)
     spreads: dict[str, dict[str, Spread]] = field(default_factory=dict)
     difference_spreads: dict[str, dict[str, Spread]] = field(default_factory=dict)
 
@@ -68,6 +71,7 @@ def read_evaluation(uri: str) -> Evaluation:
     """Read the Evaluator's output in `uri`; metrics that are not a number (plots, matrices) are left out."""
     by_model: dict[str, dict[str, dict[str, float]]] = {CANDIDATE: {}, BASELINE: {}}
     answers: dict[str, PlainCounts] = {}
+    not_finite: dict[str, int] = {}
     spreads: dict[bool, dict[str, dict[str, Spread]]] = {True: {}, False: {}}
     for record in tfma.load_metrics(uri):
         slice_name = _slice_name(record.slice_key)
@@ -75,8 +79,12 @@ def read_evaluation(uri: str) -> Evaluation:
             # With a single model, TFMA leaves the model's name empty.
             name = entry.key.model_name or CANDIDATE
             metric = of_output(entry.key.output_name, entry.key.name)
-            if metric == PREDICTION_COUNTS and slice_name == OVERALL:
-                answers[name] = json.loads(entry.value.bytes_value)
+            if plain_name(metric) == PREDICTION_COUNTS and slice_name == OVERALL:
+                counts: PlainCounts = json.loads(entry.value.bytes_value)
+                if name == CANDIDATE:
+                    not_finite[output_of(metric)] = counts["not_finite"]
+                if metric == PREDICTION_COUNTS:
+                    answers[name] = counts
             if name == CANDIDATE and (spread := _spread(entry.confidence_interval)):
                 spreads[entry.key.is_diff].setdefault(slice_name, {})[metric] = spread
             if entry.key.is_diff or not entry.value.HasField("double_value"):
@@ -89,6 +97,7 @@ def read_evaluation(uri: str) -> Evaluation:
         by_model[CANDIDATE],
         by_model[BASELINE],
         answers,
+        not_finite,
         spreads=spreads[False],
         difference_spreads=spreads[True],
     )

@@ -27,6 +27,8 @@ Kind = Literal["binary", "classes", "numbers"]
 class PlainCounts(TypedDict, total=False):
     """`PredictionCounts` as JSON, at most a few thousand numbers; empty if nothing was counted.
 
+    Without `kind`, only `not_finite` is told, and `rows` is 0.
+
     Attributes:
         rows: number of counted rows; `not_finite`: number of rows with a prediction that is NaN or infinite.
         cells: for the kind `classes`, entries [label, prediction, rows]; `left_out`: number of rows in the
@@ -144,9 +146,9 @@ class PredictionCounts:
                 self._put(prediction, group)
 
     def to_json(self) -> PlainCounts:
-        """Return plain data; empty unless rows were counted and all fit the same form."""
+        """Return plain data; unless rows were counted and all fit the same form, only what is not finite."""
         if self.not_told or bool(self.cells) == bool(self.groups):
-            return {}
+            return {"rows": 0, "not_finite": self.not_finite} if self.not_finite else {}
         if self.cells:
             fullest = sorted(self.cells.items(), key=lambda cell: (-cell[1], cell[0]))
             told: PlainCounts = {

@@ -183,6 +183,41 @@ def test_data_behind_a_refused_model_are_not_kept(evaluated, judged, data):
     assert not Path(blessing.uri, "data").exists()
 
 
+@pytest.mark.parametrize("output", ["", "cost"])
+def test_model_that_answers_nan_to_a_row_is_refused_though_its_metrics_leave_that_row_out(
+    tmp_path, judged, output
+):
+    from slipway.components.evaluator.bootstrap import row_number
+    from slipway.components.evaluator.metric_files import write_evaluation
+    from slipway.components.evaluator.metric_values import results
+    from slipway.components.evaluator.request import ModelRequest, Request
+    from slipway.components.evaluator.tally import Judged, Tally
+    from slipway.components.metrics.definitions import of_output
+
+    labels = np.arange(200.0)[:, None]
+    answers = np.where(labels == 7, np.nan, labels)
+    name = of_output(output, "mean_absolute_error")
+    model = ModelRequest("", "label", is_baseline=False, output=output)
+    request = Request(
+        (model,),
+        ((),),
+        {name: "MeanAbsoluteError"},
+        example_count="example_count",
+        label_statistics=True,
+        answers=True,
+    )
+    tally = Tally(request)
+    tally.add({}, [Judged(labels, answers)], first=row_number(0, 0))
+    write_evaluation(str(tmp_path), None, request, results(request, tally), {}, {})
+    blessing = judged(tmp_path, metrics=[name], beat_trivial="one", **{name: {"max": 1.0}})
+    verdict = json.loads(Path(blessing.uri, "verdict.json").read_text(encoding="utf-8"))
+    assert verdict["metrics"][name] == 0.0
+    assert not verdict["blessed"]
+    [reason] = verdict["reasons"]
+    of = f"output {output}" if output else "model"
+    assert reason.startswith(f"{of} answers NaN or infinity to 1 of 200 rows")
+
+
 def test_labels_are_counted_for_each_slice_beside_the_metrics(evaluated):
     from slipway.components.model_gate.evaluation import read_evaluation
 

@@ -45,6 +45,10 @@ def test_rows_without_a_finite_answer_are_counted_apart():
     told = counted([([1.0], [float("nan")]), ([1.0], [0.5])]).to_json()
 
     assert (told["rows"], told["not_finite"]) == (1, 1)
+    nothing_else = counted([([1.0], [float("nan")]), ([0.0], [float("inf")])]).to_json()
+    assert nothing_else == {"rows": 0, "not_finite": 2}
+    of_vectors = counted([([1.0, 1.0], [0.1, float("nan")]), ([1.0, 1.0], [0.1, 0.2])]).to_json()
+    assert of_vectors == {"rows": 0, "not_finite": 1}
 
 
 def test_parts_add_up_to_the_whole_however_they_are_divided():
