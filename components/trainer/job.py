@@ -215,10 +215,16 @@ class TrainingJob:
 
     @property
     def identity(self) -> str:
-        """A digest of what is trained, on what and how, but not of where files go or what is recorded."""
+        """A digest of what is trained, on what and how, but not of where files go or what is recorded.
+
+        By which metric an epoch is the best is part of it: a checkpoint holds the best epoch's value.
+        """
         values = json.loads(self.to_json())
         for name in ("output_dir", "checkpoint_dir", "log_dir", "checkpoint", "watch"):
             del values[name]
+        by, usual = self.checkpoint, CheckpointSettings()
+        if (best := [by.best_metric, by.best_goal]) != [usual.best_metric, usual.best_goal]:
+            values["best"] = best  # only then, so that checkpoints of earlier releases are still found
         if (pretrained := values.pop("pretrained")) is not None:
             values["pretrained"] = pretrained["sha256"]  # wherever the file is
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()

@@ -9,7 +9,12 @@ from slipway.components.trainer.job import TrainingJob
 from slipway.components.trainer.loop.blow_up import require_loss, require_losses
 from slipway.components.trainer.loop.callback import FitStart, PeriodicSchedule, StepCallback, numbers_of
 from slipway.components.trainer.loop.early_stopping import best_so_far, stops_early
-from slipway.components.trainer.loop.model_state import metrics_snapshot, restore_metrics, snapshot
+from slipway.components.trainer.loop.model_state import (
+    averages_weights,
+    metrics_snapshot,
+    restore_metrics,
+    snapshot,
+)
 from slipway.components.trainer.loop.preemption import PreemptedError, Preemption
 from slipway.components.trainer.loop.step_time import StepTimer
 
@@ -22,7 +27,7 @@ class Checkpointing(StepCallback):
 
     Attributes:
         reached: the progress, without the variables.
-        state: the variables as last saved.
+        state: the variables at the end of the last epoch, or as last saved.
 
     Args:
         begin: the state that this fit begins with.
@@ -122,10 +127,12 @@ class Checkpointing(StepCallback):
         fit_s = self._begin.clock.fit_s + time.monotonic() - self._began_at
         self.reached = replace(self.reached, clock=replace(self._timer.clock, fit_s=fit_s))
         self._saving.done(self.reached.step)
-        if self._writer is None:
+        if self._writer is None and not averages_weights(self.model):
             return
         with self._timer.paused():
             self.state = snapshot(self.model)
+            if self._writer is None:
+                return
             added_up = metrics_snapshot(self.model) if metrics else ()
             self._writer.write(replace(self.reached, variables=self.state, metrics=added_up))
 

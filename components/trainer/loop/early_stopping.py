@@ -52,13 +52,15 @@ def best_so_far(
         step: complete steps at its end.
 
     Raises:
-        ComponentError: the training stops early by a metric that is not measured.
+        ComponentError: the training stops early, or the best epoch is exported, by a metric that is not
+            measured.
     """
     value = metrics.get(settings.best_metric)
-    if value is None and patience is not None:
+    by_it = "early_stopping" if patience is not None else "checkpoint.serve_best" * settings.serve_best
+    if value is None and by_it:
         raise ComponentError(
             f"train.checkpoint.best_metric ({settings.best_metric}) is not measured, and "
-            f"train.early_stopping goes by it; there are {', '.join(metrics)}"
+            f"train.{by_it} goes by it; there are {', '.join(metrics)}"
         )
     if value is None or not settings.is_better(value, best.value if best else None):
         return best

@@ -19,7 +19,13 @@ from slipway.components.trainer.loop.context import TrainingContext, facts_of
 from slipway.components.trainer.loop.custom_callbacks import custom_callbacks
 from slipway.components.trainer.loop.custom_loop import OwnLoop
 from slipway.components.trainer.loop.host_agreement import require_same_step
-from slipway.components.trainer.loop.model_state import build_metrics, restore, snapshot
+from slipway.components.trainer.loop.model_state import (
+    averages_weights,
+    build_metrics,
+    build_optimizer,
+    restore,
+    snapshot,
+)
 from slipway.components.trainer.loop.preemption import Preemption
 from slipway.components.trainer.loop.resume import checkpoint_folder, restore_newest
 from slipway.components.trainer.loop.step_time import InputWait, StepTimer
@@ -84,7 +90,7 @@ def fit(
     if begin.step:
         emit("resumed", epoch=len(begin.history), step=begin.step)
     elif folder and job.blow_up.trials:
-        model.optimizer.build(model.trainable_variables)
+        build_optimizer(model)
         folder.save(Checkpoint(variables=snapshot(model)))  # the state to go back to
     rollbacks = begin.rollbacks
     while True:
@@ -167,7 +173,7 @@ def _fit_from(
         if done:  # the rest of an epoch that was interrupted
             run(epoch, epoch + 1, done=done)
             epoch = job.epochs if model.stop_training else epoch + 1
-            if getattr(model.optimizer, "use_ema", False) and epoch < job.epochs:
+            if epoch < job.epochs and averages_weights(model):
                 restore(model, saving.state)  # fit has ended, and replaced the weights by their averages
         run(job.epochs if saving.is_over else epoch, job.epochs, done=0)
     finally:

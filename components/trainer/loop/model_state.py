@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.checkpoint_files import Arrays
+from slipway.components.trainer.learning_rate import inner_optimizer
 
 
 def snapshot(model: Any) -> Arrays:
@@ -29,8 +30,22 @@ def restore(model: Any, arrays: Arrays) -> None:
     Raises:
         ComponentError: the arrays belong to another model.
     """
-    model.optimizer.build(model.trainable_variables)
+    build_optimizer(model)
     _assign(_variables(model), arrays)
+
+
+def build_optimizer(model: Any) -> None:
+    """Create the optimizer's variables if they are not there yet.
+
+    A LossScaleOptimizer, as under mixed_float16, would create its own once more.
+    """
+    if not model.optimizer.built:
+        model.optimizer.build(model.trainable_variables)
+
+
+def averages_weights(model: Any) -> bool:
+    """Return True if the end of Keras' fit replaces the weights by their moving averages."""
+    return bool(getattr(inner_optimizer(model), "use_ema", False))
 
 
 def build_metrics(model: Any, batch: tuple[Any, ...]) -> None:

@@ -15,7 +15,7 @@ from tensorflow.python.framework.config import is_op_determinism_enabled
 from slipway.components.trainer.checkpoint_files import Clock
 from slipway.components.trainer.devices.devices import Devices
 from slipway.components.trainer.loop.callback import FitStart, StepCallback
-from slipway.components.trainer.loop.model_state import restore, snapshot
+from slipway.components.trainer.loop.model_state import averages_weights, restore, snapshot
 
 PROBE_SHARE = 0.02
 """Length of the probe, as a share of the seconds of all steps."""
@@ -152,7 +152,7 @@ def constant_batch_step_s(model: Any, batches: Any, stepping: Clock, devices: De
     batch = next(iter(batches))
     timer = StepTimer(Clock(), FitStart(steps_per_epoch=steps))
     constant = devices.prefetch_to_device(tf.data.Dataset.from_tensors(batch).repeat())
-    if getattr(model.optimizer, "use_ema", False):
+    if averages_weights(model):
         # At its end, fit made the weights share the arrays of their averages; JAX takes an array only once.
         restore(model, snapshot(model))
     model.fit(constant, epochs=1, steps_per_epoch=steps, shuffle=False, verbose=0, callbacks=[timer])

@@ -9,6 +9,7 @@ import pytest
 from slipway.components.errors import ComponentError
 from slipway.components.trainer.features import Feature
 from slipway.components.trainer.job import TrainingJob
+from slipway.components.trainer.settings.checkpoint import CheckpointSettings
 
 FARE = Feature(name="fare", dtype="float32")
 LABEL = Feature(name="big_tip", dtype="int64")
@@ -41,6 +42,14 @@ def test_identity_is_what_is_trained_and_not_where_its_files_go(job):
     assert moved.identity == job.identity
     for change in ({"seed": 8}, {"epochs": 3}, {"train_files": ("d.gz",)}, {"hyperparameters": {}}):
         assert dataclasses.replace(job, **change).identity != job.identity
+
+
+def test_another_metric_of_the_best_epoch_makes_another_training(job):
+    saved_more_often = dataclasses.replace(job, checkpoint=CheckpointSettings(steps=5, keep=9))
+    assert saved_more_often.identity == job.identity
+    by_area = dataclasses.replace(job, checkpoint=CheckpointSettings(best_metric="val_auc", best_goal="max"))
+    wrong_way = dataclasses.replace(job, checkpoint=CheckpointSettings(best_metric="val_auc"))
+    assert len({by_area.identity, wrong_way.identity, job.identity}) == 3
 
 
 def test_identity_and_file_know_pretrained_weights_only_where_there_are_some(job):

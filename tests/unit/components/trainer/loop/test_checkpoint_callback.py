@@ -130,5 +130,7 @@ def _saving(begin=None, writer=None, **settings):
         preemption=Preemption(),
         writer=writer,
     )
-    saving.set_model(keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)]))
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    model.compile(optimizer="sgd", loss="mse")
+    saving.set_model(model)
     return saving

@@ -37,8 +37,17 @@ def test_better_epoch_takes_the_place_of_the_best(before, value, expected):
     assert found == expected
 
 
-def test_metric_that_is_not_measured_is_refused_only_where_the_training_stops_by_it():
+@pytest.mark.parametrize(
+    ("settings", "patience", "key"),
+    [
+        (SETTINGS, 3, "train.early_stopping"),
+        (CheckpointSettings(serve_best=True), None, "train.checkpoint.serve_best"),
+    ],
+)
+def test_metric_that_is_not_measured_is_refused_only_where_something_goes_by_it(settings, patience, key):
     metrics = {"loss": 1.0, "auc": 0.5}
     assert best_so_far(THIRD, metrics, SETTINGS, patience=None, epoch=4, step=40) == THIRD
-    with pytest.raises(ComponentError, match=r"\(val_loss\) is not measured.*there are loss, auc$"):
-        best_so_far(THIRD, metrics, SETTINGS, patience=3, epoch=4, step=40)
+    with pytest.raises(
+        ComponentError, match=rf"\(val_loss\) is not measured, and {key} goes by it; there are loss, auc$"
+    ):
+        best_so_far(THIRD, metrics, settings, patience=patience, epoch=4, step=40)
