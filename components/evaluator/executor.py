@@ -41,6 +41,7 @@ from slipway.components.evaluator.request import QUANTILES, RANKS, NotOursError,
 from slipway.components.evaluator.spreads import spreads
 from slipway.components.evaluator.stock_executor import KINDS, CheckedExecutor, read_config, with_defaults
 from slipway.components.evaluator.tally import Tally
+from slipway.components.metrics.definitions import of_output, plain_name
 from slipway.components.model_gate.eval_config import CANDIDATE
 from slipway.components.model_gate.trivial_scores import LABEL_PREFIX
 from slipway.components.process_pool import TaskProgress
@@ -247,8 +248,8 @@ def _overall_metrics(folder: str) -> dict[str, float]:
             is_own = entry.key.model_name in ("", CANDIDATE) and not entry.key.is_diff
             value = entry.value.double_value.value
             if is_own and entry.value.HasField("double_value") and math.isfinite(value):
-                found[entry.key.name] = value
-    return {name: value for name, value in found.items() if not name.startswith(LABEL_PREFIX)}
+                found[of_output(entry.key.output_name, entry.key.name)] = value
+    return {name: value for name, value in found.items() if not plain_name(name).startswith(LABEL_PREFIX)}
 
 
 def _work(

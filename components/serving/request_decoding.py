@@ -284,7 +284,7 @@ def _numbers(name: str, value: Any, dtype: str) -> Array:
     if found.size == 0:
         raise RequestError(f"Input {name!r} holds no value.")
     if dtype in _FLOATS:
-        fits = found.dtype.kind in "if"
+        fits = found.dtype.kind in "iuf"
     else:
         fits = dtype == "bool" or (found.dtype.kind in "iu" and _in_range(found, dtype))
     if not fits:

@@ -120,7 +120,7 @@ def fit(model: keras.Model, rows: Rows, hyperparameters: Mapping[str, Any]) -> N
     """
     settings = Hyperparameters(**hyperparameters)
     outputs, growth = outputs_of(settings.classes), _growth(settings, seed=rows.seed)
-    labels = rows.labels.reshape(-1).astype(np.float64)
+    labels = _labels(rows, settings.classes)
     mean, deviation = 0.0, 1.0
     # The average row weighs 1: scikit-learn's regularisation is in units of a row.
     weights = None if rows.weights is None else rows.weights / np.mean(rows.weights, dtype=np.float64)
@@ -150,6 +150,32 @@ def fit(model: keras.Model, rows: Rows, hyperparameters: Mapping[str, Any]) -> N
             in_the_middle(forest, matrix), factor=deviation
         )
     rows.tell(_words(grown))
+
+
+def _labels(rows: Rows, classes: int | None) -> Any:
+    """Return the label of each row, float64 [rows].
+
+    Raises:
+        ComponentError: a row has several, or one that is not among the classes: the scores of another class
+            would be overwritten.
+    """
+    if rows.labels.size != len(rows.labels):
+        raise ComponentError(
+            f"the label is {list(rows.labels.shape[1:])} numbers a row, but boosted trees predict one",
+            hint="return the code of the class, or the number, from preprocessing_fn",
+        )
+    labels = rows.labels.reshape(-1).astype(np.float64)
+    if classes is None:
+        return labels
+    known = (labels >= 0) & (labels < classes) & (labels == np.floor(labels))
+    if not known.all():
+        raise ComponentError(
+            f"the label is {labels[~known][0]:g} in a row of the train split, but "
+            f"train.hyperparameters.classes is {classes}: the codes of classes are 0 to {classes - 1}",
+            hint="set classes to their number, or to null where the label is a number; or check the codes "
+            "that preprocessing_fn gives the classes (-1 is that of a value that is not in a vocabulary)",
+        )
+    return labels
 
 
 def _words(grown: Grown) -> str:

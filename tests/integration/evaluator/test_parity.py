@@ -891,6 +891,19 @@ def test_own_metrics_of_several_outputs_count_rows_by_their_weights_in_slices_an
     assert found.spreads["overall"].keys() == {"yes/auc"}
 
 
+def test_metrics_of_several_outputs_are_kept_by_output(heads, evaluate):
+    from slipway.components.evaluator.executor import _overall_metrics
+    from slipway.components.model_gate.eval_config import eval_config
+    from slipway.components.model_gate.evaluation import read_evaluation
+
+    _, examples, models = heads
+    names = ["number/mean_absolute_error", "yes/mean_absolute_error"]
+    config = eval_config(label={"number": "n", "yes": "y"}, metrics=names, slices=[])
+    folder = str(evaluate(examples, config, models))
+    overall = read_evaluation(folder).candidate["overall"]
+    assert _overall_metrics(folder) == {name: overall[name] for name in ("example_count", *names)}
+
+
 OF_AN_OUTPUT = {"gain": ("Gain", {}), "above": ("Above", {})}
 
 

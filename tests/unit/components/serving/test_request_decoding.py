@@ -298,6 +298,8 @@ def test_whole_numbers_beyond_64_bits_are_numbers_for_fractions_alone():
         {"signature_name": "serve_raw", "instances": [ROW, {**ROW, "fare": [10**30]}]}, SIGNATURES
     )
     assert arrays["fare"].tolist() == [[1.5], [pytest.approx(1e30)]]
+    _, _, arrays = parse_request(raw(fare=[2**63]), SIGNATURES)
+    assert arrays["fare"].tolist() == [[2.0**63]]
     for number in (10**39, -(10**400)):
         with pytest.raises(RequestError, match="Input 'fare' holds a number that float cannot hold"):
             parse_request(raw(fare=[number]), SIGNATURES)

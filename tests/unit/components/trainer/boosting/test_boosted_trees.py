@@ -297,6 +297,34 @@ def test_a_label_that_is_the_same_everywhere_is_refused():
         _fitted(values, np.ones(50, np.float32), 2)
 
 
+@pytest.mark.parametrize(
+    ("classes", "wrong", "words"),
+    [
+        (3, 3.0, "is 3 in a row of the train split, but train.hyperparameters.classes is 3"),
+        (3, -1.0, "is -1 in a row of the train split"),
+        (2, 2.0, "the codes of classes are 0 to 1"),
+        (3, 0.5, "is 0.5 in a row of the train split"),
+        (3, np.nan, "is nan in a row of the train split"),
+    ],
+)
+def test_a_label_that_is_none_of_the_classes_is_refused(classes, wrong, words):
+    values = _values(50)
+    labels = _labels(values, classes)
+    labels[7] = wrong
+    with pytest.raises(ComponentError, match=words):
+        _fitted(values, labels, classes)
+
+
+def test_labels_of_several_numbers_are_refused():
+    values = _values(50)
+    rows = Rows(FEATURES, values, np.eye(3, dtype=np.float32)[np.arange(50) % 3], seed=1)
+    model = boosted_trees.build_model(FEATURES, {"classes": 3, **SMALL})
+    with pytest.raises(
+        ComponentError, match=r"the label is \[3\] numbers a row, but boosted trees predict one"
+    ):
+        boosted_trees.fit(model, rows, {"classes": 3, **SMALL})
+
+
 def test_a_feature_that_is_not_a_number_is_named():
     values = _values(50)
     values["size"][3] = np.nan
