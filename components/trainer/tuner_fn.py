@@ -11,6 +11,7 @@ from typing import Any
 
 import keras_tuner
 import tensorflow_transform as tft
+from keras_tuner.engine.trial import TrialStatus
 from tfx.components.tuner.component import TunerFnResult
 
 from slipway.components import kept_state, progress
@@ -58,6 +59,10 @@ def tuner_fn(fn_args: Any) -> TunerFnResult:
     return TunerFnResult(tuner=tuner, fit_kwargs={})
 
 
+class NotMeasuredError(ComponentError, keras_tuner.errors.FatalError):
+    """Trainings do not measure the metric that is tuned for; KerasTuner passes the error on at once."""
+
+
 class JobTuner(keras_tuner.engine.base_tuner.BaseTuner):
     """Runs a training job for each trial.
 
@@ -81,10 +86,36 @@ class JobTuner(keras_tuner.engine.base_tuner.BaseTuner):
         directory: str,
     ) -> None:
         self._elsewhere = elsewhere
+        self._failure: Exception | None = None
         self._settings = settings
         self._transform = transform
         self._files = files
         super().__init__(oracle, directory=directory, project_name="trials")
+
+    def search(self, *args: Any, **kwargs: Any) -> None:
+        """Run the trials, some of which may fail.
+
+        Raises:
+            Exception: the last trial's own, if all trials failed, or three in a row. Otherwise KerasTuner
+                would take a failed trial's values for the best, or stop with a traceback as its message.
+            ComponentError: the metric was NaN in these trials.
+        """
+        stopped: RuntimeError | None = None
+        try:
+            super().search(*args, **kwargs)
+        except RuntimeError as error:
+            stopped = error
+        found = {trial.status for trial in self.oracle.trials.values()}
+        if stopped is None and TrialStatus.COMPLETED in found:
+            return
+        raise self._failure or ComponentError(
+            f"no trial, or none of the last three, gives a number for tune.metric ({self._metric})",
+            hint="the node's log has the metrics of each trial; check tune.search, and tune.metric",
+        ) from stopped
+
+    @property
+    def _metric(self) -> str:
+        return str(self.oracle.objective.name)
 
     def run_trial(self, trial: Any, *_args: Any, **_kwargs: Any) -> dict[str, float]:
         """Train with the trial's values; return the metrics of the epoch that would be exported.
@@ -92,6 +123,20 @@ class JobTuner(keras_tuner.engine.base_tuner.BaseTuner):
         Raises:
             ComponentError: the training failed, or did not measure the metric that is tuned for.
         """
+        try:
+            metrics = self._trained(trial)
+        except Exception as error:
+            self._failure = error
+            raise
+        self._failure = None
+        wanted = self._metric
+        if wanted not in metrics:
+            raise NotMeasuredError(f"tune.metric {wanted!r} is not measured; there are {', '.join(metrics)}")
+        done = len(self.oracle.end_order) + 1
+        progress.report(f"{wanted} {metrics[wanted]:.4f}", done=done, total=self.oracle.max_trials)
+        return metrics
+
+    def _trained(self, trial: Any) -> dict[str, float]:
         values = {name: untuned(value) for name, value in trial.hyperparameters.values.items()}
         with tempfile.TemporaryDirectory(prefix="trial-") as folder:
             job = lay_out(
@@ -107,13 +152,7 @@ class JobTuner(keras_tuner.engine.base_tuner.BaseTuner):
             _, result = launch(
                 job, interpreter=self._settings["interpreter"], meanwhile=lambda: True, elsewhere=there
             )
-        metrics: dict[str, float] = result["metrics"]
-        wanted = self.oracle.objective.name
-        if wanted not in metrics:
-            raise ComponentError(f"tune.metric {wanted!r} is not measured; there are {', '.join(metrics)}")
-        done = len(self.oracle.end_order) + 1
-        progress.report(f"{wanted} {metrics[wanted]:.4f}", done=done, total=self.oracle.max_trials)
-        return metrics
+        return result["metrics"]
 
     def load_model(self, trial: Any) -> Any:
         """Required by KerasTuner, but not needed, as the Trainer trains with the best values."""
