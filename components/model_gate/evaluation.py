@@ -31,6 +31,7 @@ class Evaluation:
             output has the name "".
         spreads: slice name -> metric -> how far chance moves the candidate's value.
         difference_spreads: the same for candidate minus baseline on the same rows.
+        columns: slice name -> the columns that define it, as `a, b`.
     """
 
     candidate: dict[str, dict[str, float]]
@@ -39,6 +40,7 @@ class Evaluation:
     not_finite: dict[str, int] = field(default_factory=dict)
     spreads: dict[str, dict[str, Spread]] = field(default_factory=dict)
     difference_spreads: dict[str, dict[str, Spread]] = field(default_factory=dict)
+    columns: dict[str, str] = field(default_factory=dict)
 
     def slices(self) -> dict[str, Measured]:
         """Return the evaluation of each slice, with the label statistics separated from the metrics."""
@@ -52,6 +54,7 @@ class Evaluation:
                 labels_of_outputs=_labels_of_outputs(found),
                 spreads=self.spreads.get(name, {}),
                 difference_spreads=self.difference_spreads.get(name, {}),
+                columns=self.columns.get(name, ""),
             )
             for name, found in self.candidate.items()
         }
@@ -73,8 +76,10 @@ def read_evaluation(uri: str) -> Evaluation:
     answers: dict[str, PlainCounts] = {}
     not_finite: dict[str, int] = {}
     spreads: dict[bool, dict[str, dict[str, Spread]]] = {True: {}, False: {}}
+    columns: dict[str, str] = {}
     for record in tfma.load_metrics(uri):
         slice_name = _slice_name(record.slice_key)
+        columns[slice_name] = ", ".join(each.column for each in _in_order(record.slice_key))
         for entry in record.metric_keys_and_values:
             # With a single model, TFMA leaves the model's name empty.
             name = entry.key.model_name or CANDIDATE
@@ -100,6 +105,7 @@ def read_evaluation(uri: str) -> Evaluation:
         not_finite,
         spreads=spreads[False],
         difference_spreads=spreads[True],
+        columns=columns,
     )
 
 
@@ -109,9 +115,13 @@ def _spread(interval: metrics_for_slice_pb2.ConfidenceInterval) -> Spread | None
     return Spread(interval.standard_error.double_value.value, interval.degrees_of_freedom.value)
 
 
+def _in_order(key: metrics_for_slice_pb2.SliceKey) -> list[metrics_for_slice_pb2.SingleSliceKey]:
+    return sorted(key.single_slice_keys, key=lambda single: str(single.column))
+
+
 def _slice_name(key: metrics_for_slice_pb2.SliceKey) -> str:
     parts = []
-    for single in key.single_slice_keys:
+    for single in _in_order(key):
         value = getattr(single, single.WhichOneof("kind"))
         text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
         parts.append(f"{single.column}={text}")

@@ -18,6 +18,8 @@ class Measured:
         spreads: how far chance moves the candidate's values, where that was measured.
         difference_spreads: the same for the candidate's value less the baseline's on the same rows.
         labels_of_outputs: the labels of each output, where a model has several.
+        columns: the columns that define the slice, as `a, b`; "": those that its name gives, which a value
+            with ", " and "=" in it confuses.
     """
 
     metrics: Mapping[str, float]
@@ -26,6 +28,7 @@ class Measured:
     spreads: Mapping[str, Spread] = field(default_factory=dict)
     difference_spreads: Mapping[str, Spread] = field(default_factory=dict)
     labels_of_outputs: Mapping[str, LabelStatistics] = field(default_factory=dict)
+    columns: str = ""
 
     def of_output(self, output: str) -> "Measured":
         """The same with the labels of one output; of the only one where its name is empty."""

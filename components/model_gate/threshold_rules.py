@@ -71,7 +71,8 @@ def threshold_checks(
     notes: list[str] = []
     small = 0
     for name in sorted(slices.keys() - {OVERALL}):
-        wanted = [(m, limits) for key in _keys_of(name) for m, limits in thresholds.get(key, {}).items()]
+        keys = _keys_of(name, slices[name])
+        wanted = [(m, limits) for key in keys for m, limits in thresholds.get(key, {}).items()]
         if wanted and slices[name].rows < min_slice_rows:
             small += 1
             continue
@@ -111,14 +112,14 @@ def not_sure(unsure: Sequence[tuple[str, str]]) -> list[str]:
     ]
 
 
-def _keys_of(name: str) -> tuple[str, ...]:
-    return EVERY_SLICE, slice_columns(name), name
+def _keys_of(name: str, at: Measured) -> tuple[str, ...]:
+    return EVERY_SLICE, at.columns or slice_columns(name), name
 
 
 def _not_there(
     thresholds: Mapping[str, Mapping[str, Threshold]], slices: Mapping[str, Measured]
 ) -> list[str]:
-    known = {key for name in slices for key in _keys_of(name)} | {EVERY_SLICE, OVERALL}
+    known = {key for name, at in slices.items() for key in _keys_of(name, at)} | {EVERY_SLICE, OVERALL}
     return [f"no row of the eval split is in the slice {name}" for name in thresholds if name not in known]
 
 

@@ -1,6 +1,7 @@
 """The workload file's `evaluate`: the evaluation of a trained model."""
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Self
 
 from pydantic import Field, JsonValue, model_validator
@@ -127,15 +128,32 @@ class EvaluateConfig(Section):
         self._check_quantiles()
         self._check_own_metrics()
         columns = [", ".join(keys) for keys in self.slices]
+        known: set[str] = set()
         for name in self.slice_thresholds:
-            if name != EVERY_SLICE and not any(name == c or _is_one_of(name, c) for c in columns):
+            evaluated = self._as_evaluated(name)
+            if evaluated is None:
                 listed = ", ".join([EVERY_SLICE, *columns, *(f"{column}=VALUE" for column in columns)])
                 raise KeyRuleError(
                     f"not a slice of evaluate.slices; there are: {listed}", "slice_thresholds", name
                 )
+            if evaluated in known:
+                raise KeyRuleError("given twice, with its columns in another order", "slice_thresholds", name)
+            known.add(evaluated)
         for path, metric, threshold in self._all_thresholds():
             self._check_threshold(path, metric, threshold)
         return self
+
+    @property
+    def slice_limits(self) -> dict[str, dict[str, Threshold]]:
+        """`slice_thresholds` with the names that slices have in an evaluation."""
+        return {self._as_evaluated(name) or name: group for name, group in self.slice_thresholds.items()}
+
+    def _as_evaluated(self, name: str) -> str | None:
+        """Return the name in an evaluation, which sorts a slice's columns; None if there is no such slice."""
+        if name == EVERY_SLICE:
+            return name
+        found = (_sorted_parts(name, keys) for each in self.slices for keys in (each, sorted(each)))
+        return next((each for each in found if each is not None), None)
 
     def _check_quantiles(self) -> None:
         if list(self.quantiles) != sorted(set(self.quantiles)):
@@ -219,13 +237,18 @@ class EvaluateConfig(Section):
 _TAKEN_NAMES = ("example_count", "answers")
 
 
-def _is_one_of(name: str, columns: str) -> bool:
-    """Return True if a name is that of one slice of the columns: `a=1, b=x` for `a, b`."""
-    wanted = columns.split(", ")
-    parts = name.split(", ", len(wanted) - 1)
-    return len(parts) == len(wanted) and all(
-        part.startswith(f"{column}=") for part, column in zip(parts, wanted, strict=True)
-    )
+def _sorted_parts(name: str, columns: Sequence[str]) -> str | None:
+    """Return the name of columns, `b, a`, or of one slice of them, `b=x, a=1`, sorted by column.
+
+    Returns:
+        None if it is neither.
+    """
+    if name == ", ".join(columns):
+        return ", ".join(sorted(columns))
+    found = re.fullmatch(", ".join(f"({re.escape(column)}=.*)" for column in columns), name, re.DOTALL)
+    if found is None:
+        return None
+    return ", ".join(part for _, part in sorted(zip(columns, found.groups(), strict=True)))
 
 
 def _unknown_metric(name: str) -> str:

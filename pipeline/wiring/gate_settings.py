@@ -46,7 +46,7 @@ def model_gate_settings(evaluate: EvaluateConfig) -> dict[str, object]:
     Of the serving check's settings it receives only the limits, so that a changed limit repeats no
     measurement.
     """
-    groups = {OVERALL: evaluate.thresholds, **evaluate.slice_thresholds}
+    groups = {OVERALL: evaluate.thresholds, **evaluate.slice_limits}
     serving = evaluate.serving
     return {
         "metrics": list(evaluate.metrics),

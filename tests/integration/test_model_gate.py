@@ -117,6 +117,22 @@ def test_metrics_are_read_for_each_model_and_slice(evaluated):
     assert found.candidate["payment_type=Cash"]["example_count"] == 3.0
 
 
+def test_columns_of_a_slice_are_read_apart_from_its_value(tmp_path):
+    from slipway.components.evaluator.metric_files import write_evaluation
+    from slipway.components.evaluator.request import ModelRequest, Request
+    from slipway.components.model_gate.evaluation import read_evaluation
+
+    request = Request((ModelRequest("", "label", is_baseline=False),), ((),), {"auc": "AUC"})
+    keys = [(), (("pay", "Cash, tip=0"),), (("hour", 3), ("pay", "Cash"))]
+    write_evaluation(str(tmp_path), None, request, {key: {("", "auc"): 0.5} for key in keys}, {}, {})
+    found = read_evaluation(str(tmp_path)).slices()
+    assert {name: at.columns for name, at in found.items()} == {
+        "overall": "",
+        "pay=Cash, tip=0": "pay",
+        "hour=3, pay=Cash": "hour, pay",
+    }
+
+
 def test_model_without_a_baseline_is_the_candidate(evaluated):
     from slipway.components.model_gate.evaluation import read_evaluation
 

@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -296,6 +297,13 @@ SLICES = {
 def test_limits_hold_for_the_slices_they_name(key, limits, failed):
     checks, _ = threshold_checks({key: {"auc": limits}}, SLICES, min_slice_rows=100)
     assert [check.slice for check in checks if not check.passed] == failed
+
+
+def test_value_that_looks_like_another_column_does_not_hide_a_slice_from_its_limits():
+    odd = replace(measured({"auc": 0.2}), columns="pay")
+    slices = {"overall": SLICES["overall"], "pay=Cash, tip=0": odd}
+    [check], notes = threshold_checks({"pay": {"auc": Threshold(min=0.5)}}, slices, min_slice_rows=100)
+    assert (check.slice, check.passed, notes) == ("pay=Cash, tip=0", False, [])
 
 
 def test_slice_with_few_rows_is_not_judged_and_that_is_reported():

@@ -633,6 +633,8 @@ def test_mistake_of_the_file_is_reported_once_however_many_profiles(lines_of):
         ("evaluate: {slice_thresholds: {hour: {auc: {min: 0.9}}}}", "w.yaml:9: evaluate.slice_thresholds.hour: not a slice of evaluate.slices; there are: all"),
         ("evaluate: {slices: [[hour]], slice_thresholds: {day=3: {auc: {min: 0.9}}}}", "w.yaml:9: evaluate.slice_thresholds.'day=3': not a slice of evaluate.slices; there are: all, hour, hour=VALUE"),
         ("evaluate: {slices: [[hour]], slice_thresholds: {hour=3: {loss: {min: 0.9}}}}", "w.yaml:9: evaluate.slice_thresholds.'hour=3'.loss: not one of evaluate.metrics"),
+        ("evaluate: {slices: [[pay, hour]], slice_thresholds: {'hour=3, day=2': {auc: {min: 0.9}}}}", "w.yaml:9: evaluate.slice_thresholds.'hour=3, day=2': not a slice of evaluate.slices; there are: all, pay, hour, pay, hour=VALUE"),
+        ("evaluate: {slices: [[pay, hour]], slice_thresholds: {'pay, hour': {auc: {min: 0.9}}, 'hour, pay': {auc: {min: 0.8}}}}", "w.yaml:9: evaluate.slice_thresholds.'hour, pay': given twice, with its columns in another order"),
         ("evaluate: {min_slice_rows: 0}", "w.yaml:9: evaluate.min_slice_rows = 0: must be at least 1; the default is 100"),
         ("evaluate: {beat_trivial: some}", "w.yaml:9: evaluate.beat_trivial = 'some': must be 'one', 'all' or 'none'"),
         ("evaluate: {thresholds: {auc: 0.9}}", "w.yaml:9: evaluate.thresholds.auc = 0.9: must be keys with values"),

@@ -4,6 +4,7 @@ import pytest
 
 from slipway.components.parameters import from_parameter
 from slipway.pipeline.config.data_gate import DataGateConfig, reference_folder, span_of
+from slipway.pipeline.config.evaluate import EvaluateConfig
 from slipway.pipeline.wiring.gate_settings import (
     data_gate_settings,
     model_gate_settings,
@@ -41,6 +42,25 @@ def test_gates_get_every_limit_of_the_workload_and_nothing_else(project):
     thresholds = model_gate_settings(config.evaluate)["thresholds"]
     assert thresholds["overall"]["auc"] == {"min": 0.94, "max_drop": 0.01}
     assert thresholds["payment_type"]["binary_accuracy"] == {"max_drop": 0.03, "confidence": 0.95}
+
+
+@pytest.mark.parametrize(
+    ("named", "evaluated"),
+    [
+        ("all", "all"),
+        ("pay, hour", "hour, pay"),
+        ("hour, pay", "hour, pay"),
+        ("pay=Cash, hour=3", "hour=3, pay=Cash"),
+        ("hour=3, pay=Cash", "hour=3, pay=Cash"),
+        ("pay=Cash, not yet, hour=3", "hour=3, pay=Cash, not yet"),
+        ("pay", "pay"),
+        ("pay=Cash, hour=3, or so", "hour=3, or so, pay=Cash"),
+    ],
+)
+def test_slices_have_the_names_of_the_evaluation_whatever_the_order_of_their_columns(named, evaluated):
+    limits = {"auc": {"min": 0.5}}
+    config = EvaluateConfig(slices=[["pay", "hour"], ["pay"]], slice_thresholds={named: limits})
+    assert model_gate_settings(config)["thresholds"] == {"overall": {}, evaluated: limits}
 
 
 def test_reference_models_are_fitted_to_each_output_by_its_own_task(project):
