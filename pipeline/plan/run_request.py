@@ -4,7 +4,7 @@ import ast
 import itertools
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +18,7 @@ from slipway.components.ingest.spans import at_span, by_span, span_kind, span_nu
 from slipway.components.nearest import nearest
 from slipway.components.project import PROJECT_ROOT
 from slipway.pipeline.config import DataConfig, WorkloadChoice, WorkloadConfig, read_assignments
+from slipway.pipeline.config.importable import read_module
 from slipway.pipeline.errors import ConfigError, DataSourceError, UsageError, raised_as
 from slipway.pipeline.runs.record import OVERRIDES, WHY, RunRecord
 from slipway.pipeline.runs.run_target import (
@@ -322,7 +323,7 @@ def _check_columns(config: WorkloadConfig, columns: Sequence[str]) -> None:
         "data.split_by.time": (by.time,) if by and by.time else (),
         "statistics.slices": tuple(itertools.chain.from_iterable(config.statistics.slices)),
         "statistics.weight": (config.statistics.weight,) if config.statistics.weight else (),
-        "evaluate.slices": tuple(itertools.chain.from_iterable(config.evaluate.slices)),
+        "evaluate.slices": tuple(_sliced_raw(config)),
         "transform.group": (config.transform.group,) if config.transform.group else (),
         "data_gate.freshness.column": (fresh.column,) if (fresh := config.data_gate.freshness) else (),
         "data_gate.features": tuple(config.data_gate.features),
@@ -335,6 +336,18 @@ def _check_columns(config: WorkloadConfig, columns: Sequence[str]) -> None:
                     f"{key}: {name!r} is not a column of the data; nearest: {near}",
                     hint=f"columns: {', '.join(columns)}",
                 )
+
+
+def _sliced_raw(config: WorkloadConfig) -> Iterator[str]:
+    """Yield the columns to slice by that preprocessing_fn cannot have made: its source does not name them."""
+    module = config.transform.preprocessing_fn.rpartition(".")[0]
+    read = read_module(module, root=PROJECT_ROOT)
+    if read is None:
+        return
+    texts = {each.value for each in ast.walk(read.tree) if isinstance(each, ast.Constant)}
+    for name in itertools.chain.from_iterable(config.evaluate.slices):
+        if name not in texts and name not in config.transform.pass_through:
+            yield name
 
 
 def pipeline_request(

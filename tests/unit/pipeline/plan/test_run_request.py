@@ -153,6 +153,18 @@ def test_a_name_that_no_column_has_is_refused_with_the_nearest(project, tmp_path
     assert "trip_miles" in refused.value.hint
 
 
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "evaluate.slices=[[payment_type], [big_tip]]",  # preprocessing_fn returns it
+        "evaluate.slices=[[payment_type], [fare_range]] && transform.pass_through=[fare_range]",
+    ],
+)
+def test_slices_may_be_by_what_preprocessing_makes(project, tmp_path, setting):
+    choice = WorkloadChoice(project / "workloads/taxi/workload.yaml", read_assignments(setting.split(" && ")))
+    assert workload_request(choice, output=tmp_path, beam_args=()).workload == "taxi"
+
+
 @pytest.fixture
 def pushing_to(project, tmp_path):
     """A request to run the taxi workload, its models pushed to a place."""
