@@ -36,6 +36,7 @@ from slipway.pipeline.commands.model_columns import (
 from slipway.pipeline.commands.unfinished import unfinished
 from slipway.pipeline.commands.versions import pushed_version
 from slipway.pipeline.config import WorkloadConfig
+from slipway.pipeline.config.train import TransformConfig
 from slipway.pipeline.engine.signal_handlers import raise_interrupt, signals_handled_by
 from slipway.pipeline.errors import UsageError, raised_as
 from slipway.pipeline.exit_codes import DONE, FAILED
@@ -205,7 +206,7 @@ def predict(
         wrong_input = raised_as(UsageError, FileError, InputError, UntrustedError)
         with sign_of_life(doing), wrong_input, store.fetched(number) as model:
             manifest = read_manifest(model)  # of what was verified, not of what lies in the base by now
-            reading = _Reading(files, options, config.transform.copied)
+            reading = _Reading(files, options, _copied(config.transform, schema_types(manifest)))
             log = _Logged(log_settings(config, output, manifest), number)
             counts = _predict(manifest, model, reading, partial, engine, log)
         summary: Summary = {
@@ -221,6 +222,16 @@ def predict(
         }
         (partial / "summary.json").write_text(json.dumps(summary, indent=2), encoding="utf-8")
     return Predicted(target, summary, _first_predictions(target))
+
+
+def _copied(wanted: TransformConfig, schema: Columns) -> tuple[str, ...]:
+    """Return the columns to copy to the predictions.
+
+    A weight is one of them if the data has a column of its name; one that `preprocessing_fn` computes is in
+    no file.
+    """
+    weight = (wanted.weight,) if wanted.weight in schema else ()
+    return tuple(dict.fromkeys((*wanted.copied, *weight)))
 
 
 def _first_predictions(folder: Path) -> tuple[str, ...]:

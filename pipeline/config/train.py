@@ -153,7 +153,8 @@ class TransformConfig(Section):
     weight: Column | None = Field(
         default=None,
         description="The transformed feature with each row's weight in training, metrics and gates; it "
-        "is not an input of the model. null: all rows count the same.",
+        "is not an input of the model, and predict copies a raw column of its name to its output. null: all "
+        "rows count the same.",
         examples=["weight"],
     )
     group: Column | None = Field(

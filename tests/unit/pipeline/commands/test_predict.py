@@ -13,8 +13,9 @@ from slipway.components.predictor.input_columns import InputError
 from slipway.components.predictor.predict_files import InputTask, columns_of
 from slipway.components.pusher.publish_to_folder import publish
 from slipway.pipeline.commands import predict as predict_module
-from slipway.pipeline.commands.predict import Predicted, Reader, _options, predict
+from slipway.pipeline.commands.predict import Predicted, Reader, _copied, _options, predict
 from slipway.pipeline.config import WorkloadConfig
+from slipway.pipeline.config.train import TransformConfig
 from slipway.pipeline.errors import UsageError
 
 
@@ -195,6 +196,17 @@ def test_no_row_is_rejected_for_a_column_that_passes_through(read, name, content
         {"id": "p7", "note": "1", "rooms": 3},
         {"id": 8, "note": None, "rooms": 4},
     ]
+
+
+@pytest.mark.parametrize(
+    ("schema", "copied"),
+    [({"w": ColumnType.FLOAT, "id": ColumnType.INT}, ("id", "query", "w")), ({}, ("id", "query"))],
+    ids=["raw", "computed"],
+)
+def test_id_group_and_weight_are_copied_but_no_weight_that_is_computed(schema, copied):
+    named = {"preprocessing_fn": "w.f.g", "weight": "w", "group": "query", "pass_through": ["id", "query"]}
+    assert _copied(TransformConfig.model_validate(named), schema) == copied
+    assert _copied(TransformConfig.model_validate({"preprocessing_fn": "w.f.g"}), schema) == ()
 
 
 def told(**summary):
