@@ -2,12 +2,11 @@
 
 import hashlib
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import tensorflow as tf
 from tfx.dsl.io import fileio
 
 from slipway.components import example_records
@@ -18,7 +17,6 @@ from slipway.components.example_batches import ExampleDecoder
 MOST_BYTES = 256 << 20
 """The limit for the size of a sample's records; without it, a few thousand images would take gigabytes."""
 _AT_ONCE_BYTES = 256 << 10  # of a file, only the first rows are read
-_BATCH_ROWS = 32  # TensorFlow returns a whole batch at once, and rows may have several megabytes each
 
 # Text longer than this on average is a document or an image, useless as a category.
 _LONG_BYTES = 1_000
@@ -69,12 +67,7 @@ def read_sample(uri: str, splits: Sequence[str], *, rows: int) -> Sample:
 
 
 def _read(path: str, rows: int, most_bytes: int) -> Iterator[bytes]:
-    lists: Iterable[list[bytes]]
-    if path.endswith(".gz"):
-        lists = example_records.records(path, at_once_bytes=_AT_ONCE_BYTES)
-    else:
-        batches = tf.data.TFRecordDataset(path).take(rows).batch(_BATCH_ROWS).as_numpy_iterator()
-        lists = (batch.tolist() for batch in batches)
+    lists = example_records.records(path, at_once_bytes=_AT_ONCE_BYTES)
     yield from within(itertools.islice(itertools.chain.from_iterable(lists), rows), most_bytes)
 
 

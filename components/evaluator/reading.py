@@ -257,7 +257,7 @@ def _signature(model: Any, name: str) -> tuple[Any, dict[str, tf.TypeSpec]]:
 
 
 def _batches(file: str) -> Iterator[list[bytes]]:
-    if file.endswith(".gz"):
+    if file.endswith((".gz", ".zst")):
         yield from in_pieces(records(file), _rows_at_once(first_records(file, _FIRST_ROWS)))
         return
     try:

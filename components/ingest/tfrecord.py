@@ -220,7 +220,8 @@ _CODECS: Mapping[str, Callable[[int], _Codec]] = {
         ".gz",
         (isal_zlib if level == 1 else zlib).compressobj(level, zlib.DEFLATED, _GZIP_WINDOW),
     ),
-    "zstd": lambda _: (".zst", zstandard.ZstdCompressor().compressobj()),
+    # As in gzip, a checksum of all bytes: readers that trust it skip those of the records.
+    "zstd": lambda _: (".zst", zstandard.ZstdCompressor(write_checksum=True).compressobj()),
 }
 
 

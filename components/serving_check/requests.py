@@ -7,6 +7,7 @@ from pathlib import Path
 import tensorflow as tf
 
 from slipway.components.errors import ComponentError
+from slipway.components.example_records import first_records
 from slipway.components.serving_check.perturbations import Perturbation
 
 
@@ -14,7 +15,7 @@ def read_rows(files: Iterable[str], *, rows: int) -> list[bytes]:
     """Return serialized tf.Examples, always the same sample of the first 10 * `rows` examples of the files.
 
     Args:
-        files: TFRecord files; those that end in .gz are gzip.
+        files: TFRecord files; those that end in .gz or .zst are compressed.
         rows: the most examples to return, >= 1.
 
     Raises:
@@ -22,8 +23,7 @@ def read_rows(files: Iterable[str], *, rows: int) -> list[bytes]:
     """
     found: list[bytes] = []
     for file in sorted(files):
-        kind = "GZIP" if file.endswith(".gz") else ""
-        found += [r.numpy() for r in tf.data.TFRecordDataset(file, kind).take(10 * rows - len(found))]
+        found += first_records(file, 10 * rows - len(found))
         if len(found) >= 10 * rows:
             break
     if not found:

@@ -4,8 +4,10 @@ import gzip
 import importlib.util
 import sys
 import zlib
+from types import MappingProxyType
 
 import pytest
+import zstandard
 
 from slipway.components import example_records
 from slipway.components.errors import ComponentError
@@ -80,3 +82,48 @@ def test_zlib_reads_the_same_where_isal_is_missing(tmp_path, monkeypatch):
     path.write_bytes(b"no gzip at all")
     with pytest.raises(without.ComponentError, match="cannot be read"):
         list(without.records(str(path)))
+
+
+PACKED = MappingProxyType(
+    {
+        "": bytes,
+        ".gz": gzip.compress,
+        ".zst": zstandard.ZstdCompressor(write_checksum=True).compress,
+    }
+)
+ROWS = [b"%09d" % number * 50 for number in range(20_000)]
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Writes a file of records, compressed as its name says; returns its path and what was written."""
+
+    def write(suffix):
+        path = tmp_path / f"rows{suffix}"
+        path.write_bytes(PACKED[suffix](frame(ROWS)))
+        return path, bytearray(path.read_bytes())
+
+    return write
+
+
+@pytest.mark.parametrize("suffix", PACKED)
+def test_records_are_the_same_however_they_are_compressed(written, suffix):
+    path, _ = written(suffix)
+    lists = list(records(str(path)))
+    assert [record for some in lists for record in some] == ROWS
+    assert len(lists) > 1, "not all of it at once"
+    assert first_records(str(path), 2) == ROWS[:2]
+    path.write_bytes(PACKED[suffix](b""))
+    assert list(records(str(path))) == []
+
+
+@pytest.mark.parametrize("suffix", PACKED)
+def test_damage_is_found_however_they_are_compressed(written, suffix):
+    path, data = written(suffix)
+    path.write_bytes(data[:-5])
+    with pytest.raises(ComponentError, match=r"/rows[.a-z]* cannot be read: "):
+        list(records(str(path)))
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(ComponentError, match=r"/rows[.a-z]* cannot be read: "):
+        list(records(str(path)))
