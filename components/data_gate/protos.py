@@ -104,7 +104,12 @@ def _distribution(histograms: Iterable[Any]) -> Distribution | None:
     reached = np.cumsum([0.0, *(bucket.sample_count for bucket in buckets)])
     points = np.array([[bucket.low_value, bucket.high_value] for bucket in buckets]).ravel()
     below = np.stack([reached[:-1], reached[1:]], axis=1).ravel() / reached[-1]
-    return Distribution(points=points, below=below) if np.isfinite(points).all() else None
+    finite = points[np.isfinite(points)]
+    if not finite.size:
+        return None
+    # Infinite numbers count as the least and the greatest of the others: without a distribution, one of them
+    # would spare the column every comparison.
+    return Distribution(points=np.clip(points, finite.min(), finite.max()), below=below)
 
 
 def _schema_of(feature: Any, domains: dict[str, frozenset[str]]) -> FeatureSchema:

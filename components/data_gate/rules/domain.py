@@ -1,13 +1,14 @@
 """Finds values outside their domain: texts that the schema does not list, numbers beyond its range."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from slipway.components.data_gate.finding import Edit, Finding, RowQuery, plain, quoted, share
 from slipway.components.data_gate.rules.anomaly_group import AnomalyGroup
 from slipway.components.data_gate.schema import FeatureSchema
-from slipway.components.data_gate.statistics import total_rows
+from slipway.components.data_gate.statistics import FeatureStatistics, total_rows
 from slipway.components.data_profile.columns import Column
 
 # With more new values than this, the remedy is to relax the domain, not to list them.
@@ -78,7 +79,7 @@ def outside_range(group: AnomalyGroup) -> Finding | None:
     if not (too_low or too_high):
         return None
     whole = total_rows(context.statistics)
-    part, about = _rows_outside(context.sample.get(name), allowed, whole)
+    part, about = _rows_outside(context.sample.get(name), allowed, whole, found)
     own = context.limits.of(name, "max_out_of_domain_share")
     if own and part / whole <= own:
         return None
@@ -101,16 +102,30 @@ def outside_range(group: AnomalyGroup) -> Finding | None:
     )
 
 
-def _rows_outside(column: Column | None, allowed: FeatureSchema, rows: int) -> tuple[float, str]:
+def _rows_outside(
+    column: Column | None, allowed: FeatureSchema, rows: int, found: Sequence[FeatureStatistics]
+) -> tuple[float, str]:
     """Return the number of rows outside, >= 1, and `about ` or `at least ` if it is not an exact count."""
     if column is None or column.dtype == object or not len(column):
-        return 1, "at least "
+        values = sum(feature.values for feature in found)
+        share_outside = sum(_least_share(feature, allowed) * feature.values for feature in found) / values
+        return max(round(share_outside * rows), 1), "at least "
     low = -np.inf if allowed.min is None else allowed.min
     high = np.inf if allowed.max is None else allowed.max
     counted = int(((column < low) | (column > high)).sum())
     if len(column) >= rows:
         return max(counted, 1), ""
     return max(round(counted * rows / len(column)), 1), "about "
+
+
+def _least_share(feature: FeatureStatistics, allowed: FeatureSchema) -> float:
+    """Return the share of values outside for certain; what lies between two points may be inside."""
+    if feature.distribution is None:
+        return 0.0
+    points, below = feature.distribution.points, feature.distribution.below
+    low = below[points < allowed.min][-1:].sum() if allowed.min is not None else 0.0
+    high = (1 - below[points > allowed.max][:1]).sum() if allowed.max is not None else 0.0
+    return float(low + high)
 
 
 def _where(allowed: FeatureSchema, too_low: bool, too_high: bool) -> str:

@@ -20,6 +20,8 @@ def find_missing(
 ) -> Iterator[Finding]:
     """Find features with too many missing values; report each feature once, for its worst split.
 
+    That is the split with most of them, or if these are allowed there, the next one in which they are not.
+
     Args:
         reference: the statistics to compare with; empty if there are none.
         schema: the features that the schema describes, by name; its limit is `min_fraction`.
@@ -27,12 +29,14 @@ def find_missing(
         schema_file: the user's name for the schema file; empty if the schema is inferred from the data.
     """
     for name, by_split in _by_feature(statistics).items():
-        worst = max(by_split, key=lambda split: by_split[split].missing_share)
+        worst_first = sorted(by_split, key=lambda split: -by_split[split].missing_share)
+        worst = worst_first[0]
         feature = by_split[worst]
+        risen = (_above_reference(by_split[split], split, reference, limits) for split in worst_first)
         finding = (
             _above_limit(feature, worst, limits)
             or _below_schema(feature, worst, schema.get(name), schema_file)
-            or _above_reference(feature, worst, reference, limits)
+            or next(filter(None, risen), None)
         )
         if finding is not None:
             yield finding

@@ -149,7 +149,17 @@ def test_sample_that_holds_no_number_counts_nothing(split, column):
     [finding] = find(
         [anomaly("fare", "FLOAT_TYPE_BIG_FLOAT")], statistics, schema=[FARE], sample={"fare": column}
     )
-    assert finding.what.startswith("at least 1 of 100 rows")
+    assert finding.what.startswith("at least 3 of 100 rows")
+
+
+@pytest.mark.parametrize(
+    ("values", "least"), [([50.0] * 96 + [150.0] * 4, 3), ([-5.0] * 40 + [50.0] * 60, 39), ([50.0, 150.0], 1)]
+)
+def test_share_outside_the_range_is_not_let_pass_because_no_sample_shows_it(split, values, least):
+    statistics = {"train": split(len(values), fare=values)}
+    own = Limits(max_out_of_domain_share=0.01)
+    [finding] = find([anomaly("fare", "FLOAT_TYPE_BIG_FLOAT")], statistics, schema=[FARE], limits=own)
+    assert finding.what.startswith(f"at least {least} of {len(values)} rows")
 
 
 @pytest.mark.parametrize(

@@ -150,3 +150,13 @@ def test_missing_values_are_reported_whole(split):
             query=RowQuery("fare", is_missing=True),
         )
     ]
+
+
+@pytest.mark.parametrize("risen", ["train", "eval"])
+def test_rise_is_found_also_in_a_split_that_has_fewer_missing_values_than_another(split, risen):
+    other = "eval" if risen == "train" else "train"
+    reference = {risen: split(ROWS, fare=[1.0] * 950), other: split(ROWS, fare=[1.0] * 600)}
+    statistics = {**reference, risen: split(ROWS, fare=[1.0] * 650)}
+    [finding] = find_missing(statistics, reference, {}, Limits())
+    assert (finding.splits, finding.measured) == ((risen,), pytest.approx(0.3))
+    assert list(find_missing(reference, reference, {}, Limits())) == []

@@ -1,0 +1,41 @@
+"""TFDV's statistics as plain data."""
+
+import itertools
+import math
+
+import pytest
+from tensorflow_metadata.proto.v0 import statistics_pb2
+
+from slipway.components.data_gate.protos import split_statistics
+from slipway.components.data_gate.rule_limits import Limits
+from slipway.components.data_gate.rules.distribution_limits import find_drift
+
+
+def statistics(*edges, rows=1000):
+    """The statistics of a column of fractions with equally many values between any two of these edges."""
+    found = statistics_pb2.DatasetFeatureStatisticsList()
+    whole = found.datasets.add(num_examples=rows)
+    feature = whole.features.add(type=statistics_pb2.FeatureNameStatistics.FLOAT)
+    feature.path.step.append("x")
+    stats = feature.num_stats
+    stats.min, stats.max = edges[0], edges[-1]
+    stats.common_stats.num_non_missing = stats.common_stats.tot_num_values = rows
+    histogram = stats.histograms.add(type=statistics_pb2.Histogram.QUANTILES)
+    for low, high in itertools.pairwise(edges):
+        histogram.buckets.add(low_value=low, high_value=high, sample_count=rows / (len(edges) - 1))
+    return split_statistics(found.SerializeToString())
+
+
+@pytest.mark.parametrize(
+    "edges",
+    [(5.0, 6.0, 7.0, math.inf), (-math.inf, 5.0, 6.0, 7.0), (-math.inf, 5.0, 6.0, math.inf, math.inf)],
+)
+def test_column_with_infinite_numbers_is_compared_by_the_others(edges):
+    before = {"train": statistics(0.0, 1.0, 2.0, 3.0)}
+    [finding] = find_drift({"train": statistics(*edges)}, before, Limits(), skip=())
+    assert (finding.rule, finding.feature) == ("drift", "x")
+    assert finding.measured == pytest.approx(1.0)
+
+
+def test_column_of_nothing_but_infinite_numbers_has_no_distribution():
+    assert statistics(math.inf, math.inf).features["x"].distribution is None
