@@ -1,7 +1,7 @@
 """The output of the format readers: blocks of rows, and the rows that could not be read."""
 
 from collections.abc import Callable, Mapping, Sequence, Sized
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -108,6 +108,7 @@ class Block:
         is_text: whether the columns still have to be parsed.
         has_empty_end: whether rows have empty fields after the last column, which are not a column.
         part: the file's own name for the set the rows belong to, e.g. "train"; empty for most formats.
+        units: of columns whose whole numbers are durations, what they count, e.g. "ms".
         position: the number of bytes of the file read so far, for the progress display.
     """
 
@@ -119,6 +120,7 @@ class Block:
     is_text: bool = False
     has_empty_end: bool = False
     part: str = ""
+    units: Mapping[str, str] = field(default_factory=dict)
     position: int = 0
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from slipway.components.ingest.blocks import Block, Reject
+from slipway.components.ingest.blocks import Block, FileError, Reject
 from slipway.components.ingest.column_notes import ColumnNotes
 from slipway.components.ingest.column_types import Columns, Mask
 from slipway.components.ingest.digest import FileDigest, file_digest
@@ -27,11 +27,19 @@ from slipway.components.ingest.typed_rows import row_numbers, typed_rows
 
 @dataclass(slots=True)
 class Report:
-    """The result of a task: counts of its rows, the shards it wrote by split, and the files it read."""
+    """The result of a task.
+
+    Attributes:
+        tally: counts of its rows.
+        shards: the shards it wrote, by split.
+        digests: the files it read.
+        units: by column of durations, what its whole numbers count, and the first file with it.
+    """
 
     tally: Tally = field(default_factory=Tally)
     shards: dict[str, list[Shard]] = field(default_factory=dict)
     digests: list[FileDigest] = field(default_factory=list)
+    units: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, object]:
         """Return the report in JSON types; `from_json` reads it back."""
@@ -39,6 +47,7 @@ class Report:
             "tally": self.tally.to_json(),
             "shards": {name: [asdict(shard) for shard in shards] for name, shards in self.shards.items()},
             "digests": [asdict(digest) for digest in self.digests],
+            "units": {name: list(found) for name, found in self.units.items()},
         }
 
     @classmethod
@@ -48,14 +57,35 @@ class Report:
             tally=Tally.from_json(data["tally"]),
             shards={name: [Shard(**shard) for shard in shards] for name, shards in data["shards"].items()},
             digests=[FileDigest(**digest) for digest in data["digests"]],
+            units={name: (unit, file) for name, (unit, file) in data["units"].items()},
         )
 
     def add(self, other: "Report") -> None:
-        """Add the report of the next task."""
+        """Add the report of the next task.
+
+        Raises:
+            FileError: as `add_units`.
+        """
+        for name, (unit, file) in other.units.items():
+            self.add_units({name: unit}, file)
         self.tally.add(other.tally)
         self.digests += other.digests
         for name, shards in other.shards.items():
             self.shards.setdefault(name, []).extend(shards)
+
+    def add_units(self, units: Mapping[str, str], file: str) -> None:
+        """Add what the durations of a file count, by column.
+
+        Raises:
+            FileError: an earlier file's count another unit, so that equal numbers would differ.
+        """
+        for name, unit in units.items():
+            before, first = self.units.setdefault(name, (unit, file))
+            if unit != before:
+                raise FileError(
+                    f"{file}: column {name!r} holds durations in {unit}, but in {before} in {first}",
+                    hint="write them in one unit, or choose the other columns with data.columns",
+                )
 
 
 Progress = Callable[[int, int], None]
@@ -78,7 +108,7 @@ def convert(
         progress: called after each block with the rows and bytes that this task has done so far.
 
     Raises:
-        FileError: a file cannot be read to its end.
+        FileError: a file cannot be read to its end, or its durations are in another unit than others'.
         GuessError: a guess is wrong; the written files must be discarded.
         ComponentError: the options give the type of a column that does not exist.
     """
@@ -110,6 +140,7 @@ def convert(
                 begin, first = (file.part.begin, file.part.rows) if file.part else (0, 0)
                 digest = None if begin else file_digest(file)
                 for block in format_of(options).read(file, options, columns):
+                    report.add_units(block.units, file.name)
                     rejects = [*block.rejects, *work.take(block, PurePath(file.name).name, first)]
                     # In the order of the file, wherever its blocks begin.
                     rejects.sort(key=lambda reject: reject.place.offset)
@@ -151,10 +182,9 @@ class _Splitter:
         """The column that decides the split, if one does."""
         return self._rule.column if self._rule else None
 
-    @property
-    def needs_value(self) -> bool:
-        """Whether a row without a value in the column belongs to no split."""
-        return self._rule is not None and self._rule.needs_value
+    def unfit(self, values: pa.Array) -> Mapping[str, Mask]:
+        """Return masks of the rows whose value in the column decides nothing, by the reason."""
+        return self._rule.unfit(values) if self._rule else {}
 
     def write(self, rows: SplitRows) -> npt.NDArray[np.int64]:
         """Write the rows; return the indices of those that belong to no split."""
@@ -222,18 +252,20 @@ class _Work:
         """Exclude the rows without a label from the good ones, and count them."""
         if self._label is None or self._label not in typed:
             return
-        unlabelled = np.asarray(typed[self._label].is_null(), dtype=np.bool_) & good
+        # NaN is no label, as for the data gate.
+        unlabelled = np.asarray(typed[self._label].is_null(nan_is_null=True), dtype=np.bool_) & good
         good[unlabelled] = False
         self.unlabelled += int(unlabelled.sum())
 
     def _split_values(
         self, block: Block, typed: Mapping[str, pa.Array], rejects: dict[int, Reject], good: Mask
     ) -> pa.Array | None:
-        """Return the values of the column that decides the split, and reject rows without one if needed."""
+        """Return the values of the column that decides the split, and reject rows for which it cannot."""
         values = typed.get(self._splitter.column) if self._splitter.column else None
-        if values is None or not self._splitter.needs_value:
+        if values is None:
             return values
-        for row in np.flatnonzero(np.asarray(values.is_null()) & good).tolist():
-            rejects[row] = Reject("no value to split by", block.find(row), self._splitter.column)
-            good[row] = False
+        for reason, rows in self._splitter.unfit(values).items():
+            for row in np.flatnonzero(rows & good).tolist():
+                rejects[row] = Reject(reason, block.find(row), self._splitter.column)
+                good[row] = False
         return values

@@ -34,7 +34,7 @@ from slipway.components.ingest.local_ingest import infer_columns, run_tasks, wor
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.planning import Task, final_names, plan_tasks
 from slipway.components.ingest.quarantine import BadRowsError, NoRowsError, check_tally
-from slipway.components.ingest.storage import list_files
+from slipway.components.ingest.storage import StoredFile, list_files
 from slipway.components.progress import report as tell
 
 OPTIONS_KEY = "ingest"
@@ -220,6 +220,7 @@ def _sources(base: str, inputs: Any, outputs: Any) -> dict[str | None, Any]:
     """Return the files by split if the input patterns are the splits, else all under None."""
     found = {split.name: list_files(f"{base.rstrip('/')}/{split.pattern}") for split in inputs.splits}
     if not outputs.split_config.splits:
+        _check_apart(found)
         return dict(found)
     if len(found) != 1:
         raise ComponentError(
@@ -227,6 +228,18 @@ def _sources(base: str, inputs: Any, outputs: Any) -> dict[str | None, Any]:
             hint="leave output_config out, or name one input split",
         )
     return {None: next(iter(found.values()))}
+
+
+def _check_apart(found: Mapping[str, Sequence[StoredFile]]) -> None:
+    """Check that no file is in two splits: a model would be evaluated on rows that it has learned."""
+    split_of: dict[str, str] = {}
+    for split, files in found.items():
+        for file in files:
+            if (other := split_of.setdefault(file.name, split)) != split:
+                raise ComponentError(
+                    f"{file.name} matches the patterns of two splits, {other} and {split}",
+                    hint="name patterns in data.split_by.files that have no file in common",
+                )
 
 
 def _schema_types(path: str | None) -> dict[str, ColumnType]:

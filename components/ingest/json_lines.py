@@ -3,7 +3,9 @@
 A column's type can hold the values of all lines and files; a key that a line lacks is a missing value.
 """
 
+import math
 import shlex
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -245,12 +247,18 @@ def _rewrite(rows: list[Row], notations: Notations) -> None:
 
 
 def _number_or_text(text: bytes, is_number: bool) -> float | str:
-    for kind in (int, float) if is_number else ():
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text.decode()
+    if not is_number:
+        return text.decode()
+    try:
+        number = float(text)
+    except ValueError:
+        return text.decode()
+    if math.isinf(number) and b"inf" not in text.lower():
+        # Beyond a double. The greatest one is rejected as beyond 32 bits; infinity would be a value.
+        return math.copysign(sys.float_info.max, number)
+    # Python's int() rejects numbers of several thousand digits, which are beyond a double.
+    is_whole = not text.strip(b"+-_0123456789") and int(text) in INT64
+    return int(text) if is_whole else number
 
 
 def _place(records: Records, start: int, end: int) -> Place:

@@ -156,13 +156,20 @@ def plain_dates(cells: pa.Array, form: str) -> pa.Array:
     texts = pc.utf8_trim_whitespace(cells)
     moments = pc.strptime(texts, format=form, unit="s", error_is_null=True)
     plain = pc.strftime(moments, format="%Y-%m-%d %H:%M:%S" if _OF_TIME.search(form) else "%Y-%m-%d")
-    fits = pc.is_valid(moments)
-    if not _NAMED_MONTH.search(form):
-        # strptime reads the 31st of February as the 3rd of March, so the date must format back to the text.
-        written = pc.strftime(moments, format=form)
-        # In any case of letters: am is the same as AM.
-        fits = pc.and_(fits, pc.equal(*(pc.utf8_upper(_without_zeros(each)) for each in (written, texts))))
+    # strptime reads the 31st of February as the 3rd of March, so the date must format back to the text: of a
+    # month's name, which may be short or long, to its numbers.
+    plainly = _numbers_of if _NAMED_MONTH.search(form) else _without_zeros
+    written = pc.strftime(moments, format=form)
+    # In any case of letters: am is the same as AM.
+    same = pc.equal(*(pc.utf8_upper(plainly(each)) for each in (written, texts)))
+    fits = pc.and_(pc.is_valid(moments), same)
     return pc.if_else(pc.fill_null(fits, False), plain.cast(cells.type), cells)
+
+
+def _numbers_of(texts: pa.Array) -> pa.Array:
+    """Return the numbers in the texts, without leading zeros, between single spaces."""
+    numbers = pc.replace_substring_regex(texts.cast(pa.large_string()), "[^0-9]+", " ")
+    return pc.utf8_trim_whitespace(_without_zeros(numbers))
 
 
 def _without_zeros(texts: pa.Array) -> pa.Array:

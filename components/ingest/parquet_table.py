@@ -125,12 +125,13 @@ def read(file: InputFile, options: Options, columns: Columns) -> Iterator[Block]
     )
     types = dict(zip(parquet.schema_arrow.names, parquet.schema_arrow.types, strict=True))
     texts = [name for name in names if options.types.get(name) == "text" or _is_string(types[name])]
+    units = {name: unit for name in names if (unit := _duration_unit(types[name]))}
     try:
         share = part.size_bytes / max(sum(metadata.row_group(each).num_rows for each in part.groups), 1)
         for batch in bounded:
             block = _block(batch, options.limits, notations, texts)
             read_rows = batch.first + block.rows + len(block.rejects)
-            yield replace(block, position=part.begin + int((read_rows - part.rows) * share))
+            yield replace(block, units=units, position=part.begin + int((read_rows - part.rows) * share))
     except MemoryError:
         raise
     except _BROKEN as error:
@@ -249,6 +250,13 @@ def _plain(values: pa.Array) -> pa.Array:
     if pa.types.is_uint64(kind) or pa.types.is_decimal(kind):
         return values  # not all of these fit into int64 or float64
     return values.cast(wanted)
+
+
+def _duration_unit(kind: pa.DataType) -> str:
+    """Return the unit of a type of durations, or of a list's items; "" for any other."""
+    if hasattr(kind, "value_type"):
+        return _duration_unit(kind.value_type)
+    return str(kind.unit) if pa.types.is_duration(kind) else ""
 
 
 def _unknown_zone(kind: pa.DataType) -> str:

@@ -1,7 +1,9 @@
 """Assigns rows to splits: by a hash (of the record, a key or the place), by time, or by the file's parts."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from typing import Any, Protocol
 
@@ -11,13 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slipway.components.errors import ComponentError
-from slipway.components.ingest.column_types import Columns, ColumnType
+from slipway.components.ingest.column_types import Columns, ColumnType, Mask
 from slipway.components.ingest.example_encoding import empty_feature, key_feature
 from slipway.components.ingest.options import Options
 
 Splits = npt.NDArray[np.int64]
 
 NO_SPLIT = -1
+NO_VALUE = "no value to split by"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +49,8 @@ class SplitRule(Protocol):
     def column(self) -> str | None:
         """The column that decides the split, if one does."""
 
-    @property
-    def needs_value(self) -> bool:
-        """Whether a row without a value in the column belongs to no split."""
+    def unfit(self, values: pa.Array) -> Mapping[str, Mask]:
+        """Return masks of the rows whose value in the column decides nothing, by the reason; maybe none."""
 
     def assign(self, rows: SplitRows) -> Splits:
         """Return the index of each row's split; NO_SPLIT for a row without one."""
@@ -91,7 +93,9 @@ class _RecordHash:
 
     bounds: Splits
     column: str | None = None
-    needs_value: bool = False
+
+    def unfit(self, values: pa.Array) -> Mapping[str, Mask]:  # noqa: ARG002
+        return {}
 
     def assign(self, rows: SplitRows) -> Splits:
         return _by_digest([sha256(record).digest() for record in rows.content], self.bounds)
@@ -107,7 +111,9 @@ class _PlaceHash:
 
     bounds: Splits
     column: str | None = None
-    needs_value: bool = False
+
+    def unfit(self, values: pa.Array) -> Mapping[str, Mask]:  # noqa: ARG002
+        return {}
 
     def assign(self, rows: SplitRows) -> Splits:
         before = sha256(f"{rows.file}:".encode())
@@ -126,7 +132,9 @@ class _KeyHash:
     column: str
     bounds: Splits
     missing: bytes
-    needs_value: bool = False
+
+    def unfit(self, values: pa.Array) -> Mapping[str, Mask]:  # noqa: ARG002
+        return {}
 
     def assign(self, rows: SplitRows) -> Splits:
         encoded = self._keys(_firsts(rows.values)).dictionary_encode()
@@ -163,7 +171,23 @@ class _Time:
 
     column: str
     starts: tuple[tuple[int, Any], ...]  # (index of the split, its first moment), the earliest first
-    needs_value: bool = True
+
+    def unfit(self, values: pa.Array) -> Mapping[str, Mask]:
+        moments = _firsts(values)
+        missing = _is_missing(moments)
+        found = {NO_VALUE: missing}
+        for example, form in self._forms.items():
+            # Of another form, a text stands before or after a start whatever its time: 3/4/2021, 2024-1-5.
+            fits = pc.match_substring_regex(moments, form).fill_null(True)
+            found[f"not a time like {example}"] = ~np.asarray(fits, dtype=np.bool_)
+        return found
+
+    @cached_property
+    def _forms(self) -> Mapping[str, str]:
+        """The patterns of the texts that can be compared with each start, by the start."""
+        return {
+            start.decode(): _form_of(start.decode()) for _, start in self.starts if isinstance(start, bytes)
+        }
 
     def assign(self, rows: SplitRows) -> Splits:
         moments = _firsts(rows.values)
@@ -173,7 +197,7 @@ class _Time:
             # `start` is not cast to the column's type: 1.5 would become 1 for a column of whole numbers.
             reached = pc.greater_equal(moments, start).fill_null(False)
             splits[reached.to_numpy(zero_copy_only=False)] = index
-        splits[moments.is_null().to_numpy(zero_copy_only=False)] = NO_SPLIT
+        splits[_is_missing(moments)] = NO_SPLIT
         return splits
 
 
@@ -183,7 +207,9 @@ class _Parts:
 
     parts: Mapping[str, int]  # the index of the split, by the name of the part
     column: str | None = None
-    needs_value: bool = False
+
+    def unfit(self, values: pa.Array) -> Mapping[str, Mask]:  # noqa: ARG002
+        return {}
 
     def assign(self, rows: SplitRows) -> Splits:
         return np.full(len(rows.content), self.parts.get(rows.part, NO_SPLIT), dtype=np.int64)
@@ -205,6 +231,23 @@ def _firsts(values: pa.Array | None) -> pa.Array:
     counts = pc.list_value_length(values).fill_null(0).to_numpy()
     begins = np.cumsum(counts) - counts
     return values.flatten().take(pa.array(begins, mask=counts == 0))
+
+
+def _is_missing(values: pa.Array) -> Mask:
+    """Return a mask of the rows without a value; NaN is none."""
+    return np.asarray(values.is_null(nan_is_null=True), dtype=np.bool_)
+
+
+def _form_of(start: str) -> str:
+    """Return a pattern of the texts that have digits, letters and signs where `start` has them.
+
+    A text may be shorter (2024-01 for 2024-01-20), and may go on in any way.
+    """
+    signs = ["[0-9]" if s.isdecimal() else "[A-Za-z]" if s.isalpha() else re.escape(s) for s in start]
+    form = ""
+    for sign in reversed(signs):
+        form = f"{sign}(?:$|{form})" if form else sign
+    return f"^{form}"
 
 
 def _kind(column: str, columns: Columns, key: str) -> ColumnType:

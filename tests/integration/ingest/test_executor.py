@@ -217,6 +217,15 @@ def test_splits_by_file_shards_and_compression(run, examples, tmp_path):
         assert names == [f"data_tfrecord-{i:05d}-of-00004" for i in range(4)]
 
 
+def test_file_of_two_splits_is_refused(run, tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.csv").write_text("a\n1\n")
+    with pytest.raises(ComponentError) as caught:
+        run(tmp_path, {"train": "*.csv", "eval": "b.csv"}, splits={})
+    assert caught.value.message == f"{tmp_path}/b.csv matches the patterns of two splits, train and eval"
+    assert caught.value.hint == "name patterns in data.split_by.files that have no file in common"
+
+
 def test_rows_are_split_by_time(run, examples, tmp_path):
     days = [f"2024-01-{day:02d}" for day in range(1, 29)]
     rows = "".join(f"{day},{i}\n" for i, day in enumerate(days))

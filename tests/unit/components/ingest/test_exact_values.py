@@ -12,6 +12,7 @@ from slipway.components.errors import ComponentError
 from slipway.components.ingest.blocks import FileError
 from slipway.components.ingest.column_notes import ROUNDED, TO_ZERO, ColumnNotes
 from slipway.components.ingest.column_types import ColumnType
+from slipway.components.ingest.convert import Report
 from slipway.components.ingest.options import Options
 from slipway.components.ingest.suspect_numbers import Form
 from slipway.components.ingest.tfrecord import frame
@@ -293,6 +294,30 @@ def test_parquet_durations_are_numbers_of_their_unit(ingest, tmp_path):
         {"d": [5], "t": [b"00:00:00.007"]},
         {"d": [], "t": [b"00:00:00.008"]},
     ]
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_parquet_durations_of_several_units_are_not_mixed(ingest, tmp_path, wrapped):
+    for name, values, unit in (("a", [1, 2], "s"), ("b", [1000], "ms"), ("c", [3], "s")):
+        kind = pa.list_(pa.duration(unit)) if wrapped else pa.duration(unit)
+        column = pa.array([[each] for each in values] if wrapped else values, kind)
+        pq.write_table(pa.table({"d": column, "n": range(len(values))}), tmp_path / f"{name}.parquet")
+    with pytest.raises(FileError) as caught:
+        ingest(tmp_path / "*.parquet", format="parquet", **ALL)
+    assert caught.value.message == (
+        f"{tmp_path}/b.parquet: column 'd' holds durations in ms, but in s in {tmp_path}/a.parquet"
+    )
+    assert len(ingest(tmp_path / "*.parquet", format="parquet", columns=("n",), **ALL).rows) == 4
+    assert len(ingest(tmp_path / "[ac].parquet", format="parquet", **ALL).rows) == 3
+
+
+def test_units_of_durations_are_compared_over_tasks():
+    first, second = Report(units={"d": ("s", "a.parquet")}), Report(units={"d": ("ms", "b.parquet")})
+    first.add(Report.from_json(json.loads(json.dumps(Report(units={"d": ("s", "c.parquet")}).to_json()))))
+    with pytest.raises(
+        FileError, match=r"b\.parquet: column 'd' holds durations in ms, but in s in a\.parquet"
+    ):
+        first.add(Report.from_json(json.loads(json.dumps(second.to_json()))))
 
 
 def test_parquet_column_without_a_name_is_refused(ingest, tmp_path):

@@ -59,6 +59,10 @@ def test_numbers_of_a_format_become_plain_and_others_stay_what_they_are(form, wr
         ("%m/%d/%Y %I:%M %p", ["12/31/2024 1:05 pm", "12/31/2024 12:05 AM"],
          ["2024-12-31 13:05:00", "2024-12-31 00:05:00"]),
         ("%b %d %Y", ["Jan 1 2000", "January 12 2000"], ["2000-01-01", "2000-01-12"]),
+        ("%d-%b-%Y", ["31-Feb-2021", "28-feb-2021", "30-February-2021"],
+         ["31-Feb-2021", "2021-02-28", "30-February-2021"]),
+        ("%d %b %Y %I:%M %p", ["31 Jun 2021 1:00 PM", "05 June  2021 1:00 pm"],
+         ["31 Jun 2021 1:00 PM", "2021-06-05 13:00:00"]),
     ],
 )  # fmt: skip
 def test_dates_of_a_format_become_iso_dates(form, written, plain):
@@ -118,3 +122,25 @@ def test_dates_that_are_whole_numbers_are_read_in_files_with_types(ingest, tmp_p
         settings = {"dates": {"day": "%Y%m%d"}, "split": {"all": 1}}
         found = ingest(tmp_path / file, format=file.partition(".")[2], **settings)
         assert [row["day"] for row in found.splits["all"]] == [[b"2024-01-31"], [], [b"2024-02-29"]]
+
+
+@pytest.mark.parametrize("file_format", ["jsonl", "parquet"])
+def test_number_in_quotes_that_no_type_holds_is_read_or_rejected_as_one_without_quotes(
+    ingest, tmp_path, file_format
+):
+    numbers = ["7", "1e400", "-1e400", "99999999999999999999999", "inf"]
+    path = tmp_path / f"rows.{file_format}"
+    if file_format == "jsonl":
+        path.write_text("\n".join(json.dumps({"n": each}) for each in numbers), encoding="utf-8")
+    else:
+        pq.write_table(pa.table({"n": numbers}), path)
+    found = ingest(path, format=file_format, numbers={"n": {}}, split={"all": 1})
+    assert [row["n"] for row in found.splits["all"]] == [[7.0], [pytest.approx(1e23)], [float("inf")]]
+    assert found.reasons == ["a number beyond 32-bit fractions"] * 2
+
+
+def test_whole_number_in_quotes_beyond_64_bits_is_read_where_no_other_is_a_fraction(ingest, tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"n": "99999999999999999999999"}\n{"n": "7"}\n', encoding="utf-8")
+    found = ingest(path, format="jsonl", numbers={"n": {}}, split={"all": 1})
+    assert [row["n"] for row in found.splits["all"]] == [[pytest.approx(1e23)], [7.0]]

@@ -425,3 +425,32 @@ def test_long_value_costs_no_table_of_all_lengths(monkeypatch):
     ]
     assert [list(each["n"].int64_list.value) for each in read] == [[1] * 500_000, [2], [], [3]]
     assert len(calls) <= 8
+
+
+def test_row_whose_time_is_of_another_form_is_in_no_split(ingest, write):
+    days = ["2024-01-05", "2024-02-05", "2024-1-5", "3/4/2021", "unknown"]
+    text = "day,n\n" + "".join(f"{day},{n}\n" for n, day in enumerate(days))
+    starts = {"train": None, "eval": "2024-01-20"}
+    found = ingest(write(text), split_by={"time": "day", "starts": starts})
+    assert {split: [row["n"] for row in rows] for split, rows in found.splits.items()} == {
+        "train": [[0]],
+        "eval": [[1]],
+    }
+    assert [(each["reason"], each["column"], each["line"]) for each in found.rejects] == [
+        ("not a time like 2024-01-20", "day", line) for line in (4, 5, 6)
+    ]
+
+
+def test_number_that_is_none_is_neither_a_time_nor_a_label(ingest, write):
+    text = "t,y\n1.5,0.5\nnan,0.5\n7.5,nan\n8.5,1.5\n"
+    found = ingest(
+        write(text),
+        split_by={"time": "t", "starts": {"train": None, "eval": 5}},
+        label="y",
+        unlabelled_rows="leave_out",
+    )
+    assert {split: [row["t"] for row in rows] for split, rows in found.splits.items()} == {
+        "train": [[1.5]],
+        "eval": [[8.5]],
+    }
+    assert (found.reasons, found.report.tally.unlabelled) == (["no value to split by"], 1)

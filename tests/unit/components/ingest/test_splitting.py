@@ -135,3 +135,31 @@ def test_times_as_text_are_in_the_order_of_the_text_whatever_that_of_the_splits(
     days = pa.array([b"2025-12-31", b"2026-02-01", b"2026-03-01"], pa.large_binary())
     by = {"time": "user", "starts": starts}
     assert assigned(days, split_by=by, split=("train", "eval", "test")) == [0, 1, 2]
+
+
+def test_number_that_is_none_is_no_time():
+    values = pa.array([1.0, math.nan, None, 7.0])
+    rule = split_rule(Options(split={"train": 1, "eval": 1}, split_by={**after(5), "time": "x"}), COLUMNS)
+    assert {why: rows.tolist() for why, rows in rule.unfit(values).items()} == {
+        "no value to split by": [False, True, True, False]
+    }
+
+
+@pytest.mark.parametrize(
+    ("start", "fitting", "others"),
+    [
+        ("2024-01-20", ["2024-01-19", "2024-01-20T10:00Z", "2024-01-20 10:00", "2024-01", "2024"],
+         ["2024-1-5", "3/4/2021", "31.12.2023", "2024/01/05", "20240105", "unknown", ""]),
+        ("2024-01-20T10:00", ["2024-01-20T09:00:00+02:00", "2024-01-20"], ["2024-01-20 10:00"]),
+        ("2024-W05", ["2024-W06"], ["2024-01-20"]),
+    ],
+)  # fmt: skip
+def test_text_of_another_form_than_the_start_s_cannot_be_compared_with_it(start, fitting, others):
+    by = {"time": "user", "starts": {"train": None, "eval": start}}
+    rule = split_rule(Options(split={"train": 1, "eval": 1}, split_by=by), COLUMNS)
+    texts = pa.array([text.encode() for text in [*fitting, *others]], pa.large_binary())
+    found = rule.unfit(texts)[f"not a time like {start}"]
+    assert found.tolist() == [False] * len(fitting) + [True] * len(others)
+    lists = pa.array([[b"2024-01-01"], [], None, [others[0].encode()]], pa.large_list(pa.large_binary()))
+    is_odd = not "2024-01-01".startswith(start[:6])
+    assert rule.unfit(lists)[f"not a time like {start}"].tolist() == [is_odd, False, False, True]
