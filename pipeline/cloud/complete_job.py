@@ -25,6 +25,7 @@ from slipway.pipeline.cloud.pipeline_job import (
 from slipway.pipeline.cloud.task_resources import resources_of
 from slipway.pipeline.config import NodeConfig, WorkloadConfig
 from slipway.pipeline.errors import ConfigError
+from slipway.pipeline.wiring.gate_settings import judges_age
 
 TFX_DAG = "tfx-dag"
 """The task that wraps all others if there is an exit handler."""
@@ -69,7 +70,8 @@ def complete(job: PipelineJob, config: WorkloadConfig, *, root: str) -> Pipeline
     for name, container in containers.items():
         task = tasks_of(spec)[name]
         container["resources"] = resources_of(name, config.cloud)
-        task["cachingOptions"] = {"enableCache": config.cloud.cache and not is_exit_handler(task)}
+        may_be_cached = not (is_exit_handler(task) or _depends_on_more(name, config))
+        task["cachingOptions"] = {"enableCache": config.cloud.cache and may_be_cached}
         if name in config.nodes:
             limit(task, container, config.nodes[name])
     for driver in drivers(spec):
@@ -197,6 +199,11 @@ def limit(task: PipelineTaskSpec, container: PipelineContainerSpec, limits: Node
         # The specification has no time limit for a task, so coreutils' timeout ends it inside the container.
         seconds = str(math.ceil(limits.timeout_s))
         container["command"] = ["timeout", f"--kill-after={_GRACE_S}", seconds, *container["command"]]
+
+
+def _depends_on_more(name: str, config: WorkloadConfig) -> bool:
+    """Return True if a task's result depends on what no service compares: a query's rows, the day."""
+    return (name == "Ingest" and config.data.query is not None) or (name == "DataGate" and judges_age(config))
 
 
 def _complete_dependencies(spec: PipelineSpec) -> None:

@@ -3,14 +3,15 @@
 import re
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+"""The names of the days of the week, which cron counts from 0."""
 # Name, least and greatest value, and names of the values, starting with the least.
 _FIELDS: tuple[tuple[str, int, int, tuple[str, ...]], ...] = (
     ("minute", 0, 59, ()),
     ("hour", 0, 23, ()),
     ("day of the month", 1, 31, ()),
     ("month", 1, 12, _MONTHS),
-    ("day of the week", 0, 7, _DAYS),
+    ("day of the week", 0, 7, DAYS),
 )
 _PART = re.compile(r"^(?:\*|(?P<first>\w+)(?:-(?P<last>\w+))?)(?:/(?P<step>\d+))?$")
 

@@ -25,16 +25,18 @@ from slipway.pipeline.cloud.complete_job import (
     tasks_of,
     title_of,
 )
+from slipway.pipeline.cloud.image_contents import IMAGE_PACKAGES, IMAGE_ROOT
 from slipway.pipeline.cloud.pipeline_job import PipelineContainerSpec, PipelineJob, PipelineSpec
 from slipway.pipeline.cloud.scheduled_span import scheduled_kind
 from slipway.pipeline.cloud.services.vertex_request import checked_parameters
 from slipway.pipeline.cloud.task_resources import resources_of
 from slipway.pipeline.config import WorkloadConfig
 from slipway.pipeline.config.cloud_services import ScheduleConfig
+from slipway.pipeline.config.cron import DAYS
 from slipway.pipeline.errors import ConfigError
 
 _TASK_HERE = "slipway.pipeline.cloud.container.kubeflow_task"
-_INPUT_CONFIG = "input_config"
+_INPUT_BASE, _INPUT_CONFIG = "input_base", "input_config"
 # Macros that a recurring run fills in when it starts, in UTC; the format is that of Go's time package.
 _MACROS = {"YYYY": "[[ScheduledTime.2006]]", "MM": "[[ScheduledTime.01]]", "DD": "[[ScheduledTime.02]]"}
 _LEFT = re.compile(r"\{(?:SPAN|VERSION|YYYY|MM|DD)(?::\d+)?\}")
@@ -81,6 +83,9 @@ def kubeflow_job(
     values = checked_parameters(spec, config.cloud.parameters)
     for name, container in container_tasks(spec):
         if container.pop("lifecycle", None) is not None:
+            # The driver also tells the service which files there are, so that it finds them changed.
+            if not _is_data_in_image(spec, name):
+                tasks_of(spec)[name]["cachingOptions"] = {"enableCache": False}
             values |= _fill_spans(spec, name, config, when)
     hand_parameters_down(spec)
     return {"pipelineSpec": spec, "runtimeConfig": {"gcsOutputDirectory": root, "parameterValues": values}}
@@ -153,9 +158,19 @@ def kubeflow_cron(when: ScheduleConfig) -> str:
     Source: kfp.Client.create_recurring_run, and github.com/robfig/cron v1, with which the backend parses
     it.
     """
-    *fields, day = when.cron.split()
-    cron = " ".join(["0", *fields, "0" if day == "7" else day])
+    *fields, days = when.cron.split()
+    cron = " ".join(["0", *fields, ",".join(_without_7(part) for part in days.split(","))])
     return cron if when.time_zone == "UTC" else f"TZ={when.time_zone} {cron}"
+
+
+def _without_7(days: str) -> str:
+    """Return the days of a part of cron's last field, without a 7 for Sunday, e.g. `5,6,0` for `5-7`."""
+    ends, _, step = days.partition("/")
+    first, _, last = ends.partition("-")
+    if "7" not in (first, last):
+        return days
+    least = DAYS.index(first.lower()) if first.lower() in DAYS else int(first)
+    return ",".join(str(day % 7) for day in range(least, 8, int(step or 1)))
 
 
 def _producers(spec: PipelineSpec, name: str) -> str:
@@ -226,6 +241,11 @@ def _remove_resolvers(spec: PipelineSpec) -> None:
     for name in gone:
         component = spec["components"].pop(tasks.pop(name)["componentRef"]["name"])
         del executors[component["executorLabel"]]
+
+
+def _is_data_in_image(spec: PipelineSpec, name: str) -> bool:
+    folder = tasks_of(spec)[name]["inputs"]["parameters"][_INPUT_BASE]["runtimeValue"]["constant"]
+    return f"{folder}/".startswith((f"{IMAGE_ROOT}/", f"{IMAGE_PACKAGES}/"))
 
 
 def _fill_spans(

@@ -88,6 +88,24 @@ def test_caching_is_said_for_every_container_labels_and_root_for_the_run(job, co
     assert job["runtimeConfig"] == {"gcsOutputDirectory": ROOT}
 
 
+@pytest.mark.parametrize(
+    ("task", "setting"),
+    [
+        ("Ingest", "data={source: null, format: bigquery, query: 'SELECT * FROM t'}"),
+        ("DataGate", "data_gate.freshness={column: trip_start_timestamp, max_age_days: 2}"),
+    ],
+)
+def test_task_whose_result_depends_on_what_no_service_compares_is_not_cached(job, configured, task, setting):
+    """A query's rows change, and data grows old, while its parameters stay the same."""
+    tasks(job)[task] = {"componentRef": {"name": "Trainer"}}
+    cached = "cloud={cache: true, image: 'r/i:1'}"
+    complete(job, configured(cached, setting), root=ROOT)
+    assert tasks(job)[task]["cachingOptions"] == {"enableCache": False}
+    assert tasks(job)["Trainer"]["cachingOptions"] == {"enableCache": True}
+    complete(job, configured(cached), root=ROOT)
+    assert tasks(job)[task]["cachingOptions"] == {"enableCache": True}
+
+
 def test_task_waits_for_whoever_makes_its_inputs(job, configured):
     complete(job, configured(), root=ROOT)
     assert tasks(job)["Baseline"]["dependentTasks"] == ["Ingest"]

@@ -167,6 +167,19 @@ def test_span_that_is_named_stands_in_the_pattern(job, config, source, span, pat
     assert made["runtimeConfig"]["parameterValues"] == {}
 
 
+def test_data_outside_the_image_is_never_cached_since_the_service_does_not_look_at_it(job, config):
+    cached = ("cloud.cache=true", "cloud.image=r/i:1")
+
+    def caching(job):
+        return tasks_of(kubeflow_job(job, config(*cached))["pipelineSpec"])["Ingest"]["cachingOptions"]
+
+    tasks_of(job["pipelineSpec"])["Ingest"]["cachingOptions"] = {"enableCache": True}
+    assert caching(job) == {"enableCache": True}, "the image's name is its content's"
+    parameters = tasks_of(job["pipelineSpec"])["Ingest"]["inputs"]["parameters"]
+    parameters["input_base"]["runtimeValue"]["constant"] = "gs://b/trips"
+    assert caching(job) == {"enableCache": False}
+
+
 @pytest.mark.parametrize(
     ("when", "words"),
     [
@@ -213,6 +226,9 @@ def test_version_is_refused(job, config):
     [
         (ScheduleConfig(cron="0 3 * * *"), "0 0 3 * * *"),
         (ScheduleConfig(cron="0 3 * * 7"), "0 0 3 * * 0"),
+        (ScheduleConfig(cron="0 3 * * 1,5-7"), "0 0 3 * * 1,5,6,0"),
+        (ScheduleConfig(cron="0 3 * * tue-7/2"), "0 0 3 * * 2,4,6"),
+        (ScheduleConfig(cron="0 3 * * 1-6"), "0 0 3 * * 1-6"),
         (ScheduleConfig(cron="0 3 * * mon", time_zone="Europe/Berlin"), "TZ=Europe/Berlin 0 0 3 * * mon"),
     ],
 )
