@@ -13,6 +13,8 @@ from typing import Any
 from tfx.dsl.io import fileio
 from tfx.utils import io_utils
 
+from slipway.components.errors import ComponentError
+
 Artifacts = Mapping[str, Sequence[Any]]
 
 
@@ -26,6 +28,9 @@ def local_files(inputs: Artifacts, outputs: Artifacts) -> Iterator[None]:
 
     Args:
         inputs, outputs: TFX's artifacts by key; changed while the component runs.
+
+    Raises:
+        ComponentError: an input is not there any more, although the service still lists it.
     """
     for artifact in _all(outputs):
         if not _is_remote(artifact.uri):
@@ -38,9 +43,11 @@ def local_files(inputs: Artifacts, outputs: Artifacts) -> Iterator[None]:
                 place = Path(folder, str(index), Path(artifact.uri).name)
                 place.mkdir(parents=True)
                 places[artifact.uri] = str(place)
-        for artifact in _all(inputs):
-            if artifact.uri in places and fileio.exists(artifact.uri):
-                io_utils.copy_dir(artifact.uri, places[artifact.uri])
+        for key, listed in inputs.items():
+            for artifact in listed:
+                if artifact.uri in places:
+                    _require_there(key, artifact.uri)
+                    io_utils.copy_dir(artifact.uri, places[artifact.uri])
         try:
             for artifact in (*_all(inputs), *_all(outputs)):
                 artifact.uri = places.get(artifact.uri, artifact.uri)
@@ -58,6 +65,17 @@ def local_files(inputs: Artifacts, outputs: Artifacts) -> Iterator[None]:
 
 def _all(artifacts: Artifacts) -> list[Any]:
     return [artifact for listed in artifacts.values() for artifact in listed]
+
+
+def _require_there(key: str, uri: str) -> None:
+    """Reject a removed input: a gate would otherwise compare with nothing, and pass."""
+    if not fileio.exists(uri):
+        raise ComponentError(
+            f"its input {key} is gone from the store: there is nothing at {uri}, but the service lists it",
+            hint="if an earlier run made it, the next is compared with none after `cloud_runner.py baseline "
+            "--clear`, or, for the data that passed last, with --set data_gate.reference=none; if the cache "
+            "gave it: --set cloud.cache=false. A lifecycle rule of the bucket must keep what runs look for",
+        )
 
 
 def _is_remote(uri: str) -> bool:

@@ -85,6 +85,7 @@ def test_component_gets_files_and_what_it_makes_goes_where_the_service_keeps_it(
     (elsewhere / "bucket/model/sub/saved").write_text("weights")
     model = Model()
     model.uri, blessing.uri = "far://bucket/model", "far://bucket/blessing"
+    (elsewhere / "bucket/earlier").mkdir()
     earlier = ModelBlessing()
     earlier.uri = "far://bucket/earlier"
     # What the service hands over has its values as JSON.
@@ -116,6 +117,24 @@ def test_nothing_is_put_there_by_a_component_that_failed(elsewhere, blessing):
         fail()
     assert blessing.uri == "far://failed/blessing"
     assert not (elsewhere / "failed").exists()
+
+
+def test_component_does_not_run_without_an_input_that_the_service_lists_and_the_store_lost(
+    elsewhere, blessing
+):
+    """A gate would find nothing to compare with, and pass: as a first run does."""
+    from slipway.components.errors import ComponentError
+    from slipway.pipeline.cloud.container.local_files import local_files
+
+    blessing.uri = "far://expired/blessing"
+    with (
+        pytest.raises(
+            ComponentError, match=r"input blessing is gone from the store: .* far://expired/b"
+        ) as no,
+        local_files({"blessing": [blessing]}, {}),
+    ):
+        raise AssertionError
+    assert "baseline --clear" in no.value.hint
 
 
 def test_folder_of_an_output_on_this_machine_is_made(blessing, tmp_path):
