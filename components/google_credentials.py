@@ -5,11 +5,13 @@ import warnings
 from typing import Any
 
 from slipway.components.errors import ComponentError
+from slipway.components.google_retries import says_nothing_about_credentials
 
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 _FILE = "GOOGLE_APPLICATION_CREDENTIALS"
 LOG_IN = "gcloud auth application-default login"
 """The command that creates new credentials."""
+GIVER_OF_ACCESS = "the server that gives tokens of Google Cloud"
 
 
 def find_credentials(what: str) -> Any:
@@ -19,7 +21,7 @@ def find_credentials(what: str) -> Any:
         what: the service that needs them, for messages.
 
     Raises:
-        ComponentError: there are no credentials, or they do not work.
+        ComponentError: there are no credentials, they do not work, or no token could be had for them.
     """
     from google.auth.exceptions import DefaultCredentialsError, GoogleAuthError
     from google.auth.transport.requests import Request
@@ -41,6 +43,11 @@ def find_credentials(what: str) -> Any:
             hint=f"{LOG_IN}   # or set {_FILE} to the file of a service account",
         ) from error
     except GoogleAuthError as error:
+        if says_nothing_about_credentials(error):
+            raise ComponentError(
+                f"{GIVER_OF_ACCESS}, for {what}, does not answer: {_said(error)}",
+                hint="check the network and a proxy (https_proxy)",
+            ) from error
         raise ComponentError(
             f"The credentials for {what} do not work: {_said(error)}", hint=LOG_IN
         ) from error

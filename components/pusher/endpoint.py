@@ -25,6 +25,7 @@ class EndpointSettings:
         traffic: percentage of the requests that go to the new version, 0 to 100.
         address: of the API; empty: https://REGION-aiplatform.googleapis.com.
         service_account: the account that the container runs as; empty: the service's own.
+        encryption_key: the Cloud KMS key of a model or endpoint that is created; empty: Google's keys.
     """
 
     project: str
@@ -37,6 +38,7 @@ class EndpointSettings:
     traffic: int
     address: str = ""
     service_account: str = ""
+    encryption_key: str = ""
 
     @property
     def parent(self) -> str:

@@ -75,6 +75,7 @@ def upload_request(
     container: str,
     workload: str,
     is_first: bool,
+    encryption_key: str = "",
 ) -> dict[str, object]:
     """Build the request that adds a version to the registry and makes it the model's default.
 
@@ -82,6 +83,7 @@ def upload_request(
         provenance: of the version; missing entries are left out.
         parent: projects/PROJECT/locations/REGION.
         is_first: True: the model does not exist yet, and gets its id with this version.
+        encryption_key: the Cloud KMS key of the model; empty: Google's keys.
     """
     name = model_id(workload)
     place = {"model_id": name} if is_first else {"parent_model": f"{parent}/models/{name}"}
@@ -95,6 +97,8 @@ def upload_request(
     }
     if description := provenance.get("description"):
         model["description"] = description
+    if encryption_key:
+        model["encryption_spec"] = {"kms_key_name": encryption_key}
     return {"parent": parent, **place, "model": model}
 
 

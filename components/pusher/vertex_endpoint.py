@@ -13,6 +13,7 @@ from typing import Any
 
 from slipway.components.errors import ComponentError
 from slipway.components.google_credentials import find_credentials
+from slipway.components.google_retries import passing_errors
 from slipway.components.pusher import model_registry as registry
 from slipway.components.pusher.endpoint import EndpointSettings, deploy_request
 from slipway.components.pusher.manifest_contents import Provenance
@@ -136,6 +137,11 @@ class VertexEndpoint:
                     hint="rename or remove that model, or give it the label to put versions beneath it; "
                     "then resume the run",
                 )
+            key = self._settings.encryption_key
+            if there is not None:
+                # A model's versions share its key.
+                self._warn_of_other_key(there, model)
+                key = there.encryption_spec.kms_key_name
             asked = registry.upload_request(
                 published,
                 provenance,
@@ -143,11 +149,12 @@ class VertexEndpoint:
                 container=self._settings.container,
                 workload=workload,
                 is_first=there is None,
+                encryption_key=key,
             )
             try:
                 self._models.upload_model(asked, timeout=_TIMEOUT_S).result(timeout=UPLOAD_S)
                 return self._models.get_model(name=name, **self._patience)
-            except (Conflict, *_passing()) as error:
+            except (Conflict, *passing_errors()) as error:
                 # A conflict: another publisher is creating the model, which takes a while.
                 if time.monotonic() - began > (UPLOAD_S if isinstance(error, Conflict) else _RETRY_S):
                     raise
@@ -169,16 +176,19 @@ class VertexEndpoint:
                 self._models.import_model_evaluation(
                     {"parent": model, "model_evaluation": asked}, timeout=_TIMEOUT_S
                 )
-        except (GoogleAPIError, *_passing()) as error:
+        except (GoogleAPIError, *passing_errors()) as error:
             _log.warning("The registry did not take the metrics of version %d: %s", version, _said(error))
 
     def _endpoint(self) -> Any:
         name = self._settings.endpoint
         found = self._found(self._endpoints.get_endpoint, name)
         if found is None:
+            endpoint: dict[str, object] = {"display_name": self._settings.name}
+            if self._settings.encryption_key:
+                endpoint["encryption_spec"] = {"kms_key_name": self._settings.encryption_key}
             asked = {
                 "parent": self._settings.parent,
-                "endpoint": {"display_name": self._settings.name},
+                "endpoint": endpoint,
                 "endpoint_id": self._settings.name,
             }
             self._done(
@@ -188,7 +198,18 @@ class VertexEndpoint:
                 UPLOAD_S,
             )
             found = self._endpoints.get_endpoint(name=name, **self._patience)
+        self._warn_of_other_key(found, name)
         return found
+
+    def _warn_of_other_key(self, made: Any, name: str) -> None:
+        """Say so if a model or endpoint was made before the key was set: its key cannot be changed."""
+        wanted, used = self._settings.encryption_key, made.encryption_spec.kms_key_name
+        if wanted and used != wanted:
+            _log.warning(
+                "%s was made with %s, not with cloud.vertex.encryption_key; once removed it is made anew",
+                name,
+                used or "Google's keys",
+            )
 
     def _without_traffic(self, workload: str, *, keep: Sequence[str], newest: int | None) -> list[str]:
         """Undeploy the workload's models that get no requests: their machines cost money for nothing.
@@ -256,7 +277,7 @@ class VertexEndpoint:
         from google.api_core.retry import Retry, if_exception_type
 
         retry = Retry(
-            predicate=if_exception_type(*_passing()),
+            predicate=if_exception_type(*passing_errors()),
             initial=FIRST_WAIT_S,
             maximum=_LONGEST_WAIT_S,
             timeout=_RETRY_S,
@@ -284,19 +305,6 @@ class VertexEndpoint:
 
 def _is_one_of(deployed: Any, names: Sequence[str]) -> bool:
     return any(registry.is_version(deployed.model, deployed.model_version_id, of=name) for name in names)
-
-
-def _passing() -> tuple[type[Exception], ...]:
-    """Return the errors after which a retry may succeed."""
-    import requests
-    from google.api_core import exceptions
-
-    return (
-        exceptions.ServerError,
-        exceptions.TooManyRequests,
-        requests.exceptions.ConnectionError,
-        requests.exceptions.Timeout,
-    )
 
 
 def _said(error: Exception) -> str:

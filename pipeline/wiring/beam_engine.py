@@ -43,6 +43,13 @@ _DATAFLOW_NEEDS = {
     "region": "the workers' region, e.g. europe-west4",
     "temp_location": "gs://BUCKET/PATH for data passed between steps",
 }
+# The options of a Dataflow job that are keys of `cloud.vertex`, too: its workers do part of a task's work.
+_DATAFLOW_TAKES = {
+    "project": "project",
+    "region": "region",
+    "service_account": "service_account_email",
+    "encryption_key": "dataflow_kms_key",
+}
 _REACH_LIMIT_S = 5.0
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
@@ -187,7 +194,11 @@ def _defaults(beam: BeamConfig, cloud: CloudConfig) -> dict[str, object]:
     in_image = beam.runner == "dataflow" or str(beam.options.get("environment_type")).upper() == "DOCKER"
     found[_IMAGE] = cloud.image if in_image and cloud.image else "none"
     if beam.runner == "dataflow":
-        found |= {key: value for key in ("project", "region") if (value := getattr(cloud.vertex, key, None))}
+        found |= {
+            option: value
+            for key, option in _DATAFLOW_TAKES.items()
+            if (value := getattr(cloud.vertex, key, None))
+        }
     return found
 
 

@@ -38,6 +38,7 @@ def endpoint_settings(config: WorkloadConfig) -> EndpointSettings | None:
         region=vertex.region or "",
         address=vertex.endpoint or "",
         service_account=wanted.service_account or "",
+        encryption_key=vertex.encryption_key or "",
         **wanted.model_dump(exclude={"service_account"}),
     )
 

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any
 
 from slipway.components.errors import ComponentError
+from slipway.components.google_retries import passing_errors
 from slipway.components.trainer.checkpoint_storage import storage
 from slipway.components.trainer.job import JOB_FILE, TrainingJob
 from slipway.components.trainer.remote.custom_job import CustomJobRequest
@@ -23,6 +24,9 @@ from slipway.components.trainer.result import Result, TrainingPreemptedError, re
 POLL_S = 15.0
 PATIENCE_S = 900.0
 """Seconds that the service may be unreachable before a training is given up."""
+CANCEL_S = 60.0
+"""Seconds for cancelling a job, with all retries: its machines cost money until then."""
+_TIMEOUT_S = 60.0  # for one request; without it the client would wait for an answer for ever
 _CONSOLE = "https://console.cloud.google.com/vertex-ai/training"
 _REMEDY = (
     "the task's service account needs roles/aiplatform.user, may act as cloud.vertex.service_account, and "
@@ -81,7 +85,8 @@ class VertexTraining:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if not self._ended:
-            self._call("cancel", self._client.cancel_custom_job, name=self._name)
+            retry = _patient(CANCEL_S)
+            self._call("cancel", self._client.cancel_custom_job, name=self._name, retry=retry)
 
     def wait(self, show: Callable[[str], None]) -> Result:
         """Wait for the end, and copy the results to the job's `output_dir`; return the "done" values.
@@ -94,10 +99,7 @@ class VertexTraining:
             ComponentError: the training failed, with its own message or the service's.
         """
         show(f"training job {self._name}, {self.link}")
-        from google.api_core.retry import Retry
-
-        state = ""
-        patient = Retry(timeout=PATIENCE_S)  # on transient errors, where the client gives up by default
+        state, patient = "", _patient(PATIENCE_S)
         while not state.endswith(_ENDED):
             if state:
                 time.sleep(self._poll_s)
@@ -128,11 +130,11 @@ class VertexTraining:
 
     def _call(self, what: str, method: Callable[..., Any], **arguments: Any) -> Any:
         from google.api_core.exceptions import GoogleAPIError
-        from google.auth.exceptions import GoogleAuthError
+        from google.auth.exceptions import GoogleAuthError, TransportError
         from requests import RequestException
 
         try:
-            return method(**arguments)
+            return method(**arguments, timeout=_TIMEOUT_S)
         except (GoogleAPIError, GoogleAuthError, RequestException) as error:
             cause = getattr(error, "cause", None) or error  # the last error, if retried until the time limit
             code = int(getattr(cause, "code", None) or 0)
@@ -140,13 +142,22 @@ class VertexTraining:
             told = _ADDRESS.sub("", getattr(cause, "message", "") or said)
             # Without a clear answer, a job that costs by the hour may have been started, or may still be
             # running.
-            is_clear = 400 <= code < 500 or isinstance(cause, GoogleAuthError)
+            is_clear = 400 <= code < 500 or (
+                isinstance(cause, GoogleAuthError) and not isinstance(cause, TransportError)
+            )
             raise ComponentError(
                 f"Vertex AI did not {what} the training job: {f'{code} ' if code else ''}{told}",
                 hint=_REMEDY
                 if is_clear
                 else f"check whether it is running, and cancel it there: {self.link}",
             ) from error
+
+
+def _patient(timeout_s: float) -> Any:
+    """Return the policy for a request that may be repeated; by default the client gives up at once."""
+    from google.api_core.retry import Retry, if_exception_type
+
+    return Retry(predicate=if_exception_type(*passing_errors()), timeout=timeout_s)
 
 
 def _client(endpoint: str) -> Any:

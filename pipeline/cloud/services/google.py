@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from slipway.components.google_credentials import GIVER_OF_ACCESS
+from slipway.components.google_retries import says_nothing_about_credentials
 from slipway.pipeline.cloud.services import service_refusal as refusal
 from slipway.pipeline.cloud.services.image_registry import find_image
 
@@ -31,13 +33,18 @@ def translated_google_errors(doing: str, *, project: str, address: str) -> Itera
     except RetryError as error:
         if isinstance(error.cause, GoogleAPICallError):
             raise refusal.refusal(_answer(error.cause), doing=doing, project=project) from error
-        raise refusal.unreachable(address, str(error.cause), doing=doing) from error
+        who = GIVER_OF_ACCESS if isinstance(error.cause, GoogleAuthError) else address
+        raise refusal.unreachable(who, str(error.cause), doing=doing) from error
     except GoogleAPICallError as error:
         raise refusal.refusal(_answer(error), doing=doing, project=project) from error
     except GoogleAuthError as error:
+        if says_nothing_about_credentials(error):
+            raise refusal.unreachable(GIVER_OF_ACCESS, str(error), doing=doing) from error
         raise refusal.stale_credentials(str(error)) from error
     except requests.RequestException as error:
         raise refusal.unreachable(address, type(error).__name__, doing=doing) from error
+    except TimeoutError as error:
+        raise refusal.unfinished(str(error), doing=doing) from error
 
 
 def _answer(error: Any) -> refusal.Answer:

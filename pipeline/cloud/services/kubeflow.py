@@ -98,7 +98,7 @@ class Kubeflow:
         """Return the job of a run; see `Service`."""
         with self._in_words(f"looking for the run {name}"):
             found = self._runs.run_service_get_run(name, _request_timeout=_TIMEOUT_S)
-        return {"pipelineSpec": found.pipeline_spec.get("pipeline_spec", found.pipeline_spec)}
+        return {"pipelineSpec": _spec_of(found)}
 
     def cancel(self, name: str) -> None:
         """Cancel a run; see `Service`."""
@@ -194,11 +194,10 @@ class Kubeflow:
     def scheduled_job(self, schedule: Schedule, *, at: datetime) -> PipelineJob:
         """Return the job that a recurring run starts; see `Service`."""
         found = self._get(schedule)
-        spec = found.pipeline_spec
         settings = found.runtime_config
         values = fill_macros(settings.parameters or {}, at)
         return {
-            "pipelineSpec": spec.get("pipeline_spec", spec),
+            "pipelineSpec": _spec_of(found),
             "runtimeConfig": {"gcsOutputDirectory": settings.pipeline_root, "parameterValues": values},
         }
 
@@ -362,7 +361,14 @@ def _state(found: Any) -> JobState:
         tasks=tuple(_task(each) for each in details or ()),
         began=_utc(found.created_at),
         ended=_utc(found.finished_at),
+        workload=_spec_of(found).get("pipelineInfo", {}).get("name", ""),
     )
+
+
+def _spec_of(found: Any) -> Any:
+    """Return the pipeline of a run or of a recurring run; empty if the service leaves it out."""
+    spec = found.pipeline_spec or {}
+    return spec.get("pipeline_spec", spec)
 
 
 def _task(found: Any) -> TaskState:

@@ -53,6 +53,7 @@ class JobState:
         error: the service's message about a failure.
         tasks: the tasks that the service has reported so far.
         began, ended: when, in UTC; None if it has not, or if unknown.
+        workload: the workload that it is a run of; empty if unknown.
     """
 
     phase: JobPhase
@@ -60,6 +61,7 @@ class JobState:
     tasks: tuple[TaskState, ...] = ()
     began: datetime | None = None
     ended: datetime | None = None
+    workload: str = ""
 
     @property
     def is_over(self) -> bool:

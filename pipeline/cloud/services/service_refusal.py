@@ -124,6 +124,14 @@ def unreachable(address: str, said: str, *, doing: str) -> PipelineError:
     )
 
 
+def unfinished(said: str, *, doing: str) -> PipelineError:
+    """Return the error for an operation on a schedule that the service has begun and not ended in time."""
+    return PipelineError(
+        f"{doing} takes longer than this command waits ({_first_line(said)}); the service goes on with it",
+        hint="schedule list shows when it is done",
+    )
+
+
 def no_bucket(bucket: str, *, key: str, project: str, region: str) -> PipelineError:
     """Return the error for a missing bucket, which a key of the workload file names."""
     return PipelineError(

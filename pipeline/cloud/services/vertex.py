@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from slipway.components.google_credentials import find_credentials
+from slipway.components.google_retries import passing_errors
 from slipway.components.store_address import bucket_and_path
 from slipway.pipeline.cloud.pipeline_job import PipelineJob
 from slipway.pipeline.cloud.scheduled_span import fix_time, follow_schedule
@@ -95,7 +96,7 @@ class Vertex:
         with self._in_words("starting the run"):
             try:
                 self._pipelines.create_pipeline_job(
-                    parent=self._parent, pipeline_job=asked, pipeline_job_id=name, **self._patience
+                    parent=self._parent, pipeline_job=asked, pipeline_job_id=name, **self._patience_to_start
                 )
             except Conflict:
                 # No other run has this id: the answer to a first request was lost, or another process
@@ -228,15 +229,14 @@ class Vertex:
     @cached_property
     def _patience(self) -> dict[str, object]:
         """The timeout and the retry policy of a request."""
-        import requests
-        from google.api_core import exceptions
-        from google.api_core.retry import Retry, if_exception_type
+        return _patient(passing_errors())
 
-        passing = if_exception_type(
-            exceptions.ServerError, requests.exceptions.ConnectionError, requests.exceptions.Timeout
-        )
-        retry = Retry(predicate=passing, initial=_FIRST_WAIT_S, maximum=_LONGEST_WAIT_S, timeout=_RETRY_S)
-        return {"retry": retry, "timeout": _TIMEOUT_S}
+    @cached_property
+    def _patience_to_start(self) -> dict[str, object]:
+        """Those of a request that starts a run: a quota of runs is not free again within the minute."""
+        from google.api_core.exceptions import TooManyRequests
+
+        return _patient(tuple(each for each in passing_errors() if each is not TooManyRequests))
 
     def _in_words(self, doing: str) -> Any:
         return translated_google_errors(doing, project=self._project, address=self._address)
@@ -259,6 +259,15 @@ class Vertex:
         )
 
 
+def _patient(passing: tuple[type[Exception], ...]) -> dict[str, object]:
+    """Return the timeout of a request, and a policy that repeats it after these errors."""
+    from google.api_core.retry import Retry, if_exception_type
+
+    predicate = if_exception_type(*passing)
+    retry = Retry(predicate=predicate, initial=_FIRST_WAIT_S, maximum=_LONGEST_WAIT_S, timeout=_RETRY_S)
+    return {"retry": retry, "timeout": _TIMEOUT_S}
+
+
 def _state(found: Any) -> JobState:
     return JobState(
         phase=_PHASES.get(found.state.name, "running"),
@@ -266,6 +275,7 @@ def _state(found: Any) -> JobState:
         tasks=tuple(_task(each) for each in found.job_detail.task_details),
         began=_utc(found.start_time),
         ended=_utc(found.end_time),
+        workload=found.labels.get("slipway_workload", ""),
     )
 
 

@@ -321,6 +321,24 @@ def test_new_version_gets_its_share_and_the_others_the_rest(service, deploy):
     assert service.endpoints["taxi"].deployed_models[2].service_account == "s@p.iam.gserviceaccount.com"
 
 
+def test_what_is_made_there_is_encrypted_with_the_workload_s_key(service, deploy, caplog):
+    key = "projects/p/locations/europe-west4/keyRings/r/cryptoKeys/k"
+    for version in (1, 2):
+        deploy(version, encryption_key=key)
+    made = [service.endpoints["taxi"], *service.models["taxi"]]
+    assert [each.encryption_spec.kms_key_name for each in made] == [key] * 3
+    assert "was made with" not in caplog.text
+
+
+def test_what_was_made_before_the_key_was_set_keeps_its_own_and_that_is_said(service, deploy, caplog):
+    deploy(1)
+    deploy(2, encryption_key="projects/p/locations/europe-west4/keyRings/r/cryptoKeys/k")
+    made = [service.endpoints["taxi"], *service.models["taxi"]]
+    assert [each.encryption_spec.kms_key_name for each in made] == [""] * 3
+    for name in ("models/taxi", "endpoints/taxi"):
+        assert f"{name} was made with Google's keys, not with cloud.vertex.encryption_key" in caplog.text
+
+
 def test_version_that_no_longer_gets_requests_is_undeployed_and_stays_in_the_registry(service, deploy):
     deploy(1)
     assert "undeployed taxi 1" in deploy(2)

@@ -25,6 +25,7 @@ from slipway.components import python_process
 needed("google.cloud.aiplatform_v1", reason="Vertex AI's client is not installed")
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("forked")]
 
+TIMEOUT_S = 0.3
 NAME = "projects/p/locations/europe-west4/customJobs"
 SPEC = {
     "workerPoolSpecs": [
@@ -57,6 +58,7 @@ class Service(loopback.Server):
         codes: that the workers ended with.
         refuse: code and message instead of a job, or 0 for no answer at all; None: none.
         unavailable: how many of the next questions for a state are answered with 503.
+        faults: codes that the next requests about a job are answered with; 0: too late.
         preempted: what the service does for each worker that gets SIGTERM once it has a new checkpoint:
             "starts it again" or "gives up".
     """
@@ -67,6 +69,7 @@ class Service(loopback.Server):
         self.jobs, self.states, self.cancelled = [], {}, []
         self.worker, self.codes, self.threads = None, [], []
         self.refuse, self.preempted, self.unavailable = None, [], 0
+        self.faults = []
 
     def run(self, name, job):
         container = job.job_spec.worker_pool_specs[0].container_spec
@@ -103,6 +106,8 @@ class Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         path = self.path.partition("?")[0].removeprefix("/v1/")
         if path.endswith(":cancel"):
+            if self.server.faults:
+                return self.fail(self.server.faults.pop(0))
             self.server.cancelled.append(path.removesuffix(":cancel"))
             return self.answer(200, {})
         assert path == NAME
@@ -123,10 +128,18 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self):
         name = self.path.partition("?")[0].removeprefix("/v1/")
+        if self.server.faults:
+            return self.fail(self.server.faults.pop(0))
         if self.server.unavailable:
             self.server.unavailable -= 1
             return self.answer(503, {"error": {"code": 503, "message": "try again"}})
         return self.answer(200, {"name": name, "state": self.server.states[name]})
+
+    def fail(self, code):
+        if not code:
+            time.sleep(2 * TIMEOUT_S)
+        with suppress(ConnectionError):  # the client no longer waits
+            self.answer(code or 503, {"error": {"code": code or 503, "message": "try again"}})
 
     def answer(self, code, document):
         body = json.dumps(document).encode()
@@ -280,6 +293,29 @@ def test_job_is_cancelled_when_the_one_who_waits_is_told_to_end(job, elsewhere, 
     with pytest.raises(SystemExit), VertexTraining(job, **vars(elsewhere)) as training:
         training.wait(leave)
     assert service.cancelled == [f"{NAME}/1"]
+
+
+@pytest.mark.parametrize("code", [429, 502, 503, 504, 0])
+def test_fault_that_passes_neither_ends_a_training_nor_leaves_its_machines(
+    job, elsewhere, service, monkeypatch, code
+):
+    from slipway.components.trainer.remote.vertex import VertexTraining
+
+    monkeypatch.setattr("slipway.components.trainer.remote.vertex._TIMEOUT_S", TIMEOUT_S)
+    monkeypatch.setattr(service, "run", lambda name, asked: None)
+    service.faults = [code]
+    told = []
+
+    def leave_once_the_state_is_known(line):
+        told.append(line)
+        if len(told) == 2:
+            service.faults = [code]
+            raise SystemExit(138)
+
+    with pytest.raises(SystemExit), VertexTraining(job, **vars(elsewhere)) as training:
+        training.wait(leave_once_the_state_is_known)
+    assert told[1] == "training job is pending"
+    assert (service.faults, service.cancelled) == ([], [f"{NAME}/1"])
 
 
 def test_worker_that_is_not_the_first_host_writes_nothing(job, service, tmp_path):

@@ -26,3 +26,18 @@ def test_file_that_the_variable_names_is_named_where_it_gives_none(monkeypatch, 
     ) as caught:
         find_credentials("Cloud Storage")
     assert "unset it" in caught.value.hint
+
+
+def test_server_of_tokens_that_does_not_answer_is_no_matter_of_the_credentials(monkeypatch):
+    from google.auth.exceptions import TransportError
+
+    class Credentials:
+        def refresh(self, request):
+            raise TransportError("Failed to resolve 'oauth2.googleapis.com'")
+
+    monkeypatch.setattr("google.auth.default", lambda scopes: (Credentials(), "p"))
+    with pytest.raises(
+        ComponentError, match="gives tokens of Google Cloud, for Cloud Storage, does not"
+    ) as no:
+        find_credentials("Cloud Storage")
+    assert "network" in no.value.hint

@@ -985,6 +985,11 @@ def test_endpoint_is_in_the_project_and_region_of_the_cloud():
     settings = endpoint_settings(config)
     assert (settings.endpoint, settings.traffic) == ("projects/p/locations/europe-west4/endpoints/taxi", 100)
     assert settings.url == "https://europe-west4-aiplatform.googleapis.com"
+    assert settings.encryption_key == ""
+    key = "projects/p/locations/europe-west4/keyRings/r/cryptoKeys/k"
+    sets = [ENDPOINT, IN_BUCKET, place, f"cloud.vertex.encryption_key={key}"]
+    config = load_workload(TAXI, sets=read_assignments(sets), root=ROOT)
+    assert endpoint_settings(config).encryption_key == key, "which is for everything that a run stores"
     assert endpoint_settings(load_workload(TAXI, root=ROOT)) is None
 
 

@@ -157,6 +157,23 @@ def test_dataflow_runs_where_vertex_does_unless_told_otherwise(project):
     assert [arg for arg in args if arg.startswith("--region")] == ["--region=us-east1"]
 
 
+def test_dataflow_works_as_the_account_and_with_the_key_of_the_tasks_unless_told_otherwise(project):
+    key = "projects/p/locations/europe-west4/keyRings/r/cryptoKeys/k"
+
+    def args(options):
+        sets = [
+            f"cloud.vertex={{service_account: a@p.iam.gserviceaccount.com, encryption_key: {key}}}",
+            f"beam={{runner: dataflow, options: {options}}}",
+        ]
+        config = load_workload(
+            project / "workloads/taxi/workload.yaml", sets=read_assignments(sets), root=project
+        )
+        return beam_args(config.beam, config.cloud)
+
+    assert {"--service_account_email=a@p.iam.gserviceaccount.com", f"--dataflow_kms_key={key}"} <= {*args({})}
+    assert "--service_account_email=b@p" in args("{service_account_email: b@p}")
+
+
 def test_dataflow_needs_an_image_and_places_on_gs():
     check_cloud_engine(BeamConfig(runner="dataflow", options=DATAFLOW), CLOUD)
     with pytest.raises(ConfigError, match="sdk_container_image is not set"):
