@@ -11,10 +11,9 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import date, timedelta
 from functools import cached_property
 
-from slipway.components.ingest.spans import span_kind
+from slipway.components.ingest.spans import at_span, span_kind, span_number
 from slipway.pipeline.cloud.cloud_choice import CloudChoice
 from slipway.pipeline.cloud.compile_and_rehearse import compiled_job
 from slipway.pipeline.cloud.follow import new_record, update
@@ -32,6 +31,7 @@ from slipway.pipeline.wiring.ingest_options import source_patterns
 
 _LOOK_S = 10.0
 _LONGEST = 1000
+_DAY = "{YYYY}-{MM}-{DD}"
 _UNDONE: tuple[JobPhase, ...] = ("failed", "cancelled")
 # Leaves room for the span and the attempt within the 128 characters that Vertex AI allows for an id.
 _NAME = re.compile(r"[a-z][a-z0-9._-]{0,79}")
@@ -73,27 +73,24 @@ def span_range(first: str, last: str, *, kind: str | None) -> list[int | str]:
         kind: how the source names its spans; see `span_kind`.
 
     Raises:
-        UsageError: the source has no such spans, they are in the wrong order, or there are more than 1000.
+        UsageError: the source has no such spans, one is before the first that TFX counts, they are in the
+            wrong order, or there are more than 1000.
     """
     if kind is None:
         raise UsageError(
             "data.source has no spans to back-fill", hint="it needs {SPAN}, or {YYYY}, {MM} and {DD}"
         )
-    spans: list[int | str]
     try:
-        if kind == "number":
-            spans = list(range(int(first), int(last) + 1))
-        else:
-            day, end = date.fromisoformat(first), date.fromisoformat(last)
-            spans = [(day + timedelta(days=n)).isoformat() for n in range((end - day).days + 1)]
+        start, end = (span_number(int(span) if kind == "number" else span) for span in (first, last))
     except ValueError:
-        wanted = "numbers" if kind == "number" else "days as 2027-01-31"
+        wanted = "numbers from 0 on" if kind == "number" else "days from 1970-01-01 on, as 2027-01-31"
         raise UsageError(f"--from {first} --to {last}: data.source wants {wanted}") from None
-    if not spans:
+    if start > end:
         raise UsageError(f"--from {first} is after --to {last}")
-    if len(spans) > _LONGEST:
-        raise UsageError(f"--from {first} --to {last}: at most {_LONGEST} spans, not {len(spans)}")
-    return spans
+    if end - start >= _LONGEST:
+        raise UsageError(f"--from {first} --to {last}: at most {_LONGEST} spans, not {end - start + 1}")
+    numbers = range(start, end + 1)
+    return list(numbers) if kind == "number" else [at_span(_DAY, number) for number in numbers]
 
 
 def span_run_id(name: str, span: int | str, *, attempt: int) -> str:
@@ -125,11 +122,6 @@ def span_read(state: JobState) -> int | None:
             with contextlib.suppress(ValueError, OverflowError):
                 return int(float(str(artifact["properties"].get("span", ""))))
     return None
-
-
-def _number(span: int | str) -> int:
-    """Return the span as TFX counts it; a day before 1970, which TFX does not count, is below 0."""
-    return span if isinstance(span, int) else (date.fromisoformat(span) - date(1970, 1, 1)).days
 
 
 @dataclass
@@ -184,7 +176,7 @@ class _Backfill:
 
     def _take_up(self, span: int | str) -> None:
         run_id, found = self._latest(span)
-        found = found or self._scheduled.get(_number(span))
+        found = found or self._scheduled.get(span_number(span))
         if found is None:
             self._start(span, run_id)
             return
@@ -201,6 +193,12 @@ class _Backfill:
         for attempt in itertools.count(1):
             run_id = span_run_id(self._name, span, attempt=attempt)
             found = self._service.find(run_id)
+            if found is not None and found[1].workload not in ("", self._target.config.name):
+                # The names of a workload and of its profile joined may be another workload's name.
+                raise UsageError(
+                    f"{run_id} is a run of the workload {found[1].workload}, {found[0].link}",
+                    hint="--name NAME gives the runs of this back-fill other ids",
+                )
             if found is None or found[1].phase not in _UNDONE:
                 break
         return run_id, found

@@ -66,6 +66,7 @@ class Google:
     faults: list = field(default_factory=list)
     requests: list = field(default_factory=list)
     tokens: int = 0
+    unfinished: bool = False  # whether operations go on for ever
     on_request: Callable = lambda request: None
 
     def fails(self, pattern, code=500, message="it broke", reason="", *, times=1, **metadata):
@@ -274,8 +275,13 @@ class Google:
     def delete_schedule(self, query, body, project, region, number):
         self.schedule(number)
         del self.schedules[number]
+        return self.operation(query, body, project, region, "9")
+
+    def operation(self, query, body, project, region, number):
+        if self.unfinished:
+            return {"name": f"projects/1/locations/{region}/operations/{number}"}
         empty = {"@type": "type.googleapis.com/google.protobuf.Empty"}
-        return {"name": f"projects/1/locations/{region}/operations/9", "done": True, "response": empty}
+        return {"name": f"projects/1/locations/{region}/operations/{number}", "done": True, "response": empty}
 
     def check_place(self, project, region):
         if (project, region) != (PROJECT, REGION):
@@ -315,6 +321,8 @@ _ROUTES = {
     rf"POST {_PLACE}/schedules/(\d+):pause": Google.pause_schedule,
     rf"POST {_PLACE}/schedules/(\d+):resume": Google.resume_schedule,
     rf"DELETE {_PLACE}/schedules/(\d+)": Google.delete_schedule,
+    # The address that the published service has first for operations.
+    rf"GET {_PLACE.replace('v1', 'ui')}/operations/(\d+)": Google.operation,
 }
 
 

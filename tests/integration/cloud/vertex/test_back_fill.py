@@ -157,6 +157,19 @@ def test_another_name_runs_the_spans_again(google, back_fill):
     assert list(google.jobs) == ["taxi-prod-back-fill-7", "mended-prod-back-fill-7"]
 
 
+def test_run_of_another_workload_that_has_its_id_is_not_taken_for_the_span_s(google, back_fill, capsys):
+    """As of a workload taxi-prod, and the profile prod of taxi."""
+    google.lives = [DONE]
+    assert back_fill("7", "7", "data.source=gs://my-bucket/{SPAN}/*.csv") == 0
+    google.lives = [{**DONE, "labels": {"slipway_workload": "taxi-prod"}}]
+    with pytest.raises(UsageError, match="taxi-prod-back-fill-7 is a run of the workload taxi-prod, http"):
+        back_fill("7", "7", "data.source=gs://my-bucket/{SPAN}/*.csv")
+    assert list(google.jobs) == ["taxi-prod-back-fill-7"]
+    google.lives = [DONE]
+    assert back_fill("7", "7", "data.source=gs://my-bucket/{SPAN}/*.csv", called="mine") == 0
+    assert "mine-prod-back-fill-7" in google.jobs
+
+
 def test_service_that_no_longer_answers_leaves_the_way_to_go_on(google, back_fill, capsys):
     google.lives = [DONE]
     google.fails("GET .*20270102", 403, "no", times=99)
@@ -199,7 +212,7 @@ def test_no_more_run_at_once_than_the_schedule_may(google, back_fill):
     [
         ("2027-01-01", "2027-01-02", "gs://b/d/*.csv", "data.source has no spans"),
         ("2027-01-01", "2027-01-02", "gs://b/{SPAN}/*.csv", "data.source wants numbers"),
-        ("1", "2", "gs://b/{YYYY}{MM}{DD}/*.csv", "data.source wants days as 2027-01-31"),
+        ("1", "2", "gs://b/{YYYY}{MM}{DD}/*.csv", "data.source wants days .* as 2027-01-31"),
         (
             "2027-01-02",
             "2027-01-01",
@@ -207,6 +220,9 @@ def test_no_more_run_at_once_than_the_schedule_may(google, back_fill):
             "--from 2027-01-02 is after --to 2027-01-01",
         ),
         ("1", "1001", "gs://b/{SPAN}/*.csv", "at most 1000 spans, not 1001"),
+        ("1", "9" * 18, "gs://b/{SPAN}/*.csv", "at most 1000 spans, not 999999999999999999"),
+        ("-1", "2", "gs://b/{SPAN}/*.csv", "wants numbers from 0 on"),
+        ("1969-12-31", "1970-01-01", "gs://b/{YYYY}{MM}{DD}/*.csv", "wants days from 1970-01-01 on"),
     ],
 )
 def test_range_that_the_source_has_not_is_refused(google, back_fill, first, last, source, words):

@@ -74,6 +74,41 @@ def test_fault_that_passes_is_outlived(google, vertex, job, code):
     assert vertex.submit(job, run_id=RUN_ID).name in google.jobs
 
 
+@pytest.mark.parametrize("code", [429, 500, 503])
+def test_fault_while_looking_at_a_run_is_outlived(google, vertex, job, code):
+    """A quota of requests counts them by the minute."""
+    vertex.submit(job, run_id=RUN_ID)
+    google.fails("GET .*/pipelineJobs/", code, times=2)
+    assert vertex.state(RUN_ID).phase == "waiting"
+
+
+def test_token_that_cannot_be_renewed_for_lack_of_a_network_is_no_matter_of_the_credentials(
+    google, vertex, job, monkeypatch
+):
+    from google.auth.exceptions import TransportError
+
+    asked = []
+
+    def before_request(self, *_):
+        asked.append(self)
+        raise TransportError("Failed to resolve 'oauth2.googleapis.com'")
+
+    monkeypatch.setattr(type(vertex._credentials), "before_request", before_request)
+    with pytest.raises(PipelineError, match="gives tokens of Google Cloud does not answer") as caught:
+        vertex.state(RUN_ID)
+    assert "network" in caught.value.hint
+    assert len(asked) > 1, "it is asked again"
+
+
+def test_operation_that_takes_longer_than_is_waited_for_is_reported(google, vertex, monkeypatch):
+    monkeypatch.setattr("slipway.pipeline.cloud.services.vertex._RETRY_S", 0.2)
+    google.schedules["1000"] = None
+    google.unfinished = True
+    with pytest.raises(PipelineError, match="deleting taxi takes longer than this command waits") as caught:
+        vertex.delete(SCHEDULE)
+    assert "schedule list" in caught.value.hint
+
+
 def test_fault_that_stays_is_reported(google, vertex, job):
     google.fails(CREATE, 503, "try later", times=99)
     with pytest.raises(PipelineError, match=r"the service has an internal error, 503 \(try later\)"):
