@@ -119,6 +119,7 @@ _OTHER_DATE = re.compile(
 )
 # $1.2M, €350, 5 £: one notation of them all would be read as numbers.
 _MONEY = re.compile(r"[-+(]?\s?[$€£¥]\s?\d.*|[-+(]?\d[^$€£¥]*[$€£¥]\)?")
+_OF_TWO_KINDS = "numbers, some with a decimal point and some with a comma"
 _AMOUNT_SPAN = 30.0
 # What Keras calls the layers and operations of the generated network, which its inputs cannot be called.
 _LAYER_NAME = re.compile(
@@ -269,6 +270,7 @@ def _feature(column: Facts) -> Decision:
     if column.kind == "text":
         but = f", numbers except {few(column.others)}" if column.others else ""
         but = f", numbers in several units: {_units(column)}" if column.units else but
+        but = f", {_OF_TWO_KINDS}" if column.is_of_two_kinds else but
         return _category(column, f"{column.distinct:,} different texts{but}")
     most = min(_MOST_CATEGORIES, column.present // _ROWS_PER_WHOLE_NUMBER)
     if column.kind == "int" and column.distinct <= most:
@@ -321,9 +323,7 @@ def _reason_against(column: Facts, leaks: Mapping[str, str]) -> str:
         if column.units and column.distinct > _MOST_CATEGORIES:
             return f"numbers in several units: {_units(column)}; write them in one unit, and start again"
         if column.is_of_two_kinds and column.distinct > _MOST_CATEGORIES:
-            return (
-                "numbers, some with a decimal point and some with a comma; write them alike, and start again"
-            )
+            return f"{_OF_TWO_KINDS}; write them alike, and start again"
         if is_unique or column.distinct > column.present / 2:
             if column.others:
                 return f"text: numbers except {few(column.others)}; fix these cells, and start again"

@@ -116,6 +116,12 @@ def _role(column, **options):
             Role.CATEGORY,
             "24 different texts, numbers in several units: 'g' and 'mg'",
         ),
+        (
+            "depth",
+            _cycle(*(f"{n}{sign}5" for n in range(1, 13) for sign in ".,")),
+            Role.CATEGORY,
+            "24 different texts, numbers, some with a decimal point and some with a comma",
+        ),
         ("code", [f"A{row:05}" for row in range(ROWS)], Role.LEFT_OUT, "an id"),
         (
             "remark",
