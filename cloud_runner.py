@@ -92,7 +92,10 @@ def rehearse(
     ] = DEFAULT_OUTPUT,
     root: Annotated[
         str | None,
-        typer.Option(help="Folder for the artifacts, local or gs://...; by default in rehearsal/."),
+        typer.Option(
+            help="Folder for the artifacts, local or gs://..., with --service kubeflow s3://... or "
+            "minio://...; by default in rehearsal/."
+        ),
     ] = None,
     service: Annotated[ServiceName, typer.Option(help="Service to run the tasks as.")] = ServiceName.VERTEX,
     containers: Annotated[

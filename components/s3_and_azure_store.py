@@ -1,5 +1,7 @@
 """Opens S3 and Azure Blob Storage, s3://BUCKET and az://CONTAINER, and puts their errors into words.
 
+Kubeflow Pipelines' minio://BUCKET is S3 at the endpoint that the environment names.
+
 Account, region, endpoint and credentials come from the environment only, see docs/data.md; none is
 ever logged. The library, obstore, is imported on use and may not be installed.
 """
@@ -10,7 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from slipway.components.errors import ComponentError
-from slipway.components.store_address import S3, bucket_and_path
+from slipway.components.store_address import MINIO, bucket_and_path, speaks_s3
 
 if TYPE_CHECKING:
     from obstore.store import AzureStore, S3Store
@@ -48,6 +50,18 @@ _ENDPOINTS = {
     "s3": ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT"),
     "az": ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT"),
 }
+VARIABLES = {
+    "s3": (
+        *("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION"),
+        *("AWS_ENDPOINT_URL", "AWS_ALLOW_HTTP"),
+    ),
+    "az": (
+        *("AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_SAS_TOKEN"),
+        *("AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET", "AZURE_TENANT_ID"),
+        *("AZURE_STORAGE_ENDPOINT", "AZURE_ALLOW_HTTP"),
+    ),
+}
+"""The environment variables by which each kind of store is reached, as docs/data.md lists them."""
 _PLAIN_HTTP = {"s3": "AWS_ALLOW_HTTP", "az": "AZURE_ALLOW_HTTP"}
 _NO_BUCKET = ("NoSuchBucket", "ContainerNotFound")
 _BAD_NAME = re.compile(r'Encountered object with invalid path: .*?"(.*?)"')
@@ -62,13 +76,14 @@ def open_store(
     """Return the store that holds an address.
 
     Args:
-        address: s3://BUCKET/... or az://CONTAINER/...
+        address: s3://BUCKET/..., minio://BUCKET/... or az://CONTAINER/...
         retry_s: how long transient failures of one request are retried.
         stalled_s: see `STALLED_S`; None: as long as the whole request.
 
     Raises:
         ComponentError: the library is not installed, the environment does not name the account or names
-            a user in an endpoint, or this process was forked from one that has used a store.
+            a user in an endpoint, minio:// has no endpoint, or this process was forked from one that has used
+            a store.
     """
     try:
         from obstore.exceptions import BaseError
@@ -86,12 +101,17 @@ def open_store(
     _used_in.add(os.getpid())
     bucket, _ = bucket_and_path(address)
     retry = {"retry_timeout": timedelta(seconds=retry_s), "max_retries": 20}
-    kind = _kind(address)
+    kind = kind_of_store(address)
     for name in _ENDPOINTS[kind]:
         if "@" in os.environ.get(name, ""):
             raise ComponentError(
                 f"{address}: {name} holds a user or a password.", hint="name the address of the store alone"
             )
+    if address.startswith(MINIO) and not any(os.environ.get(name) for name in _ENDPOINTS[kind]):
+        raise ComponentError(  # Amazon may have a bucket of that name, of somebody else
+            f"{address}: the environment does not name its endpoint, AWS_ENDPOINT_URL.",
+            hint="set AWS_ENDPOINT_URL to the store's address, and AWS_ALLOW_HTTP=true if that is http://",
+        )
     client = {
         "timeout": timedelta(seconds=_WHOLE_S),
         "read_timeout": timedelta(seconds=stalled_s or _WHOLE_S),
@@ -133,7 +153,7 @@ def is_passing(error: Exception) -> bool:
 
 def refusal(address: str, error: Exception) -> ComponentError:
     """Return the error that tells a user why a store refused a request, and the remedy."""
-    kind, said = _kind(address), words_of(error)
+    kind, said = kind_of_store(address), words_of(error)
     bucket, _ = bucket_and_path(address)
     what = "bucket" if kind == "s3" else "container"
     if is_missing_bucket(error):
@@ -165,8 +185,9 @@ def refusal(address: str, error: Exception) -> ComponentError:
     return ComponentError(f"{address} cannot be used: {said}", hint="try again when the store answers")
 
 
-def _kind(address: str) -> str:
-    return "s3" if address.startswith(S3) else "az"
+def kind_of_store(address: str) -> str:
+    """Return the kind of an address' store, a key of `VARIABLES`: s3, or az for Azure."""
+    return "s3" if speaks_s3(address) else "az"
 
 
 def words_of(error: Exception) -> str:

@@ -4,6 +4,8 @@ GS = "gs://"
 S3 = "s3://"
 AZ = "az://"
 HF = "hf://"
+MINIO = "minio://"
+"""Kubeflow Pipelines' name for a store with S3's API at an endpoint of its own, in addresses of artifacts."""
 IN_STORES = (GS, S3, AZ)
 """The beginnings of all addresses in object stores."""
 REMOTE = (*IN_STORES, HF)
@@ -18,6 +20,11 @@ def is_in_store(address: str) -> bool:
 def is_elsewhere(address: str) -> bool:
     """Return True for an address in an object store or on the Hub; False for a path on this machine."""
     return address.startswith(REMOTE)
+
+
+def speaks_s3(address: str) -> bool:
+    """Return True for an address whose store has S3's API: s3://, or minio:// of Kubeflow Pipelines."""
+    return address.startswith((S3, MINIO))
 
 
 def bucket_and_path(address: str) -> tuple[str, str]:

@@ -8,6 +8,9 @@ from typing import Any, BinaryIO, Protocol
 
 from slipway.components import kept_state
 from slipway.components.atomic_file import UNFINISHED, whole_file
+from slipway.components.errors import ComponentError
+from slipway.components.store_address import AZ, speaks_s3
+from slipway.components.stored_objects import StoredObjects
 from slipway.components.trainer.job import TrainingJob
 
 Write = Callable[[BinaryIO], object]
@@ -36,8 +39,14 @@ def storage(location: str) -> Storage:
     """Return the storage for a location.
 
     Args:
-        location: a path; or `scheme://...` for one of TensorFlow's file systems, such as gs://.
+        location: a path; s3://, minio:// or az://; or `scheme://...` for one of TensorFlow's file systems,
+            such as gs://.
+
+    Raises:
+        ComponentError: on s3://, minio:// and az://, see `StoredObjects`.
     """
+    if speaks_s3(location) or location.startswith(AZ):
+        return S3AndAzureStorage(location)
     return ObjectStorage(location) if "://" in location else DiskStorage(Path(location))
 
 
@@ -151,3 +160,44 @@ def _as_os_errors(tf: Any) -> Iterator[None]:
         raise FileNotFoundError(error.message) from error
     except tf.errors.OpError as error:
         raise OSError(error.message) from error
+
+
+class S3AndAzureStorage:
+    """A folder of S3 or Azure Blob Storage; objects are written whole or not."""
+
+    def __init__(self, location: str) -> None:
+        self._objects = StoredObjects(location)
+
+    def names(self) -> list[str]:
+        """Return the names of the files."""
+        with _refusals_as_os_errors():
+            return self._objects.names()
+
+    def read(self, name: str) -> bytes:
+        """Return the content of a file; raise an OSError if it does not exist."""
+        with _refusals_as_os_errors():
+            return self._objects.read(name)
+
+    def write(self, name: str, write: Write) -> None:
+        """Write an object."""
+        content = io.BytesIO()
+        write(content)
+        with _refusals_as_os_errors():
+            self._objects.write(name, content.getvalue())
+
+    def remove(self, name: str) -> None:
+        """Remove a file if it exists."""
+        with _refusals_as_os_errors():
+            self._objects.remove(name)
+
+    def remove_unfinished(self) -> None:
+        """Do nothing: objects are never half written."""
+
+
+@contextmanager
+def _refusals_as_os_errors() -> Iterator[None]:
+    """Translate a store's refusals into what the other storages raise."""
+    try:
+        yield
+    except ComponentError as error:
+        raise OSError(f"{error.message} {error.hint}".strip()) from error

@@ -81,8 +81,8 @@ class TrainingJob:
         hyperparameters: passed to that function; JSON values.
         output_dir: an existing folder for the weights, the history and the result.
         pretrained: the weights file to start from, see `pretrained.Pretrained`; None: none.
-        checkpoint_dir: where checkpoints are kept and resumed from, an existing folder or gs://...; None: no
-            checkpoints.
+        checkpoint_dir: where checkpoints are kept and resumed from, an existing folder or SCHEME://...; None:
+            no checkpoints.
         log_dir: where scalars for TensorBoard and profiles go; None: nowhere.
         blow_up: the reaction to a loss that is no longer a number.
 

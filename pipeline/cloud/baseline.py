@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+from slipway.components.store_address import MINIO, bucket_and_path, speaks_s3
 from slipway.pipeline.cloud.cloud_choice import CloudChoice
 from slipway.pipeline.cloud.services.vertex_metadata import Blessing, VertexMetadata
 from slipway.pipeline.errors import UsageError
@@ -24,10 +25,10 @@ def baseline(chosen: CloudChoice, *, clear: bool, reason: str) -> Iterator[str]:
     if reason and not clear:
         raise UsageError("--reason is for --clear.")
     if config.cloud.service == "kubeflow":
-        records = f"{config.cloud.root or 'ROOT'}/records/{config.name}/tfx.ModelBlessing"
+        records = f"{(config.cloud.root or 'ROOT').rstrip('/')}/records/{config.name}/tfx.ModelBlessing"
         raise UsageError(
             f"on Kubeflow Pipelines the baseline is the latest record in {records}.",
-            hint=f"gcloud storage rm '{records}/*'   # the next model is compared with nothing",
+            hint=f"{_removal(records)}   # the next model is compared with nothing",
         )
     service = VertexMetadata(config)
     found = service.blessings(config.name)
@@ -43,6 +44,15 @@ def baseline(chosen: CloudChoice, *, clear: bool, reason: str) -> Iterator[str]:
         yield f"{config.name}: the model of run {_line(found[0])}"
     else:
         yield f"{config.name}: no baseline. The next blessed model will be it."
+
+
+def _removal(folder: str) -> str:
+    """Return the command that removes everything in a folder of a store."""
+    if not speaks_s3(folder):
+        return f"gcloud storage rm '{folder}/*'"
+    bucket, path = bucket_and_path(folder)
+    endpoint = " --endpoint-url $AWS_ENDPOINT_URL" if folder.startswith(MINIO) else ""
+    return f"aws s3 rm --recursive{endpoint} s3://{bucket}/{path}/"
 
 
 def _line(blessing: Blessing) -> str:

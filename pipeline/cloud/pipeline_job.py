@@ -249,10 +249,49 @@ class RuntimeConfig(TypedDict, total=False):
     failurePolicy: str
 
 
+class SecretKeyToEnv(TypedDict):
+    """A key of a secret, and the environment variable that gets its value."""
+
+    secretKey: str
+    envVar: str
+
+
+class SecretAsEnv(TypedDict):
+    """A Kubernetes secret whose keys become environment variables."""
+
+    secretName: str
+    keyToEnv: list[SecretKeyToEnv]
+
+
+class KubernetesExecutorConfig(TypedDict):
+    """What a container gets from Kubernetes; a message of kfp's kubernetes_executor_config.proto."""
+
+    secretAsEnv: list[SecretAsEnv]
+
+
+class KubernetesDeploymentConfig(TypedDict):
+    """Settings by executor key."""
+
+    executors: dict[str, KubernetesExecutorConfig]
+
+
+class SinglePlatformSpec(TypedDict):
+    """The settings for one platform."""
+
+    deploymentSpec: KubernetesDeploymentConfig
+
+
+class PlatformSpec(TypedDict):
+    """Settings by platform: `kubernetes`."""
+
+    platforms: dict[str, SinglePlatformSpec]
+
+
 class PipelineJob(TypedDict):
-    """A pipeline and the settings of its runs; the last three keys are Vertex AI's."""
+    """A pipeline and its runs' settings; the last three keys are Vertex AI's, `platformSpec` Kubeflow's."""
 
     pipelineSpec: PipelineSpec
+    platformSpec: NotRequired[PlatformSpec]
     labels: NotRequired[dict[str, str]]
     runtimeConfig: NotRequired[RuntimeConfig]
     serviceAccount: NotRequired[str]

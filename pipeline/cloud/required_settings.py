@@ -32,6 +32,9 @@ class RequiredSetting:
 def needed_to_run(config: WorkloadConfig) -> list[RequiredSetting]:
     """Return the settings that a job needs on any service."""
     cloud = config.cloud
+    is_kubeflow = cloud.service == "kubeflow"
+    root = "gs://, s3:// or minio://BUCKET/PATH" if is_kubeflow else "gs://BUCKET/PATH"
+    destination = "gs://, s3:// or az://BUCKET/PATH" if is_kubeflow else "gs://BUCKET/PATH"
     return [
         RequiredSetting(
             "cloud.image",
@@ -39,13 +42,11 @@ def needed_to_run(config: WorkloadConfig) -> list[RequiredSetting]:
             f"the name under which you pushed what `{image_command()}` built",
             "REGION-docker.pkg.dev/PROJECT/slipway/slipway:1.0",
         ),
-        RequiredSetting(
-            "cloud.root", cloud.root, "gs://BUCKET/PATH for the artifacts", "gs://BUCKET/pipelines"
-        ),
+        RequiredSetting("cloud.root", cloud.root, f"{root} for the artifacts", "gs://BUCKET/pipelines"),
         RequiredSetting(
             "push.destination",
             config.push.destination,
-            "gs://BUCKET/PATH for the served models",
+            f"{destination} for the served models",
             f"gs://BUCKET/serving/{config.name}",
         ),
     ]

@@ -7,7 +7,7 @@ from typing import Self
 
 from slipway.components.ingest.query.tables import SQL
 from slipway.components.ingest.source import SourceError, resolve_sources
-from slipway.components.store_address import GS, HF, is_elsewhere, is_in_store
+from slipway.components.store_address import GS, HF, S3, is_elsewhere, is_in_store
 from slipway.components.trainer.remote.custom_job import CustomJobRequest
 from slipway.components.trainer.settings.pretrained import KEY as PRETRAINED
 from slipway.components.trainer.settings.pretrained import is_remote
@@ -29,6 +29,10 @@ from slipway.pipeline.wiring.beam_engine import check_cloud_engine
 from slipway.pipeline.wiring.ingest_options import source_patterns
 from slipway.pipeline.wiring.vertex_tpu_slices import IMAGE_TARGETS
 
+_COPIES = {
+    S3: "; `gcloud storage cp -r` copies from s3://",
+    HF: "; `gcloud storage cp -r` copies what `hf download` fetched",
+}
 CHECKPOINTS = "checkpoints"
 """The folder below a run's artifact root in which trainings keep their checkpoints."""
 
@@ -39,7 +43,7 @@ class Target:
 
     Attributes:
         config: the workload, with the paths of the image.
-        source: the folder of the data, in the image or on gs://, and the patterns in it by input split.
+        source: the folder of the data, in the image or in a store, and the patterns in it by input split.
         overrides: reasons to pass a gate despite its findings; see `slipway.pipeline.dag.build_pipeline`.
         training_job: the job that trains on other machines; see `slipway.pipeline.cloud.tpu_training_job`.
     """
@@ -68,7 +72,7 @@ class Target:
             "push.destination": str(self.config.push.destination),
             "data.source": self.source[0],
         }
-        return {key: place for key, place in places.items() if is_in_store(place)}
+        return {key: place for key, place in places.items() if "://" in place}
 
     @property
     def image_run(self) -> ImageRun:
@@ -167,7 +171,7 @@ def _errors_of(*checks: Callable[[], object]) -> Iterable[ConfigError]:
 def _refuse_destination_here(config: WorkloadConfig) -> None:
     destination = config.push.destination
     if destination is not None and is_in_store(destination):
-        _refuse_other_store("push.destination", destination)
+        _refuse_other_store(config, "push.destination", destination)
     elif destination is not None:
         raise ConfigError(
             f"push.destination: {destination} is a folder of this machine, which a cloud run cannot see",
@@ -251,7 +255,7 @@ def _source(request: Request, config: WorkloadConfig, image: Image) -> tuple[str
     if config.data.query is not None:
         return source.directory, source.patterns
     if is_elsewhere(source.directory):
-        _refuse_other_store("data.source", source.directory)
+        _refuse_other_store(config, "data.source", source.directory)
         return source.directory, source.patterns
     with raised_as(ConfigError, SourceError):  # files may be gone since the request was checked
         found = resolve_sources(source_patterns(config.data), root=image.root, file_format=config.data.format)
@@ -264,15 +268,25 @@ def _source(request: Request, config: WorkloadConfig, image: Image) -> tuple[str
     return directory, source.patterns
 
 
-def _refuse_other_store(key: str, address: str) -> None:
-    """Reject an address elsewhere than on gs://, which is all that TFX and TensorFlow know."""
-    if not address.startswith(GS):
-        fetched = "what `hf download` fetched" if address.startswith(HF) else "from s3://"
-        raise ConfigError(
-            f"{key}: {address} can be used by a run on this machine, not by one in a cloud, which knows "
-            "gs:// only",
-            hint=f"name gs://BUCKET/PATH in the cloud's profile; `gcloud storage cp -r` copies {fetched}",
+def _refuse_other_store(config: WorkloadConfig, key: str, address: str) -> None:
+    """Reject an address that tasks do not open: on Vertex AI they go through TFX and TensorFlow."""
+    is_kubeflow = config.cloud.service == "kubeflow"
+    if address.startswith(GS) or (is_kubeflow and is_in_store(address)):
+        return
+    service, known = ("Kubeflow", "gs://, s3:// and az://") if is_kubeflow else ("Vertex AI", "gs://")
+    if key == "data.source":
+        copies = next((how for scheme, how in _COPIES.items() if address.startswith(scheme)), "")
+        hint = f"name gs://BUCKET/PATH in the cloud's profile{copies}"
+    else:
+        hint = (
+            "name gs://BUCKET/PATH in the cloud's profile; only tasks on Kubeflow, cloud.service: kubeflow, "
+            "push to s3:// and az://"
         )
+    raise ConfigError(
+        f"{key}: {address} can be used by a run on this machine, not by one on {service}, whose tasks know "
+        f"{known} only",
+        hint=hint,
+    )
 
 
 def refuse_sql(config: WorkloadConfig) -> None:

@@ -4,8 +4,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from slipway.components.store_address import GS, speaks_s3
 from slipway.pipeline.config.cloud_services import KubeflowConfig, ScheduleConfig, Service, VertexConfig
-from slipway.pipeline.config.section import DottedPath, GsPath, LabelValue, Name, NodeId, Section, Text
+from slipway.pipeline.config.section import DottedPath, LabelValue, Name, NodeId, RootPath, Section, Text
 from slipway.pipeline.config.settings_errors import KeyRuleError
 
 Cores = Annotated[float, Field(gt=0, le=1024)]
@@ -49,9 +50,10 @@ class CloudConfig(Section):
         description="Container image that the tasks run in, built with `make image` and pushed.",
         examples=["europe-docker.example/project/repository/slipway:1.0"],
     )
-    root: GsPath | None = Field(
+    root: RootPath | None = Field(
         default=None,
-        description="Folder for the artifacts of cloud runs.",
+        description="Folder for the artifacts of cloud runs: gs://BUCKET/PATH, on Kubeflow also s3:// or "
+        "minio://BUCKET/PATH.",
         examples=["gs://bucket/pipelines"],
     )
     cache: bool = Field(
@@ -94,6 +96,24 @@ class CloudConfig(Section):
         examples=["workloads.taxi.notify.tell"],
     )
     training: TrainingConfig = Field(default=TrainingConfig(), description="Machines that train on TPUs.")
+
+    @model_validator(mode="after")
+    def _root_is_within_reach(self) -> Self:
+        if self.root is None:
+            return self
+        if self.service == "vertex" and not self.root.startswith(GS):
+            raise KeyRuleError(
+                "must be gs://BUCKET/PATH, the only place where Vertex AI keeps artifacts; s3:// and "
+                "minio:// are for cloud.service: kubeflow",
+                "root",
+            )
+        if speaks_s3(self.root) and "?" in self.root:
+            raise KeyRuleError(
+                "must not hold a ?: region and endpoint of a store are named in the ConfigMap kfp-launcher, "
+                "and for the tasks in cloud.kubeflow.variables",
+                "root",
+            )
+        return self
 
     @model_validator(mode="after")
     def _cache_knows_the_code(self) -> Self:

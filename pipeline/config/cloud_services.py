@@ -1,5 +1,6 @@
 """The workload file's `cloud.vertex`, `cloud.kubeflow` and `cloud.schedule`: cloud services and schedule."""
 
+import re
 from datetime import datetime
 from typing import Literal, Self
 from zoneinfo import ZoneInfo
@@ -12,6 +13,8 @@ from slipway.pipeline.config.section import (
     KmsKey,
     Network,
     Region,
+    SecretKey,
+    SecretName,
     Section,
     ServiceAccount,
     Text,
@@ -20,6 +23,7 @@ from slipway.pipeline.config.section import (
 from slipway.pipeline.config.settings_errors import KeyRuleError
 
 Service = Literal["vertex", "kubeflow"]
+_HOLDS_A_SECRET = re.compile(r"SECRET|PASSWORD|PASSPHRASE|ACCOUNT_KEY|SAS_TOKEN|TOKEN$", re.IGNORECASE)
 _SECRETS_OVER = "https://"
 _LOOPBACK = ("http://127.0.0.1", "http://localhost", "http://[::1]")
 
@@ -101,6 +105,52 @@ class KubeflowConfig(Section):
         description="Whether to run without comparing with the last blessed model and the last passed data; "
         "otherwise they are looked up in records that the tasks keep in cloud.root.",
     )
+
+    variables: dict[VariableName, Text] = Field(
+        default={},
+        description="Environment variables of the tasks. They are written into the pipeline as they are, so "
+        "none may hold a secret.",
+        examples=[{"AWS_REGION": "eu-central-1"}],
+    )
+    secrets: dict[SecretName, dict[VariableName, SecretKey]] = Field(
+        default={},
+        description="Kubernetes secrets, in the namespace of the runs, that the tasks get as environment "
+        "variables: for each secret the variables, each with the key of the secret that holds its value.",
+        examples=[
+            {
+                "mlpipeline-minio-artifact": {
+                    "AWS_ACCESS_KEY_ID": "accesskey",
+                    "AWS_SECRET_ACCESS_KEY": "secretkey",
+                }
+            }
+        ],
+    )
+
+    @field_validator("variables")
+    @classmethod
+    def _without_secrets(cls, variables: dict[str, str]) -> dict[str, str]:
+        for name in variables:
+            if _HOLDS_A_SECRET.search(name):
+                raise KeyRuleError(
+                    "would be readable in the pipeline; put it into a Kubernetes secret, and name that in "
+                    "cloud.kubeflow.secrets",
+                    name,
+                )
+        return variables
+
+    @model_validator(mode="after")
+    def _each_variable_once(self) -> Self:
+        named = set(self.variables)
+        for secret, keys in self.secrets.items():
+            if twice := sorted(named.intersection(keys)):
+                raise KeyRuleError(
+                    "is named twice, here and in another secret or in variables; leave one out",
+                    "secrets",
+                    secret,
+                    twice[0],
+                )
+            named.update(keys)
+        return self
 
     @field_validator("host")
     @classmethod

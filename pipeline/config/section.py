@@ -17,13 +17,15 @@ _DOTTED_PATH = r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)+$"
 _CLASS_PATH = r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*\.[A-Za-z_][A-Za-z0-9_]*$"
 _VARIABLE_NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
 _NODE_ID = r"^[A-Za-z][A-Za-z0-9_.-]*$"
-_GS_PATH = r"^gs://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9](/[^/\s]+)*/?$"
+_ROOT = r"^(gs|s3|minio)://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9](/[^/\s]+)*/?$"
 _LABEL_VALUE = r"^[a-z0-9_-]{0,63}$"
 _REGION = r"^[a-z]+-[a-z]+[0-9]+$"
 _ENDPOINT_ID = r"^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$"
 _ACCOUNT = r"^[^@\s]+@[^@\s]+$"
 _NETWORK = r"^projects/[^/\s]+/global/networks/[^/\s]+$"
 _KMS_KEY = r"^projects/[^/\s]+/locations/[^/\s]+/keyRings/[^/\s]+/cryptoKeys/[^/\s]+$"
+_SECRET_NAME = r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$"  # noqa: S105  (no secret)
+_SECRET_KEY = r"^[A-Za-z0-9._-]{1,253}$"  # noqa: S105
 _MONTH = r"^[0-9]{4}-(0[1-9]|1[0-2])$"
 _SHA256 = r"^[0-9a-f]{64}$"
 _LETTER = r"^[\t\x20-\x7e]$"
@@ -40,7 +42,7 @@ PATTERN_WORDS = {
     _DOTTED_PATH: "a dotted path, module and function, such as workloads.taxi.model.build_model",
     _CLASS_PATH: "a dotted path, module and class, such as workloads.taxi.metrics.Gain",
     _VARIABLE_NAME: "the name of an environment variable: letters, digits and _, no leading digit",
-    _GS_PATH: f"gs://BUCKET/PATH, without blanks and empty parts; {BUCKET_WORDS}",
+    _ROOT: f"gs://, s3:// or minio://BUCKET/PATH, without blanks and empty parts; {BUCKET_WORDS}",
     _LABEL_VALUE: "lower-case letters, digits, '_' and '-', at most 63",
     STEP_RANGE: "FIRST:LAST, two steps counted from 1, such as '10:20' (in quotes)",
     _REGION: "a region, such as europe-west4",
@@ -48,6 +50,8 @@ PATTERN_WORDS = {
     _ACCOUNT: "the address of a service account, NAME@PROJECT.iam.gserviceaccount.com",
     _NETWORK: "projects/NUMBER/global/networks/NAME",
     _KMS_KEY: "projects/PROJECT/locations/REGION/keyRings/RING/cryptoKeys/KEY",
+    _SECRET_NAME: "the name of a Kubernetes secret: lower-case letters, digits, - and ., at most 253",
+    _SECRET_KEY: "a key of a Kubernetes secret: letters, digits, -, _ and ., at most 253",
     _MONTH: "a month, such as 2026-11",
     _SHA256: "a SHA-256: 64 of the letters 0-9 and a-f",
     _NODE_ID: "a node id: a letter, then letters, digits, '.', '_' and '-'",
@@ -64,8 +68,10 @@ ClassPath = Annotated[str, Field(pattern=_CLASS_PATH)]
 VariableName = Annotated[str, Field(pattern=_VARIABLE_NAME)]
 StepRange = Annotated[str, Field(pattern=STEP_RANGE)]
 NodeId = Annotated[str, Field(pattern=_NODE_ID)]
-GsPath = Annotated[str, Field(pattern=_GS_PATH)]
+RootPath = Annotated[str, Field(pattern=_ROOT)]
 LabelValue = Annotated[str, Field(pattern=_LABEL_VALUE)]
+SecretName = Annotated[str, Field(pattern=_SECRET_NAME)]
+SecretKey = Annotated[str, Field(pattern=_SECRET_KEY)]
 Month = Annotated[str, Field(pattern=_MONTH)]
 Sha256 = Annotated[str, Field(pattern=_SHA256)]
 Region = Annotated[str, Field(pattern=_REGION)]

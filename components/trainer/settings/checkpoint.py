@@ -27,7 +27,9 @@ class CheckpointSettings(SettingsGroup):
     )
     keep: int = setting(2, "How many of the newest checkpoints to keep.", ge=1)
     folder: str | None = setting(
-        None, "Folder of the checkpoints, a path or gs://...; null: the engine's own.", min_length=1
+        None,
+        "Folder of the checkpoints, a path, gs://..., s3://... or az://...; null: the engine's own.",
+        min_length=1,
     )
     best_metric: str = setting(
         "val_loss", "The metric that decides which epoch's checkpoint is kept as the best.", min_length=1

@@ -12,6 +12,8 @@ import uuid
 
 from tfx.dsl.io import fileio
 
+from slipway.components.store_address import is_in_store, speaks_s3
+from slipway.components.stored_objects import StoredObjects
 from slipway.pipeline.cloud.artifact_query import ArtifactQuery
 from slipway.pipeline.cloud.complete_job import title_of
 from slipway.pipeline.cloud.container.kubeflow_input import RECORD
@@ -23,7 +25,10 @@ class ArtifactRecords:
     """The records of one pipeline's artifacts: a folder for each type, with a file for each artifact.
 
     Args:
-        address: a folder, here or on gs://.
+        address: a folder, here, on gs://, or on s3:// and minio://, which TFX has no file system for.
+
+    Raises:
+        ComponentError: from all methods, if S3 refuses or does not answer.
     """
 
     def __init__(self, address: str) -> None:
@@ -31,16 +36,9 @@ class ArtifactRecords:
 
     def keep(self, artifact: RuntimeArtifact) -> None:
         """Add an artifact, which becomes the latest of its type."""
-        folder = self._folder(title_of(artifact["type"]))
-        fileio.makedirs(folder)
         # The names sort by time; the random part is for two tasks that end at the same moment.
         name = f"{time.time_ns():020d}-{uuid.uuid4().hex[:8]}.json"
-        # Written atomically: an object in a bucket always is, a local file is by being renamed.
-        part = f"{folder}/{name}" if _is_in_store(folder) else f"{folder}/{name}.part"
-        with fileio.open(part, "w") as file:
-            file.write(json.dumps(artifact))
-        if part != f"{folder}/{name}":
-            fileio.rename(part, f"{folder}/{name}")
+        _write(self._folder(title_of(artifact["type"])), name, json.dumps(artifact))
 
     def find(self, query: ArtifactQuery) -> RuntimeArtifact | None:
         """Return the latest matching artifact that still exists, with its record's name; None if none does.
@@ -54,39 +52,59 @@ class ArtifactRecords:
             artifact = _read(record)
             if artifact is None or not query.fits(artifact):
                 continue
-            if _is_gone(artifact["uri"]):
+            if self._is_gone(artifact["uri"]):
                 _say(f"{record}: its artifact {artifact['uri']} is gone; looking for an earlier one")
                 continue
             return {**artifact, "metadata": {**artifact["metadata"], RECORD: record}}
         return None
+
+    def _is_gone(self, uri: str) -> bool:
+        if not speaks_s3(uri):
+            return not fileio.exists(uri)
+        # Where the records are elsewhere, only the launcher may reach this: the artifact is taken to exist.
+        return speaks_s3(self._address) and not StoredObjects(uri).exist()
 
     def _folder(self, title: str) -> str:
         return f"{self._address}/{title}"
 
 
 def _names(folder: str) -> list[str]:
+    if speaks_s3(folder):
+        return StoredObjects(folder).children()
     if not fileio.exists(folder):
         return []
     return [posixpath.basename(str(name).rstrip("/")) for name in fileio.listdir(folder)]
 
 
+def _write(folder: str, name: str, text: str) -> None:
+    """Write a file atomically: an object in a bucket always is, a local file is by being renamed."""
+    if speaks_s3(folder):
+        StoredObjects(folder).write(name, text.encode())
+        return
+    fileio.makedirs(folder)
+    part = f"{folder}/{name}" if is_in_store(folder) else f"{folder}/{name}.part"
+    with fileio.open(part, "w") as file:
+        file.write(text)
+    if part != f"{folder}/{name}":
+        fileio.rename(part, f"{folder}/{name}")
+
+
 def _read(record: str) -> RuntimeArtifact | None:
     """Return a record; None if it is damaged."""
     try:
-        with fileio.open(record, "r") as file:
-            return typed_text(RuntimeArtifact, file.read())
+        return typed_text(RuntimeArtifact, _text(record))
     except (DocumentError, UnicodeDecodeError) as error:
         _say(f"{record} is damaged and was skipped: {error}; delete it")
         return None
 
 
-def _is_gone(uri: str) -> bool:
-    # Only the service's launcher reads other stores, such as minio://: artifacts there are taken to exist.
-    return (not _is_in_store(uri) or uri.startswith("gs://")) and not fileio.exists(uri)
-
-
-def _is_in_store(address: str) -> bool:
-    return "://" in address
+def _text(record: str) -> str:
+    if speaks_s3(record):
+        folder, _, name = record.rpartition("/")
+        return StoredObjects(folder).read(name).decode()
+    with fileio.open(record, "r") as file:
+        text: str = file.read()
+    return text
 
 
 def _say(text: str) -> None:

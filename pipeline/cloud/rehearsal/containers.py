@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slipway.components.errors import ComponentError, GateStopError
+from slipway.components.store_address import AZ, GS, MINIO, S3
 from slipway.pipeline.cloud.container.failure import FAILURE_VARIABLE, read_failure_file
 from slipway.pipeline.cloud.pipeline_job import PipelineContainerSpec
-from slipway.pipeline.cloud.rehearsal.container_environment import from_outside, names_loopback
+from slipway.pipeline.cloud.rehearsal.container_environment import CERTIFICATES, from_outside, names_loopback
 from slipway.pipeline.engine.processes.os_processes import children
 from slipway.pipeline.exit_codes import GATE_STOPPED
 from slipway.pipeline.runs.run_target import ImageModuleRun, ImageRun
@@ -57,6 +58,7 @@ class Containers:
         rehearsals: the folder of rehearsals, by which leftover containers are recognised.
         folders: folders of this machine, which are mounted in the containers under the same paths.
         is_online: whether the containers reach what is outside of this machine.
+        stores: the kinds of stores beside gs:// that they open, see `stores_of`.
     """
 
     program: str
@@ -65,6 +67,7 @@ class Containers:
     rehearsals: str
     folders: tuple[str, ...]
     is_online: bool
+    stores: tuple[str, ...] = ()
 
     def run(
         self, name: str, container: PipelineContainerSpec, words: Sequence[str], *, writable: Iterable[Path]
@@ -158,11 +161,12 @@ class Containers:
 
     def _bring_account(self, temporary: Path, here: Mapping[str, str]) -> dict[str, str]:
         """Return the variables of a container with network access, and copy the files that they name."""
-        variables = from_outside(here) if self.is_online else {}
-        key, folder = Path(variables.get(_KEY, "")), Path(variables.get(_GCLOUD, ""))
-        if key.is_file():
-            shutil.copy2(key, temporary / _KEY)
-            variables[_KEY] = f"{_TEMPORARY}/{_KEY}"
+        variables = from_outside(here, stores=self.stores) if self.is_online else {}
+        folder = Path(variables.get(_GCLOUD, ""))
+        for name in (_KEY, CERTIFICATES):
+            if (file := Path(variables.get(name, ""))).is_file():
+                shutil.copy2(file, temporary / name)
+                variables[name] = f"{_TEMPORARY}/{name}"
         if (login := folder / _LOGIN).is_file():
             # Only this file of gcloud's folder, which also holds every account that ever logged in.
             (temporary / _GCLOUD).mkdir()
@@ -248,16 +252,29 @@ def containers_of(target: ImageRun | ImageModuleRun, *, rehearsals: Path) -> Con
         rehearsals=str(rehearsals),
         folders=tuple(each for each in (target.root, destination) if each and "://" not in each),
         is_online=_is_elsewhere(target),
+        stores=stores_of(target),
     )
+
+
+def stores_of(target: ImageRun | ImageModuleRun) -> tuple[str, ...]:
+    """Return the kinds of stores beside gs:// that tasks open, keys of `s3_and_azure_store.VARIABLES`.
+
+    What another pipeline opens is not known; TFX has no access to these stores.
+    """
+    schemes = {"s3": (S3, MINIO), "az": (AZ,)}
+    used = _addresses(target) if isinstance(target, ImageRun) else ""
+    return tuple(kind for kind, begins in schemes.items() if any(each in used for each in begins))
 
 
 def _is_elsewhere(target: ImageRun) -> bool:
     """Return True if tasks read or write outside this machine: artifacts, data, checkpoints, weights, ..."""
-    settings = target.settings
-    used = settings.model_dump_json(exclude={"cloud", "push", "description"})
-    return any("gs://" in text for text in (target.root, target.source[0], used)) or (
-        settings.data.format == "bigquery"
-    )
+    return GS in _addresses(target) or bool(stores_of(target)) or target.settings.data.format == "bigquery"
+
+
+def _addresses(target: ImageRun) -> str:
+    """Return a text with all addresses that tasks read from or write to; a rehearsal pushes to a folder."""
+    used = target.settings.model_dump_json(exclude={"cloud", "push", "description"})
+    return f"{target.root} {target.source[0]} {used}"
 
 
 def _failure(

@@ -4,7 +4,7 @@ Modelled on kubeflow/pipelines, backend/src/v2: driver/driver.go (`provisionOutp
 driver/cache.go, cacheutils/cache.go, component/launcher_v2.go, metadata/client.go, metadata/converter.go of
 2.17.0, component/importer_launcher.go of master at 7b70c7b; without ML Metadata: driver/container.go,
 cacheutils/cache.go, component/launcher_v2.go of its branch mlmd-removal at e2520ff. The object store is a
-folder.
+folder, or a real one with S3's API.
 """
 
 import hashlib
@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import cast
 
 from slipway.components.errors import ComponentError
+from slipway.components.store_address import speaks_s3
+from slipway.components.stored_objects import StoredObjects
 from slipway.pipeline.cloud.complete_job import component_of, title_of
 from slipway.pipeline.cloud.container.kubeflow_input import LOGS, PLACE_VARIABLE, local_path
 from slipway.pipeline.cloud.executor_input import (
@@ -95,6 +97,42 @@ class ObjectStore:
         return self._folder / address.removeprefix(f"{BUCKET}/")
 
 
+class RemoteStore:
+    """The stores at s3:// and minio:// themselves, in the place of `ObjectStore`.
+
+    Args:
+        others: the files at other addresses, such as on gs://.
+    """
+
+    def __init__(self, *, others: Files) -> None:
+        self._others = others
+
+    def exists(self, address: str) -> bool:
+        """Return True if there is any object below an address."""
+        return StoredObjects(address).exist() if speaks_s3(address) else self._others.exists(address)
+
+    def read(self, address: str) -> str | None:
+        """Return the text of an object; None if there is none."""
+        if not speaks_s3(address):
+            return self._others.read(address)
+        folder, _, name = address.rpartition("/")
+        try:
+            return StoredObjects(folder).read(name).decode()
+        except FileNotFoundError:
+            return None
+
+    def fetch(self, address: str, folder: Path) -> None:
+        """Copy all objects below an address; do nothing if there are none."""
+        if speaks_s3(address):
+            StoredObjects(address).fetch(folder)
+        else:
+            self._others.fetch(address, folder)
+
+    def put(self, folder: Path, address: str) -> None:
+        """Upload the files of a folder; an object store has no empty folders."""
+        StoredObjects(address).put(folder)
+
+
 class Kubeflow(Service):
     """Kubeflow Pipelines, as a service of rehearsals.
 
@@ -103,7 +141,9 @@ class Kubeflow(Service):
         place: the parent of the launcher's folders; None means a new temporary folder for each task.
     """
 
-    def __init__(self, store: ObjectStore, *, with_mlmd: bool, place: str | None = None) -> None:
+    def __init__(
+        self, store: ObjectStore | RemoteStore, *, with_mlmd: bool, place: str | None = None
+    ) -> None:
         self._store = store
         self._with_mlmd = with_mlmd
         self._place = place

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from slipway.components.store_address import GS, is_in_store
+from slipway.components.store_address import GS, bucket_and_path, is_in_store, speaks_s3
 from slipway.pipeline.cloud.image_contents import IMAGE_PACKAGES, IMAGE_ROOT, Image
 from slipway.pipeline.cloud.rehearsal.services import ServiceName
 from slipway.pipeline.cloud.services.kubeflow_job import check_machines
@@ -35,8 +35,9 @@ def rehearsal_target(
 
     Args:
         output: the folder of rehearsals.
-        root: the folder for the artifacts, on gs:// or here; None means a folder in `output`.
-        service: the service that is imitated; only Vertex AI allows `root` and other pipelines.
+        root: the folder for the artifacts, None means a folder in `output`. On Vertex AI on gs:// or here, on
+            Kubeflow on s3:// or minio://.
+        service: the service that is imitated; only Vertex AI allows other pipelines.
 
     Raises:
         ConfigError: the workload cannot run in containers, or requests machines that the service rules out.
@@ -45,11 +46,11 @@ def rehearsal_target(
     name = request.workload.replace(":", ".")
     if service is not ServiceName.VERTEX:
         _check_kubeflow(request, root)
-    if root is not None and is_in_store(root) and not root.startswith(GS):
+    elif root is not None and (speaks_s3(root) or (is_in_store(root) and not root.startswith(GS))):
         raise UsageError(
             f"--root {root}: TFX and TensorFlow read and write artifacts here or on gs://, and have no file "
             "system for s3:// and az://.",
-            hint="name a folder or gs://BUCKET/PATH, or leave --root out",
+            hint="name a folder or gs://BUCKET/PATH, or leave --root out; s3:// goes with --service kubeflow",
         )
     root = (root or str(output / "artifacts" / name)).rstrip("/") or "/"
     if "://" not in root:  # absolute: the tasks run in other folders, and containers mount it there
@@ -129,10 +130,11 @@ def _check_kubeflow(request: Request, root: str | None) -> None:
             "run TFX's own entry point, which fails at what Kubeflow's launcher gives it.",
             hint="rehearse it without --service, or make it a workload",
         )
-    if root is not None:
+    if root is not None and not (speaks_s3(root) and all(bucket_and_path(root))):
         raise UsageError(
-            f"--root {root}: Kubeflow's launcher brings artifacts to its tasks and away, here from a folder.",
-            hint="leave --root out",
+            f"--root {root}: Kubeflow's launcher brings artifacts to its tasks and away, here from a folder "
+            "or a store with S3's API.",
+            hint="name s3:// or minio://BUCKET/PATH, or leave --root out",
         )
     # Checked now, because the compiled job runs Beam and the training on this machine.
     check_machines(request.workload_run.settings)

@@ -13,11 +13,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from slipway.components.store_address import speaks_s3
+from slipway.components.stored_objects import StoredObjects
 from slipway.pipeline.cloud.complete_job import TFX_DAG
 from slipway.pipeline.cloud.executor_input import PipelineTaskFinalStatus
 from slipway.pipeline.cloud.image_contents import Image, image_environment, read_image
 from slipway.pipeline.cloud.rehearsal.container_environment import container_environment
-from slipway.pipeline.cloud.rehearsal.containers import remove_left
+from slipway.pipeline.cloud.rehearsal.containers import remove_left, stores_of
 from slipway.pipeline.cloud.rehearsal.local_image import check_image_sources, find_image
 from slipway.pipeline.cloud.rehearsal.rehearsal_target import rehearsal_target, with_image
 from slipway.pipeline.cloud.rehearsal.services import ServiceName
@@ -64,7 +66,7 @@ def rehearse(
         request: what to run; `request.output` is the folder of the local runs.
         again: the command that rehearses once more, for hints.
         jobs: the number of tasks that run at once, >= 1; None means a default for this machine.
-        root: the folder for the artifacts, on gs:// or here; None means a folder among the rehearsals.
+        root: the folder for the artifacts, see `rehearsal_target`; None means a folder among the rehearsals.
         in_containers: whether each task runs in a container of the workload's image.
 
     Returns:
@@ -73,6 +75,7 @@ def rehearse(
     Raises:
         UsageError: the workload cannot run in containers, or this machine cannot run containers; the
             message says why.
+        ComponentError: the store of `root` refuses or does not answer.
     """
     began = time.monotonic()
     output = rehearsal_folder(request.output)
@@ -82,6 +85,8 @@ def rehearse(
     target = rehearsal_target(request, image, output=output, staged=staged, root=root, service=service)
     if in_containers:
         target = _in_containers(target, image)
+    if root is not None and speaks_s3(root):
+        StoredObjects(root).exist()  # what is wrong with the store is told now, not by the first upload
     run_id = history.new_run_id()
     with locked(output, run_id=run_id):
         end_leftovers(output / "runs")
@@ -135,7 +140,7 @@ def _run(target: ImageRun | ImageModuleRun, journal: Journal, display: RunDispla
     staged = history.output / _STAGED
     is_ours = isinstance(target, ImageRun)
     own = () if is_ours else tuple(KERAS_VARIABLES)
-    environment = container_environment(os.environ, staged=staged, own=own)
+    environment = container_environment(os.environ, staged=staged, own=own, stores=stores_of(target))
     if isinstance(target, ImageRun) and target.containers:
         # No task runs in this environment; the program that starts their containers needs the user's own.
         environment |= {name: value for name, value in os.environ.items() if name not in image_environment()}

@@ -39,13 +39,14 @@ class TaskServer(ForkServer):
 
     def load(self, order: Order) -> Any:
         """Compile the job, as `cloud_runner.py compile` does, and adapt it to this machine."""
+        from slipway.components.store_address import speaks_s3
         from slipway.pipeline.cloud.compile import compile_job, compile_other
         from slipway.pipeline.cloud.complete_job import to_text
         from slipway.pipeline.cloud.container.task import find_our_types
         from slipway.pipeline.cloud.executor_input import check_wiring
         from slipway.pipeline.cloud.image_contents import on_this_machine
         from slipway.pipeline.cloud.rehearsal.containers import containers_of
-        from slipway.pipeline.cloud.rehearsal.kubeflow import BUCKET, Kubeflow, ObjectStore
+        from slipway.pipeline.cloud.rehearsal.kubeflow import BUCKET, Kubeflow, ObjectStore, RemoteStore
         from slipway.pipeline.cloud.rehearsal.rehearsable import check_containers, run_every_task
         from slipway.pipeline.cloud.rehearsal.remote_files import TfxFiles
         from slipway.pipeline.cloud.rehearsal.services import Service, ServiceName
@@ -65,12 +66,16 @@ class TaskServer(ForkServer):
         elif isinstance(target, ImageRun):
             job = compile_job(Target.of_run(target))
             if target.service != ServiceName.VERTEX:
-                # Only the launcher can reach these artifacts, so their address is not one that tasks can use.
-                job["runtimeConfig"]["gcsOutputDirectory"] = f"{BUCKET}/{target.settings.name}"
-                records = str(output / "records" / target.settings.name)
+                records = None  # below the artifacts' root
+                store: ObjectStore | RemoteStore = RemoteStore(others=files)
+                if not speaks_s3(target.root):
+                    # Only the launcher can reach these artifacts: their address is none that tasks can use.
+                    job["runtimeConfig"]["gcsOutputDirectory"] = f"{BUCKET}/{target.settings.name}"
+                    records = str(output / "records" / target.settings.name)
+                    store = ObjectStore(output / "artifacts", others=files)
                 job = kubeflow_job(job, target.settings, records=records)
-                files = ObjectStore(output / "artifacts", others=files)
-                service = Kubeflow(files, with_mlmd=target.service == ServiceName.KUBEFLOW)
+                files = store
+                service = Kubeflow(store, with_mlmd=target.service == ServiceName.KUBEFLOW)
         else:
             raise UsageError(f"{type(target).__name__} cannot be rehearsed.")
         check_containers(job["pipelineSpec"], image=target.image)

@@ -7,12 +7,14 @@ to the user's home folder and has no timeouts.
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
+from slipway.components.s3_and_azure_store import VARIABLES, kind_of_store
+from slipway.components.store_address import AZ, MINIO, speaks_s3
 from slipway.pipeline.cloud.pipeline_job import PipelineJob
 from slipway.pipeline.cloud.required_settings import needed_by_service, require
 from slipway.pipeline.cloud.services import service_refusal as refusal
@@ -67,7 +69,28 @@ class Kubeflow:
         The folders are not checked: only the cluster's own accounts can reach them.
         """
         yield f"not checked: whether the cluster can reach {', '.join(dict.fromkeys(places.values()))}"
+        yield from self._missing_variables(places.values())
         yield from check_images(images, credentials=None)
+
+    def _missing_variables(self, places: Iterable[str]) -> Iterator[str]:
+        """Yield a warning for each place that tasks open themselves without getting variables for it here."""
+        given = {
+            *self._settings.variables,
+            *(name for keys in self._settings.secrets.values() for name in keys),
+        }
+        opened = [place for place in places if speaks_s3(place) or place.startswith(AZ)]
+        for kind, place in {kind_of_store(place): place for place in reversed(opened)}.items():
+            if given.isdisjoint(VARIABLES[kind]):
+                yield (
+                    f"note: the tasks open {place} themselves, and cloud.kubeflow.variables and .secrets "
+                    f"give them none of {', '.join(VARIABLES[kind])}: without these they need the role of "
+                    "cloud.kubeflow.service_account, or what the cluster gives to every pod"
+                )
+            elif place.startswith(MINIO) and "AWS_ENDPOINT_URL" not in given:
+                yield (
+                    f"note: the tasks open {place} themselves, and AWS_ENDPOINT_URL, its store's address, "
+                    "is not in cloud.kubeflow.variables"
+                )
 
     def request(self, job: PipelineJob, *, when: ScheduleConfig | None = None) -> PipelineJob:
         """Return a compiled job without the parts that Kubeflow cannot run; see `Service`."""
@@ -98,7 +121,7 @@ class Kubeflow:
         """Return the job of a run; see `Service`."""
         with self._in_words(f"looking for the run {name}"):
             found = self._runs.run_service_get_run(name, _request_timeout=_TIMEOUT_S)
-        return {"pipelineSpec": _spec_of(found)}
+        return _job(found)
 
     def cancel(self, name: str) -> None:
         """Cancel a run; see `Service`."""
@@ -196,10 +219,9 @@ class Kubeflow:
         found = self._get(schedule)
         settings = found.runtime_config
         values = fill_macros(settings.parameters or {}, at)
-        return {
-            "pipelineSpec": _spec_of(found),
-            "runtimeConfig": {"gcsOutputDirectory": settings.pipeline_root, "parameterValues": values},
-        }
+        job = _job(found)
+        job["runtimeConfig"] = {"gcsOutputDirectory": settings.pipeline_root, "parameterValues": values}
+        return job
 
     def _get(self, schedule: Schedule) -> Any:
         with self._in_words(f"reading {schedule.name}"):
@@ -212,7 +234,7 @@ class Kubeflow:
         runtime = job["runtimeConfig"]
         return {
             "experiment_id": self._experiment_id,
-            "pipeline_spec": job["pipelineSpec"],
+            "pipeline_spec": _both(job),
             "runtime_config": self._api.V2beta1RuntimeConfig(
                 pipeline_root=runtime["gcsOutputDirectory"], parameters=runtime["parameterValues"]
             ),
@@ -340,6 +362,25 @@ class Kubeflow:
         )
 
 
+def _both(job: PipelineJob) -> Mapping[str, Any]:
+    """Return a pipeline as the API takes it: together with its settings for Kubernetes, if it has any."""
+    if "platformSpec" not in job:
+        return job["pipelineSpec"]
+    return {"pipeline_spec": job["pipelineSpec"], "platform_spec": job["platformSpec"]}
+
+
+def _job(found: Any) -> PipelineJob:
+    """Return the job of a run or of a recurring run; the inverse of `_both`.
+
+    Its pipeline is empty if the service leaves it out.
+    """
+    sent = found.pipeline_spec or {}
+    job: PipelineJob = {"pipelineSpec": sent.get("pipeline_spec", sent)}
+    if platform := sent.get("platform_spec"):
+        job["platformSpec"] = platform
+    return job
+
+
 def _said(error: Any) -> str:
     """Return the service's own error message."""
     try:
@@ -361,14 +402,8 @@ def _state(found: Any) -> JobState:
         tasks=tuple(_task(each) for each in details or ()),
         began=_utc(found.created_at),
         ended=_utc(found.finished_at),
-        workload=_spec_of(found).get("pipelineInfo", {}).get("name", ""),
+        workload=_job(found)["pipelineSpec"].get("pipelineInfo", {}).get("name", ""),
     )
-
-
-def _spec_of(found: Any) -> Any:
-    """Return the pipeline of a run or of a recurring run; empty if the service leaves it out."""
-    spec = found.pipeline_spec or {}
-    return spec.get("pipeline_spec", spec)
 
 
 def _task(found: Any) -> TaskState:

@@ -13,6 +13,7 @@ from datetime import date, datetime
 
 import yaml
 
+from slipway.components.trainer.remote.custom_job import EnvVar
 from slipway.pipeline.cloud.complete_job import (
     FIND,
     TASK,
@@ -26,7 +27,14 @@ from slipway.pipeline.cloud.complete_job import (
     title_of,
 )
 from slipway.pipeline.cloud.image_contents import IMAGE_PACKAGES, IMAGE_ROOT
-from slipway.pipeline.cloud.pipeline_job import PipelineContainerSpec, PipelineJob, PipelineSpec
+from slipway.pipeline.cloud.pipeline_job import (
+    KubernetesExecutorConfig,
+    PipelineContainerSpec,
+    PipelineJob,
+    PipelineSpec,
+    PlatformSpec,
+    SecretAsEnv,
+)
 from slipway.pipeline.cloud.scheduled_span import scheduled_kind
 from slipway.pipeline.cloud.services.vertex_request import checked_parameters
 from slipway.pipeline.cloud.task_resources import resources_of
@@ -53,7 +61,8 @@ def kubeflow_job(
 ) -> PipelineJob:
     """Return a compiled job without drivers and resolvers.
 
-    Tasks of ours replace the resolvers, and the span is written into the file patterns.
+    Tasks of ours replace the resolvers, the span is written into the file patterns, and the tasks get the
+    variables and secrets of `cloud.kubeflow`.
 
     Args:
         job: as `slipway.pipeline.cloud.compile` returns it; it is not changed.
@@ -62,7 +71,8 @@ def kubeflow_job(
             folder below the job's artifact root.
 
     Returns:
-        `pipelineSpec`, and `runtimeConfig` with `gcsOutputDirectory` and `parameterValues`.
+        `pipelineSpec`, `runtimeConfig` with `gcsOutputDirectory` and `parameterValues`, and if there are
+        secrets, `platformSpec`.
 
     Raises:
         ConfigError: the span is not known beforehand, a parameter is wrong, or machines other than the
@@ -88,11 +98,25 @@ def kubeflow_job(
                 tasks_of(spec)[name]["cachingOptions"] = {"enableCache": False}
             values |= _fill_spans(spec, name, config, when)
     hand_parameters_down(spec)
-    return {"pipelineSpec": spec, "runtimeConfig": {"gcsOutputDirectory": root, "parameterValues": values}}
+    made: PipelineJob = {
+        "pipelineSpec": spec,
+        "runtimeConfig": {"gcsOutputDirectory": root, "parameterValues": values},
+    }
+    variables: list[EnvVar] = [
+        {"name": name, "value": value} for name, value in config.cloud.kubeflow.variables.items()
+    ]
+    for _, container in container_tasks(spec):
+        if variables:
+            container["env"] = [*container.get("env", ()), *copy.deepcopy(variables)]
+    if config.cloud.kubeflow.secrets:
+        made["platformSpec"] = _with_secrets(spec, config)
+    return made
 
 
 def kubeflow_package(job: PipelineJob) -> str:
     """Return the YAML that Kubeflow Pipelines accepts as a pipeline, in its UI or through its own client.
+
+    A second document of it names the secrets, if there are any.
 
     Args:
         job: as `kubeflow_job` returns it. Its artifact root and parameter values become the pipeline's
@@ -102,7 +126,8 @@ def kubeflow_package(job: PipelineJob) -> str:
     spec["defaultPipelineRoot"] = job["runtimeConfig"]["gcsOutputDirectory"]
     for name, value in job["runtimeConfig"]["parameterValues"].items():
         spec["root"]["inputDefinitions"]["parameters"][name]["defaultValue"] = value
-    return yaml.dump(spec, Dumper=_Dumper, width=10_000)
+    documents = [spec, job["platformSpec"]] if "platformSpec" in job else [spec]
+    return yaml.dump_all(documents, Dumper=_Dumper, width=10_000)
 
 
 class _Dumper(yaml.SafeDumper):
@@ -171,6 +196,23 @@ def _without_7(days: str) -> str:
         return days
     least = DAYS.index(first.lower()) if first.lower() in DAYS else int(first)
     return ",".join(str(day % 7) for day in range(least, 8, int(step or 1)))
+
+
+def _with_secrets(spec: PipelineSpec, config: WorkloadConfig) -> PlatformSpec:
+    """Return what gives each container the secrets; the settings for Kubernetes stand beside the pipeline."""
+    secrets: list[SecretAsEnv] = [
+        {
+            "secretName": secret,
+            "keyToEnv": [{"secretKey": key, "envVar": name} for name, key in variables.items()],
+        }
+        for secret, variables in config.cloud.kubeflow.secrets.items()
+    ]
+    labels = [component_of(spec, name)["executorLabel"] for name, _ in container_tasks(spec)]
+    executors: dict[str, KubernetesExecutorConfig] = {
+        label: {"secretAsEnv": copy.deepcopy(secrets)}
+        for label in labels  # shared ones become YAML's aliases
+    }
+    return {"platforms": {"kubernetes": {"deploymentSpec": {"executors": executors}}}}
 
 
 def _producers(spec: PipelineSpec, name: str) -> str:
