@@ -92,19 +92,21 @@ class ModelTally:
             output: the model's output that this is; empty if the model has only one.
         """
         labels, answers = judged.labels, judged.answers
+        counted = _with_labels_that_count(judged)
         self.outputs = answers.shape[1]
         classes = set(request.metrics_of(output).values())
         for name, formula in {**MEANS, **HINGES, **of_quantiles(request.quantiles)}.items():
             if name in classes:
-                self._add_sampled(name, _weighed(formula(labels, answers), judged.weights), at, samples)
+                values = formula(counted.labels, answers)
+                self._add_sampled(name, _weighed(values, judged.weights), at, samples)
         if classes & CONFUSION.keys():
-            cells = confusion(labels, answers)
+            cells = confusion(counted.labels, answers)
             self._add_sampled("confusion", _weighed(cells, judged.weights), at, samples)
             self._add_squares("confusion", cells, judged.weights, at)
         if classes & (CURVES | RANKS):
             self.lost += int(np.isnan(answers).any(1).sum())
         if classes & CURVES:
-            self._add_curve(judged, at, samples)
+            self._add_curve(counted, at, samples)
         if classes & RANKS and judged.groups is not None:
             weights = np.ones(len(labels)) if judged.weights is None else judged.weights
             scores = answers[:, 0].astype(np.float64)
@@ -343,6 +345,13 @@ def _middle(quantiles: Sequence[float]) -> int:
 def squares_of(name: str) -> str:
     """Return the name of the sums of squared weights that belong to the sums of weights called `name`."""
     return f"squares of {name}"
+
+
+def _with_labels_that_count(judged: Judged) -> Judged:
+    """Return the rows with the label 0 where the weight is 0: such a row adds nothing, whatever its label."""
+    if judged.weights is None:
+        return judged
+    return replace(judged, labels=np.where(judged.weights[:, None] == 0, 0, judged.labels))
 
 
 def _weighed(values: Floats, weights: Array | None) -> Floats:

@@ -192,9 +192,10 @@ def _hinge(power: int) -> RowValues:
 
     def values(labels: Array, answers: Array) -> Floats:
         labels, answers = labels.astype(np.float32), answers.astype(np.float32)
-        as_they_are, as_signs = (
-            (np.maximum(1 - each * answers, 0) ** power).mean(1) for each in (labels, 2 * labels - 1)
-        )
+        with np.errstate(all="ignore"):  # such as of an infinite answer to a row that weighs nothing
+            as_they_are, as_signs = (
+                (np.maximum(1 - each * answers, 0) ** power).mean(1) for each in (labels, 2 * labels - 1)
+            )
         others = ((labels != 0) & (labels != 1)).sum(1)
         return np.stack([as_they_are, as_signs, others, np.ones(len(labels))], axis=1).astype(np.float64)
 

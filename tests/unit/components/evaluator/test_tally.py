@@ -245,6 +245,20 @@ def test_answers_that_are_no_number_are_counted_and_left_out():
     assert found["binary_accuracy"] == pytest.approx(4 / 5), "what is not above one half is below"
 
 
+@pytest.mark.parametrize("garbage", [-1.0, 7.0, np.nan])
+def test_row_that_weighs_nothing_may_have_any_label(garbage):
+    names = ("auc", "precision", "binary_crossentropy", "mean_squared_error", "hinge")
+    asked = replace(request(*names), models=WEIGHTED)
+    weights = np.array([0.0, 1.0, 2.0, 1.0, 3.0])
+    spoiled = np.where(weights == 0, garbage, LABELS)
+    found = values(asked, tallied(asked, labels=spoiled, weights=weights))
+    assert str(found) == str(
+        values(asked, tallied(asked, labels=np.where(weights == 0, 0, LABELS), weights=weights))
+    )
+    with pytest.raises(ComponentError, match="a label of the eval split is"):
+        tallied(asked, labels=spoiled, weights=np.ones(5))
+
+
 def test_area_of_answers_that_are_no_number_is_refused_in_words():
     tally = tallied(request("auc"), slice(0, 2), slice(2, 5), answers=np.where(LABELS == 0, np.nan, ANSWERS))
     with pytest.raises(

@@ -315,6 +315,17 @@ def test_a_label_that_is_none_of_the_classes_is_refused(classes, wrong, words):
         _fitted(values, labels, classes)
 
 
+def test_label_of_a_row_that_weighs_nothing_does_not_matter():
+    values = _values(200)
+    labels, weights = _labels(values, 3), np.ones(200, np.float32)
+    weights[:5] = 0
+    of_none, of_one = np.where(weights == 0, -1, labels), np.where(weights == 0, 0, labels)
+    np.testing.assert_array_equal(
+        _asked(_fitted(values, of_none, 3, weights=weights), values),
+        _asked(_fitted(values, of_one, 3, weights=weights), values),
+    )
+
+
 def test_labels_of_several_numbers_are_refused():
     values = _values(50)
     rows = Rows(FEATURES, values, np.eye(3, dtype=np.float32)[np.arange(50) % 3], seed=1)
