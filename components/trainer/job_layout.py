@@ -1,6 +1,5 @@
 """Lays out a training job from the settings of TFX's components, the transform's features and the files."""
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from slipway.components.trainer.input.targets import Targets
 from slipway.components.trainer.job import GROUPS, TrainingJob
 from slipway.components.trainer.labels import columns_of
 from slipway.components.trainer.remote.custom_job import CustomJobRequest
+from slipway.components.trainer.search_space import chosen
 from slipway.components.trainer.settings.compute import ComputeSettings
 from slipway.components.trainer.settings.group import SettingsGroup
 from slipway.components.trainer.settings.step import StepSettings
@@ -96,12 +96,7 @@ def lay_out(
 
 def tuned_values(config: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the values of a KerasTuner `HyperParameters` config from a Tuner node; {} without one."""
-    return {} if config is None else {name: untuned(value) for name, value in config["values"].items()}
-
-
-def untuned(value: Any) -> Any:
-    """Return a value as the workload writes it: KerasTuner has no lists, so they travel as JSON texts."""
-    return json.loads(value) if isinstance(value, str) and value.startswith("[") else value
+    return {} if config is None else {name: chosen(value) for name, value in config["values"].items()}
 
 
 def first_rows(

@@ -16,9 +16,9 @@ from tfx.components.tuner.component import TunerFnResult
 
 from slipway.components import kept_state, progress
 from slipway.components.errors import ComponentError
-from slipway.components.trainer.job_layout import lay_out, read_settings, untuned
+from slipway.components.trainer.job_layout import lay_out, read_settings
 from slipway.components.trainer.launch import Elsewhere, launch
-from slipway.components.trainer.search_space import Algorithm, Choices, search_space
+from slipway.components.trainer.search_space import Algorithm, Choices, chosen, search_space
 
 ALGORITHMS: Mapping[Algorithm, Any] = {
     "random": keras_tuner.oracles.RandomSearchOracle,
@@ -137,7 +137,7 @@ class JobTuner(keras_tuner.engine.base_tuner.BaseTuner):
         return metrics
 
     def _trained(self, trial: Any) -> dict[str, float]:
-        values = {name: untuned(value) for name, value in trial.hyperparameters.values.items()}
+        values = {name: chosen(value) for name, value in trial.hyperparameters.values.items()}
         with tempfile.TemporaryDirectory(prefix="trial-") as folder:
             job = lay_out(
                 self._settings,

@@ -45,6 +45,28 @@ def tuner(tmp_path, monkeypatch):
     return made
 
 
+@pytest.mark.parametrize("algorithm", ["random", "bayesian"])
+def test_keras_tuner_takes_every_kind_of_values(algorithm):
+    import keras_tuner
+
+    from slipway.components.trainer.tuner_fn import ALGORITHMS, _hyperparameters
+
+    space = {
+        "dropout": {"choices": [0, 0.2]},
+        "depth": {"choices": [None, 5]},
+        "flip": {"choices": [True, False]},
+        "rate": {"low": 1, "high": 2, "step": 0.5},
+    }
+    oracle = ALGORITHMS[algorithm](
+        objective=keras_tuner.Objective("val_loss", direction="min"),
+        max_trials=2,
+        hyperparameters=_hyperparameters(space),
+        seed=1,
+    )
+    values = oracle.populate_space("0")["values"]
+    assert values.keys() == space.keys()
+
+
 FAILED = ComponentError("training failed: no such layer", hint="write another")
 
 
