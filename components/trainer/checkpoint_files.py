@@ -55,6 +55,7 @@ class Checkpoint:
         history: `{"epoch": number, metric: value, ...}` of each complete epoch.
         best: the best epoch; None: none yet.
         rollbacks: how often the training has blown up and gone back.
+        steps_per_epoch: the steps of an epoch; 0: unknown, as in checkpoints of earlier releases.
         variables: values of the variables, in the model's order.
         metrics: values of the metrics' variables; empty at the end of an epoch.
     """
@@ -64,6 +65,7 @@ class Checkpoint:
     clock: Clock = field(default_factory=Clock)
     best: Best | None = None
     rollbacks: int = 0
+    steps_per_epoch: int = 0
     variables: Arrays = ()
     metrics: Arrays = ()
 
@@ -139,6 +141,7 @@ class CheckpointFolder:
             "clock": asdict(checkpoint.clock),
             "best": asdict(checkpoint.best) if checkpoint.best else None,
             "rollbacks": checkpoint.rollbacks,
+            "steps_per_epoch": checkpoint.steps_per_epoch,
             "variables": len(checkpoint.variables),
             "metrics": len(checkpoint.metrics),
         }
@@ -202,6 +205,7 @@ class CheckpointFolder:
             clock=Clock(**facts["clock"]),
             best=Best(**facts["best"]) if facts["best"] else None,
             rollbacks=facts["rollbacks"],
+            steps_per_epoch=facts.get("steps_per_epoch", 0),
             variables=variables,
             metrics=metrics,
         )

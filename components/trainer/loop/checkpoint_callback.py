@@ -48,7 +48,7 @@ class Checkpointing(StepCallback):
         writer: CheckpointWriter | None,
     ) -> None:
         super().__init__(start)
-        self.reached = replace(begin, variables=(), metrics=())
+        self.reached = replace(begin, steps_per_epoch=start.steps_per_epoch, variables=(), metrics=())
         self.state: Arrays = ()
         self._begin = begin
         self._began_at = time.monotonic()

@@ -27,7 +27,7 @@ from slipway.components.trainer.loop.model_state import (
     snapshot,
 )
 from slipway.components.trainer.loop.preemption import Preemption
-from slipway.components.trainer.loop.resume import checkpoint_folder, restore_newest
+from slipway.components.trainer.loop.resume import checkpoint_folder, require_same_epochs, restore_newest
 from slipway.components.trainer.loop.step_time import InputWait, StepTimer
 from slipway.components.trainer.loop.tensorboard import tensorboard
 from slipway.components.trainer.loop.train_function import train_in_blocks
@@ -81,12 +81,16 @@ def fit(
     Raises:
         PreemptedError: the process received SIGTERM, and has saved what it could.
         BlownUpError: the loss is no longer a number, or above its limit, after all trials.
-        ComponentError: a checkpoint cannot be written, does not fit the model, or differs between hosts.
+        ComponentError: a checkpoint cannot be written, does not fit the model or its epochs, or differs
+            between hosts.
     """
     folder = checkpoint_folder(job)
     is_chief = devices.hosts.index == 0
     attempts = folder.begin_attempt(began_at) if folder and is_chief else Attempts(began_at=began_at, count=1)
     begin = restore_newest(model, folder, devices) if folder else Checkpoint()
+    require_same_epochs(
+        begin, steps_per_epoch=data.steps_per_epoch, steps_per_execution=model.steps_per_execution
+    )
     if begin.step:
         emit("resumed", epoch=len(begin.history), step=begin.step)
     elif folder and job.blow_up.trials:

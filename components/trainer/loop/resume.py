@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from slipway.components.errors import ComponentError
 from slipway.components.event_lines import emit
 from slipway.components.trainer.checkpoint_files import Checkpoint, CheckpointFolder
 from slipway.components.trainer.checkpoint_storage import storage
@@ -27,6 +28,28 @@ def checkpoint_folder(job: TrainingJob) -> CheckpointFolder | None:
     if location is None:
         return None
     return CheckpointFolder(storage(location), job=job.identity, keep=job.checkpoint.keep)
+
+
+def require_same_epochs(begin: Checkpoint, *, steps_per_epoch: int, steps_per_execution: int) -> None:
+    """Refuse to go on with epochs of other steps, which would repeat rows or leave some out.
+
+    The steps of a call, and with them those of an epoch, depend on the devices and `train.checkpoint.steps`.
+
+    Args:
+        begin: the checkpoint to go on from.
+
+    Raises:
+        ComponentError: an epoch had another number of steps, or whole calls do not fill the rest of this one.
+    """
+    differs = begin.step > 0 and begin.steps_per_epoch not in (0, steps_per_epoch)
+    if differs or begin.step % steps_per_epoch % steps_per_execution:
+        before = f" of {begin.steps_per_epoch} steps" * differs
+        raise ComponentError(
+            f"the checkpoint after step {begin.step} comes from other epochs{before}: now one has "
+            f"{steps_per_epoch} steps, {steps_per_execution} in one call",
+            hint="set train.checkpoint.steps to what it was, and train on the same devices; or remove the "
+            "checkpoints to train from the beginning",
+        )
 
 
 def restore_newest(model: Any, folder: CheckpointFolder, devices: Devices) -> Checkpoint:

@@ -1,8 +1,11 @@
 """A training resumes from its newest intact checkpoint."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
+from slipway.components.errors import ComponentError
 from slipway.components.event_lines import read_event
 from slipway.components.trainer.checkpoint_files import Checkpoint
 from slipway.components.trainer.devices.devices import Devices
@@ -64,6 +67,33 @@ def test_checkpoints_are_kept_where_told_or_where_a_training_may_go_back(
     if folder:
         folder.begin_attempt(0.0)
         assert [file.name for file in (tmp_path / kept_in).iterdir()] == ["attempts.json"]
+
+
+@pytest.mark.parametrize(
+    ("begin", "calls", "words"),
+    [
+        (Checkpoint(), 35, ""),
+        (Checkpoint(step=210, steps_per_epoch=105), 35, ""),
+        (Checkpoint(step=98, steps_per_epoch=105), 7, ""),
+        (
+            Checkpoint(step=98, steps_per_epoch=105),
+            35,
+            "after step 98 comes from other epochs: now one",
+        ),
+        (
+            Checkpoint(step=104, steps_per_epoch=104),
+            1,
+            "other epochs of 104 steps: now one has 105 steps, 1 in",
+        ),
+        (Checkpoint(step=104), 1, ""),
+        (Checkpoint(step=104), 35, "after step 104 comes from other epochs: now"),
+    ],
+)
+def test_a_training_goes_on_in_the_epochs_that_it_began_with(begin, calls, words):
+    from slipway.components.trainer.loop.resume import require_same_epochs
+
+    with pytest.raises(ComponentError, match=words) if words else nullcontext():
+        require_same_epochs(begin, steps_per_epoch=105, steps_per_execution=calls)
 
 
 def test_newest_checkpoint_is_restored_or_the_intact_one_before_it(tmp_path, capsys):
