@@ -1,6 +1,7 @@
 """A workload whose rows have lists of any length, texts and numbers, from files to answers.
 
-Seen only here: lists in all three kinds of request, in `predict` from each format, and ragged columns.
+Seen only here: lists in all three kinds of request, trained on and in `predict` from each format, and
+ragged columns.
 """
 
 import json
@@ -91,6 +92,7 @@ def write_parquet(path, rows):
     from pyarrow import parquet
 
     kinds = {"tags": pa.list_(pa.string()), "amounts": pa.list_(pa.float64()), "visits": pa.list_(pa.int64())}
+    kinds |= {"bought": pa.int64()} if "bought" in rows[0] else {}
     columns = {name: pa.array([row.get(name) for row in rows], kind) for name, kind in kinds.items()}
     parquet.write_table(pa.table(columns), path)
 
@@ -146,7 +148,14 @@ def copy(tmp_path_factory, project):
     rows = list(baskets(600))
     write_json(folder / "baskets.jsonl", rows)
     write_sequences(folder / "baskets.tfrecord", rows)
+    write_parquet(folder / "baskets.parquet", rows)
     return folder
+
+
+def pushed(here, output, *options):
+    """Runs the workload into an output folder; returns the folder of the model that it pushed."""
+    here("run", "baskets", *options, "--output", output)
+    return json.loads(here("show", "--json", "--output", output))["pushed"]["path"]
 
 
 def predicted(copy, here, file, *options):
@@ -194,19 +203,30 @@ def test_lists_go_all_the_way_and_every_format_gives_the_same_answers(copy, here
     assert [each[0] for each in raw] == pytest.approx([each[0] for each in answers], abs=1e-6)
 
 
-def test_ragged_columns_from_sequences_become_a_model_that_answers(copy, here):
-    """It is judged and pushed by asking it in these two ways, as the one above."""
+def test_ragged_columns_from_sequences_become_a_pushed_model_that_answers_them(copy, here):
     import tensorflow as tf
 
-    here(
-        "run", "baskets", "--set", "schema=schemas/ragged.pbtxt", "--set", "data.format=tfrecord",
-        "--set", "data.source=baskets.tfrecord", "--to", "Trainer", "--output", "ragged",
+    model = pushed(
+        here, "ragged", "--set", "schema=schemas/ragged.pbtxt", "--set", "data.format=tfrecord",
+        "--set", "data.source=baskets.tfrecord",
     )  # fmt: skip
-    [model] = (copy / "ragged" / "artifacts" / "baskets" / "Trainer" / "model").glob("*/Format-Serving")
     answers = asked(model, STRANGE)
     write_examples(copy / "strange.tfrecord", STRANGE)
     records = tf.constant(list(tf.data.TFRecordDataset(str(copy / "strange.tfrecord")).as_numpy_iterator()))
-    [serialized] = tf.saved_model.load(str(model)).signatures["serving_default"](examples=records).values()
+    [serialized] = tf.saved_model.load(model).signatures["serving_default"](examples=records).values()
     assert serialized.numpy() == pytest.approx(np.array(answers), abs=1e-6)
     assert all(0 <= answer[0] <= 1 for answer in answers)
     assert answers[2][0] > 0.5
+    write_sequences(copy / "sequences.tfrecord", STRANGE)
+    for file in ("sequences.tfrecord", "strange.tfrecord"):
+        found = predicted(copy, here, file, "--output", "ragged")
+        assert [each[0] for each in found] == pytest.approx([each[0] for each in answers], abs=1e-6), file
+
+
+def test_lists_of_parquet_become_a_pushed_model_that_answers_them(copy, here):
+    model = pushed(here, "parquet", "--set", "data.format=parquet", "--set", "data.source=baskets.parquet")
+    write_parquet(copy / "strange.parquet", STRANGE)
+    found = predicted(copy, here, "strange.parquet", "--output", "parquet")
+    answers = asked(model, STRANGE)
+    assert [each[0] for each in found] == pytest.approx([each[0] for each in answers], abs=1e-6)
+    assert found[2][0] > 0.5 > found[1][0]
