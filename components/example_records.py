@@ -1,4 +1,4 @@
-"""Reads the records of TFRecord files: gzip in half TensorFlow's time, and zstd, which it cannot read.
+"""Reads the records of TFRecord files: gzip in half the time of TensorFlow, and zstd, which it cannot read.
 
 It reads in the calling thread only: with one process per core, TensorFlow's threads would only compete with
 each other.

@@ -70,6 +70,11 @@ def _feature(feature: Any, rows: int, *, is_sampled: bool) -> FeatureStatistics:
     common = stats.common_stats
     # A row may have the column but no value in it: this is how Ingest writes an empty cell.
     present = min(common.num_non_missing, common.tot_num_values)
+    if common.max_num_values > 1:  # of lists, at least those rows are empty of which a whole bucket is
+        lengths = common.num_values_histogram.buckets
+        present = min(
+            present, common.num_non_missing - sum(b.sample_count for b in lengths if not b.high_value)
+        )
     base: dict[str, Any] = {
         "name": ".".join(feature.path.step) or feature.name,
         "kind": _KINDS.get(feature.type, "other"),

@@ -106,16 +106,17 @@ def _rows_outside(
     column: Column | None, allowed: FeatureSchema, rows: int, found: Sequence[FeatureStatistics]
 ) -> tuple[float, str]:
     """Return the number of rows outside, >= 1, and `about ` or `at least ` if it is not an exact count."""
+    values = sum(feature.values for feature in found)
+    least = sum(_least_share(feature, allowed) * feature.values for feature in found) / values * rows
     if column is None or column.dtype == object or not len(column):
-        values = sum(feature.values for feature in found)
-        share_outside = sum(_least_share(feature, allowed) * feature.values for feature in found) / values
-        return max(round(share_outside * rows), 1), "at least "
+        return max(round(least), 1), "at least "
     low = -np.inf if allowed.min is None else allowed.min
     high = np.inf if allowed.max is None else allowed.max
     counted = int(((column < low) | (column > high)).sum())
     if len(column) >= rows:
         return max(counted, 1), ""
-    return max(round(counted * rows / len(column)), 1), "about "
+    # The sample holds the first rows of each file, which may all be inside.
+    return max(round(counted * rows / len(column)), round(least), 1), "about "
 
 
 def _least_share(feature: FeatureStatistics, allowed: FeatureSchema) -> float:

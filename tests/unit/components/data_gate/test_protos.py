@@ -39,3 +39,23 @@ def test_column_with_infinite_numbers_is_compared_by_the_others(edges):
 
 def test_column_of_nothing_but_infinite_numbers_has_no_distribution():
     assert statistics(math.inf, math.inf).features["x"].distribution is None
+
+
+@pytest.mark.parametrize(
+    ("lengths", "missing"),
+    [([(0, 0), (0, 0), (0, 1), (3, 3)], 500), ([(0, 2), (2, 2), (2, 3), (3, 3)], 0), ([(0, 0), (1, 1)], 500)],
+)
+def test_rows_with_an_empty_list_have_no_value(lengths, missing):
+    """As many as are certain: TFDV counts them as rows that have the column."""
+    found = statistics_pb2.DatasetFeatureStatisticsList()
+    whole = found.datasets.add(num_examples=1000)
+    feature = whole.features.add(type=statistics_pb2.FeatureNameStatistics.STRING)
+    feature.path.step.append("tags")
+    common = feature.string_stats.common_stats
+    common.num_non_missing, common.max_num_values = 1000, 3
+    common.tot_num_values = 2500
+    for low, high in lengths:
+        common.num_values_histogram.buckets.add(
+            low_value=low, high_value=high, sample_count=1000 / len(lengths)
+        )
+    assert split_statistics(found.SerializeToString()).features["tags"].missing == missing

@@ -140,7 +140,7 @@ def test_count_from_a_part_of_the_rows_says_that_it_is_one(split):
     assert finding.what.startswith("about 4 of 100 rows")
     none = {"fare": np.array([1.0] * 25)}
     [finding] = find([anomaly("fare", "FLOAT_TYPE_BIG_FLOAT")], statistics, schema=[FARE], sample=none)
-    assert finding.what.startswith("about 1 of 100 rows"), "for there is one"
+    assert finding.what.startswith("about 3 of 100 rows"), "the statistics show as many"
 
 
 @pytest.mark.parametrize("column", [np.array([]), np.array(["1"], dtype=object)])
@@ -160,6 +160,11 @@ def test_share_outside_the_range_is_not_let_pass_because_no_sample_shows_it(spli
     own = Limits(max_out_of_domain_share=0.01)
     [finding] = find([anomaly("fare", "FLOAT_TYPE_BIG_FLOAT")], statistics, schema=[FARE], limits=own)
     assert finding.what.startswith(f"at least {least} of {len(values)} rows")
+    first = {"fare": np.array([50.0] * (len(values) - 1))}
+    [finding] = find(
+        [anomaly("fare", "FLOAT_TYPE_BIG_FLOAT")], statistics, schema=[FARE], limits=own, sample=first
+    )
+    assert finding.what.startswith(f"about {least} of {len(values)} rows")
 
 
 @pytest.mark.parametrize(
