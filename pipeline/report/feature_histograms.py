@@ -116,7 +116,8 @@ def features(splits: Mapping[str, SplitStatistics], *, findings: Iterable[str] =
 
 def _feature(name: str, found: Mapping[str, FeatureStatistics], findings: int) -> Feature:
     kind = _KINDS[next(iter(found.values())).kind]
-    numbers = [each for each in found.values() if each.distribution is not None]
+    # Bars between infinite numbers would have no width.
+    numbers = [each for each in found.values() if each.distribution and math.isfinite(each.max - each.min)]
     if numbers:
         bins = bins_of(numbers)
         splits = tuple(_numbers_in_split(split, each, bins) for split, each in found.items())
